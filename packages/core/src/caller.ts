@@ -1,0 +1,100 @@
+import { ToolgateError } from './errors.ts'
+
+/** Who asks. Plain JSON; every field may be absent. */
+export interface Caller {
+  readonly user?: string | undefined
+  readonly tenant?: string | undefined
+  readonly roles?: readonly string[] | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly session?: string | undefined
+  readonly chat?: { readonly id: string; readonly type?: string | undefined } | undefined
+  readonly agent?: string | undefined
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined
+}
+
+const keys = new WeakMap<Caller, string>()
+
+/**
+ * Gives a frozen copy of a caller, keyed once, so that its views are found by identity.
+ *
+ * @throws {ToolgateError} `caller_invalid` for an unknown field or a value of the wrong shape
+ * @example
+ * const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
+ */
+export function defineCaller(caller: Caller): Caller {
+  if (keys.has(caller)) return caller
+  const copy: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(plainObject('caller', caller))) {
+    const check = CHECKS.get(field)
+    if (!check)
+      throw new ToolgateError(
+        'caller_invalid',
+        `caller.${field} is not a field of a caller; the fields are ${[...CHECKS.keys()].join(', ')}`,
+      )
+    if (value !== undefined) copy[field] = check(`caller.${field}`, value)
+  }
+  const frozen = deepFreeze(copy) as Caller
+  keys.set(frozen, JSON.stringify([...CHECKS.keys()].map((field) => copy[field] ?? null)))
+  return frozen
+}
+
+/** Gives the key of a caller: equal callers have equal keys, whatever the order of their fields. */
+export function callerKey(caller: Caller): string {
+  return keys.get(defineCaller(caller)) as string
+}
+
+type Check = (path: string, value: unknown) => unknown
+
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['user', text],
+  ['tenant', text],
+  ['roles', texts],
+  ['scopes', texts],
+  ['session', text],
+  [
+    'chat',
+    (path, value) => {
+      const chat = plainObject(path, value)
+      const type = chat['type']
+      return { id: text(`${path}.id`, chat['id']), ...(type === undefined ? {} : { type: text(`${path}.type`, type) }) }
+    },
+  ],
+  ['agent', text],
+  ['attributes', (path, value) => json(path, plainObject(path, value))],
+])
+
+function text(path: string, value: unknown): string {
+  if (typeof value !== 'string') throw new ToolgateError('caller_invalid', `${path} must be a string`)
+  return value
+}
+
+function texts(path: string, value: unknown): string[] {
+  if (!Array.isArray(value)) throw new ToolgateError('caller_invalid', `${path} must be a list of strings`)
+  return value.map((item, i) => text(`${path}[${i}]`, item)).toSorted()
+}
+
+function plainObject(path: string, value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ToolgateError('caller_invalid', `${path} must be an object`)
+  return value as Record<string, unknown>
+}
+
+/** Copies plain JSON with its keys sorted, so that equal values have equal text. */
+function json(path: string, value: unknown, depth = 0): unknown {
+  if (depth > 32) throw new ToolgateError('caller_invalid', `${path} is nested too deeply`)
+  if (Array.isArray(value)) return value.map((item, i) => json(`${path}[${i}]`, item, depth + 1))
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return Object.fromEntries(entries.map(([key, item]) => [key, json(`${path}.${key}`, item, depth + 1)]))
+  }
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
+  throw new ToolgateError('caller_invalid', `${path} must be plain JSON`)
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}

@@ -1,0 +1,42 @@
+import type { Decision } from '../decision/outcome.ts'
+import type { Approval } from '../ports.ts'
+
+/** What came of one call. `text` is the one field meant for the model. */
+export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed
+
+export interface CallDone {
+  readonly status: 'done'
+  readonly callId: string
+  /** What `execute` gave, untouched. */
+  readonly output: unknown
+  readonly durationMs: number
+  readonly text: string
+}
+
+export interface CallRefused {
+  readonly status: 'refused'
+  readonly callId: string
+  readonly decision: Decision
+  readonly text: string
+}
+
+export interface CallWaiting {
+  readonly status: 'waiting'
+  readonly callId: string
+  readonly decision: Decision
+  readonly approval: Approval
+  readonly text: string
+}
+
+export const FAILURES = ['tool_failed', 'tool_timeout', 'tool_aborted'] as const
+export type FailureCode = (typeof FAILURES)[number]
+
+export interface CallFailed {
+  readonly status: 'failed'
+  readonly callId: string
+  readonly code: FailureCode
+  /** What `execute` threw, or the abort's reason. For the log. */
+  readonly error: unknown
+  readonly durationMs: number
+  readonly text: string
+}

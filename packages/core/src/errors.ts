@@ -1,0 +1,58 @@
+/**
+ * The one table of faults: `code → HTTP status and whether the fault is the caller's`.
+ * A refusal is a value (a Decision), so it has no row here; these are faults and misuse.
+ */
+export const FAULTS = {
+  config_invalid: { status: 500, exit: 2 },
+  tool_invalid: { status: 500, exit: 2 },
+  tool_duplicate: { status: 500, exit: 2 },
+  tool_unknown: { status: 404, exit: 2 },
+  selector_invalid: { status: 500, exit: 2 },
+  condition_invalid: { status: 500, exit: 2 },
+  caller_invalid: { status: 400, exit: 2 },
+  approval_unknown: { status: 404, exit: 2 },
+  approval_decided: { status: 409, exit: 2 },
+  approval_forbidden: { status: 403, exit: 2 },
+} as const satisfies Record<string, { status: number; exit: number }>
+
+export type FaultCode = keyof typeof FAULTS
+
+/**
+ * A fault or a misuse, with a stable `code`.
+ *
+ * `message` is safe to show to a caller; `detail` and `cause` are for the log.
+ */
+export class ToolgateError extends Error {
+  override readonly name: string = 'ToolgateError'
+  readonly code: FaultCode
+  readonly detail: string | undefined
+
+  constructor(code: FaultCode, message: string, options: { detail?: string; cause?: unknown } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.detail = options.detail
+  }
+}
+
+/** A configuration that cannot be used; `path` is where, such as `policy[0].deny[1].match`. */
+export class ConfigError extends ToolgateError {
+  override readonly name = 'ConfigError'
+  readonly path: string
+
+  constructor(path: string, message: string, options: { code?: FaultCode; detail?: string; cause?: unknown } = {}) {
+    super(options.code ?? 'config_invalid', path ? `${path}: ${message}` : message, options)
+    this.path = path
+  }
+}
+
+/** A tool name that the catalog has never seen; `nearest` are the closest known ones. */
+export class UnknownToolError extends ToolgateError {
+  override readonly name = 'UnknownToolError'
+  readonly nearest: readonly string[]
+
+  constructor(tool: string, nearest: readonly string[]) {
+    const hint = nearest.length > 0 ? ` Did you mean ${nearest.map((name) => `"${name}"`).join(', ')}?` : ''
+    super('tool_unknown', `Unknown tool "${tool}".${hint}`)
+    this.nearest = nearest
+  }
+}

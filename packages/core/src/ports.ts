@@ -1,0 +1,194 @@
+import type { Caller } from './caller.ts'
+
+export type MaybePromise<T> = T | Promise<T>
+
+/** Both clocks of the host. Core reads no other. */
+export interface Clock {
+  /** Milliseconds that never go back, from any origin. Limits, deadlines and durations use it. */
+  monotonicMs(): number
+  /** Milliseconds since 1970-01-01T00:00Z. Records and expiries that people read use it. */
+  wallMs(): number
+}
+
+/** One use that is asked for: at most `max` in any window of `windowMs`. */
+export interface LimitUse {
+  readonly key: string
+  readonly max: number
+  readonly windowMs: number
+}
+
+export interface LimitAnswer {
+  readonly allowed: boolean
+  /** Index of the first use that was refused; -1 when all were allowed. */
+  readonly refused: number
+  /** Uses left after this one, the smallest over all asked for. */
+  readonly remaining: number
+  /** Milliseconds until the refused use could succeed; 0 when allowed. */
+  readonly resetMs: number
+}
+
+/** Counts uses in exact sliding windows. Several uses are taken together or not at all. */
+export interface CounterStore {
+  peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
+  take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
+  /** Gives back what the latest `take` of these uses took, because the call did not go ahead. */
+  giveBack(uses: readonly LimitUse[]): MaybePromise<void>
+}
+
+export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'expired', 'consumed'] as const
+export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
+
+/** What an approval is bound to. One that differs in any field is another approval. */
+export interface ApprovalBinding {
+  readonly tenant: string | undefined
+  readonly user: string | undefined
+  readonly tool: string
+  readonly definitionHash: string
+  readonly inputHash: string
+  readonly run: string | undefined
+}
+
+export interface Approval extends ApprovalBinding {
+  readonly id: string
+  readonly status: ApprovalStatus
+  /** The input as a person must see it. */
+  readonly input: unknown
+  readonly requestedAt: number
+  /** Wall-clock milliseconds. */
+  readonly expiresAt: number
+  readonly decidedAt?: number
+  readonly decidedBy?: string
+  readonly reason?: string
+}
+
+export interface ApprovalVerdict {
+  readonly decision: 'approve' | 'reject'
+  readonly by: string
+  readonly reason?: string | undefined
+  readonly atMs: number
+}
+
+/** Keeps approvals: single use, expiring. Times are wall-clock milliseconds. */
+export interface ApprovalStore {
+  /** Gives the live approval (pending, approved or rejected) of this binding, or makes a pending one. */
+  request(binding: ApprovalBinding, input: unknown, nowMs: number): MaybePromise<Approval>
+  get(id: string, nowMs: number): MaybePromise<Approval | undefined>
+  /** Newest first. */
+  list(filter: { status?: ApprovalStatus; limit?: number }, nowMs: number): MaybePromise<readonly Approval[]>
+  /** @throws {ToolgateError} `approval_unknown`, `approval_decided` */
+  decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
+  /** Turns an approved one into a consumed one, exactly once; `false` when somebody else did or it expired. */
+  consume(id: string, nowMs: number): MaybePromise<boolean>
+  /** Makes a consumed one approved again, because the call did not go ahead. */
+  giveBack(id: string): MaybePromise<void>
+}
+
+export const AUDIT_EVENTS = [
+  'tool_call',
+  'tool_result',
+  'tool_blocked',
+  'tool_rate_limited',
+  'tool_approval_required',
+  'tool_abandoned',
+] as const
+export type AuditEvent = (typeof AUDIT_EVENTS)[number]
+/** The events that end an attempt. Each attempt has exactly one. */
+export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(AUDIT_EVENTS.filter((event) => event !== 'tool_call'))
+
+/** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
+export interface AuditRecord {
+  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. */
+  readonly seq: number
+  readonly event: AuditEvent
+  /** RFC 3339, UTC, milliseconds. */
+  readonly ts: string
+  /** The tool id that was asked for; at most 256 characters. */
+  readonly tool: string
+  readonly tool_call_id: string
+  readonly chat_id?: string
+  readonly user_id?: string
+  readonly session_id?: string
+  readonly tenant?: string
+  readonly agent?: string
+  readonly app?: string
+  readonly run_id?: string
+  /** Code of the deciding reason, such as `policy_denied`. */
+  readonly reason?: string
+  /** What decided, for people: the policy, clause, group or rule. Never shown to the model. */
+  readonly detail?: string
+  readonly limit?: string
+  readonly reset_ms?: number
+  readonly duration_ms?: number
+  readonly error?: string
+  readonly approval_id?: string
+  readonly policy_revision: number
+  readonly catalog_revision: number
+  /** SHA-256, hex, of the input in RFC 8785 form. */
+  readonly input_hash?: string
+}
+
+/** A record on its way to a sink: no `seq` yet, and the input itself, which the sink hashes and does not keep. */
+export interface AuditEntry extends Omit<AuditRecord, 'seq' | 'ts' | 'input_hash'> {
+  readonly wallMs: number
+  readonly input?: unknown
+}
+
+/**
+ * Takes audit entries.
+ *
+ * `write` returns when the entry is in the sink's hands: at once for a batched sink, at the
+ * resolution of the promise for one that makes every record durable first. A throw or a
+ * rejection of the `tool_call` entry refuses the call.
+ */
+export interface AuditSink {
+  write(entry: AuditEntry): MaybePromise<void>
+  /** Resolves when everything written before is durable. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface AuditQuery {
+  /** 1 to 1,000; default 100. */
+  readonly limit?: number
+  readonly tool?: string
+  readonly user?: string
+  readonly event?: AuditEvent
+  /** Only records with a smaller `seq`: the next page. */
+  readonly beforeSeq?: number
+  /** Only records with a greater `seq`: what is new. */
+  readonly afterSeq?: number
+}
+
+/** Reads the audit, newest first. Sees every record whose `flush` or `write` has resolved. */
+export interface AuditReader {
+  query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
+}
+
+/** What is known of one group's dependency. */
+export interface GroupState {
+  readonly available: boolean
+  /** Why not, in a clause without a full stop: `nothing listens on 127.0.0.1:4444`. */
+  readonly reason?: string
+  /** What to do about it, as a sentence. */
+  readonly suggestion?: string
+  /** Wall-clock milliseconds of the latest change. */
+  readonly since?: number
+}
+
+/** Says which conditional groups are available now. A group it does not know is not. */
+export interface AvailabilitySource {
+  readonly revision: number
+  get(group: string): GroupState | undefined
+  subscribe(listener: () => void): () => void
+}
+
+/** Checks an input against a tool's schema. Gives the problems, or `undefined` when there are none. */
+export type ValidateInput = (schema: object, input: unknown) => InputProblem | undefined
+export interface InputProblem {
+  /** RFC 6901, such as `/path` or the empty string for the whole input. */
+  readonly pointer: string
+  readonly message: string
+}
+
+/** Answers whether a person may decide this approval. */
+export type MayApprove = (approver: Caller, approval: Approval) => boolean

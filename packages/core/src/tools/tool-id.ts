@@ -1,0 +1,59 @@
+import { ConfigError } from '../errors.ts'
+
+/** Namespaces that the selector language uses for itself. */
+export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
+
+const MAX_NAME_LENGTH = 128
+/** Letters, digits, marks and punctuation of any script; no spaces, controls, unpaired surrogates, and neither `:` nor `*`, which selectors use. */
+const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
+const SELECTOR_MARKS = /[:*]/
+
+/** Gives the id of a tool: `namespace:name`, or `name` alone. */
+export function toToolId(namespace: string | undefined, name: string): string {
+  return namespace === undefined ? name : `${namespace}:${name}`
+}
+
+/** @throws {ConfigError} `tool_invalid` for a name that no selector could name */
+export function checkName(name: unknown): asserts name is string {
+  const problem = problemOf(name)
+  if (problem) throw new ConfigError(`tool ${JSON.stringify(name)}`, `the name ${problem}`, { code: 'tool_invalid' })
+}
+
+/** @throws {ConfigError} `tool_invalid` for a namespace that no selector could name, and for a reserved one */
+export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
+  if (namespace === undefined) return
+  const problem =
+    problemOf(namespace) ?? (RESERVED_NAMESPACES.has(namespace as string) ? 'is reserved for selectors' : undefined)
+  if (problem)
+    throw new ConfigError(`namespace ${JSON.stringify(namespace)}`, `the namespace ${problem}`, {
+      code: 'tool_invalid',
+    })
+}
+
+/**
+ * Compares two ids by code point, which is also the order of their UTF-8 bytes.
+ *
+ * JavaScript's own `<` compares UTF-16 units, which puts U+FFFD after an emoji.
+ */
+export function compareToolIds(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return rank(x) - rank(y)
+  }
+  return a.length - b.length
+}
+
+/** Surrogates stand for code points above every other unit. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
+}
+
+function problemOf(name: unknown): string | undefined {
+  if (typeof name !== 'string' || name === '') return 'must be a string that is not empty'
+  if (name.length > MAX_NAME_LENGTH) return `has ${name.length} characters; at most ${MAX_NAME_LENGTH} are allowed`
+  if (SELECTOR_MARKS.test(name)) return 'must not hold ":" or "*", which selectors use'
+  if (!USABLE.test(name)) return 'must not hold spaces, control characters or unpaired surrogates'
+  return undefined
+}

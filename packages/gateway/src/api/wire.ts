@@ -1,0 +1,84 @@
+import type { Approval, AuditRecord, OutcomeWord, Reason } from '@toolgate/core'
+
+/** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
+
+/** `GET /api/tools?as=<user>` */
+export interface ToolsBody {
+  readonly as: string
+  readonly policyRevision: number
+  readonly catalogRevision: number
+  readonly tools: readonly ToolRow[]
+  readonly servers: readonly ServerRow[]
+  readonly groups: readonly GroupRow[]
+}
+
+export interface ToolRow {
+  readonly id: string
+  /** The name on the wire, `namespace__name`. */
+  readonly wireName: string
+  readonly title?: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly outcome: OutcomeWord
+  /** Whether the caller's `tools/list` has it. */
+  readonly visible: boolean
+  /** The deciding one first; empty for a plain allow. */
+  readonly reasons: readonly Reason[]
+}
+
+export interface ServerRow {
+  readonly name: string
+  readonly status: 'starting' | 'ready' | 'down' | 'stopped'
+  readonly reason?: string
+  readonly since: number
+  readonly restarts: number
+  readonly toolCount: number
+  readonly era?: 'legacy' | 'modern'
+  readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
+}
+
+export interface GroupRow {
+  readonly name: string
+  readonly title?: string
+  readonly visibility: 'always' | 'conditional'
+  readonly available: boolean
+  readonly reason?: string
+  readonly suggestion?: string
+  readonly since?: number
+  readonly tools: readonly string[]
+}
+
+/** `GET /api/callers`: whom `as` may name. Never a key. */
+export interface CallersBody {
+  readonly callers: readonly {
+    readonly user: string
+    readonly roles: readonly string[]
+    readonly for: 'mcp' | 'console'
+    readonly visible: number
+  }[]
+}
+
+/** `GET /api/why?tool=<id>&as=<user>` */
+export interface WhyBody {
+  readonly tool: string
+  readonly as: string
+  readonly outcome: OutcomeWord
+  readonly visible: boolean
+  readonly reasons: readonly Reason[]
+}
+
+/** `GET /api/audit?limit=&tool=&user=&event=&before=&after=`, newest first */
+export interface AuditBody {
+  readonly records: readonly AuditRecord[]
+}
+
+/** `GET /api/approvals` */
+export interface ApprovalsBody {
+  readonly approvals: readonly Approval[]
+}
+
+/** `POST /api/approvals/<id>` */
+export interface ApprovalVerdictBody {
+  readonly decision: 'approve' | 'reject'
+  readonly reason?: string
+}

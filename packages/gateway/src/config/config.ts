@@ -1,0 +1,76 @@
+import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
+
+/** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
+export interface GatewayConfig {
+  /** Absolute path of the file, for messages. */
+  readonly file: string
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly servers: readonly ServerConfig[]
+  readonly callers: readonly CallerConfig[]
+  readonly groups: readonly GroupConfig[]
+  readonly policy: readonly Policy[]
+  /** Such as `*:100/60`: selector, uses, seconds. */
+  readonly limits: readonly string[]
+  readonly audit: AuditConfig
+}
+
+/** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */
+export interface ServerConfig {
+  readonly name: string
+  readonly command?: string
+  readonly args: readonly string[]
+  /** Absolute. */
+  readonly cwd: string
+  /** All that the child gets beside PATH and HOME. May hold `${port}`. */
+  readonly env: Readonly<Record<string, string>>
+  /** May hold `${port}`, which stands for a free port chosen at each start. */
+  readonly url?: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
+  readonly era: 'auto' | 'legacy' | 'modern'
+  /** Binds a child's listening sockets to loopback, for servers that have no host option. */
+  readonly loopback: boolean
+  readonly trustHints: boolean
+  readonly startTimeoutMs: number
+  readonly callTimeoutMs: number
+  /** The operator's overlay, by tool name or glob; several that match add up. */
+  readonly tools: ReadonlyMap<string, ToolOverlay>
+}
+
+export interface ToolOverlay {
+  readonly tags?: readonly string[]
+  readonly category?: string
+  readonly requiredScopes?: readonly string[]
+  readonly annotations?: ToolAnnotations
+}
+
+export interface CallerConfig {
+  /** SHA-256 of the key, 32 bytes: keys are not kept as they are. */
+  readonly keyHash: Uint8Array
+  /** The key itself where the file has it, to be printed by `toolgate try`. */
+  readonly demoKey?: string
+  readonly for: 'mcp' | 'console'
+  readonly caller: Caller
+}
+
+export interface GroupConfig {
+  readonly name: string
+  readonly tools: readonly string[]
+  readonly visibility: 'always' | 'conditional'
+  readonly title?: string
+  readonly suggestion?: string
+  readonly dependsOn: readonly string[]
+  readonly availableWhen: readonly ProbeConfig[]
+}
+
+export interface ProbeConfig {
+  readonly tcp: { readonly host: string; readonly port: number }
+}
+
+export interface AuditConfig {
+  readonly store: 'sqlite' | 'jsonl' | 'memory'
+  /** Absolute; absent for `memory`. */
+  readonly path?: string
+  /** `required`: each record is durable before the call goes on. `batched`: within a second. */
+  readonly mode: 'required' | 'batched'
+}

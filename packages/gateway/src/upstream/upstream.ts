@@ -1,0 +1,83 @@
+import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
+
+/** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
+export interface McpTool {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema?: JsonSchema
+  readonly annotations?: ToolAnnotations
+  readonly [field: string]: unknown
+}
+
+/** An MCP `CallToolResult`, passed through as it came. */
+export interface McpResult {
+  readonly content?: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const
+export type UpstreamStatus = (typeof UPSTREAM_STATUSES)[number]
+
+export interface UpstreamState {
+  readonly status: UpstreamStatus
+  /** Why it is down, in a clause: `exited with code 1 (Error: no such folder)`. */
+  readonly reason?: string
+  /** Wall-clock milliseconds of the latest change. */
+  readonly since: number
+  readonly restarts: number
+  readonly era?: 'legacy' | 'modern'
+  readonly protocolVersion?: string
+  readonly serverInfo?: { readonly name: string; readonly version: string }
+  /** Tools it listed that cannot be offered, with the reason. */
+  readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
+}
+
+export interface UpstreamCall {
+  readonly tool: string
+  readonly arguments: unknown
+  readonly signal: AbortSignal
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** One MCP server behind the gateway, kept alive until it is closed. */
+export interface Upstream {
+  readonly name: string
+  readonly state: UpstreamState
+  /** The latest list, by name. Kept while the server is down. */
+  readonly tools: readonly McpTool[]
+  /** Hears of every change of `state` or `tools`. */
+  subscribe(listener: () => void): () => void
+  /** Starts it. Resolves when it is ready or its first start has failed; never rejects. It goes on trying. */
+  start(): Promise<void>
+  /** @throws {UpstreamError} */
+  call(call: UpstreamCall): Promise<McpResult>
+  /** Stops it and its children within 2 s. */
+  close(): Promise<void>
+}
+
+export type UpstreamErrorCode =
+  | 'upstream_down'
+  | 'upstream_timeout'
+  | 'upstream_protocol'
+  | 'upstream_too_large'
+  | 'upstream_rpc'
+  | 'aborted'
+
+/** A call that an upstream did not answer with a result. */
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError'
+  readonly code: UpstreamErrorCode
+  /** The JSON-RPC error it answered with, for `upstream_rpc`. */
+  readonly rpc: { readonly code: number; readonly message: string; readonly data?: unknown } | undefined
+
+  constructor(code: UpstreamErrorCode, message: string, options: { rpc?: UpstreamError['rpc']; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.rpc = options.rpc
+  }
+}
