@@ -1,0 +1,98 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { type Caller, ConfigError, defineCaller } from '@toolgate/core'
+import type { CallerConfig } from '../config/config.ts'
+
+/** Who a presented key belongs to, or why there is nobody. */
+export type Authentication =
+  | { readonly ok: true; readonly for: 'mcp' | 'console'; readonly caller: Caller }
+  | { readonly ok: false; readonly reason: 'missing' | 'malformed' | 'unknown' }
+
+export type Authenticated = Extract<Authentication, { ok: true }>
+export type AuthenticationProblem = Extract<Authentication, { ok: false }>['reason']
+
+export interface Keyring {
+  /** Reads an `Authorization` header. Never throws. */
+  authenticate(authorizationHeader: string | undefined): Authentication
+}
+
+const DIGEST_BYTES = 32
+const MAX_HEADER_LENGTH = 1024
+const MAX_REMEMBERED = 1024
+/** RFC 9110 §11.1: the scheme is case-insensitive. */
+const BEARER = /^bearer(?: |$)/i
+/** Wider than RFC 6750's b64token, so that any key without spaces that a person configures can be sent. */
+const BEARER_KEY = /^bearer +([\x21-\x7e]+)$/i
+
+/**
+ * Gives the keyring of the configured callers.
+ *
+ * Keys are known by their SHA-256 only. A presented key is hashed and compared in
+ * constant time with every one of them, without stopping at the first that is equal.
+ * A caller is frozen once here, so that its views are found by identity.
+ *
+ * @throws {ConfigError} for a hash that is not SHA-256 and for two callers with one key
+ */
+export function createKeyring(callers: readonly CallerConfig[]): Keyring {
+  const entries = callers.map(toEntry)
+  checkDistinct(entries)
+  /** Successes only, by digest: what it tells by timing is about a hash that the sender cannot steer. */
+  const known = new Map<string, Authenticated>()
+
+  return {
+    authenticate(header) {
+      if (header === undefined || !BEARER.test(header)) return MISSING
+      if (header.length > MAX_HEADER_LENGTH) return MALFORMED
+      const key = BEARER_KEY.exec(header)?.[1]
+      if (key === undefined) return MALFORMED
+      const digest = hash('sha256', key, 'base64')
+      const remembered = known.get(digest)
+      if (remembered) return remembered
+      const found = findEntry(entries, Buffer.from(digest, 'base64'))
+      if (!found) return UNKNOWN
+      if (known.size >= MAX_REMEMBERED) known.clear()
+      known.set(digest, found.answer)
+      return found.answer
+    },
+  }
+}
+
+/**
+ * Gives the `WWW-Authenticate` header of a 401.
+ *
+ * RFC 6750 §3.1: no error code where no bearer token was presented.
+ */
+export function toChallenge(problem: AuthenticationProblem): string {
+  return problem === 'missing' ? 'Bearer realm="toolgate"' : 'Bearer realm="toolgate", error="invalid_token"'
+}
+
+interface Entry {
+  readonly keyHash: Uint8Array
+  readonly answer: Authenticated
+}
+
+const MISSING: Authentication = Object.freeze({ ok: false, reason: 'missing' })
+const MALFORMED: Authentication = Object.freeze({ ok: false, reason: 'malformed' })
+const UNKNOWN: Authentication = Object.freeze({ ok: false, reason: 'unknown' })
+
+function toEntry({ keyHash, for: kind, caller }: CallerConfig, index: number): Entry {
+  if (keyHash.byteLength !== DIGEST_BYTES)
+    throw new ConfigError(`callers[${index}].keyHash`, 'must be a SHA-256 digest of 32 bytes')
+  return { keyHash, answer: Object.freeze({ ok: true, for: kind, caller: defineCaller(caller) }) }
+}
+
+function checkDistinct(entries: readonly Entry[]): void {
+  const first = new Map<string, number>()
+  for (const [index, { keyHash }] of entries.entries()) {
+    const text = Buffer.from(keyHash).toString('hex')
+    const other = first.get(text)
+    if (other !== undefined) throw new ConfigError(`callers[${index}]`, `has the same key as callers[${other}]`)
+    first.set(text, index)
+  }
+}
+
+/** Looks at every entry, also after a match, so that the time does not tell which key was near. */
+function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undefined {
+  let found: Entry | undefined
+  for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
+  return found
+}

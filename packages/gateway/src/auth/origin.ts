@@ -1,0 +1,75 @@
+import { ConfigError } from '@toolgate/core'
+
+/** The names this gateway is reached by. Made once by {@link createOriginRules}. */
+export interface OriginRules {
+  /** Such as `127.0.0.1:8787`, in lower case. */
+  readonly hosts: ReadonlySet<string>
+  /** Such as `http://127.0.0.1:8787`. */
+  readonly origins: ReadonlySet<string>
+}
+
+export interface OriginOptions {
+  /** Where the server listens. */
+  readonly host: string
+  /** The port it really got. */
+  readonly port: number
+  /** Further names it is reached by, such as `https://tools.example.com` in front of a proxy. */
+  readonly origins?: readonly string[]
+}
+
+export interface OriginProblem {
+  readonly header: 'Host' | 'Origin'
+  readonly message: string
+}
+
+const LOOPBACK = ['127.0.0.1', 'localhost', '::1']
+const ANY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::', ''])
+const MAX_SHOWN = 100
+
+/**
+ * Gives the rules for a server that listens on `host:port`.
+ *
+ * @throws {ConfigError} for an origin that is not `http(s)://host[:port]`
+ * @example
+ * createOriginRules({ host: '127.0.0.1', port: 8787 }).origins // has 'http://localhost:8787'
+ */
+export function createOriginRules({ host, port, origins = [] }: OriginOptions): OriginRules {
+  const names = ANY_ADDRESS.has(host) ? LOOPBACK : [...LOOPBACK, host]
+  const own = names.map((name) => new URL(`http://${name.includes(':') ? `[${name}]` : name}:${port}`))
+  const all = [...own, ...origins.map(parseOrigin)]
+  return { hosts: new Set(all.flatMap(spellings)), origins: new Set(all.map((url) => url.origin)) }
+}
+
+/**
+ * Refuses a request that came by a name which is not ours (DNS rebinding) or from a page that is not ours.
+ *
+ * Each of the two headers is looked at alone; a request without `Origin` does not come from another page.
+ * Gives the problem, or `undefined` when there is none.
+ */
+export function checkOrigin(
+  headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
+  rules: OriginRules,
+): OriginProblem | undefined {
+  const { host, origin } = headers
+  if (host === undefined || !rules.hosts.has(host.toLowerCase()))
+    return { header: 'Host', message: `The Host header ${shown(host)} is not a name of this gateway.` }
+  if (origin !== undefined && !rules.origins.has(origin))
+    return { header: 'Origin', message: `The Origin header ${shown(origin)} is not a page of this gateway.` }
+  return undefined
+}
+
+function parseOrigin(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol) || (text !== url.origin && text !== `${url.origin}/`))
+    throw new ConfigError('origins', `"${text}" must be an origin, such as https://tools.example.com`)
+  return url
+}
+
+/** RFC 9110 §7.2: the default port may be left out, and clients differ in whether they do. */
+function spellings(url: URL): string[] {
+  return url.port === '' ? [url.hostname, `${url.hostname}:${url.protocol === 'https:' ? 443 : 80}`] : [url.host]
+}
+
+function shown(value: string | undefined): string {
+  return value === undefined ? '(none)' : JSON.stringify(value.slice(0, MAX_SHOWN))
+}
