@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { CallerConfig } from '../config/config.ts'
 import { createKeyring, toChallenge } from './keyring.ts'
 
@@ -64,7 +64,7 @@ describe('createKeyring', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (key) => {
         fc.pre(!/^ *demo-(viewer|console)$/.test(key))
-        return keyring.authenticate(`Bearer ${key}`).ok === false && keyring.authenticate(key).ok === false
+        return !keyring.authenticate(`Bearer ${key}`).ok && !keyring.authenticate(key).ok
       }),
     )
   })
