@@ -25,14 +25,19 @@ export interface LimitAnswer {
   readonly remaining: number
   /** Milliseconds until the refused use could succeed; 0 when allowed. */
   readonly resetMs: number
+  /** The store's own time of the answer, by which `giveBack` knows a take again. */
+  readonly atMs?: number
 }
 
 /** Counts uses in exact sliding windows. Several uses are taken together or not at all. */
 export interface CounterStore {
   peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
-  /** Gives back what the latest `take` of these uses took, because the call did not go ahead. */
-  giveBack(uses: readonly LimitUse[]): MaybePromise<void>
+  /**
+   * Gives back what a `take` of these uses took, because the call did not go ahead. `taken` is the
+   * answer of that take; without it the latest is given back, which is another call's when calls overlap.
+   */
+  giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
 }
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'expired', 'consumed'] as const

@@ -1,0 +1,62 @@
+import { ToolgateError } from '../errors.ts'
+import type { AuditEntry, AuditReader, AuditRecord, AuditSink } from '../ports.ts'
+import { checkAuditQuery, matchesAuditQuery } from './query.ts'
+import { sealEntry } from './record.ts'
+
+export interface MemoryAudit extends AuditSink, AuditReader {
+  /** The newest records, oldest first. */
+  readonly records: readonly AuditRecord[]
+}
+
+/**
+ * Gives an audit that keeps its newest records in memory, for tests and embedding.
+ *
+ * An entry is sealed when it is first read, so that writing one costs next to nothing.
+ * Nothing survives the process.
+ */
+export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): MemoryAudit {
+  if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
+  /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
+  const kept: AuditEntry[] = []
+  const sealed: AuditRecord[] = []
+  let written = 0
+  let sealedTo = 0
+  let closed = false
+
+  const oldestSeq = (): number => Math.max(1, written - capacity + 1)
+
+  function seal(): void {
+    for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
+      const place = (seq - 1) % capacity
+      sealed[place] = sealEntry(kept[place] as AuditEntry, seq)
+    }
+    sealedTo = written
+  }
+
+  return {
+    get records() {
+      seal()
+      const split = written > capacity ? written % capacity : 0
+      return [...sealed.slice(split), ...sealed.slice(0, split)]
+    },
+    write(entry) {
+      if (closed) throw new ToolgateError('audit_closed', 'The audit is closed.')
+      kept[written % capacity] = entry
+      written++
+    },
+    query(query) {
+      const checked = checkAuditQuery(query)
+      seal()
+      const found: AuditRecord[] = []
+      for (let seq = written; seq >= oldestSeq() && found.length < checked.limit; seq--) {
+        const record = sealed[(seq - 1) % capacity] as AuditRecord
+        if (matchesAuditQuery(record, checked)) found.push(record)
+      }
+      return found
+    },
+    flush: async () => {},
+    close: async () => {
+      closed = true
+    },
+  }
+}
