@@ -82,3 +82,21 @@ export interface ApprovalVerdictBody {
   readonly decision: 'approve' | 'reject'
   readonly reason?: string
 }
+
+/** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */
+export interface SessionBody {
+  readonly user: string
+  readonly tenant?: string
+  readonly roles: readonly string[]
+}
+
+/** The body of every answer that is not 2xx. `code` is stable; `message` is for people. */
+export interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string }
+}
+
+/** `GET /readyz`: 200 once every server has answered or failed its first start, else 503 */
+export interface ReadyBody {
+  readonly status: 'ready' | 'starting'
+  readonly servers: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
+}

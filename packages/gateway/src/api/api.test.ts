@@ -1,0 +1,486 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { beforeEach, describe, it } from 'node:test'
+import {
+  type Approval,
+  type AuditQuery,
+  type AuditRecord,
+  type Caller,
+  type Decision,
+  defineTool,
+  ToolgateError,
+  type View,
+} from '@toolgate/core'
+import { createKeyring, createOriginRules } from '../auth/index.ts'
+import type { CallerConfig } from '../config/config.ts'
+import { type Api, createApi } from './api.ts'
+import type { ApiDeps } from './deps.ts'
+import type { ApprovalsBody, AuditBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from './wire.ts'
+
+const OWN = 'http://127.0.0.1:8787'
+const CONSOLE = { authorization: 'Bearer demo-console' }
+const TWELVE_HOURS_MS = 12 * 60 * 60 * 1000
+
+describe('createApi', () => {
+  let world: World
+  let api: Api
+  beforeEach(() => {
+    world = makeWorld()
+    api = createApi(world.deps)
+  })
+
+  describe('the door', () => {
+    const routes = [
+      '/api/tools?as=viewer',
+      '/api/callers',
+      '/api/why?tool=files:read&as=viewer',
+      '/api/audit',
+      '/api/approvals',
+      '/api/session',
+    ]
+
+    it('answers 401 with a challenge where there is no key, a wrong one or a malformed one', async () => {
+      for (const path of routes) {
+        const none = await get(path, {})
+        assert.equal(none.status, 401, path)
+        assert.equal(none.headers.get('www-authenticate'), 'Bearer realm="toolgate"')
+        for (const key of ['Bearer wrong', 'Bearer a b', 'Bearer']) {
+          const wrong = await get(path, { authorization: key })
+          assert.equal(wrong.status, 401)
+          assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="toolgate", error="invalid_token"')
+        }
+      }
+    })
+
+    it("answers 403 to an agent's key everywhere", async () => {
+      for (const path of routes) {
+        const answer = await get(path, { authorization: 'Bearer demo-viewer' })
+        assert.equal(answer.status, 403, path)
+        assert.equal(await codeOf(answer), 'key_not_for_console')
+      }
+      const approve = await post(
+        '/api/approvals/a1',
+        { decision: 'approve' },
+        { authorization: 'Bearer demo-approver-agent' },
+      )
+      assert.equal(approve.status, 403)
+      assert.equal(world.decided.length, 0)
+    })
+
+    it('answers 403 to a foreign Host and to a foreign Origin, each alone', async () => {
+      const host = await get('/api/session', { ...CONSOLE, host: 'evil.example:8787' })
+      assert.deepEqual([host.status, await codeOf(host)], [403, 'host_forbidden'])
+      const origin = await get('/api/session', { ...CONSOLE, origin: 'http://evil.example' })
+      assert.deepEqual([origin.status, await codeOf(origin)], [403, 'origin_forbidden'])
+    })
+
+    it('is kept by no cache and sniffed by nobody, also when it refuses', async () => {
+      for (const answer of [
+        await get('/api/session', CONSOLE),
+        await get('/api/session', {}),
+        await get('/api/nothing', {}),
+      ]) {
+        assert.equal(answer.headers.get('cache-control'), 'no-store')
+        assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+        assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+      }
+    })
+
+    it('names what is not served, by path and by method', async () => {
+      const path = await get('/api/nothing', CONSOLE)
+      assert.deepEqual([path.status, await codeOf(path)], [404, 'route_unknown'])
+      const method = await post('/api/tools', {}, CONSOLE)
+      assert.deepEqual(
+        [method.status, await codeOf(method), method.headers.get('allow')],
+        [405, 'method_not_allowed', 'GET'],
+      )
+      const reading = await get('/api/login', CONSOLE)
+      assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
+    })
+
+    it('tells nothing about a fault of its own, but to the log', async () => {
+      world.failure = new Error('the password is swordfish')
+      const answer = await get('/api/audit', CONSOLE)
+      assert.equal(answer.status, 500)
+      assert.doesNotMatch(JSON.stringify(await answer.json()), /swordfish/)
+      assert.equal(world.faults[0], world.failure)
+    })
+  })
+
+  describe('login', () => {
+    it('opens a session whose cookie scripts and other sites cannot use, and that logout ends', async () => {
+      const answer = await post('/api/login', { key: 'demo-console' }, { origin: OWN })
+      assert.equal(answer.status, 200)
+      assert.deepEqual(await answer.json(), { user: 'owner', roles: ['approver'] })
+      const set = answer.headers.get('set-cookie') ?? ''
+      assert.match(set, /^toolgate_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
+      const cookie = set.slice(0, set.indexOf(';'))
+      assert.equal((await get('/api/session', { cookie: `other=1; ${cookie}` })).status, 200)
+      const out = await post('/api/logout', {}, { cookie, origin: OWN })
+      assert.match(out.headers.get('set-cookie') ?? '', /^toolgate_session=; Path=\/; Max-Age=0; /)
+      assert.equal((await get('/api/session', { cookie })).status, 401)
+    })
+
+    it('marks the cookie Secure where the page came over TLS', async () => {
+      const answer = await post(
+        '/api/login',
+        { key: 'demo-console' },
+        { host: 'tools.example.com', origin: 'https://tools.example.com' },
+      )
+      assert.match(answer.headers.get('set-cookie') ?? '', /; Secure$/)
+    })
+
+    it("refuses a wrong key and an agent's key, without a cookie", async () => {
+      for (const [key, status] of [
+        ['wrong', 401],
+        ['demo-viewer', 403],
+        ['', 401],
+      ] as const) {
+        const answer = await post('/api/login', { key }, { origin: OWN })
+        assert.equal(answer.status, status, key)
+        assert.equal(answer.headers.get('set-cookie'), null)
+      }
+    })
+
+    it('ends a session after 12 hours', async () => {
+      const cookie = await logIn()
+      world.nowMs += TWELVE_HOURS_MS - 1
+      assert.equal((await get('/api/session', { cookie })).status, 200)
+      world.nowMs += 1
+      assert.equal((await get('/api/session', { cookie })).status, 401)
+    })
+
+    it('refuses a cookie that nobody was given', async () => {
+      await logIn()
+      for (const cookie of [
+        'toolgate_session=',
+        'toolgate_session=__proto__',
+        'toolgate_session',
+        `x=toolgate_session=a`,
+      ])
+        assert.equal((await get('/api/session', { cookie })).status, 401, cookie)
+    })
+  })
+
+  describe('/api/tools', () => {
+    it('lists every tool with what is decided for that caller, hidden ones with the reason', async () => {
+      const body = await json<ToolsBody>('/api/tools?as=viewer')
+      assert.equal(body.as, 'viewer')
+      assert.deepEqual([body.policyRevision, body.catalogRevision], [3, 7])
+      assert.deepEqual(
+        body.tools.map((row) => [row.id, row.wireName, row.outcome, row.visible]),
+        [
+          ['files:read', 'files__read', 'allow', true],
+          ['files:write', 'files__write', 'deny', false],
+        ],
+      )
+      assert.equal(body.tools[1]?.reasons[0]?.code, 'policy_denied')
+      assert.equal(body.servers[0]?.name, 'files')
+      assert.equal(body.groups[0]?.name, 'web')
+    })
+
+    it('answers 404 for a user that is not configured, naming those that are', async () => {
+      for (const name of ['nobody', 'constructor', '__proto__']) {
+        const answer = await get(`/api/tools?as=${name}`, CONSOLE)
+        assert.equal(answer.status, 404)
+        const error = await errorOf(answer)
+        assert.equal(error.code, 'caller_unknown')
+        assert.equal(error.message, `No caller is named "${name}"; known are viewer, robot, vera, owner, vera#2.`)
+      }
+    })
+  })
+
+  describe('/api/callers', () => {
+    it('names each caller once, agents first, with no trace of a key', async () => {
+      const body = await json<CallersBody>('/api/callers')
+      assert.deepEqual(
+        body.callers.map((row) => [row.user, row.for, row.visible]),
+        [
+          ['viewer', 'mcp', 1],
+          ['robot', 'mcp', 2],
+          ['vera', 'mcp', 1],
+          ['owner', 'console', 2],
+          ['vera#2', 'console', 1],
+        ],
+      )
+      assert.doesNotMatch(JSON.stringify(body), /key|demo-/)
+    })
+  })
+
+  describe('/api/why', () => {
+    it('gives the decision on one tool', async () => {
+      const body = await json<WhyBody>('/api/why?tool=files:write&as=viewer')
+      assert.deepEqual([body.tool, body.as, body.outcome, body.visible], ['files:write', 'viewer', 'deny', false])
+      assert.equal(body.reasons[0]?.text, 'policy baseline denies it')
+    })
+
+    it('answers 404 for a tool that is not in the catalog, with the id that was probably meant', async () => {
+      const wire = await get('/api/why?tool=files__write&as=viewer', CONSOLE)
+      assert.equal(wire.status, 404)
+      assert.match((await errorOf(wire)).message, /No tool has the id "files__write"\. Did you mean "files:write"\?/)
+      assert.equal((await get('/api/why?tool=toString&as=viewer', CONSOLE)).status, 404)
+    })
+  })
+
+  describe('/api/audit', () => {
+    it('passes its parameters on', async () => {
+      await json<AuditBody>('/api/audit?limit=20&tool=files:read&user=viewer&event=tool_result&before=9&after=2')
+      assert.deepEqual(world.queries[0], {
+        limit: 20,
+        tool: 'files:read',
+        user: 'viewer',
+        event: 'tool_result',
+        beforeSeq: 9,
+        afterSeq: 2,
+      })
+      const body = await json<AuditBody>('/api/audit')
+      assert.deepEqual(world.queries[1], {})
+      assert.equal(body.records[0]?.event, 'tool_call')
+    })
+  })
+
+  describe('query parameters', () => {
+    const bad: readonly (readonly [string, RegExp])[] = [
+      ['/api/tools', /"as" is needed/],
+      ['/api/tools?as=', /"as" must not be empty/],
+      ['/api/tools?as=viewer&as=admin', /"as" is given twice/],
+      ['/api/tools?as=viewer&page=2', /"page" is not known here; known are as/],
+      ['/api/tools?as=viewer&__proto__=2', /"__proto__" is not known/],
+      [`/api/tools?as=${'x'.repeat(257)}`, /"as" has more than 256 characters/],
+      ['/api/callers?x=1', /"x" is not known here; there are none/],
+      ['/api/why?as=viewer', /"tool" is needed/],
+      ['/api/audit?limit=0', /"limit" must be a whole number from 1 to 1000/],
+      ['/api/audit?limit=1001', /"limit"/],
+      ['/api/audit?limit=1e2', /"limit"/],
+      ['/api/audit?limit=-1', /"limit"/],
+      ['/api/audit?before=1.5', /"before"/],
+      ['/api/audit?after=9007199254740993', /"after"/],
+      ['/api/audit?event=tool_cal', /"event" must be one of tool_call, /],
+      ['/api/audit?Limit=1', /"Limit" is not known/],
+      ['/api/approvals?status=open', /"status" must be one of pending, /],
+      ['/api/session?x=1', /"x" is not known/],
+    ]
+    for (const [path, message] of bad)
+      it(`are strict: ${path.slice(0, 60)}`, async () => {
+        const answer = await get(path, CONSOLE)
+        assert.equal(answer.status, 400)
+        const error = await errorOf(answer)
+        assert.equal(error.code, 'query_invalid')
+        assert.match(error.message, message)
+      })
+  })
+
+  describe('/api/approvals', () => {
+    it('lists them, all or of one status', async () => {
+      assert.equal((await json<ApprovalsBody>('/api/approvals')).approvals.length, 3)
+      await json<ApprovalsBody>('/api/approvals?status=pending&limit=5')
+      assert.deepEqual(world.listed, [{ limit: 100 }, { limit: 5, status: 'pending' }])
+    })
+
+    it('takes the verdict of an approver, by key', async () => {
+      const answer = await post('/api/approvals/a1', { decision: 'reject', reason: 'not today' }, CONSOLE)
+      assert.equal(answer.status, 200)
+      assert.equal(((await answer.json()) as Approval).status, 'rejected')
+      assert.deepEqual(world.decided, [['a1', { decision: 'reject', by: 'owner', reason: 'not today', atMs: 1000 }]])
+    })
+
+    it('takes it by cookie from a page of ours, and from no other and from nowhere', async () => {
+      const cookie = await logIn()
+      const verdict = { decision: 'approve' }
+      for (const origin of [{ origin: 'http://evil.example' }, { origin: 'null' }, {}]) {
+        const answer = await post('/api/approvals/a1', verdict, { cookie, ...origin })
+        assert.deepEqual([answer.status, await codeOf(answer)], [403, 'origin_forbidden'])
+      }
+      assert.equal(world.decided.length, 0)
+      assert.equal((await post('/api/approvals/a1', verdict, { cookie, origin: OWN })).status, 200)
+    })
+
+    it('takes it of the requester himself, by his console key', async () => {
+      const vera = { authorization: 'Bearer vera-console' }
+      const others = await post('/api/approvals/a1', { decision: 'approve' }, vera)
+      assert.deepEqual([others.status, await codeOf(others)], [403, 'approval_forbidden'])
+      const elsewhere = await post('/api/approvals/a3', { decision: 'approve' }, vera)
+      assert.equal(elsewhere.status, 403)
+      assert.equal(world.decided.length, 0)
+      assert.equal((await post('/api/approvals/a2', { decision: 'approve' }, vera)).status, 200)
+    })
+
+    it('answers 404 for one that is not there and 409 for one that was decided', async () => {
+      const unknown = await post('/api/approvals/none', { decision: 'approve' }, CONSOLE)
+      assert.deepEqual([unknown.status, await codeOf(unknown)], [404, 'approval_unknown'])
+      await post('/api/approvals/a1', { decision: 'approve' }, CONSOLE)
+      const again = await post('/api/approvals/a1', { decision: 'reject' }, CONSOLE)
+      assert.deepEqual([again.status, await codeOf(again)], [409, 'approval_decided'])
+    })
+
+    it('refuses a body that is not exactly a verdict', async () => {
+      const bad: readonly (readonly [unknown, RegExp])[] = [
+        [{}, /"decision" must be "approve" or "reject"/],
+        [{ decision: 'yes' }, /"decision"/],
+        [{ decision: 'approve', force: true }, /"force" is not known here; known are decision, reason/],
+        [{ decision: 'approve', reason: 1 }, /"reason" must be a string/],
+        [{ decision: 'approve', reason: 'x'.repeat(501) }, /"reason"/],
+        [[], /must be a JSON object/],
+        [null, /must be a JSON object/],
+      ]
+      for (const [body, message] of bad) {
+        const answer = await post('/api/approvals/a1', body, CONSOLE)
+        assert.equal(answer.status, 400)
+        assert.match((await errorOf(answer)).message, message)
+      }
+      assert.equal(world.decided.length, 0)
+    })
+  })
+
+  describe('a body', () => {
+    const cap = 64 * 1024
+
+    it('has at most 64 KiB, by its length and by what really arrives', async () => {
+      const atCap = JSON.stringify({ key: 'x'.repeat(cap - '{"key":""}'.length) })
+      assert.equal((await send(atCap)).status, 401)
+      assert.equal((await send(`${atCap} `)).status, 413)
+      assert.equal((await send('{}', { 'content-length': String(cap + 1) })).status, 413)
+    })
+
+    it('is JSON, in UTF-8, and says so', async () => {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])
+        assert.equal((await send('{}', { 'content-type': type })).status, 415)
+      assert.equal((await send('{"key":', {})).status, 400)
+      assert.equal((await send(new Uint8Array([0x22, 0xff, 0x22]), {})).status, 400)
+      assert.equal((await send('', {})).status, 400)
+      assert.equal((await send('['.repeat(30_000), {})).status, 400)
+    })
+
+    function send(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Response> {
+      return api.fetch(
+        new Request(`${OWN}/api/login`, {
+          method: 'POST',
+          body,
+          headers: { host: '127.0.0.1:8787', 'content-type': 'application/json', ...headers },
+        }),
+      )
+    }
+  })
+
+  function get(path: string, headers: Record<string, string>): Promise<Response> {
+    return api.fetch(new Request(`${OWN}${path}`, { headers: { host: '127.0.0.1:8787', ...headers } }))
+  }
+
+  function post(path: string, body: unknown, headers: Record<string, string>): Promise<Response> {
+    const all = { host: '127.0.0.1:8787', 'content-type': 'application/json', ...headers }
+    return api.fetch(new Request(`${OWN}${path}`, { method: 'POST', body: JSON.stringify(body), headers: all }))
+  }
+
+  async function json<Body>(path: string): Promise<Body> {
+    const answer = await get(path, CONSOLE)
+    assert.equal(answer.status, 200)
+    return (await answer.json()) as Body
+  }
+
+  async function logIn(): Promise<string> {
+    const answer = await post('/api/login', { key: 'demo-console' }, { origin: OWN })
+    return (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+  }
+})
+
+async function codeOf(answer: Response): Promise<string> {
+  return (await errorOf(answer)).code
+}
+
+async function errorOf(answer: Response): Promise<ErrorBody['error']> {
+  return ((await answer.json()) as ErrorBody).error
+}
+
+interface World {
+  deps: ApiDeps
+  nowMs: number
+  failure: Error | undefined
+  readonly faults: unknown[]
+  readonly queries: AuditQuery[]
+  readonly listed: unknown[]
+  readonly decided: (readonly [string, unknown])[]
+}
+
+function makeWorld(): World {
+  const callers = [
+    callerOf('demo-viewer', 'mcp', { user: 'viewer', roles: ['viewer'] }),
+    callerOf('demo-console', 'console', { user: 'owner', roles: ['approver'] }),
+    callerOf('demo-approver-agent', 'mcp', { user: 'robot', roles: ['approver'] }),
+    callerOf('vera-console', 'console', { user: 'vera', tenant: 'acme' }),
+    callerOf('vera-agent', 'mcp', { user: 'vera', tenant: 'acme', agent: 'desk' }),
+    callerOf('vera-agent-2', 'mcp', { user: 'vera', tenant: 'acme', agent: 'desk' }),
+  ]
+  const tools = ['read', 'write'].map((name) => defineTool({ namespace: 'files', name }))
+  const approvals = new Map(
+    [approval('a1', 'viewer', undefined), approval('a2', 'vera', 'acme'), approval('a3', 'vera', 'other')].map((a) => [
+      a.id,
+      a,
+    ]),
+  )
+  const world: World = {
+    nowMs: 0,
+    failure: undefined,
+    faults: [],
+    queries: [],
+    listed: [],
+    decided: [],
+    deps: {
+      keyring: createKeyring(callers),
+      origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: ['https://tools.example.com'] }),
+      callers,
+      view: async (caller) => fakeView(caller),
+      tools: () => tools,
+      wireName: (id) => id.replace(':', '__'),
+      groups: () => [{ name: 'web', visibility: 'conditional', available: false, tools: [] }],
+      servers: () => [{ name: 'files', status: 'ready', since: 0, restarts: 0, toolCount: 2, rejected: [] }],
+      audit: {
+        query(query) {
+          if (world.failure) throw world.failure
+          world.queries.push(query)
+          return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
+        },
+      },
+      approvals: {
+        list(filter) {
+          world.listed.push(filter)
+          return [...approvals.values()]
+        },
+        get: (id) => approvals.get(id),
+        decide(_approver, id, verdict) {
+          if (world.decided.some(([decided]) => decided === id))
+            throw new ToolgateError('approval_decided', `${id} is decided`)
+          world.decided.push([id, verdict])
+          return {
+            ...(approvals.get(id) as Approval),
+            status: verdict.decision === 'approve' ? 'approved' : 'rejected',
+          }
+        },
+      },
+      clock: { monotonicMs: () => world.nowMs, wallMs: () => 1000 + world.nowMs },
+      policyRevision: () => 3,
+      catalogRevision: () => 7,
+      onFault: (error) => world.faults.push(error),
+    },
+  }
+  return world
+}
+
+/** Whoever has the role `approver` sees all, everybody else only `files:read`. */
+function fakeView(caller: Caller): View {
+  const ids = caller.roles?.includes('approver') ? ['files:read', 'files:write'] : ['files:read']
+  const denied: Decision = {
+    outcome: 'deny',
+    reasons: [{ layer: 'policy', code: 'policy_denied', outcome: 'deny', order: 0, text: 'policy baseline denies it' }],
+  }
+  const explain = (id: string): Decision => (ids.includes(id) ? { outcome: 'allow', reasons: [] } : denied)
+  return { caller, ids, size: ids.length, has: (id: string) => ids.includes(id), explain } as Partial<View> as View
+}
+
+function callerOf(text: string, kind: 'mcp' | 'console', caller: Caller): CallerConfig {
+  return { keyHash: createHash('sha256').update(text).digest(), demoKey: text, for: kind, caller }
+}
+
+function approval(id: string, user: string, tenant: string | undefined): Approval {
+  const binding = { tenant, user, tool: 'files:write', definitionHash: 'd', inputHash: 'i', run: undefined }
+  return { ...binding, id, status: 'pending', input: {}, requestedAt: 0, expiresAt: 600_000 }
+}

@@ -1,0 +1,77 @@
+import { type Context, Hono } from 'hono'
+import { type AccessRules, checkHeaders, findPerson } from './access.ts'
+import { nameCallers } from './callers.ts'
+import type { ApiDeps } from './deps.ts'
+import { ApiFault, toErrorResponse } from './faults.ts'
+import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
+import { auditRoute } from './routes/audit.ts'
+import { callersRoute } from './routes/callers.ts'
+import type { Route } from './routes/route.ts'
+import { login, logout, sessionRoute } from './routes/session.ts'
+import { toolsRoute } from './routes/tools.ts'
+import { whyRoute } from './routes/why.ts'
+import { createSessions } from './sessions.ts'
+
+export interface Api {
+  fetch(request: Request): Promise<Response>
+}
+
+type Handler = (context: Context) => Response | Promise<Response>
+
+/**
+ * Gives the HTTP API under `/api/`.
+ *
+ * Every request passes the same door: Host and Origin, then a console key or a session, then the
+ * route. Every answer is JSON and kept by no cache.
+ *
+ * @example
+ * const api = createApi(deps)
+ * await api.fetch(new Request('http://127.0.0.1:8787/api/session', { headers }))
+ */
+export function createApi(deps: ApiDeps): Api {
+  const { keyring, origins, clock, cookieName = 'toolgate_session' } = deps
+  const access: AccessRules = { keyring, origins, cookieName, sessions: createSessions({ clock }) }
+  const callers = nameCallers(deps.callers)
+  const app = new Hono()
+
+  app.use(async (context, next) => {
+    await next()
+    context.res.headers.set('cache-control', 'no-store')
+    context.res.headers.set('x-content-type-options', 'nosniff')
+  })
+  app.use(async ({ req }, next) => {
+    checkHeaders(req.raw, origins)
+    await next()
+  })
+  serve('/api/login', { POST: ({ req }) => login(req.raw, access) })
+  serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
+  serve('/api/session', { GET: asPerson(sessionRoute) })
+  serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
+  serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
+  serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
+  serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
+  serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
+  serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
+  app.notFound(({ req }) => {
+    throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
+  })
+  app.onError((error) => toErrorResponse(error, deps.onFault))
+  return { fetch: async (request) => app.fetch(request) }
+
+  function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {
+    for (const [method, handler] of Object.entries(handlers)) app.on(method, path, handler)
+    const allow = Object.keys(handlers).join(', ')
+    app.all(path, ({ req }) => {
+      throw new ApiFault('method_not_allowed', `${req.method} is not served at ${path}; ${allow} is.`, { allow })
+    })
+  }
+
+  function asPerson(route: Route): Handler {
+    return async (context) => {
+      const { req } = context
+      const person = findPerson(req.raw, access)
+      const query = new URL(req.url).searchParams
+      return context.json(await route({ request: req.raw, query, person, id: req.param('id') ?? '' }))
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { FAULTS, ToolgateError } from '@toolgate/core'
+import type { ErrorBody } from './wire.ts'
+
+/** The faults of the API: `code → HTTP status`. Those of core come from its own table. */
+export const API_FAULTS = {
+  query_invalid: 400,
+  body_invalid: 400,
+  unauthenticated: 401,
+  key_not_for_console: 403,
+  host_forbidden: 403,
+  origin_forbidden: 403,
+  approval_forbidden: 403,
+  approval_unknown: 404,
+  caller_unknown: 404,
+  tool_unknown: 404,
+  route_unknown: 404,
+  method_not_allowed: 405,
+  body_too_large: 413,
+  media_type_unsupported: 415,
+  internal: 500,
+} as const satisfies Record<string, number>
+
+export type ApiFaultCode = keyof typeof API_FAULTS
+
+/** A request that cannot be served; `message` names what is wrong with it and is safe to show. */
+export class ApiFault extends Error {
+  override readonly name = 'ApiFault'
+  readonly code: ApiFaultCode
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ApiFaultCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** Gives the answer to an error. One that is neither ours nor core's is told to nobody but `onFault`. */
+export function toErrorResponse(error: unknown, onFault: ((error: unknown) => void) | undefined): Response {
+  if (error instanceof ApiFault) return errorResponse(API_FAULTS[error.code], error.code, error.message, error.headers)
+  const known = error instanceof ToolgateError ? FAULTS[error.code] : undefined
+  if (known && known.status < 500)
+    return errorResponse(known.status, (error as ToolgateError).code, (error as ToolgateError).message)
+  onFault?.(error)
+  return errorResponse(API_FAULTS.internal, 'internal', 'The gateway failed to answer; its log says why.')
+}
+
+function errorResponse(
+  status: number,
+  code: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return Response.json({ error: { code, message } } satisfies ErrorBody, { status, headers })
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createHealth } from './health.ts'
+import type { ServerRow } from './wire.ts'
+
+describe('createHealth', () => {
+  it('is alive whatever the servers do', () => {
+    assert.deepEqual(createHealth({ servers: () => [row('a', 'down')] }).healthz(), {
+      status: 200,
+      body: { status: 'ok' },
+    })
+  })
+
+  it('is ready once every server has answered or failed its first start, and stays so', () => {
+    let rows = [row('files', 'ready'), row('memory', 'starting')]
+    const health = createHealth({ servers: () => rows })
+    assert.deepEqual(health.readyz(), {
+      status: 503,
+      body: {
+        status: 'starting',
+        servers: [
+          { name: 'files', status: 'ready' },
+          { name: 'memory', status: 'starting' },
+        ],
+      },
+    })
+    rows = [row('files', 'ready'), row('memory', 'down')]
+    assert.equal(health.readyz().status, 200)
+    rows = [row('files', 'starting'), row('memory', 'down')]
+    assert.deepEqual([health.readyz().status, health.readyz().body.status], [200, 'ready'])
+  })
+
+  it('counts a second start as a first one that failed', () => {
+    assert.equal(createHealth({ servers: () => [{ ...row('a', 'starting'), restarts: 1 }] }).readyz().status, 200)
+  })
+
+  it('tells no reasons, because it needs no key', () => {
+    const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
+    assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz()), /vera/)
+  })
+})
+
+function row(name: string, status: ServerRow['status']): ServerRow {
+  return { name, status, since: 0, restarts: 0, toolCount: 0, rejected: [] }
+}

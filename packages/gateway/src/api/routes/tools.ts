@@ -1,0 +1,37 @@
+import type { Tool, View } from '@toolgate/core'
+import { findCaller, type NamedCaller } from '../callers.ts'
+import type { ApiDeps } from '../deps.ts'
+import { parseQuery, required, text } from '../query.ts'
+import type { ToolRow, ToolsBody } from '../wire.ts'
+import type { Route } from './route.ts'
+
+/** `GET /api/tools?as=`: every tool, with what is decided of it for that caller and why. */
+export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query }) => {
+    const { as } = parseQuery(query, { as: text })
+    const { name, caller } = findCaller(callers, required('as', as))
+    const view = await deps.view(caller)
+    return {
+      as: name,
+      policyRevision: deps.policyRevision(),
+      catalogRevision: deps.catalogRevision(),
+      tools: deps.tools().map((tool) => toRow(tool, view, deps)),
+      servers: deps.servers(),
+      groups: deps.groups(),
+    } satisfies ToolsBody
+  }
+}
+
+function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
+  const { outcome, reasons } = view.explain(tool.id)
+  return {
+    id: tool.id,
+    wireName: deps.wireName(tool.id) ?? '',
+    ...(tool.title === undefined ? {} : { title: tool.title }),
+    description: tool.description,
+    tags: tool.tags,
+    outcome,
+    visible: view.has(tool.id),
+    reasons,
+  }
+}

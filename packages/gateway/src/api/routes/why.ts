@@ -1,0 +1,26 @@
+import { findCaller, type NamedCaller } from '../callers.ts'
+import type { ApiDeps } from '../deps.ts'
+import { ApiFault } from '../faults.ts'
+import { parseQuery, required, text } from '../query.ts'
+import type { WhyBody } from '../wire.ts'
+import type { Route } from './route.ts'
+
+/** `GET /api/why?tool=&as=`: every layer's answer about one tool, the deciding one first. */
+export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query }) => {
+    const { tool, as } = parseQuery(query, { tool: text, as: text })
+    const id = required('tool', tool)
+    const { name, caller } = findCaller(callers, required('as', as))
+    const view = await deps.view(caller)
+    if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
+    const { outcome, reasons } = view.explain(id)
+    return { tool: id, as: name, outcome, visible: view.has(id), reasons } satisfies WhyBody
+  }
+}
+
+/** People copy the name that their client shows, which is the one on the wire. */
+function unknownTool(id: string, deps: ApiDeps): ApiFault {
+  const meant = deps.tools().find((tool) => deps.wireName(tool.id) === id || tool.name === id)
+  const hint = meant ? ` Did you mean ${JSON.stringify(meant.id)}?` : ' GET /api/tools lists the known ones.'
+  return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createSessions } from './sessions.ts'
+
+const vera = { user: 'vera' }
+
+describe('createSessions', () => {
+  it('gives a secret of 256 bits that differs each time', () => {
+    const sessions = createSessions({ clock: { monotonicMs: () => 0, wallMs: () => 0 } })
+    const secrets = new Set(Array.from({ length: 100 }, () => sessions.open(vera)))
+    assert.equal(secrets.size, 100)
+    for (const secret of secrets) assert.equal(Buffer.from(secret, 'base64url').length, 32)
+  })
+
+  it('holds a bounded number: the oldest ends first', () => {
+    const sessions = createSessions({ clock: { monotonicMs: () => 0, wallMs: () => 0 }, max: 2 })
+    const secrets = [sessions.open(vera), sessions.open(vera), sessions.open(vera)]
+    assert.deepEqual(
+      secrets.map((secret) => sessions.find(secret) !== undefined),
+      [false, true, true],
+    )
+  })
+
+  it('drops what has ended before it drops what has not', () => {
+    let now = 0
+    const sessions = createSessions({ clock: { monotonicMs: () => now, wallMs: () => 0 }, max: 2, ttlMs: 10 })
+    sessions.open(vera)
+    now = 5
+    const kept = sessions.open(vera)
+    now = 10
+    sessions.open(vera)
+    assert.equal(sessions.find(kept), vera)
+    now = 15
+    assert.equal(sessions.find(kept), undefined)
+  })
+})

@@ -1,0 +1,47 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Caller, Clock } from '@toolgate/core'
+
+/** Logged-in people. Held in memory only: a restart logs everybody out. */
+export interface Sessions {
+  /** Opens a session and gives its secret, 256 random bits. */
+  open(caller: Caller): string
+  find(secret: string): Caller | undefined
+  close(secret: string): void
+}
+
+export interface SessionOptions {
+  readonly clock: Clock
+  /** Default 12 h, whether it is used or not. */
+  readonly ttlMs?: number
+  /** The oldest session ends when there would be more. Default 1,000. */
+  readonly max?: number
+}
+
+export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
+
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
+  /** By digest, so that a look-up's time says nothing about a secret. Oldest first. */
+  const sessions = new Map<string, { readonly caller: Caller; readonly endsAtMs: number }>()
+  return {
+    open(caller) {
+      const now = clock.monotonicMs()
+      for (const [key, { endsAtMs }] of sessions) if (endsAtMs <= now) sessions.delete(key)
+      const oldest = sessions.keys().next()
+      if (sessions.size >= max && !oldest.done) sessions.delete(oldest.value)
+      const secret = randomBytes(32).toString('base64url')
+      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs })
+      return secret
+    },
+    find(secret) {
+      const session = sessions.get(digest(secret))
+      return session && session.endsAtMs > clock.monotonicMs() ? session.caller : undefined
+    },
+    close(secret) {
+      sessions.delete(digest(secret))
+    },
+  }
+}
+
+function digest(secret: string): string {
+  return hash('sha256', secret, 'base64')
+}
