@@ -43,6 +43,15 @@ export function callerKey(caller: Caller): string {
   return keys.get(defineCaller(caller)) as string
 }
 
+/** Gives the parts of a caller that limits count apart. */
+export function callerParts({ tenant, user, chat }: Caller): {
+  tenant: string | undefined
+  user: string | undefined
+  chat: string | undefined
+} {
+  return { tenant, user, chat: chat?.id }
+}
+
 type Check = (path: string, value: unknown) => unknown
 
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([

@@ -13,6 +13,10 @@ export const FAULTS = {
   approval_unknown: { status: 404, exit: 2 },
   approval_decided: { status: 409, exit: 2 },
   approval_forbidden: { status: 403, exit: 2 },
+  value_not_canonical: { status: 400, exit: 2 },
+  query_invalid: { status: 400, exit: 2 },
+  audit_closed: { status: 500, exit: 1 },
+  audit_unavailable: { status: 503, exit: 1 },
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type FaultCode = keyof typeof FAULTS
@@ -34,14 +38,24 @@ export class ToolgateError extends Error {
   }
 }
 
-/** A configuration that cannot be used; `path` is where, such as `policy[0].deny[1].match`. */
+/** A configuration that cannot be used; `path` is where, such as `policy[0].deny[1].when`. */
 export class ConfigError extends ToolgateError {
   override readonly name = 'ConfigError'
   readonly path: string
+  /** What is wrong, without the path. */
+  readonly problem: string
+  /** Where in the text at `path`, counted from 0; for condition texts. */
+  readonly offset: number | undefined
 
-  constructor(path: string, message: string, options: { code?: FaultCode; detail?: string; cause?: unknown } = {}) {
-    super(options.code ?? 'config_invalid', path ? `${path}: ${message}` : message, options)
+  constructor(
+    path: string,
+    problem: string,
+    options: { code?: FaultCode; offset?: number | undefined; detail?: string; cause?: unknown } = {},
+  ) {
+    super(options.code ?? 'config_invalid', path ? `${path}: ${problem}` : problem, options)
     this.path = path
+    this.problem = problem
+    this.offset = options.offset
   }
 }
 

@@ -133,10 +133,16 @@ export interface AuditRecord {
 }
 
 /** A record on its way to a sink: no `seq` yet, and the input itself, which the sink hashes and does not keep. */
-export interface AuditEntry extends Omit<AuditRecord, 'seq' | 'ts' | 'input_hash'> {
+export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
+  readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | 'seq' | 'ts' | 'input_hash'>]?:
+    | AuditRecord[Field]
+    | undefined
+} & {
   readonly wallMs: number
   readonly input?: unknown
 }
+
+type AlwaysRecorded = 'event' | 'tool' | 'tool_call_id' | 'policy_revision' | 'catalog_revision'
 
 /**
  * Takes audit entries.

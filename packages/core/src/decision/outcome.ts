@@ -58,5 +58,6 @@ export const LAYER_ORDER = [
   'input',
   'limits',
   'approval',
+  'door',
 ] as const
 export type Layer = (typeof LAYER_ORDER)[number]

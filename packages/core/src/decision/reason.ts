@@ -25,7 +25,10 @@ export const REASONS = {
   input_denied: { outcome: 'deny', telling: 'blocked' },
   rate_limited: { outcome: 'wait', telling: 'limited' },
   approval_required: { outcome: 'ask', telling: 'waiting' },
+  approval_used: { outcome: 'deny', telling: 'blocked' },
   approval_rejected: { outcome: 'deny', telling: 'blocked' },
+  tool_changed: { outcome: 'deny', telling: 'blocked' },
+  caller_gone: { outcome: 'deny', telling: 'blocked' },
   store_failed: { outcome: 'deny', telling: 'blocked' },
   audit_failed: { outcome: 'deny', telling: 'blocked' },
 } as const satisfies Record<string, { outcome: OutcomeWord; telling: Telling }>

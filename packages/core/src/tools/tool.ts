@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import type { CallContext } from '../door/execute.ts'
+import type { CallContext } from './call-context.ts'
 import { checkName, checkNamespace, toToolId } from './tool-id.ts'
 
 /** A JSON Schema document that is an object. */
@@ -20,6 +20,7 @@ export interface ToolAnnotations {
 }
 
 /** What an author writes. Everything but `name` may be absent. */
+// oxlint-disable-next-line typescript/no-explicit-any -- `unknown` would reject an `execute` that destructures its input
 export interface ToolDefinition<Input = any, Output = unknown> {
   readonly name: string
   readonly namespace?: string | undefined
@@ -54,7 +55,7 @@ export interface Tool {
   readonly requiredScopes: readonly string[]
   readonly annotations: ToolAnnotations
   readonly hintsTrusted: boolean
-  readonly execute: ((input: any, call: CallContext) => unknown) | undefined
+  readonly execute: ((input: never, call: CallContext) => unknown) | undefined
 }
 
 const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })
@@ -66,12 +67,13 @@ const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })
  * @example
  * const search = defineTool({ name: 'search', tags: ['read'], execute: ({ q }) => find(q) })
  */
+// oxlint-disable-next-line typescript/no-explicit-any -- as above
 export function defineTool<Input = any, Output = unknown>(definition: ToolDefinition<Input, Output>): Tool {
   const { name, namespace } = definition
   checkName(name)
   checkNamespace(namespace)
   const id = toToolId(namespace, name)
-  return Object.freeze({
+  const tool: Tool = Object.freeze({
     id,
     namespace,
     name,
@@ -86,6 +88,15 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     hintsTrusted: definition.hintsTrusted ?? true,
     execute: definition.execute,
   })
+  made.add(tool)
+  return tool
+}
+
+const made = new WeakSet<object>()
+
+/** Answers whether a value is a Tool that `defineTool` made: checked and frozen. */
+export function isTool(value: unknown): value is Tool {
+  return typeof value === 'object' && value !== null && made.has(value)
 }
 
 function checkSchema(id: string, field: string, schema: unknown): JsonSchema {

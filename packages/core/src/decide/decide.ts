@@ -1,0 +1,87 @@
+import type { Caller } from '../caller.ts'
+import { compareStrictness, type Decision, type OutcomeWord, sortReasons } from '../decision/outcome.ts'
+import { type Reason, reason } from '../decision/reason.ts'
+import { decideInput, type PolicyIndex } from '../layers/policy.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Epoch } from './epoch.ts'
+import { outcomeAt, reasonsAt, type Ruling } from './ruling.ts'
+
+/** What a run may at most: as it was when its view was made, whatever was narrowed since. */
+export interface Ceiling {
+  readonly caller: Caller
+  readonly ruling: Ruling
+  /** The policies in force then, for what they say about inputs. */
+  readonly policies: readonly PolicyIndex[]
+}
+
+/**
+ * The one decision: the stricter of what the view was given and what is so today.
+ *
+ * Listing, calling, resuming and explaining all ask this. `tool` is today's, and present only
+ * where the id is known to both.
+ */
+export interface Decided {
+  readonly outcome: OutcomeWord
+  readonly tool: Tool | undefined
+  /** Index of the tool in the view's snapshot, and in today's. */
+  readonly atFirst: number
+  readonly now: number
+}
+
+export function decide({ ruling, caller }: Ceiling, today: Epoch, id: string): Decided {
+  const atFirst = ruling.snapshot.indexOf(id)
+  const now = today.snapshot === ruling.snapshot ? atFirst : today.snapshot.indexOf(id)
+  if (atFirst === -1 || now === -1) return NOT_FOUND
+  const current = today.ruling(caller)
+  const outcome = outcomeAt(ruling, atFirst)
+  return {
+    outcome: current === ruling ? outcome : stricter(outcome, outcomeAt(current, now)),
+    tool: today.snapshot.tools[now],
+    atFirst,
+    now,
+  }
+}
+
+/** Gives the reasons of a decision, from the same marks that decided it. */
+export function explain(ceiling: Ceiling, today: Epoch, decided: Decided): Decision {
+  if (decided.tool === undefined) return UNKNOWN
+  const current = today.ruling(ceiling.caller)
+  const reasons = reasonsAt(ceiling.ruling, decided.atFirst)
+  const all = current === ceiling.ruling ? reasons : [...reasons, ...reasonsAt(current, decided.now)]
+  return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
+}
+
+/** Gives what the clauses that want the input say of it, then and now. */
+export function decideWithInput(
+  ceiling: Ceiling,
+  today: Epoch,
+  { tool, atFirst, now }: Decided,
+  input: unknown,
+): Decision {
+  const context = { caller: ceiling.caller, tool: tool as Tool, input }
+  const answers = ceiling.policies.map((policy) => decideInput(policy, atFirst, context))
+  if (today.policies !== ceiling.policies)
+    answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
+  const reasons = answers.flatMap((answer) => answer.reasons)
+  if (reasons.length === 0) return ALLOWED
+  return {
+    outcome: answers.reduce<OutcomeWord>((word, answer) => stricter(word, answer.outcome), 'allow'),
+    reasons: sortReasons(withoutRepeats(reasons)),
+  }
+}
+
+const ALLOWED: Decision = { outcome: 'allow', reasons: [] }
+const NOT_FOUND: Decided = { outcome: 'deny', tool: undefined, atFirst: -1, now: -1 }
+const UNKNOWN: Decision = { outcome: 'deny', reasons: [reason('catalog', 'tool_not_found', 'no tool has this id')] }
+
+function stricter(a: OutcomeWord, b: OutcomeWord): OutcomeWord {
+  return compareStrictness(a, b) < 0 ? a : b
+}
+
+function withoutRepeats(reasons: readonly Reason[]): readonly Reason[] {
+  const seen = new Set<string>()
+  return reasons.filter((one) => {
+    const key = `${one.layer}\0${one.code}\0${one.text}\0${one.message}`
+    return !seen.has(key) && seen.add(key)
+  })
+}

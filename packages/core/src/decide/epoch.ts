@@ -1,0 +1,112 @@
+import type { Caller } from '../caller.ts'
+import { availabilityMarks, type GroupIndex, indexGroups } from '../layers/availability.ts'
+import type { Mark } from '../layers/mark.ts'
+import { indexPolicy, type PolicyIndex, policyMarks } from '../layers/policy.ts'
+import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
+import type { ParsedPolicy } from '../policy/parse.ts'
+import type { AvailabilitySource } from '../ports.ts'
+import type { Catalog } from '../tools/catalog.ts'
+import type { Groups } from '../tools/groups.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { rule, type Ruling } from './ruling.ts'
+
+/**
+ * The world between two changes: one snapshot, one set of policies, one state of the groups.
+ *
+ * Everything is decided within one; a change of anything makes a new one, so nothing that was
+ * decided before can be taken for today's answer.
+ */
+export interface Epoch {
+  readonly snapshot: Toolset
+  readonly policies: readonly PolicyIndex[]
+  readonly policyRevision: number
+  readonly catalogRevision: number
+  /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
+  ceilingMarks(caller: Caller): readonly Mark[]
+  /** What is held back from everybody now. */
+  readonly heldBack: readonly Mark[]
+  /** Policy, scopes and availability together, cached by the caller's identity. */
+  ruling(caller: Caller): Ruling
+}
+
+export interface World {
+  readonly catalog: Catalog
+  readonly groups: Groups
+  readonly availability: AvailabilitySource
+  policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
+}
+
+/** Gives a function that answers with today's epoch: the same one until something changes. */
+export function createEpochs(world: World): () => Epoch {
+  let indexes: Indexes | undefined
+  let epoch: (Epoch & { readonly availabilityRevision: number }) | undefined
+  return () => {
+    const { revision: policyRevision, parsed } = world.policies()
+    const catalogRevision = world.catalog.revision
+    const availabilityRevision = world.availability.revision
+    if (
+      epoch?.policyRevision === policyRevision &&
+      epoch.catalogRevision === catalogRevision &&
+      epoch.availabilityRevision === availabilityRevision
+    ) {
+      return epoch
+    }
+    if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
+      indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
+    }
+    epoch = {
+      ...createEpoch(indexes, availabilityMarks(indexes.groups, world.groups, world.availability)),
+      availabilityRevision,
+    }
+    return epoch
+  }
+}
+
+interface Indexes {
+  readonly policyRevision: number
+  readonly catalogRevision: number
+  readonly snapshot: Toolset
+  readonly policies: readonly PolicyIndex[]
+  readonly scopes: ScopeIndex
+  readonly groups: GroupIndex
+}
+
+function indexSnapshot(
+  world: World,
+  snapshot: Toolset,
+  parsed: readonly ParsedPolicy[],
+): Omit<Indexes, 'policyRevision' | 'catalogRevision'> {
+  return {
+    snapshot,
+    policies: parsed.map((policy, i) => indexPolicy(policy, i, snapshot)),
+    scopes: indexScopes(snapshot),
+    groups: indexGroups(snapshot, world.groups),
+  }
+}
+
+function createEpoch(
+  { snapshot, policies, scopes, policyRevision, catalogRevision }: Indexes,
+  heldBack: readonly Mark[],
+): Epoch {
+  const rulings = new WeakMap<Caller, Ruling>()
+  const ceilingMarks = (caller: Caller): readonly Mark[] => [
+    ...policies.flatMap((policy) => policyMarks(policy, caller)),
+    ...scopeMarks(scopes, caller.scopes),
+  ]
+  return {
+    snapshot,
+    policies,
+    policyRevision,
+    catalogRevision,
+    heldBack,
+    ceilingMarks,
+    ruling(caller) {
+      let ruling = rulings.get(caller)
+      if (!ruling) {
+        ruling = rule(snapshot, [...ceilingMarks(caller), ...heldBack])
+        rulings.set(caller, ruling)
+      }
+      return ruling
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { nearestNames } from './nearest.ts'
+import type { Decision } from './outcome.ts'
+import { type Reason, REASONS } from './reason.ts'
+
+const MAX_ECHO_LENGTH = 64
+const MAX_NAMES = 20
+
+/** The names a refusal may use: as the caller knows them. */
+export interface Names {
+  /** What was asked for, as it was spelled. */
+  readonly asked: string
+  /** Every visible tool. */
+  visible(): readonly string[]
+}
+
+/**
+ * Gives what the model is told of a decision that is not an allow.
+ *
+ * Denials are looked at first, and the rest is told only of tools that no denial holds
+ * for. A denied tool is told as one that does not exist, unless every denial has a
+ * message of its author's.
+ */
+export function toldText({ reasons }: Decision, names: Names): string {
+  const denials = reasons.filter(({ outcome }) => outcome === 'deny')
+  if (denials.length > 0) return toldDenial(denials, names)
+  const deciding = reasons[0] as Reason
+  const tool = echo(names.asked)
+  switch (REASONS[deciding.code].telling) {
+    case 'limited':
+      return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${Math.max(1, Math.ceil((deciding.resetMs ?? 0) / 1000))} s.`
+    case 'unavailable':
+      return [`${tool} is unavailable: ${deciding.text}.`, deciding.suggestion].filter(Boolean).join(' ')
+    case 'inactive':
+      return `${tool} is not active in this step. ${listed(names)}`
+    default:
+      return `Waiting for approval of ${tool}.`
+  }
+}
+
+/** Whether a denial tells the model why: then the caller saw the tool, or its author chose to speak. */
+function toldDenial(denials: readonly Reason[], names: Names): string {
+  const hidden = denials.filter(isHidden)
+  const told = hidden.length > 0 ? hidden : denials
+  const messages = told.map((denial) => messageOf(denial))
+  if (messages.every((message) => message !== undefined))
+    return `TOOL_CALL_BLOCKED: ${[...new Set(messages)].join(' ')}`
+  return `Tool "${echo(names.asked)}" is not available. ${listed(names)}`
+}
+
+/** A condition over the input fails only for tools that the caller sees, so its error is no secret. */
+function isHidden({ layer, code }: Reason): boolean {
+  return layer !== 'input' && REASONS[code].telling === 'hidden'
+}
+
+function messageOf(denial: Reason): string | undefined {
+  if (isHidden(denial)) return denial.message
+  return denial.message ?? 'this input is not allowed'
+}
+
+function listed(names: Names): string {
+  const nearest = nearestNames(names.asked.slice(0, MAX_ECHO_LENGTH), names.visible(), MAX_NAMES)
+  return `Available tools: ${nearest.length > 0 ? nearest.join(', ') : '(none)'}.`
+}
+
+function echo(name: string): string {
+  return name.length > MAX_ECHO_LENGTH ? `${name.slice(0, MAX_ECHO_LENGTH)}…` : name
+}

@@ -1,0 +1,44 @@
+import { sha256Hex } from '../hash.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/** What every provider and MCP client takes. */
+const MAX_LENGTH = 64
+const HASH_LENGTH = 10
+const SAFE = /^[A-Za-z0-9_-]+$/
+
+/**
+ * Gives the name of a tool on the wire: at most 64 of `[A-Za-z0-9_-]`, depending on the tool's id alone.
+ *
+ * `namespace__name` where that can be read in one way only: neither part holds `__` or begins or ends
+ * with `_`, and it fits. Otherwise as much of it as fits, and the beginning of the SHA-256 of the id.
+ */
+export function toWireName({ id, namespace, name }: Pick<Tool, 'id' | 'namespace' | 'name'>): string {
+  const parts = namespace === undefined ? [name] : [namespace, name]
+  const plain = parts.join('__')
+  if (plain.length <= MAX_LENGTH && parts.every(isPlain)) return plain
+  const prefix = plain.replaceAll(/[^A-Za-z0-9-]+/g, '_').slice(0, MAX_LENGTH - HASH_LENGTH - 3)
+  return `${prefix}__${sha256Hex(id).slice(0, HASH_LENGTH)}_`
+}
+
+function isPlain(part: string): boolean {
+  return SAFE.test(part) && !part.includes('__') && !part.startsWith('_') && !part.endsWith('_')
+}
+
+/** The names of one snapshot, both ways. Two tools that meet in one name are in neither. */
+export interface WireNames {
+  toId(name: string): string | undefined
+  toName(id: string): string | undefined
+  readonly collisions: readonly { readonly name: string; readonly ids: readonly string[] }[]
+}
+
+export function createWireNames(snapshot: Toolset): WireNames {
+  const ids = Map.groupBy(snapshot.ids, (id) => toWireName(snapshot.get(id) as Tool))
+  const collisions = [...ids].filter(([, owners]) => owners.length > 1).map(([name, owners]) => ({ name, ids: owners }))
+  const unique = [...ids]
+    .filter(([, owners]) => owners.length === 1)
+    .map(([name, [id]]) => [name, id as string] as const)
+  const toId = new Map(unique)
+  const toName = new Map(unique.map(([name, id]) => [id, name]))
+  return { toId: (name) => toId.get(name), toName: (id) => toName.get(id), collisions }
+}

@@ -1,0 +1,46 @@
+import { reason } from '../decision/reason.ts'
+import type { AvailabilitySource, GroupState } from '../ports.ts'
+import { type Bits, bitsWhere, isEmpty } from '../tools/bits.ts'
+import type { Groups } from '../tools/groups.ts'
+import { matchesSelector } from '../tools/selector.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { Mark } from './mark.ts'
+
+/** The tools of each conditional group. */
+export type GroupIndex = ReadonlyMap<string, Bits>
+
+export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
+  const index = new Map<string, Bits>()
+  for (const name of groups.conditional.keys()) {
+    const selectors = groups.selectors.get(name) ?? []
+    const bits = bitsWhere(snapshot.size, (i) =>
+      selectors.some((selector) => matchesSelector(selector, at(snapshot, i), 'possible')),
+    )
+    if (!isEmpty(bits)) index.set(name, bits)
+  }
+  return index
+}
+
+/** Holds back the tools of each conditional group that is not available, or stands on one that is not. */
+export function availabilityMarks(index: GroupIndex, groups: Groups, source: AvailabilitySource): Mark[] {
+  const marks: Mark[] = []
+  for (const [name, bits] of index) {
+    const { standsOn, group } = groups.conditional.get(name) as NonNullable<ReturnType<Groups['conditional']['get']>>
+    const culprit = standsOn.find((below) => source.get(below)?.available !== true)
+    if (culprit === undefined) continue
+    const state: GroupState = source.get(culprit) ?? { available: false, reason: 'it has not been checked yet' }
+    const because = state.reason ?? 'it is switched off'
+    const why = culprit === name ? because : `it needs ${culprit}, which is unavailable because ${because}`
+    const told = reason('availability', 'group_unavailable', why, {
+      group: name,
+      suggestion: state.suggestion ?? groups.conditional.get(culprit)?.group.suggestion ?? group.suggestion,
+      since: state.since,
+    })
+    marks.push({ outcome: 'wait', bits, reason: () => told })
+  }
+  return marks
+}
+
+function at(snapshot: Toolset, index: number) {
+  return snapshot.tools[index] as Toolset['tools'][number]
+}

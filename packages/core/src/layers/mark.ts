@@ -1,0 +1,16 @@
+import type { OutcomeWord } from '../decision/outcome.ts'
+import type { Reason } from '../decision/reason.ts'
+import type { Bits } from '../tools/bits.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/**
+ * What every layer gives: a set of tools, and the outcome and reason it has for each of them.
+ *
+ * Deciding reads the sets, explaining the reasons, of the same marks: the two cannot differ.
+ * A layer has no mark for what it lets pass, so adding a layer can only tighten.
+ */
+export interface Mark {
+  readonly outcome: Exclude<OutcomeWord, 'allow'>
+  readonly bits: Bits
+  reason(tool: Tool): Reason
+}

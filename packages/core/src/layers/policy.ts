@@ -1,0 +1,236 @@
+import type { Caller } from '../caller.ts'
+import type { Decision } from '../decision/outcome.ts'
+import { strictest } from '../decision/outcome.ts'
+import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
+import type { ConditionContext, ParsedCondition } from '../policy/condition.ts'
+import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
+import { addBits, type Bits, bitsWhere, hasBit, invertBits, isEmpty, membersOf, noBits, setBit } from '../tools/bits.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { Mark } from './mark.ts'
+
+/** A policy over one snapshot: which tools each clause is about, once for all callers. */
+export interface PolicyIndex {
+  readonly policy: ParsedPolicy
+  readonly position: number
+  readonly snapshot: Toolset
+  readonly allow: readonly ClauseIndex[] | undefined
+  readonly deny: readonly ClauseIndex[]
+  readonly ask: readonly ClauseIndex[]
+  /** Tools that lack a required tag, for each tag. */
+  readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
+  /** Tools of which a clause wants to know the input. */
+  readonly wantsInput: Bits
+}
+
+interface ClauseIndex {
+  readonly clause: ParsedClause
+  readonly bits: Bits
+}
+
+export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
+  const index = (clauses: readonly ParsedClause[]) =>
+    clauses.map((clause) => ({ clause, bits: bitsOf(clause, snapshot) }))
+  const allow = policy.allow && index(policy.allow)
+  const deny = index(policy.deny)
+  const ask = index(policy.ask)
+  const wantsInput = noBits(snapshot.size)
+  for (const { clause, bits } of [...(allow ?? []), ...deny, ...ask]) if (clause.input) addBits(wantsInput, bits)
+  return { policy, position, snapshot, allow, deny, ask, untagged: indexTags(policy, snapshot), wantsInput }
+}
+
+/** Gives what a policy has to say to one caller while no input is known. */
+export function policyMarks(index: PolicyIndex, caller: Caller): Mark[] {
+  const marks: Mark[] = []
+  for (const { clause, bits } of index.deny) {
+    if (clause.input) continue
+    const { holds, errors } = evaluate(clause, bits, index.snapshot, caller)
+    addMark(marks, 'deny', holds, () => clauseReason(index, clause, 'policy_denied'))
+    addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
+  }
+  if (index.allow) {
+    const allowed = noBits(index.snapshot.size)
+    for (const { clause, bits } of index.allow) addBits(allowed, evaluate(clause, bits, index.snapshot, caller).holds)
+    addMark(marks, 'deny', invertBits(allowed, index.snapshot.size), (tool) =>
+      notAllowedReason(index, { caller, tool }),
+    )
+  }
+  for (const { tag, bits } of index.untagged) addMark(marks, 'deny', bits, () => untaggedReason(index, tag))
+  for (const { clause, bits } of index.ask) {
+    if (clause.input) continue
+    const { holds, errors } = evaluate(clause, bits, index.snapshot, caller)
+    addMark(marks, 'ask', holds, () => clauseReason(index, clause, 'policy_ask'))
+    addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
+  }
+  return marks
+}
+
+/** Gives what the clauses that want the input say of it, for the tool at `at`. */
+export function decideInput(index: PolicyIndex, at: number, context: ConditionContext & { input: unknown }): Decision {
+  if (!hasBit(index.wantsInput, at)) return { outcome: 'allow', reasons: [] }
+  const found: Reason[] = []
+  const about = (clauses: readonly ClauseIndex[]) =>
+    clauses.filter(({ clause, bits }) => clause.input && hasBit(bits, at))
+  for (const { clause } of about(index.deny)) {
+    const answer = answerOf(clause, context)
+    if (answer === true) found.push({ ...clauseReason(index, clause, 'input_denied'), layer: 'input' })
+    if (answer instanceof Failure) found.push({ ...errorReason(index, clause, context), layer: 'input' })
+  }
+  for (const { clause } of about(index.ask)) {
+    const answer = answerOf(clause, context)
+    if (answer === true) found.push({ ...clauseReason(index, clause, 'policy_ask'), layer: 'input' })
+    if (answer instanceof Failure) found.push({ ...errorReason(index, clause, context), layer: 'input' })
+  }
+  const candidates = index.allow?.filter(({ bits }) => hasBit(bits, at))
+  if (candidates && !candidates.some(({ clause }) => answerOf(clause, context) === true)) {
+    found.push(
+      reason('input', 'input_denied', `${nameOf(index)}: with this input, no allow clause holds`, {
+        policy: index.policy.name,
+        order: index.position * STRIDE,
+      }),
+    )
+  }
+  return strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
+}
+
+/** Positions of clauses within a policy stay below this, so that reasons sort by policy and then by clause. */
+const STRIDE = 100_000
+
+function bitsOf(clause: ParsedClause, snapshot: Toolset): Bits {
+  const reading = clause.kind === 'allow' ? 'certain' : 'possible'
+  const bits = noBits(snapshot.size)
+  for (const selector of clause.selectors) addBits(bits, selectorBits(selector, snapshot, reading))
+  return bits
+}
+
+function selectorBits(selector: Selector, snapshot: Toolset, reading: 'certain' | 'possible'): Bits {
+  if (selector.kind !== 'id')
+    return bitsWhere(snapshot.size, (i) => matchesSelector(selector, snapshot.tools[i] as Tool, reading))
+  const bits = noBits(snapshot.size)
+  const at = snapshot.indexOf(selector.text)
+  if (at !== -1) setBit(bits, at)
+  return bits
+}
+
+function indexTags({ requireTags }: ParsedPolicy, snapshot: Toolset): PolicyIndex['untagged'] {
+  return requireTags.map((tag) => ({
+    tag,
+    bits: bitsWhere(snapshot.size, (i) => !(snapshot.tools[i] as Tool).tags.includes(tag)),
+  }))
+}
+
+/** A clause over its tools for one caller: where it holds, and where it could not be decided. */
+function evaluate(clause: ParsedClause, bits: Bits, snapshot: Toolset, caller: Caller): { holds: Bits; errors: Bits } {
+  const none = noBits(bits.length * 32)
+  if (!clause.when && !clause.unless) return { holds: bits, errors: none }
+  if (isEmpty(bits)) return { holds: bits, errors: none }
+  if (!clause.when?.perTool && !clause.unless?.perTool) {
+    const tool = snapshot.tools[membersOf(bits)[0] as number] as Tool
+    const answer = answerOf(clause, { caller, tool })
+    return { holds: answer === true ? bits : none, errors: answer instanceof Failure ? bits : none }
+  }
+  const holds = noBits(snapshot.size)
+  const errors = noBits(snapshot.size)
+  for (const at of membersOf(bits)) {
+    const answer = answerOf(clause, { caller, tool: snapshot.tools[at] as Tool })
+    if (answer === true) setBit(holds, at)
+    else if (answer instanceof Failure) setBit(errors, at)
+  }
+  return { holds, errors }
+}
+
+/** Why a condition could not be decided. */
+class Failure {
+  readonly text: string
+  constructor(condition: ParsedCondition, error: unknown) {
+    this.text = `"${condition.text}" failed: ${error instanceof Error ? (error.message.split('\n')[0] as string) : String(error)}`
+  }
+}
+
+/**
+ * Answers whether a clause holds.
+ *
+ * A condition that fails decides against the call: in `deny` and `ask` it is a Failure,
+ * which denies; in `allow` it does not hold; a failing `unless` exempts nobody.
+ */
+function answerOf(clause: ParsedClause, context: ConditionContext): boolean | Failure {
+  const failed = (failure: Failure) => (clause.kind === 'allow' ? false : failure)
+  const when = clause.when === undefined || test(clause.when, context)
+  if (when instanceof Failure) return failed(when)
+  if (!when) return false
+  const exempt = clause.unless !== undefined && test(clause.unless, context)
+  if (exempt === true) return false
+  if (exempt instanceof Failure && clause.kind === 'allow') return false
+  if (!clause.input || !('input' in context)) return true
+  const input = test(clause.input, context)
+  return input instanceof Failure ? failed(input) : input
+}
+
+function test(condition: ParsedCondition, context: ConditionContext): boolean | Failure {
+  try {
+    return condition.test(context)
+  } catch (error) {
+    return new Failure(condition, error)
+  }
+}
+
+function addMark(marks: Mark[], outcome: Mark['outcome'], bits: Bits, why: (tool: Tool) => Reason): void {
+  if (!isEmpty(bits)) marks.push({ outcome, bits, reason: why })
+}
+
+function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode): Reason {
+  const verb = clause.kind === 'ask' ? 'asks for approval of' : 'denies'
+  const conditions = [
+    clause.when && `when ${clause.when.text}`,
+    clause.unless && `unless ${clause.unless.text}`,
+    clause.input && `where ${clause.input.text}`,
+  ]
+  const text = [
+    `${nameOf(index)} ${verb} ${clause.label}`,
+    ...conditions.filter((condition) => condition !== undefined),
+  ].join(', ')
+  return reason('policy', code, text, {
+    ...placeOf(index, clause),
+    message: clause.kind === 'deny' ? clause.message : undefined,
+  })
+}
+
+function errorReason(index: PolicyIndex, clause: ParsedClause, context: ConditionContext): Reason {
+  const answer = answerOf(clause, context)
+  const failure = answer instanceof Failure ? answer.text : 'a condition failed'
+  return reason(
+    'policy',
+    'policy_error',
+    `${nameOf(index)}, ${clause.kind} ${clause.label}: ${failure}`,
+    placeOf(index, clause),
+  )
+}
+
+function notAllowedReason(index: PolicyIndex, context: ConditionContext): Reason {
+  const at = index.snapshot.indexOf(context.tool.id)
+  const near = (index.allow ?? [])
+    .filter(({ bits }) => hasBit(bits, at))
+    .map(({ clause }) => `${clause.label}${clause.when ? ` when ${clause.when.text}` : ''}`)
+  const why =
+    near.length > 0 ? `the allow clauses about it do not hold: ${near.join('; ')}` : 'no allow clause is about it'
+  return reason('policy', 'policy_not_allowed', `${nameOf(index)}: ${why}`, {
+    policy: index.policy.name,
+    order: index.position * STRIDE + STRIDE / 2,
+  })
+}
+
+function untaggedReason(index: PolicyIndex, tag: string): Reason {
+  return reason('policy', 'policy_tag_missing', `${nameOf(index)} requires the tag ${tag}`, {
+    policy: index.policy.name,
+    order: index.position * STRIDE + STRIDE / 2,
+  })
+}
+
+function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
+  return { policy: index.policy.name, clause: clause.label, order: index.position * STRIDE + clause.index }
+}
+
+function nameOf(index: PolicyIndex): string {
+  return `policy "${index.policy.name}"`
+}

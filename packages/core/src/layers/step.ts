@@ -1,0 +1,12 @@
+import { reason } from '../decision/reason.ts'
+import { bitsWhere, invertBits } from '../tools/bits.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { Mark } from './mark.ts'
+
+/** Sets aside the tools that are not active in this step. `[]` leaves none. */
+export function stepMarks(snapshot: Toolset, activeTools: readonly string[]): Mark[] {
+  const active = new Set(activeTools)
+  const bits = bitsWhere(snapshot.size, (i) => active.has(snapshot.ids[i] as string))
+  const told = reason('step', 'step_inactive', 'it is not among the active tools of this step')
+  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), reason: () => told }]
+}

@@ -1,0 +1,34 @@
+import type { AvailabilitySource, GroupState } from '../ports.ts'
+
+/** Every group is available, always. */
+export const alwaysAvailable: AvailabilitySource = {
+  revision: 1,
+  get: () => ({ available: true }),
+  subscribe: () => () => {},
+}
+
+export interface MemoryAvailability extends AvailabilitySource {
+  set(group: string, state: GroupState): void
+}
+
+/** Gives an availability that the host sets, for tests and for hosts that know by themselves. */
+export function memoryAvailability(initial: Readonly<Record<string, GroupState>> = {}): MemoryAvailability {
+  const states = new Map(Object.entries(initial))
+  const listeners = new Set<() => void>()
+  let revision = 1
+  return {
+    get revision() {
+      return revision
+    },
+    get: (group) => states.get(group),
+    set(group, state) {
+      states.set(group, state)
+      revision++
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

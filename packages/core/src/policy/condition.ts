@@ -1,0 +1,180 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import type { Caller } from '../caller.ts'
+import { ConfigError } from '../errors.ts'
+import type { Tool } from '../tools/tool.ts'
+import { host, like, within } from './functions.ts'
+import type { Condition } from './policy.ts'
+
+/** What a condition is asked about. */
+export interface ConditionContext {
+  readonly caller: Caller
+  readonly tool: Tool
+  readonly input?: unknown
+}
+
+/** A condition that was checked when it was loaded. */
+export interface ParsedCondition {
+  /** For people: the CEL text, or `function`. */
+  readonly text: string
+  /** Whether the answer can differ from tool to tool. */
+  readonly perTool: boolean
+  /** Gives `true` or `false` and nothing else; throws where the condition cannot be decided. */
+  test(context: ConditionContext): boolean
+}
+
+/** Which variables a condition may use: `input` is known only when called. */
+export type ConditionScope = 'caller and tool' | 'input, caller and tool'
+
+const MAX_TEXT_LENGTH = 4096
+
+/** @throws {ConfigError} `condition_invalid`, with the offset of what cannot be read */
+export function parseCondition(path: string, condition: Condition, scope: ConditionScope): ParsedCondition {
+  return typeof condition === 'function' ? fromFunction(condition) : fromCel(path, condition, scope)
+}
+
+function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
+  return {
+    text: condition.name ? `function ${condition.name}` : 'function',
+    perTool: true,
+    test: (context) => checkAnswer(condition(context)),
+  }
+}
+
+function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondition {
+  const fail = (problem: string, offset?: number) =>
+    new ConfigError(
+      path,
+      offset === undefined ? problem : `${problem} at character ${offset + 1} of ${JSON.stringify(text)}`,
+      {
+        code: 'condition_invalid',
+        offset,
+      },
+    )
+  if (typeof text !== 'string' || text.trim() === '') throw fail('a condition must be CEL text that is not empty')
+  if (text.length > MAX_TEXT_LENGTH)
+    throw fail(`a condition has at most ${MAX_TEXT_LENGTH} characters, this one has ${text.length}`)
+  const environment = scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT
+  const program = attempt(() => environment.parse(text), fail)
+  const refusal = findRefused(program.ast)
+  if (refusal) throw fail(refusal.problem, refusal.node.start)
+  const { valid, type, error } = program.check()
+  if (!valid) throw fail(summaryOf(error), error?.range?.start)
+  if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
+  return {
+    text,
+    perTool: mentions(program.ast, 'tool'),
+    test: ({ caller, tool, input }) =>
+      checkAnswer(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input })),
+  }
+}
+
+function checkAnswer(answer: unknown): boolean {
+  if (answer !== true && answer !== false) throw new TypeError('the condition did not answer true or false')
+  return answer
+}
+
+const WITHOUT_INPUT = new Environment({ limits: { maxAstNodes: 500, maxDepth: 40 } })
+  .registerVariable({
+    name: 'caller',
+    schema: {
+      user: 'string',
+      tenant: 'string',
+      roles: 'list<string>',
+      scopes: 'list<string>',
+      session: 'string',
+      chat: { id: 'string', type: 'string' },
+      agent: 'string',
+      attributes: 'map',
+    },
+  })
+  .registerVariable({
+    name: 'tool',
+    schema: {
+      id: 'string',
+      namespace: 'string',
+      name: 'string',
+      category: 'string',
+      tags: 'list<string>',
+      requiredScopes: 'list<string>',
+    },
+  })
+  .registerFunction('within(string, string): bool', within)
+  .registerFunction('host(string): string', host)
+  .registerFunction('like(string, string): bool', like)
+
+const WITH_INPUT = WITHOUT_INPUT.clone().registerVariable('input', 'dyn')
+
+const celCallers = new WeakMap<Caller, object>()
+const celTools = new WeakMap<Tool, object>()
+
+/** Absent roles and scopes are empty lists; any other absent field is absent, so that asking for it is an error. */
+function toCelCaller(caller: Caller): object {
+  let cel = celCallers.get(caller)
+  if (!cel) {
+    cel = { ...caller, roles: caller.roles ?? [], scopes: caller.scopes ?? [], attributes: caller.attributes ?? {} }
+    celCallers.set(caller, cel)
+  }
+  return cel
+}
+
+/** Titles, descriptions and hints are left out: an upstream could write itself an exemption. */
+function toCelTool(tool: Tool): object {
+  let cel = celTools.get(tool)
+  if (!cel) {
+    const { id, namespace, name, category, tags, requiredScopes } = tool
+    cel = { id, namespace: namespace ?? '', name, category: category ?? '', tags, requiredScopes }
+    celTools.set(tool, cel)
+  }
+  return cel
+}
+
+const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
+
+/** Finds what could take more than linear time: `matches`, whose expressions backtrack, and macros inside macros. */
+function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefined {
+  const visit = (node: ASTNode, inMacro: boolean): { node: ASTNode; problem: string } | undefined => {
+    const called = node.op === 'call' || node.op === 'rcall' ? node.args[0] : undefined
+    if (called === 'matches')
+      return { node, problem: 'matches() is not offered, it can take exponential time; use like(text, "a*b")' }
+    const macro = node.op === 'rcall' && MACROS.has(called)
+    if (macro && inMacro)
+      return { node, problem: `${String(called)}() inside another macro is not offered, it can take quadratic time` }
+    if (node.op === 'rcall') {
+      const [, receiver, args] = node.args
+      return visit(receiver, inMacro) ?? first(args, (arg) => visit(arg, inMacro || macro))
+    }
+    return first(childrenOf(node), (child) => visit(child, inMacro))
+  }
+  return visit(ast, false)
+}
+
+function mentions(ast: ASTNode, name: string): boolean {
+  return (ast.op === 'id' && ast.args === name) || childrenOf(ast).some((child) => mentions(child, name))
+}
+
+/** Gives the nodes directly below one, whatever its operator. */
+function childrenOf(node: ASTNode): ASTNode[] {
+  const args: unknown[] = Array.isArray(node.args) ? node.args.flat(2) : [node.args]
+  return args.filter((arg): arg is ASTNode => typeof arg === 'object' && arg !== null && 'op' in arg)
+}
+
+function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function attempt<T>(parse: () => T, fail: (problem: string, offset?: number) => ConfigError): T {
+  try {
+    return parse()
+  } catch (error) {
+    throw fail(summaryOf(error), (error as { range?: { start: number } }).range?.start)
+  }
+}
+
+function summaryOf(error: unknown): string {
+  const { summary, message } = error as { summary?: string; message?: string }
+  return summary ?? message?.split('\n')[0] ?? 'the condition cannot be read'
+}

@@ -1,0 +1,38 @@
+import { matchesGlob, parseGlob } from '../tools/selector.ts'
+
+/**
+ * Answers whether a POSIX path lies at or below a root, once `.` and `..` are resolved.
+ *
+ * A relative path is relative to the root, as `server-filesystem` reads it. A path that a
+ * server may expand (`~`), or that holds NUL, is outside. Symbolic links are not followed:
+ * that is for the server, which knows its disk.
+ */
+export function within(path: string, root: string): boolean {
+  if (path.startsWith('~') || path.includes('\0')) return false
+  const base = normalise(root)
+  const full = normalise(path.startsWith('/') ? path : `${root}/${path}`)
+  return base.every((part, i) => full[i] === part)
+}
+
+/**
+ * Gives the host name of an absolute URL, in lower case and without port.
+ *
+ * @throws {TypeError} for anything that is not one
+ */
+export function host(url: string): string {
+  return new URL(url).hostname
+}
+
+/** Matches a text against a pattern whose `*` is any run of characters, in time linear in the text. */
+export function like(text: string, pattern: string): boolean {
+  return matchesGlob(parseGlob(pattern), text)
+}
+
+function normalise(path: string): string[] {
+  const parts: string[] = []
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '' && part !== '.') parts.push(part)
+  }
+  return parts
+}

@@ -1,0 +1,13 @@
+import type { Policy } from './policy.ts'
+
+/**
+ * Combines policies in the open: the result is a list in which each still answers for itself,
+ * and a tool is decided by the strictest of the answers. Denies, asks and required tags add
+ * up, allowlists intersect, the order does not matter.
+ *
+ * @example
+ * createGate({ tools, policy: meetPolicies(baseline, [teamPolicy, { deny: ['tag:payments'] }]) })
+ */
+export function meetPolicies(...policies: readonly (Policy | readonly Policy[] | undefined)[]): readonly Policy[] {
+  return policies.flatMap((policy) => policy ?? [])
+}

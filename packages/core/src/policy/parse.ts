@@ -1,0 +1,120 @@
+import { ConfigError } from '../errors.ts'
+import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
+import { parseCondition, type ParsedCondition } from './condition.ts'
+import type { Clause, Policy } from './policy.ts'
+
+export const CLAUSE_KINDS = ['deny', 'allow', 'ask'] as const
+export type ClauseKind = (typeof CLAUSE_KINDS)[number]
+
+export interface ParsedClause {
+  readonly kind: ClauseKind
+  /** Position in its list. */
+  readonly index: number
+  /** For people: the clause's id, or what it matches. */
+  readonly label: string
+  readonly selectors: readonly Selector[]
+  readonly when: ParsedCondition | undefined
+  readonly unless: ParsedCondition | undefined
+  readonly input: ParsedCondition | undefined
+  readonly message: string | undefined
+}
+
+export interface ParsedPolicy {
+  readonly name: string
+  /** Absent: no allowlist. Empty: nothing is allowed. */
+  readonly allow: readonly ParsedClause[] | undefined
+  readonly deny: readonly ParsedClause[]
+  readonly ask: readonly ParsedClause[]
+  readonly requireTags: readonly string[]
+}
+
+/**
+ * Gives the policies checked: selectors and conditions read, types of conditions known.
+ *
+ * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
+ */
+export function parsePolicies(
+  policies: Policy | readonly Policy[] | undefined,
+  groups: GroupSelectors,
+): readonly ParsedPolicy[] {
+  const list: readonly Policy[] =
+    policies === undefined ? [] : Array.isArray(policies) ? policies : [policies as Policy]
+  return list.map((policy, i) => parsePolicy(policy, groups, `policy[${i}]`, i))
+}
+
+const POLICY_KEYS: ReadonlySet<string> = new Set(['name', 'allow', 'deny', 'ask', 'requireTags'])
+const CLAUSE_KEYS: ReadonlySet<string> = new Set(['id', 'match', 'when', 'unless', 'input', 'message'])
+
+function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
+  checkKeys(path, policy, POLICY_KEYS)
+  const clauses = (kind: ClauseKind) =>
+    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
+  for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
+  checkList(`${path}.requireTags`, policy.requireTags)
+  return {
+    name: policy.name ?? `policy ${position + 1}`,
+    allow: clauses('allow'),
+    deny: clauses('deny') ?? [],
+    ask: clauses('ask') ?? [],
+    requireTags: (policy.requireTags ?? []).map((tag, i) => checkText(`${path}.requireTags[${i}]`, tag)),
+  }
+}
+
+function parseClause(
+  written: string | Clause,
+  kind: ClauseKind,
+  index: number,
+  groups: GroupSelectors,
+  path: string,
+): ParsedClause {
+  const clause: Clause = typeof written === 'string' ? { match: written } : written
+  checkKeys(path, clause, CLAUSE_KEYS)
+  const texts = typeof clause.match === 'string' ? [clause.match] : clause.match
+  checkList(`${path}.match`, texts)
+  if (texts === undefined || texts.length === 0) throw new ConfigError(`${path}.match`, 'a clause must match something')
+  const condition = (field: 'when' | 'unless' | 'input') =>
+    clause[field] === undefined
+      ? undefined
+      : parseCondition(
+          `${path}.${field}`,
+          clause[field],
+          field === 'input' ? 'input, caller and tool' : 'caller and tool',
+        )
+  return {
+    kind,
+    index,
+    label: clause.id ?? texts.join(', '),
+    selectors: texts.map((text, i) =>
+      selectorAt(clause.match === text ? `${path}.match` : `${path}.match[${i}]`, text, groups),
+    ),
+    when: condition('when'),
+    unless: condition('unless'),
+    input: condition('input'),
+    message: clause.message === undefined ? undefined : checkText(`${path}.message`, clause.message),
+  }
+}
+
+function selectorAt(path: string, text: string, groups: GroupSelectors): Selector {
+  try {
+    return parseSelector(text, groups)
+  } catch (cause) {
+    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
+  }
+}
+
+function checkKeys(path: string, value: unknown, known: ReadonlySet<string>): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ConfigError(path, 'must be an object')
+  for (const key of Object.keys(value)) {
+    if (!known.has(key)) throw new ConfigError(`${path}.${key}`, `unknown key; the keys are ${[...known].join(', ')}`)
+  }
+}
+
+function checkList(path: string, value: unknown): void {
+  if (value !== undefined && !Array.isArray(value)) throw new ConfigError(path, 'must be a list')
+}
+
+function checkText(path: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new ConfigError(path, 'must be a string that is not empty')
+  return value
+}

@@ -1,0 +1,59 @@
+import { ConfigError } from '../errors.ts'
+import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
+
+/** A named, reusable set of tools. */
+export interface Group {
+  /** Selectors, `group:` excepted. */
+  readonly tools: readonly string[]
+  /** `conditional`: its tools are offered only while the group is available. Default `always`. */
+  readonly visibility?: 'always' | 'conditional'
+  readonly title?: string
+  /** What to do when it is unavailable, as a sentence. */
+  readonly suggestion?: string
+  /** Groups without which this one is unavailable, transitively. */
+  readonly dependsOn?: readonly string[]
+}
+
+/** The groups of a gate, checked: every name known, no cycle. */
+export interface Groups {
+  readonly selectors: GroupSelectors
+  /** Those that can be unavailable, with every conditional group each stands on, the nearest first. */
+  readonly conditional: ReadonlyMap<string, { readonly group: Group; readonly standsOn: readonly string[] }>
+}
+
+/** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector */
+export function parseGroups(groups: Readonly<Record<string, Group>> | ReadonlyMap<string, Group> = {}): Groups {
+  const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
+  const selectors = new Map<string, readonly Selector[]>()
+  const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
+  for (const [name, group] of byName) {
+    selectors.set(
+      name,
+      group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text)),
+    )
+    const standsOn = closure(name, byName, []).filter((below) => byName.get(below)?.visibility === 'conditional')
+    if (standsOn.length > 0) conditional.set(name, { group, standsOn })
+  }
+  return { selectors, conditional }
+}
+
+function memberSelector(path: string, text: string): Selector {
+  try {
+    return parseSelector(text)
+  } catch (cause) {
+    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
+  }
+}
+
+function closure(name: string, groups: ReadonlyMap<string, Group>, trail: readonly string[]): string[] {
+  if (trail.includes(name))
+    throw new ConfigError(`groups.${trail[0]}.dependsOn`, `a cycle: ${[...trail, name].join(' → ')}`)
+  const group = groups.get(name)
+  if (!group)
+    throw new ConfigError(
+      `groups.${trail.at(-1)}.dependsOn`,
+      `no group is named "${name}"; the groups are ${[...groups.keys()].join(', ')}`,
+    )
+  const below = (group.dependsOn ?? []).flatMap((next) => closure(next, groups, [...trail, name]))
+  return [...new Set([name, ...below])]
+}

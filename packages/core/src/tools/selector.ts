@@ -1,0 +1,132 @@
+import { ConfigError } from '../errors.ts'
+import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
+import type { Tool } from './tool.ts'
+
+/**
+ * The one mini-language that names tools.
+ *
+ * | text | names |
+ * |---|---|
+ * | `files:read_file` | the tool with exactly this id |
+ * | `search` | the tool `search` that has no namespace |
+ * | `files:*`, `files:read_*` | tools of one namespace, by a glob whose `*` is any run of characters |
+ * | `*:delete_*` | tools of any namespace or none |
+ * | `*` | every tool |
+ * | `group:web` | the tools of a group |
+ * | `tag:read`, `category:search`, `hint:destructive` | tools by what they are marked with |
+ */
+export type Selector =
+  | { readonly kind: 'id'; readonly text: string }
+  | { readonly kind: 'glob'; readonly text: string; readonly namespace: Glob | undefined; readonly name: Glob }
+  | { readonly kind: 'group'; readonly text: string; readonly group: string; readonly members: readonly Selector[] }
+  | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
+  | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
+
+/** The selectors of each group, by the group's name. */
+export type GroupSelectors = ReadonlyMap<string, readonly Selector[]>
+
+/**
+ * Whose word counts for `hint:` selectors: in a clause that grants, only certain hints;
+ * in one that refuses, possible ones too.
+ */
+export type HintReading = 'certain' | 'possible'
+
+const MAX_LENGTH = 300
+const NO_GROUPS: GroupSelectors = new Map()
+
+/** @throws {ConfigError} `selector_invalid`, naming the selector and what is wrong with it */
+export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS): Selector {
+  if (typeof text !== 'string' || text === '') throw invalid(text, 'must be a string that is not empty')
+  if (text.length > MAX_LENGTH) throw invalid(`${text.slice(0, 40)}…`, `has more than ${MAX_LENGTH} characters`)
+  if (/\s/.test(text)) throw invalid(text, 'must not hold spaces')
+  const colon = text.indexOf(':')
+  if (colon === -1) return text.includes('*') ? bareGlob(text) : { kind: 'id', text }
+  const head = text.slice(0, colon)
+  const rest = text.slice(colon + 1)
+  if (head === '' || rest === '') throw invalid(text, 'has nothing on one side of its ":"')
+  if (rest.includes(':')) throw invalid(text, 'has more than one ":"')
+  switch (head) {
+    case 'group':
+      return groupSelector(text, rest, groups)
+    case 'tag':
+    case 'category':
+      if (rest.includes('*')) throw invalid(text, `names one ${head}; "*" is not read there`)
+      return { kind: head, text, value: rest }
+    case 'hint':
+      return hintSelector(text, rest)
+    default:
+      if (!text.includes('*')) return { kind: 'id', text }
+      return { kind: 'glob', text, namespace: head === '*' ? undefined : parseGlob(head), name: parseGlob(rest) }
+  }
+}
+
+/** Answers whether a selector names a tool. */
+export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
+  switch (selector.kind) {
+    case 'id':
+      return selector.text === tool.id
+    case 'glob':
+      return matchesNamespace(selector.namespace, tool.namespace) && matchesGlob(selector.name, tool.name)
+    case 'group':
+      return selector.members.some((member) => matchesSelector(member, tool, reading))
+    case 'tag':
+      return tool.tags.includes(selector.value)
+    case 'category':
+      return tool.category === selector.value
+    case 'hint':
+      return reading === 'certain' ? certainlyHas(tool, selector.hint) : possiblyHas(tool, selector.hint)
+  }
+}
+
+/** The parts of a pattern between its stars: `read_*_x` is `['read_', '_x']`. */
+export type Glob = readonly string[]
+
+export function parseGlob(pattern: string): Glob {
+  return pattern.split(/\*+/)
+}
+
+/** Matches in time linear in the text, whatever the pattern: each part is looked for once, from the left. */
+export function matchesGlob(glob: Glob, text: string): boolean {
+  const first = glob[0] as string
+  if (glob.length === 1) return text === first
+  const last = glob.at(-1) as string
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
+  const end = text.length - last.length
+  let at = first.length
+  for (let part = 1; part < glob.length - 1; part++) {
+    const piece = glob[part] as string
+    const found = text.indexOf(piece, at)
+    if (found === -1 || found + piece.length > end) return false
+    at = found + piece.length
+  }
+  return true
+}
+
+const NO_NAMESPACE = ''
+
+/** A `*` alone stands for any namespace or none; a bare glob is about tools without one. */
+function matchesNamespace(glob: Glob | undefined, namespace: string | undefined): boolean {
+  if (glob === undefined) return true
+  return namespace === undefined ? glob.length === 1 && glob[0] === NO_NAMESPACE : matchesGlob(glob, namespace)
+}
+
+function bareGlob(text: string): Selector {
+  const everything = /^\*+$/.test(text)
+  return { kind: 'glob', text, namespace: everything ? undefined : [NO_NAMESPACE], name: parseGlob(text) }
+}
+
+function groupSelector(text: string, group: string, groups: GroupSelectors): Selector {
+  const members = groups.get(group)
+  if (!members) throw invalid(text, `names no group; the groups are ${[...groups.keys()].join(', ') || '(none)'}`)
+  return { kind: 'group', text, group, members }
+}
+
+function hintSelector(text: string, name: string): Selector {
+  const hint = HINTS.find((known) => known === name)
+  if (!hint) throw invalid(text, `names no hint; the hints are ${HINTS.join(', ')}`)
+  return { kind: 'hint', text, hint }
+}
+
+function invalid(text: unknown, problem: string): ConfigError {
+  return new ConfigError(`selector ${JSON.stringify(text)}`, problem, { code: 'selector_invalid' })
+}
