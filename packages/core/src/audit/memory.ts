@@ -1,11 +1,13 @@
 import { ToolgateError } from '../errors.ts'
-import type { AuditEntry, AuditReader, AuditRecord, AuditSink } from '../ports.ts'
+import type { AuditEntry, AuditQuery, AuditReader, AuditRecord, AuditSink } from '../ports.ts'
 import { checkAuditQuery, matchesAuditQuery } from './query.ts'
 import { sealEntry } from './record.ts'
 
 export interface MemoryAudit extends AuditSink, AuditReader {
   /** The newest records, oldest first. */
   readonly records: readonly AuditRecord[]
+  write(entry: AuditEntry): void
+  query(query: AuditQuery): readonly AuditRecord[]
 }
 
 /**

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { sha256Hex } from '../hash.ts'
+import { auditEntry } from '../testing/entries.ts'
+import { canonicalize } from './canonical.ts'
+import { sealEntry } from './record.ts'
+
+describe('sealEntry', () => {
+  it('gives the record its number, its time and the hash of its input', () => {
+    const record = sealEntry(auditEntry({ input: { b: 1, a: 2 } }), 7)
+    assert.equal(record.seq, 7)
+    assert.equal(record.ts, '2023-11-14T22:13:20.123Z')
+    assert.equal(record.input_hash, sha256Hex('{"a":2,"b":1}'))
+    assert.equal('input' in record, false)
+    assert.equal('wallMs' in record, false)
+  })
+
+  it('gives the time of each record, also when milliseconds repeat, go back or have fractions', () => {
+    const times = [5, 5, 6, 5, 5.9].map((wallMs) => sealEntry(auditEntry({ wallMs }), 1).ts.slice(-5))
+    assert.deepEqual(times, ['.005Z', '.005Z', '.006Z', '.005Z', '.005Z'])
+  })
+
+  it('does not lose the record when the clock answers nonsense', () => {
+    for (const wallMs of [Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+      assert.equal(sealEntry(auditEntry({ wallMs }), 1).ts, '1970-01-01T00:00:00.000Z')
+    }
+  })
+
+  it('tells a null input from an absent one', () => {
+    assert.equal(sealEntry(auditEntry({ input: null }), 1).input_hash, sha256Hex('null'))
+    assert.equal('input_hash' in sealEntry(auditEntry({ input: undefined }), 1), false)
+  })
+
+  it('leaves out a duration that is no number', () => {
+    assert.deepEqual(
+      Object.keys(sealEntry(auditEntry({ duration_ms: Number.NaN, reset_ms: Number.POSITIVE_INFINITY }), 1)),
+      Object.keys(sealEntry(auditEntry(), 1)),
+    )
+  })
+
+  it('survives an input whose getter throws', () => {
+    const input = Object.defineProperty({}, 'a', {
+      enumerable: true,
+      get: () => {
+        throw new Error('no')
+      },
+    })
+    assert.equal('input_hash' in sealEntry(auditEntry({ input }), 1), false)
+  })
+
+  it('never cuts a character in two', () => {
+    for (let padding = 0; padding < 4; padding++) {
+      const { detail = '' } = sealEntry(auditEntry({ detail: 'x'.repeat(padding) + '🙂'.repeat(2000) }), 1)
+      assert.ok(detail.length <= 1024)
+      assert.match(detail, /^x*(🙂)+… \(\d+ characters\)$/u)
+    }
+  })
+
+  it('gives fields in an order that makes JSON.stringify canonical, whatever the entry holds', () => {
+    const texts = [
+      'agent',
+      'app',
+      'approval_id',
+      'chat_id',
+      'detail',
+      'error',
+      'limit',
+      'reason',
+      'run_id',
+      'session_id',
+    ]
+    const shape = Object.fromEntries(
+      [...texts, 'tenant', 'user_id', 'tool', 'tool_call_id'].map((name) => [name, fc.string({ unit: 'binary' })]),
+    )
+    const numbers = { duration_ms: fc.double(), reset_ms: fc.double(), wallMs: fc.double() }
+    const entries = fc.record({ ...shape, ...numbers, input: fc.anything() }, { requiredKeys: [] })
+    fc.assert(
+      fc.property(entries, (fields) => {
+        const record = sealEntry(auditEntry(fields), 1)
+        assert.equal(JSON.stringify(record), canonicalize(record))
+      }),
+    )
+  })
+})

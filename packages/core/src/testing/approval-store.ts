@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Approval, ApprovalBinding, ApprovalStore, ApprovalVerdict, MaybePromise } from '../ports.ts'
+
+/**
+ * Defines the tests that every approval store passes: bound, single use, expiring.
+ *
+ * @example
+ * approvalStoreContract('memoryApprovals', () => memoryApprovals())
+ */
+export function approvalStoreContract(name: string, make: () => MaybePromise<ApprovalStore>): void {
+  describe(`${name} (approval store contract)`, () => {
+    it('makes a pending approval with what it is bound to and when it ends', async () => {
+      const store = await make()
+      const approval = await store.request(BINDING, { path: '/a' }, NOW)
+      const { id, expiresAt, ...rest } = approval
+      assert.deepEqual(rest, { ...BINDING, status: 'pending', input: { path: '/a' }, requestedAt: NOW })
+      assert.ok(id.length > 0)
+      assert.ok(expiresAt > NOW)
+    })
+
+    it('gives the same approval for the same binding while it lives', async () => {
+      const store = await make()
+      const first = await store.request(BINDING, {}, NOW)
+      const second = await store.request({ ...BINDING }, {}, NOW + 1)
+      assert.deepEqual(second, first)
+    })
+
+    const differences: readonly Partial<ApprovalBinding>[] = [
+      { tenant: 'other' },
+      { tenant: undefined },
+      { user: 'other' },
+      { user: undefined },
+      { user: '' },
+      { tool: 'other' },
+      { definitionHash: 'other' },
+      { inputHash: 'other' },
+      { run: 'other' },
+      { run: undefined },
+      { tenant: 'acme","vera' },
+    ]
+    for (const difference of differences) {
+      it(`makes another approval when the binding differs by ${JSON.stringify(difference, undefinedToo)}`, async () => {
+        const store = await make()
+        const first = await store.request(BINDING, {}, NOW)
+        const other = await store.request({ ...BINDING, ...difference }, {}, NOW)
+        assert.notEqual(other.id, first.id)
+      })
+    }
+
+    it('shows the input as it was when the approval was asked for', async () => {
+      const store = await make()
+      const input = { amount: 1 }
+      const { id } = await store.request(BINDING, input, NOW)
+      input.amount = 1_000_000
+      assert.deepEqual((await store.get(id, NOW))?.input, { amount: 1 })
+    })
+
+    it('records who decided, when and why', async () => {
+      const store = await make()
+      const { id } = await store.request(BINDING, {}, NOW)
+      const decided = await store.decide(id, { decision: 'approve', by: 'ada', reason: 'looks right', atMs: NOW + 5 })
+      const { status, decidedBy, decidedAt, reason } = decided
+      assert.deepEqual([status, decidedBy, decidedAt, reason], ['approved', 'ada', NOW + 5, 'looks right'])
+      assert.deepEqual(await store.get(id, NOW + 5), decided)
+    })
+
+    it('gives the approval that was approved or rejected to the next request of its binding', async () => {
+      for (const decision of ['approve', 'reject'] as const) {
+        const store = await make()
+        const { id } = await store.request(BINDING, {}, NOW)
+        await store.decide(id, verdict(decision))
+        const again = await store.request(BINDING, {}, NOW + 1)
+        assert.deepEqual([again.id, again.status], [id, decision === 'approve' ? 'approved' : 'rejected'])
+      }
+    })
+
+    it('lets nobody decide twice', async () => {
+      for (const decision of ['approve', 'reject'] as const) {
+        const store = await make()
+        const { id } = await store.request(BINDING, {}, NOW)
+        await store.decide(id, verdict(decision))
+        for (const second of ['approve', 'reject'] as const) {
+          await assert.rejects(async () => store.decide(id, verdict(second)), { code: 'approval_decided' })
+        }
+      }
+    })
+
+    it('lets one of many who decide at once decide', async () => {
+      const store = await make()
+      const { id } = await store.request(BINDING, {}, NOW)
+      const results = await Promise.allSettled(
+        Array.from({ length: 20 }, async () => store.decide(id, verdict('approve'))),
+      )
+      assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1)
+    })
+
+    it('knows no approval that was not asked for', async () => {
+      const store = await make()
+      assert.equal(await store.get('nothing', NOW), undefined)
+      assert.equal(await store.consume('nothing', NOW), false)
+      await store.giveBack('nothing')
+      await assert.rejects(async () => store.decide('nothing', verdict('approve')), { code: 'approval_unknown' })
+      await assert.rejects(async () => store.decide('__proto__', verdict('approve')), { code: 'approval_unknown' })
+    })
+
+    it('is used by exactly one of 100 who try at once', async () => {
+      const store = await make()
+      const { id } = await approved(store)
+      const results = await Promise.all(Array.from({ length: 100 }, async () => store.consume(id, NOW)))
+      assert.equal(results.filter(Boolean).length, 1)
+      assert.equal((await store.get(id, NOW))?.status, 'consumed')
+    })
+
+    it('cannot be used while it is pending or after it was rejected', async () => {
+      const store = await make()
+      const { id } = await store.request(BINDING, {}, NOW)
+      assert.equal(await store.consume(id, NOW), false)
+      await store.decide(id, verdict('reject'))
+      assert.equal(await store.consume(id, NOW), false)
+    })
+
+    it('asks anew once it was used', async () => {
+      const store = await make()
+      const { id } = await approved(store)
+      await store.consume(id, NOW)
+      const next = await store.request(BINDING, {}, NOW)
+      assert.notEqual(next.id, id)
+      assert.equal(next.status, 'pending')
+    })
+
+    it('can be used again, once, after it was given back', async () => {
+      const store = await make()
+      const { id } = await approved(store)
+      await store.consume(id, NOW)
+      await store.giveBack(id)
+      assert.equal((await store.request(BINDING, {}, NOW)).id, id)
+      assert.equal(await store.consume(id, NOW), true)
+      assert.equal(await store.consume(id, NOW), false)
+    })
+
+    it('stays as it is when it is given back without having been used', async () => {
+      const store = await make()
+      const { id } = await store.request(BINDING, {}, NOW)
+      await store.giveBack(id)
+      assert.equal((await store.get(id, NOW))?.status, 'pending')
+      await store.decide(id, verdict('reject'))
+      await store.giveBack(id)
+      assert.equal((await store.get(id, NOW))?.status, 'rejected')
+    })
+
+    it('lives until the millisecond before its expiry and not at it', async () => {
+      const store = await make()
+      const { id, expiresAt } = await approved(store)
+      assert.equal((await store.get(id, expiresAt - 1))?.status, 'approved')
+      assert.equal((await store.get(id, expiresAt))?.status, 'expired')
+      assert.equal(await store.consume(id, expiresAt), false)
+      assert.equal(await store.consume(id, expiresAt - 1), true)
+    })
+
+    it('expires while it is pending, and can then not be decided', async () => {
+      const store = await make()
+      const { id, expiresAt } = await store.request(BINDING, {}, NOW)
+      const late = { ...verdict('approve'), atMs: expiresAt }
+      await assert.rejects(async () => store.decide(id, late), { code: 'approval_decided', message: /expired/ })
+      await store.decide(id, { ...late, atMs: expiresAt - 1 })
+    })
+
+    it('is no longer given to a request at its expiry, whatever was decided', async () => {
+      for (const decision of [undefined, 'approve', 'reject'] as const) {
+        const store = await make()
+        const { id, expiresAt } = await store.request(BINDING, {}, NOW)
+        if (decision) await store.decide(id, verdict(decision))
+        assert.equal((await store.request(BINDING, {}, expiresAt - 1)).id, id)
+        const next = await store.request(BINDING, {}, expiresAt)
+        assert.notEqual(next.id, id)
+        assert.equal(next.status, 'pending')
+      }
+    })
+
+    it('stays expired when it is given back after its expiry', async () => {
+      const store = await make()
+      const { id, expiresAt } = await approved(store)
+      await store.consume(id, expiresAt - 1)
+      await store.giveBack(id)
+      assert.equal(await store.consume(id, expiresAt), false)
+    })
+
+    it('lists the newest first, up to a limit', async () => {
+      const store = await make()
+      const ids = await requestMany(store, 5)
+      assert.deepEqual(idsOf(await store.list({}, NOW)), ids.toReversed())
+      assert.deepEqual(idsOf(await store.list({ limit: 2 }, NOW)), ids.toReversed().slice(0, 2))
+    })
+
+    it('lists those of one status, as it is at that time', async () => {
+      const store = await make()
+      const [a, b, c, d] = (await requestMany(store, 4)) as [string, string, string, string]
+      await store.decide(a, verdict('approve'))
+      await store.decide(b, verdict('reject'))
+      await store.decide(c, verdict('approve'))
+      await store.consume(c, NOW)
+      assert.deepEqual(idsOf(await store.list({ status: 'approved' }, NOW)), [a])
+      assert.deepEqual(idsOf(await store.list({ status: 'rejected' }, NOW)), [b])
+      assert.deepEqual(idsOf(await store.list({ status: 'consumed' }, NOW)), [c])
+      assert.deepEqual(idsOf(await store.list({ status: 'pending' }, NOW)), [d])
+      const end = (await store.get(d, NOW))?.expiresAt ?? 0
+      assert.deepEqual(idsOf(await store.list({ status: 'expired' }, end)), [d, a])
+      assert.deepEqual(idsOf(await store.list({ status: 'pending' }, end)), [])
+    })
+  })
+}
+
+const NOW = 1_700_000_000_000
+const BINDING: ApprovalBinding = {
+  tenant: 'acme',
+  user: 'vera',
+  tool: 'files:write_file',
+  definitionHash: 'definition',
+  inputHash: 'input',
+  run: 'run',
+}
+
+function verdict(decision: ApprovalVerdict['decision']): ApprovalVerdict {
+  return { decision, by: 'ada', atMs: NOW }
+}
+
+async function approved(store: ApprovalStore): Promise<Approval> {
+  const { id } = await store.request(BINDING, {}, NOW)
+  return store.decide(id, verdict('approve'))
+}
+
+async function requestMany(store: ApprovalStore, count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let i = 0; i < count; i++) ids.push((await store.request({ ...BINDING, inputHash: `input-${i}` }, {}, NOW)).id)
+  return ids
+}
+
+function idsOf(approvals: readonly Approval[]): string[] {
+  return approvals.map((approval) => approval.id)
+}
+
+function undefinedToo(_key: string, value: unknown): unknown {
+  return value === undefined ? 'absent' : value
+}

@@ -1,0 +1,5 @@
+export { approvalStoreContract } from './approval-store.ts'
+export { auditSinkContract, type AuditUnderTest } from './audit-sink.ts'
+export { counterStoreContract } from './counter-store.ts'
+export { auditEntry } from './entries.ts'
+export { type ManualClock, manualClock } from './manual-clock.ts'
