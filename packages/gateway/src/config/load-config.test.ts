@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import { loadConfig } from './load-config.ts'
+import { ConfigFileError } from './problems.ts'
+
+const CASES = path.join(import.meta.dirname, 'cases')
+const ENV = { SET: 'x', BLANK: '', SHORT: 'abc' }
+
+/** Every `cases/x.yaml` is refused with exactly the lines of `cases/x.txt`: `line:column: path: message`. */
+describe('loadConfig refuses, with the place of every problem', () => {
+  for (const file of readdirSync(CASES).filter((name) => name.endsWith('.yaml'))) {
+    it(`${path.basename(file, '.yaml').replaceAll('-', ' ')} (${file})`, () => {
+      const full = path.join(CASES, file)
+      const expected = readFileSync(full.replace(/\.yaml$/, '.txt'), 'utf8').trimEnd()
+      assert.throws(
+        () => loadConfig(full, { env: ENV }),
+        (error: unknown) => {
+          assert.ok(error instanceof ConfigFileError)
+          assert.equal(error.message.replaceAll(`${full}:`, '').replaceAll(CASES, '<folder>'), expected)
+          return true
+        },
+      )
+    })
+  }
+})
+
+const FILE = `
+servers:
+  files:
+    command: ./bin/files
+    args: [--root, "\${ROOT:-./workspace}", "$\${HOME}"]
+    cwd: .
+    env: { STATE: "\${configDir}/state" }
+    tools: { read_*: { tags: [read], annotations: { readOnlyHint: true } } }
+  everything:
+    command: node
+    args: [server.js]
+    env: { PORT: "\${port}" }
+    url: "http://127.0.0.1:\${port}/mcp"
+    loopback: \${YES}
+  remote: { url: "https://mcp.example/mcp", headers: { authorization: "Bearer \${TOKEN}" }, era: modern }
+listen:
+  port: \${PORT:-8787}
+callers:
+  - { key: "\${TOKEN}-vera", user: vera, roles: [viewer], attributes: { level: 3 } }
+  - { keyHash: "sha256:${'ab'.repeat(32)}", user: vera, for: console, tenant: acme, scopes: [s] }
+groups:
+  web: { tools: ["files:*"], availableWhen: [{ tcp: "[::1]:4444" }, { tcp: 4445 }, { tcp: "db.internal:5432" }], suggestion: Open it., title: Web }
+  site: { tools: ["remote:*"], visibility: conditional, dependsOn: [web] }
+policy:
+  - name: baseline
+    allow: []
+    deny: [ "tag:x", { match: "group:web", unless: "caller.user == '\${QUOTED}'", message: No. } ]
+    requireTags: [read]
+limits: ["*:100/60", "files:write_file:5/60"]
+audit: { store: jsonl, path: ./log/audit.jsonl, mode: required }
+`
+
+function withFile<T>(text: string, use: (file: string) => T): T {
+  const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-config-'))
+  try {
+    const file = path.join(folder, 'toolgate.yaml')
+    writeFileSync(file, text)
+    return use(file)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe('loadConfig', () => {
+  const env = { TOKEN: 'very-secret', YES: 'true', QUOTED: `o'ne \\ "x"`, HOME: '/nowhere' }
+  const load = () => withFile(FILE, (file) => ({ config: loadConfig(file, { env }), folder: path.dirname(file) }))
+
+  it('resolves paths against the folder of the file, and fills in the environment', () => {
+    const { config, folder } = load()
+    assert.deepEqual(config.servers[0], {
+      name: 'files',
+      command: path.join(folder, 'bin/files'),
+      args: ['--root', './workspace', '${HOME}'],
+      cwd: folder,
+      env: { STATE: `${folder}/state` },
+      headers: {},
+      era: 'auto',
+      loopback: false,
+      trustHints: false,
+      startTimeoutMs: 30_000,
+      callTimeoutMs: 60_000,
+      tools: new Map([['read_*', { tags: ['read'], annotations: { readOnlyHint: true } }]]),
+    })
+    assert.equal(config.file, path.join(folder, 'toolgate.yaml'))
+    assert.deepEqual(config.audit, { store: 'jsonl', path: path.join(folder, 'log/audit.jsonl'), mode: 'required' })
+  })
+
+  it('leaves ${port} for each start of the server, and reads a filled-in flag or number as one', () => {
+    const { config } = load()
+    const { env: childEnv, url, loopback } = config.servers[1] ?? {}
+    assert.deepEqual(
+      { childEnv, url, loopback },
+      { childEnv: { PORT: '${port}' }, url: 'http://127.0.0.1:${port}/mcp', loopback: true },
+    )
+    assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8787 })
+  })
+
+  it('keeps the hash of a key, and the key itself only where the file has it', () => {
+    const [vera, person] = load().config.callers
+    assert.deepEqual(vera, {
+      keyHash: createHash('sha256').update('very-secret-vera').digest(),
+      demoKey: 'very-secret-vera',
+      for: 'mcp',
+      caller: { user: 'vera', roles: ['viewer'], attributes: { level: 3 } },
+    })
+    assert.deepEqual(person, {
+      keyHash: Buffer.from('ab'.repeat(32), 'hex'),
+      for: 'console',
+      caller: { user: 'vera', tenant: 'acme', scopes: ['s'] },
+    })
+  })
+
+  it('takes a group with probes as conditional', () => {
+    assert.deepEqual(load().config.groups, [
+      {
+        name: 'web',
+        tools: ['files:*'],
+        visibility: 'conditional',
+        title: 'Web',
+        suggestion: 'Open it.',
+        dependsOn: [],
+        availableWhen: [
+          { tcp: { host: '::1', port: 4444 } },
+          { tcp: { host: '127.0.0.1', port: 4445 } },
+          { tcp: { host: 'db.internal', port: 5432 } },
+        ],
+      },
+      { name: 'site', tools: ['remote:*'], visibility: 'conditional', dependsOn: ['web'], availableWhen: [] },
+    ])
+  })
+
+  it('keeps what is filled into a condition inside its string', () => {
+    assert.deepEqual(load().config.policy, [
+      {
+        name: 'baseline',
+        allow: [],
+        deny: ['tag:x', { match: 'group:web', unless: `caller.user == 'o\\'ne \\\\ \\"x\\"'`, message: 'No.' }],
+        requireTags: ['read'],
+      },
+    ])
+  })
+
+  it('keeps the audit in SQLite beside the file unless told otherwise', () => {
+    withFile('servers: {}', (file) => {
+      const config = loadConfig(file, { env: {} })
+      assert.deepEqual(config.audit, {
+        store: 'sqlite',
+        path: path.join(path.dirname(file), '.toolgate/audit.db'),
+        mode: 'batched',
+      })
+      assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8787 })
+    })
+  })
+
+  it('listens beyond loopback when the callers have keys of their own', () => {
+    withFile('servers: {}\nlisten: { host: 0.0.0.0 }\ncallers: [{ key: a-real-secret, user: vera }]', (file) => {
+      assert.equal(loadConfig(file, { env: {} }).listen.host, '0.0.0.0')
+    })
+  })
+
+  it('follows an alias to its anchor', () => {
+    withFile('servers:\n  a: &base { url: "http://127.0.0.1:1/mcp" }\n  b: *base\n', (file) => {
+      assert.deepEqual(
+        loadConfig(file, { env: {} }).servers.map(({ name, url }) => [name, url]),
+        [
+          ['a', 'http://127.0.0.1:1/mcp'],
+          ['b', 'http://127.0.0.1:1/mcp'],
+        ],
+      )
+    })
+  })
+
+  it('takes policies to the given check, each clause by itself and then the whole', () => {
+    withFile('servers: {}\npolicy: [{ deny: ["a", "b"] }]', (file) => {
+      const asked: unknown[] = []
+      loadConfig(file, { env: {}, checkPolicy: (policies) => (asked.push(policies), []) })
+      assert.deepEqual(asked, [[{ deny: ['a'] }], [{ deny: ['b'] }], [{ deny: ['a', 'b'] }]])
+    })
+  })
+
+  for (const [what, name, expected] of [
+    ['that is not there', 'missing.yaml', /missing\.yaml:1:1: cannot be read: there is no such file$/],
+    ['that is a folder', '.', /:1:1: cannot be read: it is a folder$/],
+  ] as const) {
+    it(`names a file ${what}`, () => {
+      withFile('', (file) =>
+        assert.throws(() => loadConfig(path.join(path.dirname(file), name)), {
+          code: 'config_invalid',
+          message: expected,
+        }),
+      )
+    })
+  }
+
+  it('survives a file that is nested without end or too long', () => {
+    for (const text of [
+      `servers: ${'['.repeat(100_000)}`,
+      `servers: ${'{a: '.repeat(60)}1${'}'.repeat(60)}`,
+      `# ${'x'.repeat(1024 * 1024)}`,
+    ])
+      withFile(text, (file) => assert.throws(() => loadConfig(file, { env: {} }), { code: 'config_invalid' }))
+  })
+})

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { readCallers } from './callers.ts'
+import { checkPolicy as checkWithCore } from './check-policy.ts'
+import type { GatewayConfig } from './config.ts'
+import { reportUnknownKey } from './explain.ts'
+import { readGroups } from './groups.ts'
+import { readPolicies } from './policy.ts'
+import { ConfigFileError, type ConfigPath } from './problems.ts'
+import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
+import { configSchema } from './schema.ts'
+import { readServers } from './servers.ts'
+import { readAudit, readLimits, readListen } from './settings.ts'
+import { parseSource, type Source } from './source.ts'
+import type { FillContext } from './fill.ts'
+
+export interface LoadConfigOptions {
+  /** Fills `${VAR}`. Default: the process's environment. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Absolute file names from which a server's `package` is looked for too, after the configuration's own folder. */
+  readonly packagesFrom?: readonly string[]
+  /** Checks selectors and conditions. Default: core. */
+  readonly checkPolicy?: CheckPolicy
+}
+
+/**
+ * Gives a `toolgate.yaml` read, checked and resolved. Starts nothing and writes nothing.
+ *
+ * @throws {ConfigFileError} with every problem in the file, each with its line and column
+ * @example
+ * const config = loadConfig('toolgate.yaml', { env: process.env })
+ */
+export function loadConfig(file: string, options: LoadConfigOptions = {}): GatewayConfig {
+  const absolute = path.resolve(file)
+  const configDir = path.dirname(absolute)
+  const env = options.env ?? process.env
+  const source = parseSource(file, readText(file), (at) => fillContext(at, env, configDir))
+  const config = readRoot(source, absolute, {
+    source,
+    configDir,
+    packagesFrom: [absolute, import.meta.filename, ...(options.packagesFrom ?? [])],
+    checkPolicy: options.checkPolicy ?? checkWithCore,
+    groupNames: keysOf(source, ['groups']),
+  })
+  if (source.problems.length > 0)
+    throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+  return config
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const reason = READ_ERRORS.get(code ?? '') ?? message
+    throw new ConfigFileError([{ file, line: 1, column: 1, path: '', message: `cannot be read: ${reason}` }], { cause })
+  }
+}
+
+const READ_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EISDIR', 'it is a folder'],
+  ['EACCES', 'permission denied'],
+])
+
+function fillContext(at: ConfigPath, env: FillContext['env'], configDir: string): FillContext {
+  const key = at.at(-1)
+  return {
+    env,
+    configDir,
+    keepsPort: at[0] === 'servers',
+    inCondition: at[0] === 'policy' && (key === 'when' || key === 'unless' || key === 'input'),
+  }
+}
+
+function readRoot(source: Source, file: string, reading: Reading): GatewayConfig {
+  if (source.root && !source.root.entries) source.report([], 'expected a mapping with the key "servers"')
+  const known = Object.keys(configSchema.shape)
+  for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
+  const isMapping = source.root?.entries !== undefined
+  return {
+    file,
+    listen: readListen(reading),
+    servers: isMapping ? readServers(reading) : [],
+    callers: readCallers(reading),
+    groups: readGroups(reading),
+    policy: readPolicies(reading),
+    limits: readLimits(reading),
+    audit: readAudit(reading),
+  }
+}

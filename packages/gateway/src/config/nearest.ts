@@ -1,0 +1,43 @@
+/** Gives `; did you mean "policy"?` for a misspelt word, or nothing when no known word is near it. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  const nearest = nearestOf(word, known)
+  return nearest === undefined ? '' : `; did you mean "${nearest}"?`
+}
+
+/** Gives the known word that at most a third of the letters set apart, letter case aside. */
+export function nearestOf(word: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined
+  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
+    if (distance < bestDistance && distance < candidate.length) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+/** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaced)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, at(beforeLast, j - 2) + 1)
+      row.push(cost)
+    }
+    beforeLast = last
+    last = row
+  }
+  return at(last, b.length)
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] as number
+}

@@ -1,0 +1,73 @@
+import type { Clause, Policy } from '@toolgate/core'
+import { checkShape } from './explain.ts'
+import { type ConfigPath, formatPath } from './problems.ts'
+import { has, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
+import { clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
+
+const KINDS = ['allow', 'deny', 'ask'] as const
+
+/**
+ * Reads `policy`. Core stops at its first problem, so each clause is shown to it alone:
+ * one bad clause does not hide another.
+ */
+export function readPolicies(reading: Reading): readonly Policy[] {
+  const { source } = reading
+  const at = source.get(['policy'])
+  if (at && !at.items) checkShape(source, ['policy'], policiesSchema)
+  const before = source.problems.length
+  const policies = Array.from({ length: lengthOf(source, ['policy']) }, (_, i) => readPolicy(reading, i))
+  if (source.problems.length === before) {
+    // What only the whole shows, such as two clauses with one id.
+    for (const problem of reading.checkPolicy(policies, reading.groupNames))
+      reportPolicy(reading, problem, problem.path)
+  }
+  return policies
+}
+
+function readPolicy(reading: Reading, i: number): Policy {
+  const at = ['policy', i]
+  const shell = checkShape(reading.source, at, policyShellSchema)
+  const clauses = KINDS.filter((kind) => has(reading.source, [...at, kind])).map((kind) => [
+    kind,
+    readClauses(reading, [...at, kind]),
+  ])
+  const { name, requireTags } = shell ?? {}
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...Object.fromEntries(clauses),
+    ...(requireTags ? { requireTags } : {}),
+  }
+}
+
+function readClauses(reading: Reading, at: ConfigPath): readonly (string | Clause)[] {
+  return Array.from({ length: lengthOf(reading.source, at) }, (_, i) => [...at, i]).flatMap((place) => {
+    const clause = checkShape(reading.source, place, clauseSchema) as string | Clause | undefined
+    if (clause !== undefined) checkClause(reading, place, clause)
+    return clause === undefined ? [] : [clause]
+  })
+}
+
+function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause): void {
+  const kind = String(at[2])
+  for (const problem of reading.checkPolicy([{ [kind]: [clause] }], reading.groupNames)) {
+    const inside = problem.path.slice(`policy[0].${kind}[0]`.length)
+    reportPolicy(reading, problem, formatPath(at) + (typeof clause === 'string' ? '' : inside))
+  }
+}
+
+/** Checks one selector outside a policy, such as a group's or a limit's. */
+export function checkSelector(reading: Reading, at: ConfigPath, selector: string): void {
+  for (const { message } of reading.checkPolicy([{ deny: [selector] }], reading.groupNames))
+    reading.source.report(at, message)
+}
+
+function reportPolicy({ source }: Reading, { message, offset }: PolicyProblem, path: string): void {
+  source.report(parsePath(path), message, { offset })
+}
+
+/** Reads back `policy[0].deny[1].when`; its keys are all plain. */
+function parsePath(path: string): ConfigPath {
+  return [...path.matchAll(/\[(\d+)\]|([^.[\]]+)/g)].map(([, index, key]) =>
+    index === undefined ? (key as string) : Number(index),
+  )
+}

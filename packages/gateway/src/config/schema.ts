@@ -1,0 +1,220 @@
+import { z } from 'zod'
+
+/**
+ * The shape of `toolgate.yaml`, as written: defaults not filled in, paths not resolved.
+ *
+ * The message of a check says what was expected; what was found is put before it. The
+ * same schemas, described, are the published JSON Schema.
+ */
+
+/** Names that are parts of tool ids, and of their names on the wire: `namespace__tool`. */
+const name = z
+  .string()
+  .regex(/^(?!.*__)[a-z0-9](?:[a-z0-9_-]*[a-z0-9-])?$/, 'lower-case letters, digits, "-" and single "_" between them')
+  .max(64, 'at most 64 characters')
+
+const text = z.string().min(1, 'text that is not empty')
+const texts = z.array(text)
+const timeoutMs = z
+  .int()
+  .min(1, 'a number of milliseconds from 1 to 86400000')
+  .max(86_400_000, 'a number of milliseconds from 1 to 86400000')
+
+const annotationsSchema = z
+  .strictObject({
+    title: text.optional(),
+    readOnlyHint: z.boolean().optional(),
+    destructiveHint: z.boolean().optional(),
+    idempotentHint: z.boolean().optional(),
+    openWorldHint: z.boolean().optional(),
+  })
+  .describe("MCP's tool annotations, on the operator's word instead of the server's.")
+
+const overlaySchema = z.strictObject({
+  tags: texts.describe('Marks that selectors name: tag:read.').optional(),
+  category: text.optional(),
+  requiredScopes: texts.describe('A caller must hold all of them.').optional(),
+  annotations: annotationsSchema.optional(),
+})
+
+export const serverSchema = z.strictObject({
+  command: text.describe('The program to start. It speaks MCP on stdio, or at `url` if there is one.').optional(),
+  package: z
+    .string()
+    .regex(/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/, 'the name of an npm package')
+    .describe('An installed npm package whose command is started with this Node. Nothing is downloaded.')
+    .optional(),
+  bin: text.describe('Which command of the package, when it has several.').optional(),
+  args: z.array(z.string()).describe('May hold ${port}.').optional(),
+  cwd: text.describe("Where it runs. Default: the configuration file's folder.").optional(),
+  env: z
+    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable'), z.string())
+    .describe('All that the child gets beside PATH and HOME. May hold ${port}.')
+    .optional(),
+  url: text
+    .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
+    .optional(),
+  headers: z
+    .record(
+      z.string().regex(/^[!#$%&'*+.^`|~\w-]+$/, 'the name of an HTTP header'),
+      z.string().regex(/^[\t\u0020-\u007e\u0080-\u00ff]*$/, 'the value of an HTTP header, on one line'),
+    )
+    .describe('Sent with each request to `url`.')
+    .optional(),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
+    .optional(),
+  loopback: z
+    .boolean()
+    .describe("Binds a child's listening sockets to loopback, for servers that have no host option.")
+    .optional(),
+  trustHints: z.boolean().describe("Lets the server's own annotations satisfy an `allow`. Default: false.").optional(),
+  startTimeoutMs: timeoutMs.describe('Default: 30000.').optional(),
+  callTimeoutMs: timeoutMs.describe('Default: 60000.').optional(),
+  tools: z
+    .record(
+      z.string().regex(/^[^:\s]{1,128}$/, 'the name of a tool of this server, or a glob such as "read_*"'),
+      overlaySchema,
+    )
+    .describe("The operator's overlay, by tool name or glob; several that match add up.")
+    .optional(),
+})
+export type ServerInput = z.infer<typeof serverSchema>
+
+export const serversSchema = z
+  .record(name, serverSchema)
+  .describe('The MCP servers behind the gateway, by the namespace that their tools get.')
+
+export const callerSchema = z.strictObject({
+  key: z
+    .string()
+    .min(8, 'a key of at least 8 characters')
+    .describe('The API key itself. Prefer ${VAR} or keyHash.')
+    .optional(),
+  keyHash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 lower-case hex digits')
+    .describe('The SHA-256 of the key.')
+    .optional(),
+  for: z
+    .enum(['mcp', 'console'])
+    .describe('mcp: an agent. console: a person (API, console, approvals). Default: mcp.')
+    .optional(),
+  user: text,
+  tenant: text.optional(),
+  roles: texts.optional(),
+  scopes: texts.optional(),
+  attributes: z
+    .record(z.string(), z.unknown())
+    .describe('Anything that conditions need: caller.attributes.')
+    .optional(),
+})
+export type CallerInput = z.infer<typeof callerSchema>
+
+export const groupSchema = z.strictObject({
+  tools: z.array(text).min(1, 'at least one selector').describe('Selectors; group: excepted.'),
+  visibility: z
+    .enum(['always', 'conditional'])
+    .describe('conditional: offered only while every probe answers. Default: conditional where there are probes.')
+    .optional(),
+  availableWhen: z
+    .array(
+      z.strictObject({
+        tcp: z
+          .union([z.string(), z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')])
+          .describe('host:port, or a port of 127.0.0.1.'),
+      }),
+    )
+    .min(1, 'at least one probe')
+    .optional(),
+  suggestion: text.describe('What to do when it is unavailable, as a sentence.').optional(),
+  title: text.optional(),
+  dependsOn: texts.describe('Groups without which this one is unavailable.').optional(),
+})
+export type GroupInput = z.infer<typeof groupSchema>
+
+export const groupsSchema = z
+  .record(name, groupSchema)
+  .describe('Named sets of tools, for selectors such as group:web.')
+
+export const clauseSchema = z.union([
+  text,
+  z.strictObject({
+    id: text.optional(),
+    match: z.union([text, z.array(text).min(1, 'at least one selector')]).describe('Which tools it is about.'),
+    when: text.describe('CEL over caller and tool: holds only where this is true.').optional(),
+    unless: text.describe('CEL over caller and tool: does not hold where this is true.').optional(),
+    input: text.describe('CEL over input, caller and tool: known only when the tool is called.').optional(),
+    message: text
+      .describe('On a denial: told to the caller. Without it the tool is as if it did not exist.')
+      .optional(),
+  }),
+])
+
+const clauses = z.array(clauseSchema)
+
+/** A policy whose clauses are still to be checked one by one, so that one bad clause does not hide another. */
+export const policyShellSchema = z.strictObject({
+  name: text.optional(),
+  allow: z.array(z.unknown()).optional(),
+  deny: z.array(z.unknown()).optional(),
+  ask: z.array(z.unknown()).optional(),
+  requireTags: texts.optional(),
+})
+
+const policySchema = policyShellSchema.extend({
+  allow: clauses.describe('Present: a tool is allowed only where one of these holds. [] allows nothing.').optional(),
+  deny: clauses.describe('Denied where one of these holds.').optional(),
+  ask: clauses.describe('A person must approve where one of these holds.').optional(),
+  requireTags: texts.describe('A tool without all of these is denied.').optional(),
+})
+
+export const listenSchema = z.strictObject({
+  host: text.describe('Default: 127.0.0.1. Beyond loopback, callers are required.').optional(),
+  port: z
+    .int()
+    .min(0, 'a port from 0 (any free one) to 65535')
+    .max(65_535, 'a port from 0 (any free one) to 65535')
+    .describe('Default: 8787. 0: any free one.')
+    .optional(),
+})
+
+export const auditSchema = z.strictObject({
+  store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').optional(),
+  path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').optional(),
+  mode: z
+    .enum(['batched', 'required'])
+    .describe('required: each record is durable before the call goes on. batched (default): within a second.')
+    .optional(),
+})
+
+const MAX_USES = 1_000_000
+const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
+
+const LIMIT = /^\S+:(\d{1,9})\/(\d{1,9})$/
+
+export const limitSchema = z
+  .string()
+  .regex(LIMIT, 'selector:max/seconds, such as "files:write_file:5/60"')
+  .refine((limit) => {
+    const [, max = 1, seconds = 1] = (LIMIT.exec(limit) ?? []).map(Number)
+    return max >= 1 && max <= MAX_USES && seconds >= 1 && seconds <= MAX_WINDOW_SECONDS
+  }, `selector:max/seconds with max from 1 to ${MAX_USES} and seconds from 1 to ${MAX_WINDOW_SECONDS}`)
+
+export const configSchema = z
+  .strictObject({
+    listen: listenSchema.optional(),
+    servers: serversSchema,
+    callers: z.array(callerSchema).describe('Who may come, by API key.').optional(),
+    groups: groupsSchema.optional(),
+    policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
+    limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
+    audit: auditSchema.optional(),
+  })
+  .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
+
+/** A list or mapping whose entries are checked one by one: these tell what is wrong when it is neither. */
+export const callersSchema = configSchema.shape.callers.unwrap()
+export const policiesSchema = configSchema.shape.policy.unwrap()
+export const limitsSchema = configSchema.shape.limits.unwrap()

@@ -1,0 +1,57 @@
+import path from 'node:path'
+import { isLoopback } from './address.ts'
+import type { AuditConfig, GatewayConfig } from './config.ts'
+import { checkShape, found } from './explain.ts'
+import { checkSelector } from './policy.ts'
+import { has, lengthOf, type Reading } from './reading.ts'
+import { auditSchema, limitSchema, limitsSchema, listenSchema } from './schema.ts'
+
+export const DEFAULT_HOST = '127.0.0.1'
+export const DEFAULT_PORT = 8787
+
+/** Reads `listen`. Beyond loopback, callers must have keys, and not ones that everybody knows. */
+export function readListen({ source }: Reading): GatewayConfig['listen'] {
+  const input = has(source, ['listen']) ? checkShape(source, ['listen'], listenSchema) : {}
+  const host = input?.host ?? DEFAULT_HOST
+  const written = source.get(['listen', 'host'])?.value
+  if (typeof written === 'string' && !isLoopback(written)) {
+    const callers = lengthOf(source, ['callers'])
+    if (callers === 0)
+      source.report(
+        ['listen', 'host'],
+        `${found(source, ['listen', 'host'])} and no callers, expected loopback (127.0.0.1), or callers with keys`,
+      )
+    for (let i = 0; i < callers; i++) {
+      const key = source.get(['callers', i, 'key'])?.value
+      if (typeof key === 'string' && key.startsWith('demo-'))
+        source.report(['callers', i, 'key'], `found a demo key with listen.host beyond loopback, expected a secret one`)
+    }
+  }
+  return { host, port: input?.port ?? DEFAULT_PORT }
+}
+
+/** Reads `limits`: a selector, uses and seconds each. */
+export function readLimits(reading: Reading): readonly string[] {
+  const { source } = reading
+  const at = source.get(['limits'])
+  if (at && !at.items) checkShape(source, ['limits'], limitsSchema)
+  return Array.from({ length: lengthOf(source, ['limits']) }, (_, i) => i).flatMap((i) => {
+    const limit = checkShape(source, ['limits', i], limitSchema)
+    if (limit !== undefined) checkSelector(reading, ['limits', i], limit.slice(0, limit.lastIndexOf(':')))
+    return limit === undefined ? [] : [limit]
+  })
+}
+
+const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
+
+/** Reads `audit`. Without it, the audit is a SQLite file beside the configuration. */
+export function readAudit({ source, configDir }: Reading): AuditConfig {
+  const input = has(source, ['audit']) ? checkShape(source, ['audit'], auditSchema) : {}
+  const { store = 'sqlite', mode = 'batched' } = input ?? {}
+  if (store === 'memory') {
+    if (input?.path !== undefined)
+      source.report(['audit', 'path'], 'found a path for the store "memory", expected none', { atKey: true })
+    return { store, mode }
+  }
+  return { store, path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]), mode }
+}
