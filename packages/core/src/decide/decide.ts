@@ -28,7 +28,8 @@ export interface Decided {
   readonly now: number
 }
 
-export function decide({ ruling, caller }: Ceiling, today: Epoch, id: string): Decided {
+export function decide({ ruling, caller }: Ceiling, today: Epoch, id: string | undefined): Decided {
+  if (id === undefined) return NOT_FOUND
   const atFirst = ruling.snapshot.indexOf(id)
   const now = today.snapshot === ruling.snapshot ? atFirst : today.snapshot.indexOf(id)
   if (atFirst === -1 || now === -1) return NOT_FOUND

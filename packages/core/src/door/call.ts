@@ -24,8 +24,8 @@ import type { LimitUseOf } from './limits.ts'
 import type { CallOutcome } from './outcome.ts'
 
 export interface CallRequest {
-  /** A tool id. Adapters map wire names back. */
-  readonly tool: string
+  /** A tool id. Adapters map wire names back; `undefined` where a name maps to none. */
+  readonly tool: string | undefined
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined
@@ -33,7 +33,7 @@ export interface CallRequest {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the execution after so many milliseconds. Default: the gate's. */
   readonly deadlineMs?: number | undefined
-  /** The name as the client spelled it, for refusals. Default: `tool`. */
+  /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Gives the name of a tool as the client knows it, for refusals. Default: its id. */
   readonly nameOf?: ((id: string) => string) | undefined
@@ -44,8 +44,8 @@ export interface Sight {
   readonly caller: Caller
   /** The visible ids, for refusals. */
   ids(): readonly string[]
-  decide(id: string): Seen
-  decideWithInput(id: string, input: unknown): Decision
+  decide(id: string | undefined): Seen
+  decideWithInput(id: string | undefined, input: unknown): Decision
 }
 
 /** One decided tool. */
@@ -393,7 +393,7 @@ function entryOf(
   return {
     event,
     wallMs: ports.clock.wallMs(),
-    tool: request.tool,
+    tool: request.tool ?? calledAs(request),
     tool_call_id: callId,
     chat_id: caller.chat?.id,
     user_id: caller.user,
@@ -414,7 +414,7 @@ function namesOf({ sight, request }: Attempt) {
 }
 
 function calledAs({ calledAs: name, tool }: CallRequest): string {
-  return name ?? tool
+  return name ?? tool ?? ''
 }
 
 function messageOf(error: unknown): string {

@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http'
+import { RpcFault } from './protocol.ts'
+
+/** What the SDK takes too. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_DEPTH = 64
+
+/**
+ * Reads a request body.
+ *
+ * @throws {RpcFault} `body_too_large`, as soon as more has come or was announced
+ */
+export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
+  const tooLarge = () =>
+    new RpcFault('body_too_large', `The body is larger than ${maxBytes} bytes.`, { headers: { connection: 'close' } })
+  return new Promise((resolve, reject) => {
+    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge())
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) {
+        request.pause()
+        reject(tooLarge())
+      } else chunks.push(chunk)
+    })
+    request.on('end', () =>
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer).toString() : Buffer.concat(chunks).toString()),
+    )
+    request.on('error', reject)
+    request.on('close', () => reject(new Error('the client went away')))
+  })
+}
+
+/**
+ * Gives the JSON of a body, as everybody who reads it later will read it.
+ *
+ * A key that occurs twice in one object means different things to different parsers, and deep nesting
+ * overflows the recursive ones, so both are refused here.
+ *
+ * @throws {RpcFault} `body_not_json`, `body_not_message`
+ */
+export function parseBody(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new RpcFault('body_not_json', 'The body is not JSON.')
+  }
+  if (countKeys(value, 0) !== countMembers(text)) {
+    throw new RpcFault('body_not_message', 'A key occurs twice in one object of the body.')
+  }
+  return value
+}
+
+/** Counts the own keys of a value and of everything in it. */
+function countKeys(value: unknown, depth: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth >= MAX_DEPTH)
+    throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item, depth + 1)
+    return count
+  }
+  for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key], depth + 1)
+  return count
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+
+/** Counts the members that a JSON text writes: its colons outside of strings. */
+function countMembers(text: string): number {
+  let count = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === COLON) count++
+    else if (unit === QUOTE) i = endOfString(text, i)
+  }
+  return count
+}
+
+/** Gives the position of the quote that ends the string begun at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === QUOTE) return i
+    if (unit === BACKSLASH) i++
+  }
+  return text.length
+}

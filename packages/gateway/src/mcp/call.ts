@@ -1,0 +1,67 @@
+import type { CallOutcome, Progress, View, WireNames } from '@toolgate/core'
+import { type McpResult, UpstreamError } from '../upstream/upstream.ts'
+
+export interface ToolCall {
+  readonly view: View
+  readonly names: WireNames
+  /** As the client spelled it. */
+  readonly name: string
+  readonly input: unknown
+  readonly signal: AbortSignal
+  readonly onProgress: ((progress: Progress) => void) | undefined
+}
+
+/** What a client is answered: a result, or the JSON-RPC error that the upstream gave. */
+export type ToolAnswer = { readonly result: McpResult } | { readonly error: RpcError }
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** Calls a tool through the gate, for a client that knows it by its wire name. */
+export async function callTool({ view, names, name, input, signal, onProgress }: ToolCall): Promise<ToolAnswer> {
+  const outcome = await view.call({
+    tool: names.toId(name),
+    input,
+    signal,
+    onProgress,
+    calledAs: name,
+    nameOf: (id) => names.toName(id) ?? id,
+  })
+  return toAnswer(outcome)
+}
+
+function toAnswer(outcome: CallOutcome): ToolAnswer {
+  switch (outcome.status) {
+    case 'done':
+      return { result: outcome.output as McpResult }
+    case 'waiting':
+      return {
+        result: {
+          ...toldResult(outcome.text),
+          _meta: { 'dev.toolgate/approval': { id: outcome.approval.id, expiresAt: outcome.approval.expiresAt } },
+        },
+      }
+    case 'refused':
+      return { result: toldResult(outcome.text) }
+    case 'failed': {
+      const rpc = outcome.error instanceof UpstreamError ? outcome.error.rpc : undefined
+      return rpc ? { error: toOwnError(rpc) } : { result: toldResult(outcome.text) }
+    }
+  }
+}
+
+/** Tools tell the model of refusals in results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
+function toldResult(text: string): McpResult {
+  return { content: [{ type: 'text', text }], isError: true }
+}
+
+/** What an upstream says about its own hop (versions, headers, capabilities) is not about ours. */
+const HOP_CODES: ReadonlySet<number> = new Set([-32020, -32021, -32022])
+
+function toOwnError({ code, message, data }: RpcError): RpcError {
+  if (HOP_CODES.has(code)) return { code: -32603, message: 'The tool could not be reached.' }
+  return { code, message, ...(data === undefined ? {} : { data }) }
+}

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '@toolgate/core'
+import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+import { MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
+import { readMessage } from './envelope.ts'
+import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
+import { createModernHandler, type ModernDeps, sendJson } from './modern.ts'
+import { echoableId, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
+
+export interface EndpointDeps extends ModernDeps, LegacyDeps {
+  readonly keyring: Keyring
+  readonly origins: OriginRules
+  readonly maxBodyBytes?: number
+}
+
+/** Serves `/mcp`. Every answer is JSON-RPC, also to what never became a request. Never rejects. */
+export type McpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Gives the MCP endpoint: who asks, then what the message is, then the path of its era. */
+export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
+  const modern = createModernHandler(deps)
+  const legacy = createLegacyHandler(deps)
+
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    body: unknown,
+  ): Promise<void> => {
+    const message = readMessage(body, request.headers)
+    if (message.era === 'legacy') return legacy(request, response, body, caller)
+    if (message.kind === 'request') return modern.handle(message, request.headers, caller, response)
+    response.writeHead(202).end()
+  }
+
+  return async (request, response) => {
+    let body: unknown
+    try {
+      const caller = admitCaller(request, deps)
+      checkRequest(request)
+      body = parseBody(await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES))
+      await serve(request, response, caller, body)
+    } catch (error) {
+      answerFault(response, error, body, deps.onFault)
+    }
+  }
+}
+
+function admitCaller({ headers }: IncomingMessage, { keyring, origins }: EndpointDeps): Caller {
+  const foreign = checkOrigin(headers, origins)
+  if (foreign) throw new RpcFault('origin_refused', foreign.message)
+  const authentication = keyring.authenticate(headers.authorization)
+  if (!authentication.ok) {
+    throw new RpcFault('key_refused', KEY_PROBLEMS[authentication.reason], {
+      headers: { 'www-authenticate': toChallenge(authentication.reason) },
+    })
+  }
+  if (authentication.for !== 'mcp')
+    throw new RpcFault('key_not_for_mcp', 'This key is for the console. Agents need a key of their own.')
+  return authentication.caller
+}
+
+const KEY_PROBLEMS = {
+  missing: 'A key is needed: Authorization: Bearer <key>.',
+  malformed: 'The Authorization header holds no usable key.',
+  unknown: 'The key is not known.',
+} as const
+
+function checkRequest({ method, headers }: IncomingMessage): void {
+  if (method !== 'POST')
+    throw new RpcFault('method_not_post', `${method} is not served here; POST is.`, { headers: { allow: 'POST' } })
+  const [type = ''] = (headers['content-type'] ?? '').split(';')
+  if (type.trim().toLowerCase() !== 'application/json')
+    throw new RpcFault('content_type', 'The Content-Type must be application/json.')
+}
+
+function answerFault(response: ServerResponse, error: unknown, body: unknown, onFault: (error: unknown) => void): void {
+  const known = error instanceof RpcFault
+  if (!known) onFault(error)
+  if (response.destroyed) return
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
+  sendJson(response, toFaultBody(fault, echoableId(body)), RPC_ERRORS[fault.rule].status, fault.headers)
+}

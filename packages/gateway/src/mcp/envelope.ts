@@ -1,0 +1,154 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
+
+/** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */
+export type Message =
+  | {
+      readonly era: 'modern'
+      readonly kind: 'request'
+      readonly id: RequestId
+      readonly method: string
+      readonly params: Params
+    }
+  | { readonly era: 'modern'; readonly kind: 'notification' }
+  | { readonly era: 'legacy' }
+
+export type Params = Readonly<Record<string, unknown>>
+
+/** Methods whose `Mcp-Name` header repeats a value of the body. */
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+/**
+ * Reads a parsed body and its headers.
+ *
+ * The body says which era a message is of, by the envelope in `params._meta`; where it is silent, a header that
+ * names a modern revision does. Headers and body of a modern request must agree (MCP 2026-07-28, transports,
+ * "standard headers"), because proxies and gateways in front go by the headers.
+ *
+ * @throws {RpcFault} naming the rule that the message breaks
+ */
+export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message {
+  if (Array.isArray(body))
+    throw new RpcFault('batch_refused', 'Batches are not served: send one message in each request.')
+  const message = checkShape(body)
+  const params = message['params'] === undefined ? {} : (message['params'] as Params)
+  const headerVersion = one(headers['mcp-protocol-version'])
+  const claimed = claimOf(params)
+  if (claimed === undefined && !MODERN_VERSIONS.includes(headerVersion ?? '')) return { era: 'legacy' }
+  if (message['method'] === undefined) throw new RpcFault('body_not_message', 'A response cannot be posted here.')
+  if (!Object.hasOwn(message, 'id')) return { era: 'modern', kind: 'notification' }
+  const method = message['method'] as string
+  checkEnvelope(params, claimed, headerVersion)
+  checkHeaders(method, params, headers, headerVersion, claimed as string)
+  return { era: 'modern', kind: 'request', id: message['id'] as RequestId, method, params }
+}
+
+function checkShape(body: unknown): Readonly<Record<string, unknown>> {
+  const refuse = (problem: string) =>
+    new RpcFault('body_not_message', `The body is not a JSON-RPC message: ${problem}.`)
+  if (!isObject(body)) throw refuse('it is not an object')
+  if (body['jsonrpc'] !== '2.0') throw refuse('"jsonrpc" must be "2.0"')
+  if (body['method'] !== undefined && typeof body['method'] !== 'string') throw refuse('"method" must be a string')
+  if (Object.hasOwn(body, 'id') && typeof body['id'] !== 'string' && !Number.isSafeInteger(body['id'])) {
+    throw refuse('"id" must be a string or a whole number')
+  }
+  if (body['params'] !== undefined && !isObject(body['params'])) throw refuse('"params" must be an object')
+  return body
+}
+
+/** The revision that the envelope names: a text, `null` where it is present and is none, `undefined` where it is absent. */
+function claimOf(params: Params): string | null | undefined {
+  const meta = params['_meta']
+  if (!isObject(meta) || !Object.hasOwn(meta, META.protocolVersion)) return undefined
+  const version = meta[META.protocolVersion]
+  return typeof version === 'string' ? version : null
+}
+
+function checkEnvelope(params: Params, claimed: string | null | undefined, headerVersion: string | undefined): void {
+  const meta = isObject(params['_meta']) ? params['_meta'] : {}
+  const refuse = (key: string, problem: string) =>
+    new RpcFault('envelope_invalid', `Invalid _meta envelope: ${key}: ${problem}`, {
+      data: { envelope: { key, problem } },
+    })
+  if (typeof claimed !== 'string')
+    throw refuse(META.protocolVersion, claimed === null ? 'must be a string' : 'is missing')
+  if (headerVersion !== undefined && headerVersion !== claimed) {
+    throw mismatch('MCP-Protocol-Version', headerVersion, `the body names protocol version ${claimed}`)
+  }
+  if (!MODERN_VERSIONS.includes(claimed)) {
+    throw new RpcFault('version_unsupported', `Unsupported protocol version: ${claimed}`, {
+      data: { supported: MODERN_VERSIONS, requested: claimed },
+    })
+  }
+  if (!isObject(meta[META.clientCapabilities])) {
+    throw refuse(
+      META.clientCapabilities,
+      meta[META.clientCapabilities] === undefined ? 'is missing' : 'must be an object',
+    )
+  }
+  const info = meta[META.clientInfo]
+  if (
+    info !== undefined &&
+    !(isObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string')
+  ) {
+    throw refuse(META.clientInfo, 'must have a name and a version')
+  }
+}
+
+function checkHeaders(
+  method: string,
+  params: Params,
+  headers: IncomingHttpHeaders,
+  headerVersion: string | undefined,
+  claimed: string,
+): void {
+  if (headerVersion === undefined)
+    throw mismatch('MCP-Protocol-Version', undefined, `the body names protocol version ${claimed}`)
+  const methodHeader = one(headers['mcp-method'])
+  if (methodHeader !== method) throw mismatch('Mcp-Method', methodHeader, `the body names the method ${method}`)
+  const field = NAMED.get(method)
+  const name = field === undefined ? undefined : params[field]
+  if (field === undefined || typeof name !== 'string') return
+  const nameHeader = one(headers['mcp-name'])
+  if (nameHeader === undefined || decodeHeader(nameHeader) !== name)
+    throw mismatch('Mcp-Name', nameHeader, `the body names params.${field} ${JSON.stringify(name)}`)
+}
+
+function mismatch(header: string, value: string | undefined, body: string): RpcFault {
+  const said = value === undefined ? '(missing)' : value
+  return new RpcFault(
+    'header_mismatch',
+    `The headers and the body disagree: ${body}, the ${header} header is ${said}.`,
+    {
+      data: { mismatch: { header: said, body } },
+    },
+  )
+}
+
+const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+
+/** Decodes `=?base64?…?=`, the form of a value that a header cannot carry as it is. */
+export function decodeHeader(value: string): string | undefined {
+  const encoded = ENCODED.exec(value)?.[1]
+  if (encoded === undefined) return value
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** A header that is sent twice is joined by Node with a comma, and so agrees with no body. */
+function one(value: string | string[] | undefined): string | undefined {
+  return (Array.isArray(value) ? value.join(', ') : value)?.trim()
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller, Gate, Toolset, WireNames } from '@toolgate/core'
+import { callTool } from './call.ts'
+import { toListedTools } from './listing.ts'
+
+export interface LegacyDeps {
+  readonly gate: Gate
+  readonly naming: (snapshot: Toolset) => WireNames
+  readonly serverInfo: { readonly name: string; readonly version: string }
+  readonly onFault: (error: unknown) => void
+}
+
+export type LegacyHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  caller: Caller,
+) => Promise<void>
+
+/**
+ * Gives the handler for clients of MCP 2025-03-26 to 2025-11-25, on the SDK's server, without sessions.
+ *
+ * The SDK is loaded at the first such client: a gateway that never meets one does without its memory.
+ */
+export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
+  let loading: ReturnType<typeof load> | undefined
+  return async (request, response, body, caller) => {
+    const handle = await (loading ??= load(deps))
+    return handle(request, response, body, caller)
+  }
+}
+
+async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<LegacyHandler> {
+  const [{ legacyStatelessFallback, ProtocolError, Server }, { toNodeHandler }] = await Promise.all([
+    import('@modelcontextprotocol/server'),
+    import('@modelcontextprotocol/node'),
+  ])
+
+  const createServer = (caller: Caller) => {
+    const server = new Server(serverInfo, { capabilities: { tools: {} } })
+    server.setRequestHandler('tools/list', async () => {
+      const view = await gate.view(caller)
+      return { tools: toListedTools(view, naming(gate.catalog.snapshot())) as never }
+    })
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      const view = await gate.view(caller)
+      const progressToken = params._meta?.progressToken
+      const answer = await callTool({
+        view,
+        names: naming(gate.catalog.snapshot()),
+        name: params.name,
+        input: params.arguments,
+        signal: mcpReq.signal,
+        onProgress:
+          progressToken === undefined
+            ? undefined
+            : (progress) => {
+                mcpReq
+                  .notify({ method: 'notifications/progress', params: { ...progress, progressToken } as never })
+                  .catch(onFault)
+              },
+      })
+      if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
+      return withoutModernFields(answer.result) as never
+    })
+    return server
+  }
+
+  return (request, response, body, caller) => {
+    const fallback = legacyStatelessFallback(() => createServer(caller), { onerror: onFault } as never)
+    return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response as never, body)
+  }
+}
+
+/** `resultType` is a word of the modern revision; a strict earlier client may refuse it. */
+function withoutModernFields({ resultType: _, ...result }: Readonly<Record<string, unknown>>): object {
+  return 'content' in result ? result : { ...result, content: [] }
+}

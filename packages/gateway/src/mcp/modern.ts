@@ -1,0 +1,194 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Caller, Gate, Toolset, View, WireNames } from '@toolgate/core'
+import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
+import { callTool } from './call.ts'
+import { decodeHeader, type Message, type Params } from './envelope.ts'
+import { toListedTools } from './listing.ts'
+import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
+
+export interface ModernDeps {
+  readonly gate: Gate
+  readonly naming: (snapshot: Toolset) => WireNames
+  readonly serverInfo: { readonly name: string; readonly version: string }
+  /** How long a client may keep a list, in milliseconds. */
+  readonly listTtlMs: number
+}
+
+export type ModernRequest = Extract<Message, { era: 'modern'; kind: 'request' }>
+
+export interface ModernHandler {
+  /** @throws {RpcFault} `method_unknown`, `params_invalid`, `header_mismatch` */
+  handle(message: ModernRequest, headers: IncomingHttpHeaders, caller: Caller, response: ServerResponse): Promise<void>
+}
+
+/** Gives the gateway's own path for MCP 2026-07-28: `server/discover`, `tools/list` and `tools/call`, and nothing else. */
+export function createModernHandler(deps: ModernDeps): ModernHandler {
+  const { gate, naming, serverInfo } = deps
+  const shared = {
+    resultType: 'complete',
+    ttlMs: deps.listTtlMs,
+    cacheScope: 'private',
+    _meta: { [META.serverInfo]: serverInfo },
+  }
+  const discovered = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: { tools: {} }, ...shared })
+  const lists = new WeakMap<View, Buffer>()
+
+  const listOf = (view: View): Buffer => {
+    let bytes = lists.get(view)
+    if (!bytes)
+      lists.set(
+        view,
+        (bytes = Buffer.from(
+          JSON.stringify({ tools: toListedTools(view, naming(gate.catalog.snapshot())), ...shared }),
+        )),
+      )
+    return bytes
+  }
+
+  return {
+    async handle({ id, method, params }, headers, caller, response) {
+      switch (method) {
+        case 'tools/call':
+          return serveCall(readCall(params), id, headers, caller, response)
+        case 'tools/list':
+          if (params['cursor'] !== undefined)
+            throw new RpcFault('params_invalid', 'params.cursor is none of this server: its list has one page.')
+          return sendResult(response, id, listOf(await gate.view(caller)))
+        case 'server/discover':
+          return sendResult(response, id, discovered)
+        default:
+          throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
+      }
+    },
+  }
+
+  async function serveCall(
+    { name, input, progressToken }: CallParams,
+    id: RequestId,
+    headers: IncomingHttpHeaders,
+    caller: Caller,
+    response: ServerResponse,
+  ): Promise<void> {
+    const view = await gate.view(caller)
+    const names = naming(gate.catalog.snapshot())
+    checkParamHeaders(view, names, name, input, headers)
+    const gone = new AbortController()
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort(new Error('the client went away'))
+    })
+    const stream = progressToken === undefined ? undefined : createProgressStream(response, progressToken)
+    const answer = await callTool({ view, names, name, input, signal: gone.signal, onProgress: stream?.send })
+    const body =
+      'error' in answer
+        ? { jsonrpc: '2.0', id, error: answer.error }
+        : { jsonrpc: '2.0', id, result: { ...answer.result, resultType: 'complete' } }
+    const text = JSON.stringify(body)
+    if (stream?.begun()) response.end(toEvent(text))
+    else sendJson(response, text)
+  }
+}
+
+interface CallParams {
+  readonly name: string
+  readonly input: unknown
+  readonly progressToken: RequestId | undefined
+}
+
+function readCall(params: Params): CallParams {
+  const { name, arguments: input } = params
+  if (typeof name !== 'string') throw new RpcFault('params_invalid', 'params.name must be a string.')
+  if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
+    throw new RpcFault('params_invalid', 'params.arguments must be an object.')
+  }
+  const token = (params['_meta'] as Params | undefined)?.['progressToken']
+  return { name, input, progressToken: typeof token === 'string' || typeof token === 'number' ? token : undefined }
+}
+
+/** Arguments that a tool's schema repeats in headers must agree with them. Only for tools that the caller sees: others have no schema here. */
+function checkParamHeaders(
+  view: View,
+  names: WireNames,
+  name: string,
+  input: unknown,
+  headers: IncomingHttpHeaders,
+): void {
+  const tool = view.get(names.toId(name) ?? '')
+  const declared = tool && paramHeadersOf(tool.inputSchema)
+  if (!declared || typeof declared === 'string' || declared.length === 0) return
+  const expected = toParamHeaders(declared, input)
+  for (let i = 0; i < expected.length; i += 2) {
+    const header = expected[i] as string
+    const said = headers[header]
+    const decoded = typeof said === 'string' ? decodeHeader(said.trim()) : undefined
+    if (decoded === undefined || decoded !== decodeHeader(expected[i + 1] as string)) {
+      throw new RpcFault(
+        'header_mismatch',
+        `The headers and the body disagree: ${header} is ${said === undefined ? '(missing)' : String(said)}.`,
+        {
+          data: { mismatch: { header, body: 'an argument of the call' } },
+        },
+      )
+    }
+  }
+}
+
+const declaredHeaders = new WeakMap<object, ReturnType<typeof findParamHeaders>>()
+
+function paramHeadersOf(schema: { readonly [keyword: string]: unknown }): ReturnType<typeof findParamHeaders> {
+  let declared = declaredHeaders.get(schema)
+  if (declared === undefined) declaredHeaders.set(schema, (declared = findParamHeaders(schema)))
+  return declared
+}
+
+/** Turns the answer into an event stream at the first progress, and not before: most calls have none. */
+function createProgressStream(response: ServerResponse, progressToken: RequestId) {
+  return {
+    begun: () => response.headersSent,
+    send(progress: object): void {
+      if (response.destroyed) return
+      if (!response.headersSent) {
+        response.writeHead(200, {
+          'content-type': 'text/event-stream',
+          'cache-control': 'no-store',
+          'x-accel-buffering': 'no',
+        })
+      }
+      response.write(
+        toEvent(
+          JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params: { ...progress, progressToken } }),
+        ),
+      )
+    },
+  }
+}
+
+function toEvent(text: string): string {
+  return `event: message\ndata: ${text}\n\n`
+}
+
+function sendResult(response: ServerResponse, id: RequestId, result: string | Buffer): void {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+  if (typeof result === 'string') return sendJson(response, `${head}${result}}`)
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(head) + result.length + 1,
+  })
+  response.cork()
+  response.write(head)
+  response.write(result)
+  response.end('}')
+}
+
+export function sendJson(
+  response: ServerResponse,
+  text: string,
+  status: number = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...headers,
+  })
+  response.end(text)
+}

@@ -1,0 +1,69 @@
+/** The words of MCP 2026-07-28 that the gateway's own path speaks. */
+export const MODERN_VERSIONS: readonly string[] = ['2026-07-28']
+
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+} as const
+
+export type RequestId = string | number
+
+/**
+ * The one table of JSON-RPC errors that this endpoint answers: `rule → code and HTTP status`.
+ *
+ * JSON-RPC 2.0 §5.1, and MCP 2026-07-28 for -32020 (header mismatch) and -32022 (unsupported version).
+ * -32000 is the implementation's own range, as the SDK uses it for what never became a request.
+ */
+export const RPC_ERRORS = {
+  body_not_json: { code: -32700, status: 400 },
+  body_too_large: { code: -32000, status: 413 },
+  body_not_message: { code: -32600, status: 400 },
+  batch_refused: { code: -32600, status: 400 },
+  content_type: { code: -32000, status: 415 },
+  method_not_post: { code: -32000, status: 405 },
+  header_mismatch: { code: -32020, status: 400 },
+  version_unsupported: { code: -32022, status: 400 },
+  envelope_invalid: { code: -32602, status: 400 },
+  method_unknown: { code: -32601, status: 404 },
+  params_invalid: { code: -32602, status: 200 },
+  origin_refused: { code: -32000, status: 403 },
+  key_refused: { code: -32000, status: 401 },
+  key_not_for_mcp: { code: -32000, status: 403 },
+  internal: { code: -32603, status: 500 },
+} as const satisfies Record<string, { code: number; status: number }>
+
+export type RpcRule = keyof typeof RPC_ERRORS
+
+/** A request that this endpoint refuses before it means anything: which rule, and the words. */
+export class RpcFault extends Error {
+  override readonly name = 'RpcFault'
+  readonly rule: RpcRule
+  readonly data: unknown
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(rule: RpcRule, message: string, options: { data?: unknown; headers?: Record<string, string> } = {}) {
+    super(message)
+    this.rule = rule
+    this.data = options.data
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** Gives the body of a fault. `id` is `null` where the request's could not be read (JSON-RPC 2.0 §5). */
+export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
+  const { code } = RPC_ERRORS[fault.rule]
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message: fault.message, ...(fault.data === undefined ? {} : { data: fault.data }) },
+  })
+}
+
+/** Gives the id of a parsed body where it has one that may be echoed. */
+export function echoableId(body: unknown): RequestId | null {
+  const id =
+    typeof body === 'object' && body !== null && Object.hasOwn(body, 'id') ? (body as { id: unknown }).id : null
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
