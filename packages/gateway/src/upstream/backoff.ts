@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface BackoffOptions {
+  /** Default 250. */
+  readonly firstMs?: number
+  /** Default 30,000. */
+  readonly maxMs?: number
+  /** How long a server must have been ready for the delay to begin anew. Default 60,000. */
+  readonly resetMs?: number
+  /** Gives 0 to 1. Default `Math.random`. */
+  readonly random?: () => number
+}
+
+export interface Backoff {
+  /** Waits longer each time: half to all of twice the delay before. Returns early when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void>
+  /** Tells it how long things went well. */
+  ranFor(ms: number): void
+}
+
+export function createBackoff(options: BackoffOptions = {}): Backoff {
+  const { firstMs = 250, maxMs = 30_000, resetMs = 60_000, random = Math.random } = options
+  let nextMs = firstMs
+  return {
+    async wait(signal) {
+      // Half of it at random: servers that failed together do not come back together.
+      const delayMs = nextMs * (0.5 + random() / 2)
+      nextMs = Math.min(nextMs * 2, maxMs)
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined)
+    },
+    ranFor(ms) {
+      if (ms >= resetMs) nextMs = firstMs
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { createFloodGuard, FLOOD } from './flood.ts'
+import { clip } from './json-rpc.ts'
+import type { Reaper } from './reaper.ts'
+import { UpstreamError } from './upstream.ts'
+
+const STDERR_TAIL_BYTES = 8 * 1024
+/** From SIGTERM to SIGKILL. */
+const TERM_MS = 1_000
+/** How long the output of an ended child may still be read. */
+const DRAIN_MS = 100
+
+/** A child that leads a process group of its own, so that what it starts ends with it. */
+export interface Child {
+  readonly pid: number
+  /** Absent unless it was started with `pipes`. */
+  readonly stdin: Writable | null
+  readonly stdout: Readable | null
+  /** Why it is gone, in a clause: `exited with code 1 (Error: no such folder)`. */
+  readonly gone: Promise<string>
+  /** The last lines it wrote to stderr. */
+  readonly stderrTail: () => string
+  /** Ends the group: SIGTERM, and SIGKILL after a second. */
+  stop(): Promise<void>
+}
+
+export interface ChildOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  /** All that the child gets. */
+  readonly env: Readonly<Record<string, string>>
+  /** Whether stdin and stdout are spoken over. Otherwise both are closed to it. */
+  readonly pipes: boolean
+  readonly reaper: Reaper
+}
+
+/** @throws {UpstreamError} `upstream_down` for a command that cannot be started */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { command, args, cwd, env, pipes, reaper } = options
+  reaper.start()
+  const spoken = pipes ? 'pipe' : 'ignore'
+  try {
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: [spoken, spoken, 'pipe'] })
+    if (child.pid !== undefined) reaper.watch(child.pid)
+    await spawned(child)
+    return supervise(child, child.pid as number, reaper)
+  } catch (error) {
+    throw new UpstreamError('upstream_down', whyNotStarted(error as NodeJS.ErrnoException, command, cwd), {
+      cause: error,
+    })
+  }
+}
+
+function spawned(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  child.once('spawn', resolve)
+  child.on('error', reject)
+  return promise
+}
+
+function whyNotStarted(error: NodeJS.ErrnoException, command: string, cwd: string): string {
+  if (error.code === 'ENOENT' && !existsSync(cwd)) return `folder "${cwd}" does not exist`
+  if (error.code === 'ENOENT') return `command "${command}" was not found`
+  if (error.code === 'EACCES') return `command "${command}" may not be executed`
+  return `command "${command}" could not be started (${error.code ?? error.message})`
+}
+
+function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
+  let flooded = false
+  const stderr = keepTail(child.stderr, () => {
+    flooded = true
+    signalGroup(pid, 'SIGKILL')
+  })
+  // A child that is gone closes its pipe; the exit says why.
+  child.stdin?.on('error', () => undefined)
+  const gone = exited(child).then((how) => {
+    const last = lastWords(stderr())
+    if (flooded) return `wrote ${FLOOD} to stderr`
+    return last ? `${how} (${last})` : how
+  })
+  let stopping: Promise<void> | undefined
+  return {
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    gone,
+    stderrTail: stderr,
+    stop: () => (stopping ??= stopGroup(child, pid, gone).finally(() => reaper.release(pid))),
+  }
+}
+
+/** Reads stderr to its end, keeping the last of it: a pipe that nobody reads stops the child. */
+function keepTail(stream: Readable | null, onFlood: () => void): () => string {
+  const floods = createFloodGuard(() => performance.now())
+  let tail = Buffer.alloc(0)
+  stream?.on('data', (chunk: Buffer) => {
+    const both = chunk.length >= STDERR_TAIL_BYTES ? chunk : Buffer.concat([tail, chunk])
+    tail = Buffer.from(both.subarray(-STDERR_TAIL_BYTES))
+    if (floods(chunk.length)) onFlood()
+  })
+  stream?.on('error', () => undefined)
+  return () => tail.toString()
+}
+
+/** What it said before it ended: the last line that reads like an error, else the last line of all. */
+function lastWords(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => clip(line))
+  const telling = lines.filter((line) => line !== '' && !/^(?:Node\.js v|at |[{}^~]+$)/.test(line))
+  return telling.findLast((line) => /\b(?:\w*error|fatal|failed|cannot)\b/i.test(line)) ?? telling.at(-1) ?? ''
+}
+
+async function exited(child: ChildProcess): Promise<string> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+  const { promise: drained, resolve: drain } = Promise.withResolvers<void>()
+  child.once('exit', (code, signal) => end(signal ? `was ended by ${signal}` : `exited with code ${code}`))
+  child.once('close', () => drain())
+  const how = await ended
+  // What it starts may hold its pipes open long after it.
+  await Promise.race([drained, sleep(DRAIN_MS)])
+  return how
+}
+
+async function stopGroup(child: ChildProcess, pid: number, gone: Promise<string>): Promise<void> {
+  child.stdin?.end()
+  signalGroup(pid, 'SIGTERM')
+  const deadlineMs = performance.now() + TERM_MS
+  while (groupLives(pid) && performance.now() < deadlineMs) await sleep(10)
+  signalGroup(pid, 'SIGKILL')
+  await Promise.race([gone, sleep(500, undefined, { ref: false })])
+  child.stdout?.destroy()
+  child.stderr?.destroy()
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal)
+  } catch {
+    return false
+  }
+}
+
+function groupLives(pid: number): boolean {
+  return signalGroup(pid, 0)
+}

@@ -1,0 +1,18 @@
+/** What an upstream may send. Beyond it the answer is an error, and a flood ends the connection. */
+export const LIMITS = {
+  /** One message: a line on stdio, a body or an event over HTTP. */
+  messageBytes: 16 * 1024 * 1024,
+  /** Nested arrays and objects in one message. */
+  jsonDepth: 64,
+  /** Tools of one server, over all pages. */
+  tools: 10_000,
+  listPages: 1_000,
+  listBytes: 64 * 1024 * 1024,
+  /** Lines in a row on stdout that are no JSON-RPC; servers that print a banner stay below. */
+  strayLines: 100,
+  /** Bytes that nobody asked for, in any `floodWindowMs`. */
+  floodBytes: 64 * 1024 * 1024,
+  floodWindowMs: 10_000,
+  /** Unread input of a child that has stopped reading. */
+  unreadInputBytes: 32 * 1024 * 1024,
+} as const

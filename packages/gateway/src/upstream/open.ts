@@ -1,0 +1,149 @@
+import type { ServerConfig } from '../config/config.ts'
+import { type Child, startChild } from './child.ts'
+import type { Connection, ConnectionHooks } from './connection.ts'
+import { connectHttp } from './http-connection.ts'
+import { exposedAddress, findFreePort, waitForPort } from './port.ts'
+import type { Reaper } from './reaper.ts'
+import { connectStdio } from './stdio-connection.ts'
+import { UpstreamError } from './upstream.ts'
+
+/** A server that runs and was shaken hands with. */
+export interface OpenServer {
+  readonly connection: Connection
+  /** The last lines of its stderr, where it is a child. */
+  readonly stderrTail: () => string
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  readonly hooks: ConnectionHooks
+  readonly reaper: Reaper
+  readonly signal: AbortSignal
+}
+
+/**
+ * Starts a server, if it is to be started, and shakes hands with it. What fails is stopped again.
+ *
+ * @throws {UpstreamError}
+ */
+export function openServer(config: ServerConfig, options: OpenOptions): Promise<OpenServer> {
+  if (config.command === undefined) return openRemote(config, options)
+  return config.url === undefined ? openStdio(config, options) : openLocal(config, options)
+}
+
+async function openRemote(config: ServerConfig, { hooks, signal }: OpenOptions): Promise<OpenServer> {
+  const { headers, era, startTimeoutMs: timeoutMs } = config
+  const url = parseUrl(config.url ?? '')
+  const connection = await connectHttp({ url, headers, era, timeoutMs, signal, hooks, goodbye: true })
+  return { connection, stderrTail: () => '', close: () => connection.close() }
+}
+
+async function openStdio(config: ServerConfig, options: OpenOptions): Promise<OpenServer> {
+  const { era, startTimeoutMs: timeoutMs } = config
+  const child = await startChild({ ...toCommand(config, undefined), pipes: true, reaper: options.reaper })
+  return openOn(child, () => connectStdio(child, { era, timeoutMs, signal: options.signal, hooks: options.hooks }))
+}
+
+async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOptions): Promise<OpenServer> {
+  const port = mentionsPort(config) ? await findFreePort() : undefined
+  const url = parseUrl(fill(config.url ?? '', port))
+  const startedMs = performance.now()
+  const timeoutMs = () => Math.max(1, config.startTimeoutMs - (performance.now() - startedMs))
+  const child = await startChild({ ...toCommand(config, port), pipes: false, reaper })
+  return openOn(child, async () => {
+    await whileAlive(child, signal, (alive) =>
+      waitForPort(url.hostname, portOf(url), { timeoutMs: config.startTimeoutMs, signal: alive }),
+    )
+    if (config.loopback) await checkLoopback(portOf(url))
+    const { headers, era } = config
+    const connect = (alive: AbortSignal) =>
+      connectHttp({ url, headers, era, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
+    const connection = await whileAlive(child, signal, connect)
+    void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
+    return connection
+  })
+}
+
+/** Gives the server once `connect` has succeeded; otherwise the child is stopped. */
+async function openOn(child: Child, connect: () => Promise<Connection>): Promise<OpenServer> {
+  try {
+    const connection = await connect()
+    const close = async () => {
+      await Promise.all([connection.close(), child.stop()])
+    }
+    return { connection, stderrTail: child.stderrTail, close }
+  } catch (error) {
+    await child.stop()
+    throw error
+  }
+}
+
+/** Runs a step that ends as soon as the child does, with what ended the child as the reason. */
+async function whileAlive<T>(child: Child, signal: AbortSignal, step: (alive: AbortSignal) => Promise<T>): Promise<T> {
+  const died = new AbortController()
+  const running = step(AbortSignal.any([signal, died.signal]))
+  // When the child's end decides the race, nobody else looks at how the step ends.
+  running.catch(() => undefined)
+  return Promise.race([
+    running,
+    child.gone.then((reason): never => {
+      died.abort()
+      throw new UpstreamError('upstream_down', reason)
+    }),
+  ])
+}
+
+async function checkLoopback(port: number): Promise<void> {
+  const address = await exposedAddress(port)
+  if (address !== undefined) {
+    throw new UpstreamError(
+      'upstream_protocol',
+      `listens on ${address} too, although it is to be bound to loopback; only Node servers can be`,
+    )
+  }
+}
+
+function toCommand(
+  config: ServerConfig,
+  port: number | undefined,
+): { command: string; args: string[]; cwd: string; env: Record<string, string> } {
+  const env = Object.fromEntries(Object.entries(config.env).map(([name, value]) => [name, fill(value, port)]))
+  return {
+    command: config.command ?? '',
+    args: config.args.map((arg) => fill(arg, port)),
+    cwd: config.cwd,
+    env: childEnv(env, config.loopback),
+  }
+}
+
+// In src also when this runs from dist: the package ships both, and the compiler copies no JavaScript.
+const LOOPBACK = new URL('../../src/upstream/loopback.js', import.meta.url)
+
+/** All that a child gets to know: PATH, HOME, and what the configuration names. */
+function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
+  const { PATH, HOME } = process.env
+  const env = { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }), ...named }
+  if (!loopback) return env
+  const preload = `--import=${LOOPBACK.href}`
+  return { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] ? `${env['NODE_OPTIONS']} ${preload}` : preload }
+}
+
+const PORT = '${port}'
+
+function mentionsPort({ url, args, env }: ServerConfig): boolean {
+  return [url ?? '', ...args, ...Object.values(env)].some((text) => text.includes(PORT))
+}
+
+function fill(text: string, port: number | undefined): string {
+  return port === undefined ? text : text.replaceAll(PORT, String(port))
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
+  throw new UpstreamError('upstream_protocol', `has an url that is not one of http or https`)
+}
+
+function portOf(url: URL): number {
+  return Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+}

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+
+/**
+ * Ends the process groups of children when this process is gone, even after `kill -9`.
+ *
+ * A `sh` of its own process group reads `+ PID` and `- PID`. When this process ends, however
+ * it ends, the kernel closes the pipe, and the shell ends what it was told to watch.
+ */
+export interface Reaper {
+  /** Starts the shell if it is not running. Call it before a child is started. */
+  start(): void
+  /** `pid` leads a process group of its own. */
+  watch(pid: number): void
+  release(pid: number): void
+  /** Ends the shell; a group still watched is ended first. */
+  close(): Promise<void>
+}
+
+const MIN_LIFE_MS = 1_000
+
+/** `kill -s TERM -- -PID` is the one spelling that dash takes for a group. */
+const SCRIPT = `
+trap '' INT TERM HUP
+pids=
+while read -r mark pid; do
+  case $mark in
+    +) pids="$pids $pid" ;;
+    -) kept=
+       for known in $pids; do [ "$known" = "$pid" ] || kept="$kept $known"; done
+       pids=$kept ;;
+  esac
+done
+[ -n "$pids" ] || exit 0
+for pid in $pids; do kill -s TERM -- "-$pid"; done 2>/dev/null
+sleep 1
+for pid in $pids; do kill -s KILL -- "-$pid"; done 2>/dev/null
+`
+
+/**
+ * Gives a reaper. Its shell starts at first use and is started anew if somebody ends it.
+ *
+ * On a machine without `sh` it watches nothing.
+ */
+export function createReaper(): Reaper {
+  const watched = new Set<number>()
+  let shell: ChildProcess | undefined
+  let closed = false
+
+  return {
+    start,
+    watch(pid) {
+      watched.add(pid)
+      // A shell that has just been started is told of all, this one included.
+      if (shell) tell('+', pid)
+      else start()
+    },
+    release(pid) {
+      if (watched.delete(pid)) tell('-', pid)
+    },
+    close,
+  }
+
+  function start(): void {
+    if (shell || closed) return
+    const started = spawn('sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: bareEnv() })
+    shell = started
+    started.on('error', () => forget(started))
+    const startedMs = performance.now()
+    started.on('exit', () => {
+      forget(started)
+      // One that cannot live is not started over and over.
+      if (watched.size > 0 && performance.now() - startedMs > MIN_LIFE_MS) start()
+    })
+    // The pipe may close before the exit is known; that is no fault of ours.
+    started.stdin.on('error', () => undefined)
+    started.unref()
+    unrefStream(started.stdin)
+    for (const pid of watched) tell('+', pid)
+  }
+
+  function forget(ended: ChildProcess): void {
+    if (shell === ended) shell = undefined
+  }
+
+  function tell(mark: '+' | '-', pid: number): void {
+    shell?.stdin?.write(`${mark} ${pid}\n`)
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    const ending = shell
+    if (!ending || ending.exitCode !== null) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    ending.ref()
+    ending.once('exit', () => resolve())
+    ending.once('error', () => resolve())
+    ending.stdin?.end()
+    await promise
+  }
+}
+
+/** A pipe to the shell must not keep this process alive. */
+function unrefStream(stream: unknown): void {
+  const handle = stream as { unref?: () => void }
+  handle.unref?.()
+}
+
+function bareEnv(): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'] }
+}
