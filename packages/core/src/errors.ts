@@ -15,6 +15,7 @@ export const FAULTS = {
   approval_forbidden: { status: 403, exit: 2 },
   value_not_canonical: { status: 400, exit: 2 },
   query_invalid: { status: 400, exit: 2 },
+  port_taken: { status: 500, exit: 4 },
   audit_closed: { status: 500, exit: 1 },
   audit_unavailable: { status: 503, exit: 1 },
 } as const satisfies Record<string, { status: number; exit: number }>

@@ -30,6 +30,7 @@ import type {
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { type Group, parseGroups } from './tools/groups.ts'
+import { matchesSelector } from './tools/selector.ts'
 import { isTool, type Tool } from './tools/tool.ts'
 import { createView, type View, type ViewHost } from './view.ts'
 
@@ -81,6 +82,8 @@ export interface Gate {
    * @throws {ConfigError} and keeps the old one, if the new one cannot be used
    */
   setPolicy(policy: Policy | readonly Policy[]): void
+  /** The ids of a group's tools, visible or not. */
+  membersOf(group: string): readonly string[]
   /** What is probably not meant: selectors that name no tool. */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
@@ -88,6 +91,7 @@ export interface Gate {
 }
 
 export interface Approvals {
+  get(id: string): Promise<Approval | undefined>
   list(filter?: { status?: ApprovalStatus; limit?: number }): Promise<readonly Approval[]>
   /** @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_forbidden` */
   decide(
@@ -156,6 +160,13 @@ export function createGate(options: GateOptions = {}): Gate {
     },
     setPolicy(policy) {
       policies = { revision: policies.revision + 1, parsed: parse(policy) }
+    },
+    membersOf(group) {
+      const selectors = groups.selectors.get(group) ?? []
+      const tools = catalog
+        .snapshot()
+        .tools.filter((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible')))
+      return tools.map(({ id }) => id)
     },
     lint: () => lintPolicies(policies.parsed, catalog.snapshot()),
     approvals: createApprovals(ports, options.mayApprove ?? mayApproveByDefault),
@@ -247,6 +258,7 @@ function createUses(limits: ReturnType<typeof parseLimits>): ViewHost['usesOf'] 
 
 function createApprovals({ approvals, clock }: DoorPorts, mayApprove: MayApprove): Approvals {
   return {
+    get: async (id) => approvals.get(id, clock.wallMs()),
     list: async (filter = {}) => approvals.list(filter, clock.wallMs()),
     async decide(approver, id, { decision, reason }) {
       const approval = await approvals.get(id, clock.wallMs())

@@ -67,7 +67,7 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   }
 
   return (request, response, body, caller) => {
-    const fallback = legacyStatelessFallback(() => createServer(caller), { onerror: onFault } as never)
+    const fallback = legacyStatelessFallback(() => createServer(caller), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response as never, body)
   }
 }

@@ -1,0 +1,260 @@
+import { fileURLToPath } from 'node:url'
+import {
+  type AuditReader,
+  type AuditSink,
+  type Clock,
+  createGate,
+  type Gate,
+  memoryAudit,
+  systemClock,
+} from '@toolgate/core'
+import type { ApiDeps } from './api/deps.ts'
+import { createHealth } from './api/health.ts'
+import type { GroupRow, ServerRow } from './api/wire.ts'
+import { createKeyring, createOriginRules } from './auth/index.ts'
+import { serverGroupName, toGroups, toGroupState } from './catalog/server-groups.ts'
+import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
+import type { AuditConfig, GatewayConfig } from './config/config.ts'
+import { createMonitor, type Monitor } from './groups/index.ts'
+import { listen } from './http/server.ts'
+import { createMcpEndpoint } from './mcp/endpoint.ts'
+import { createNaming } from './mcp/listing.ts'
+import { createReaper, createUpstream, type Upstream } from './upstream/index.ts'
+import { VERSION } from './version.ts'
+
+export interface GatewayOptions {
+  readonly clock?: Clock
+  /** Where the built console lies. Default: beside this package. */
+  readonly consoleDir?: string
+  readonly log?: (line: LogLine) => void
+  /** How often the groups' probes run. Default 2,000 ms. */
+  readonly probeEveryMs?: number
+}
+
+/** One line of the gateway's log. `detail` may hold what a caller must not see. */
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly server?: string
+  readonly detail?: string
+}
+
+/** A gateway that listens. */
+export interface RunningGateway {
+  /** Such as `http://127.0.0.1:8787`. */
+  readonly url: string
+  readonly port: number
+  readonly gate: Gate
+  /** Resolves when every server has answered or failed its first start. */
+  readonly ready: Promise<void>
+  servers(): readonly ServerRow[]
+  groups(): readonly GroupRow[]
+  /** Stops listening, the servers and their children, and writes what is left of the audit; within 2 s. */
+  close(): Promise<void>
+}
+
+const LIST_TTL_MS = 1000
+/** A server's own timeout ends its calls; this ends what is left when progress goes on and on. */
+const DEADLINE_FACTOR = 10
+const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
+
+/**
+ * Starts a gateway: its port first, then its servers. It answers as soon as it listens; tools of a server
+ * that is still starting are not listed yet.
+ *
+ * @throws {ToolgateError} `port_taken`; {@link ConfigError} for a policy, group or limit that cannot be used
+ */
+export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
+  const { clock = systemClock, log = () => {} } = options
+  const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
+  const keyring = createKeyring(config.callers)
+  const listener = await listen(config.listen)
+  const closers: (() => Promise<void> | void)[] = [() => listener.close()]
+  const close = once(() => closeAll(closers, onFault))
+  try {
+    const { host } = config.listen
+    const origins = createOriginRules({ host, port: listener.port })
+    const audit = await openAudit(config.audit)
+    closers.push(() => audit.close())
+
+    const fleet = createFleet(config, { clock, log })
+    closers.push(() => fleet.close())
+    const monitor = createMonitor(config.groups, {
+      clock,
+      implicit: config.servers.map(({ name }) => serverGroupName(name)),
+      ...(options.probeEveryMs === undefined ? {} : { refreshMs: options.probeEveryMs }),
+    })
+    closers.push(() => monitor.close())
+    watchServers(fleet.upstreams, monitor)
+
+    const gate = createGate({
+      sources: fleet.sources,
+      groups: toGroups(config.groups, config.servers),
+      policy: config.policy,
+      limits: config.limits,
+      availability: monitor,
+      audit,
+      clock,
+      onFault,
+      deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
+    })
+    closers.push(() => gate.close())
+
+    const naming = createNaming()
+    const servers = () => config.servers.map(({ name }) => toServerRow(fleet, name))
+    const groups = () => config.groups.map((group) => toGroupRow(group.name, config, gate, monitor))
+    const serverInfo = { name: 'toolgate', version: VERSION }
+    const apiDeps: ApiDeps = {
+      keyring,
+      origins,
+      callers: config.callers,
+      view: (caller) => gate.view(caller),
+      tools: () => gate.catalog.snapshot().tools,
+      wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
+      groups,
+      servers,
+      audit: readAfterFlush(audit),
+      approvals: gate.approvals,
+      clock,
+      policyRevision: () => gate.policyRevision,
+      catalogRevision: () => gate.catalog.revision,
+      cookieName: `toolgate_session_${listener.port}`,
+      onFault,
+    }
+    listener.attach({
+      mcp: createMcpEndpoint({ gate, naming, serverInfo, listTtlMs: LIST_TTL_MS, keyring, origins, onFault }),
+      health: createHealth({ servers }),
+      pages: once(() => loadPages(apiDeps, options.consoleDir ?? CONSOLE_DIR)),
+      onFault,
+    })
+    const ready = Promise.all([monitor.start(), ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})
+    return {
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
+      port: listener.port,
+      gate,
+      ready,
+      servers,
+      groups,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+interface Fleet {
+  readonly upstreams: readonly Upstream[]
+  readonly sources: readonly UpstreamSource[]
+  close(): Promise<void>
+}
+
+function createFleet(config: GatewayConfig, { clock, log }: { clock: Clock; log: (line: LogLine) => void }): Fleet {
+  const reaper = createReaper()
+  const upstreams = config.servers.map((server) => createUpstream(server, { reaper, clock, log }))
+  return {
+    upstreams,
+    sources: config.servers.map((server, i) => createUpstreamSource(server, upstreams[i] as Upstream)),
+    async close() {
+      await Promise.all(upstreams.map((upstream) => upstream.close()))
+      await reaper.close()
+    },
+  }
+}
+
+function watchServers(upstreams: readonly Upstream[], monitor: Monitor): void {
+  for (const upstream of upstreams) {
+    const tell = () => monitor.set(serverGroupName(upstream.name), toGroupState(upstream.name, upstream.state))
+    upstream.subscribe(tell)
+    tell()
+  }
+}
+
+function toServerRow({ upstreams, sources }: Fleet, name: string): ServerRow {
+  const at = upstreams.findIndex((upstream) => upstream.name === name)
+  const { state, tools } = upstreams[at] as Upstream
+  const refused = (sources[at] as UpstreamSource).rejected
+  return {
+    name,
+    status: state.status,
+    ...(state.reason === undefined ? {} : { reason: state.reason }),
+    since: state.since,
+    restarts: state.restarts,
+    toolCount: tools.length - refused.length,
+    ...(state.era === undefined ? {} : { era: state.era }),
+    rejected: [...state.rejected, ...refused],
+  }
+}
+
+function toGroupRow(name: string, config: GatewayConfig, gate: Gate, monitor: Monitor): GroupRow {
+  const group = config.groups.find((one) => one.name === name) as GatewayConfig['groups'][number]
+  const state = monitor.get(name) ?? { available: group.visibility === 'always' }
+  const suggestion = state.suggestion ?? group.suggestion
+  return {
+    name,
+    ...(group.title === undefined ? {} : { title: group.title }),
+    visibility: group.visibility,
+    available: state.available,
+    ...(state.reason === undefined ? {} : { reason: state.reason }),
+    ...(suggestion === undefined ? {} : { suggestion }),
+    ...(state.since === undefined ? {} : { since: state.since }),
+    tools: gate.membersOf(name),
+  }
+}
+
+async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink & AuditReader> {
+  switch (store) {
+    case 'memory':
+      return memoryAudit()
+    case 'jsonl': {
+      const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
+      return openJsonlAudit({ path: path as string, mode })
+    }
+    case 'sqlite': {
+      const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
+      return openSqliteAudit({ path: path as string, mode })
+    }
+  }
+}
+
+/** A person who looks right after a call expects to see it. */
+function readAfterFlush(audit: AuditSink & AuditReader): AuditReader {
+  return {
+    async query(query) {
+      await audit.flush()
+      return audit.query(query)
+    },
+  }
+}
+
+async function loadPages(deps: ApiDeps, consoleDir: string) {
+  const [{ createApi, createConsole }, { createPages }] = await Promise.all([
+    import('./api/index.ts'),
+    import('./http/pages.ts'),
+  ])
+  return createPages({ api: createApi(deps), console: createConsole(consoleDir) })
+}
+
+/** Closes in the order opposite to opening, but for the port, which goes first, so that nothing new begins. */
+async function closeAll(
+  closers: readonly (() => Promise<void> | void)[],
+  onFault: (error: unknown) => void,
+): Promise<void> {
+  const [port, ...rest] = closers
+  for (const step of [port, ...rest.toReversed()]) {
+    try {
+      await step?.()
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}

@@ -1,0 +1,122 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { ToolgateError } from '@toolgate/core'
+import type { Health } from '../api/index.ts'
+import type { McpEndpoint } from '../mcp/endpoint.ts'
+import { sendJson } from '../mcp/modern.ts'
+
+export interface HttpDeps {
+  readonly mcp: McpEndpoint
+  readonly health: Health
+  /** The API and the console. Loaded at the first request for them. */
+  readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
+  readonly onFault: (error: unknown) => void
+}
+
+export interface Listening {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/** A client that does not finish its headers or its request in time is let go. */
+const HEADERS_TIMEOUT_MS = 15_000
+const REQUEST_TIMEOUT_MS = 60_000
+const KEEP_ALIVE_MS = 65_000
+const MAX_CONNECTIONS = 4096
+const MAX_HEADER_BYTES = 16 * 1024
+
+/**
+ * Opens the port. `attach` says later who answers on it, so that the port is ours before anything is started;
+ * until then every request is answered 503.
+ *
+ * @throws {ToolgateError} `port_taken`
+ */
+export async function listen({
+  host,
+  port,
+}: {
+  host: string
+  port: number
+}): Promise<Listening & { attach(deps: HttpDeps): void }> {
+  let route: (request: IncomingMessage, response: ServerResponse) => void = answerStarting
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => route(request, response))
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  server.maxConnections = MAX_CONNECTIONS
+  const opened = await open(server, host, port)
+  return {
+    port: opened,
+    attach: (deps) => {
+      route = createRouter(deps)
+    },
+    close: () => close(server),
+  }
+}
+
+function createRouter({
+  mcp,
+  health,
+  pages,
+  onFault,
+}: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
+  const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
+    const answer = await pages()
+    await answer(request, response)
+  }
+  const fail = (response: ServerResponse) => (error: unknown) => {
+    onFault(error)
+    response.destroy()
+  }
+  return (request, response) => {
+    const path = (request.url ?? '/').split('?', 1)[0]
+    switch (path) {
+      case '/mcp':
+        mcp(request, response).catch(fail(response))
+        break
+      case '/healthz':
+        answerHealth(response, health.healthz())
+        break
+      case '/readyz':
+        answerHealth(response, health.readyz())
+        break
+      default:
+        answerPages(request, response).catch(fail(response))
+    }
+  }
+}
+
+function answerHealth(response: ServerResponse, { status, body }: { status: number; body: unknown }): void {
+  sendJson(response, JSON.stringify(body), status, { 'cache-control': 'no-store' })
+}
+
+function answerStarting(_request: IncomingMessage, response: ServerResponse): void {
+  sendJson(response, JSON.stringify({ error: { code: 'starting', message: 'The gateway is starting.' } }), 503, {
+    'retry-after': '1',
+  })
+}
+
+function open(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') return reject(error)
+      reject(new ToolgateError('port_taken', `Port ${port} on ${host} is taken by another program.`, { cause: error }))
+    })
+    server.listen(port, host, () => {
+      server.removeAllListeners('error')
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+}
+
+/** Idle connections end at once; calls under way get a moment to be answered. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), 500)
+    server.close(() => {
+      clearTimeout(force)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

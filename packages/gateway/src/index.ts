@@ -1,0 +1,5 @@
+export type { GatewayConfig } from './config/config.ts'
+export { loadConfig, type LoadConfigOptions } from './config/load-config.ts'
+export { ConfigFileError } from './config/problems.ts'
+export { type GatewayOptions, type LogLine, type RunningGateway, startGateway } from './gateway.ts'
+export type * from './api/wire.ts'
