@@ -122,7 +122,11 @@ const LOOPBACK = new URL('../../src/upstream/loopback.js', import.meta.url)
 /** All that a child gets to know: PATH, HOME, and what the configuration names. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
   const { PATH, HOME } = process.env
-  const env = { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }), ...named }
+  const env: Record<string, string> = {
+    ...(PATH === undefined ? {} : { PATH }),
+    ...(HOME === undefined ? {} : { HOME }),
+    ...named,
+  }
   if (!loopback) return env
   const preload = `--import=${LOOPBACK.href}`
   return { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] ? `${env['NODE_OPTIONS']} ${preload}` : preload }
