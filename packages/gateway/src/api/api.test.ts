@@ -473,7 +473,8 @@ function fakeView(caller: Caller): View {
     reasons: [{ layer: 'policy', code: 'policy_denied', outcome: 'deny', order: 0, text: 'policy baseline denies it' }],
   }
   const explain = (id: string): Decision => (ids.includes(id) ? { outcome: 'allow', reasons: [] } : denied)
-  return { caller, ids, size: ids.length, has: (id: string) => ids.includes(id), explain } as Partial<View> as View
+  const view: Partial<View> = { caller, ids, size: ids.length, has: (id: string) => ids.includes(id), explain }
+  return view as View
 }
 
 function callerOf(text: string, kind: 'mcp' | 'console', caller: Caller): CallerConfig {

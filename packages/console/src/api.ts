@@ -1,0 +1,48 @@
+import type { ErrorBody } from './wire.ts'
+
+/** An answer that is not the one asked for. `status` is 0 where none came at all. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export interface GetOptions {
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly signal?: AbortSignal
+}
+
+/** @throws {ApiError} */
+export function getJson<Body>(path: string, { query = {}, signal }: GetOptions = {}): Promise<Body> {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') parameters.set(name, String(value))
+  const search = parameters.size > 0 ? `?${parameters}` : ''
+  return request(`${path}${search}`, signal ? { signal } : {})
+}
+
+/** @throws {ApiError} */
+export function postJson<Body>(path: string, body: object): Promise<Body> {
+  return request(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+async function request<Body>(path: string, init: RequestInit): Promise<Body> {
+  const answer = await fetch(path, { ...init, credentials: 'same-origin' }).catch((error: unknown) => {
+    if (init.signal?.aborted) throw error
+    throw new ApiError(0, 'unreachable', 'The gateway does not answer. Is it still running?')
+  })
+  if (answer.ok) return (await answer.json()) as Body
+  const body = (await answer.json().catch(() => undefined)) as ErrorBody | undefined
+  const { code = 'unknown', message = `The gateway answered with status ${answer.status}.` } = body?.error ?? {}
+  throw new ApiError(answer.status, code, message)
+}

@@ -1,0 +1,49 @@
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** A length of time, to two figures of sense: `3 ms`, `1.4 s`, `2 min`, `3 h`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1) return '< 1 ms'
+  if (ms < SECOND) return `${Math.round(ms)} ms`
+  if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`
+  if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
+  if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`
+  if (ms < 2 * DAY) return `${Math.round(ms / HOUR)} h`
+  return `${Math.round(ms / DAY)} days`
+}
+
+/** How long ago: `just now`, `40 s ago`, `3 h ago`. */
+export function formatAgo(thenMs: number, nowMs: number): string {
+  const ms = nowMs - thenMs
+  return ms < 5 * SECOND ? 'just now' : `${formatDuration(ms)} ago`
+}
+
+/** How long still: `in 9 min`, or `now`. */
+export function formatIn(thenMs: number, nowMs: number): string {
+  return thenMs <= nowMs ? 'now' : `in ${formatDuration(thenMs - nowMs)}`
+}
+
+/** The time of day to the second, in the reader's zone; with the date where it is another day. */
+export function formatTime(ms: number, nowMs: number): string {
+  const time = new Date(ms).toLocaleTimeString('en-GB')
+  return new Date(ms).toDateString() === new Date(nowMs).toDateString() ? time : `${formatDay(ms)} ${time}`
+}
+
+function formatDay(ms: number): string {
+  return new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+}
+
+/** `1 tool`, `2 tools`. */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}
+
+/** A clause as a sentence: capital first, full stop last. */
+export function toSentence(clause: string): string {
+  const text = clause.trim()
+  if (text === '') return ''
+  const capital = text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
+  return /[.!?…]$/.test(capital) ? capital : `${capital}.`
+}
