@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { canonicalize } from '@toolgate/core'
+import { auditEntry, auditSinkContract } from '@toolgate/core/testing'
+import { openJsonlAudit } from './jsonl.ts'
+import { readAll } from './testing/read-all.ts'
+import { scratchFolder } from './testing/scratch-folder.ts'
+
+for (const mode of ['batched', 'required'] as const) {
+  auditSinkContract(`openJsonlAudit, ${mode}`, (t) => {
+    const path = join(scratchFolder(t), 'audit.jsonl')
+    return { sink: openJsonlAudit({ path, mode }), reopen: () => openJsonlAudit({ path, mode }) }
+  })
+}
+
+async function withRecords(t: TestContext, count: number): Promise<string> {
+  const path = join(scratchFolder(t), 'audit.jsonl')
+  const audit = openJsonlAudit({ path })
+  for (let i = 1; i <= count; i++) await audit.write(auditEntry({ tool_call_id: `c${i}` }))
+  await audit.close()
+  return path
+}
+
+describe('openJsonlAudit', () => {
+  it('writes one record a line, in its RFC 8785 form, in a file that only its owner may read', async (t) => {
+    const path = join(scratchFolder(t), 'new', 'audit.jsonl')
+    const audit = openJsonlAudit({ path })
+    await audit.write(auditEntry({ error: 'a\nb\u2028🙂', duration_ms: 0.1 }))
+    await audit.write(auditEntry())
+    await audit.close()
+    const lines = readFileSync(path, 'utf8').split('\n')
+    assert.equal(lines.length, 3)
+    assert.equal(lines[2], '')
+    for (const line of lines.slice(0, 2)) assert.equal(line, canonicalize(JSON.parse(line)))
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  it('cuts off what a crash left of a record, keeps it aside, and counts on', async (t) => {
+    const path = await withRecords(t, 3)
+    for (const n of [1, 2]) {
+      appendFileSync(path, '{"catalog_revision":1,"ev')
+      const audit = openJsonlAudit({ path })
+      await audit.write(auditEntry({ tool_call_id: `after-${n}` }))
+      await audit.close()
+      assert.equal(readFileSync(`${path}.torn-${n}`, 'utf8'), '{"catalog_revision":1,"ev')
+    }
+    const audit = openJsonlAudit({ path, readOnly: true })
+    t.after(() => audit.close())
+    assert.deepEqual(
+      (await readAll(audit)).map((record) => [record.seq, record.tool_call_id]),
+      [
+        [1, 'c1'],
+        [2, 'c2'],
+        [3, 'c3'],
+        [4, 'after-1'],
+        [5, 'after-2'],
+      ],
+    )
+  })
+
+  it('finds the end of the last whole record, wherever the file was cut', async (t) => {
+    const whole = readFileSync(await withRecords(t, 3))
+    const ends = [...whole.entries()].filter(([, byte]) => byte === 0x0a).map(([at]) => at + 1)
+    for (let size = 0; size <= whole.length; size++) {
+      const path = join(scratchFolder(t), 'audit.jsonl')
+      writeFileSync(path, whole.subarray(0, size))
+      const audit = openJsonlAudit({ path })
+      const expected = ends.filter((end) => end <= size).length
+      assert.equal((await readAll(audit)).length, expected, `cut at ${size}`)
+      await audit.write(auditEntry())
+      await audit.close()
+      assert.equal(JSON.parse(readFileSync(path, 'utf8').trimEnd().split('\n').at(-1) ?? '').seq, expected + 1)
+      assert.equal(existsSync(`${path}.torn-1`), size > 0 && !ends.includes(size))
+    }
+  })
+
+  it('puts a tail aside that the machine left full of zeros', async (t) => {
+    const path = await withRecords(t, 2)
+    appendFileSync(path, Buffer.alloc(100_000))
+    appendFileSync(path, '\n')
+    const audit = openJsonlAudit({ path })
+    t.after(() => audit.close())
+    assert.equal((await readAll(audit)).length, 2)
+    assert.equal(statSync(`${path}.torn-1`).size, 100_001)
+  })
+
+  it('reads lines that lie across the pieces it reads, whatever their length', async (t) => {
+    const path = join(scratchFolder(t), 'audit.jsonl')
+    const audit = openJsonlAudit({ path })
+    t.after(() => audit.close())
+    const texts = Array.from({ length: 600 }, (_, i) => 'ä🙂'.repeat((i * 37) % 300))
+    for (const detail of texts) await audit.write(auditEntry({ detail }))
+    const records = await readAll(audit)
+    assert.deepEqual(
+      records.map((record) => record.detail),
+      texts,
+    )
+  })
+
+  it('passes over a line that somebody spoilt', async (t) => {
+    const path = await withRecords(t, 3)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    writeFileSync(path, [lines[0], 'not a record', lines[2], ''].join('\n'))
+    const audit = openJsonlAudit({ path })
+    t.after(() => audit.close())
+    assert.deepEqual(
+      (await readAll(audit)).map((record) => record.seq),
+      [1, 3],
+    )
+  })
+
+  it('has one writer: a second is refused until the first is closed, and readers are not', async (t) => {
+    const path = join(scratchFolder(t), 'audit.jsonl')
+    const first = openJsonlAudit({ path })
+    await first.write(auditEntry())
+    await first.flush()
+    assert.throws(() => openJsonlAudit({ path }), {
+      code: 'audit_unavailable',
+      message: /another process writes to it/,
+    })
+    const reader = openJsonlAudit({ path, readOnly: true })
+    assert.equal((await reader.query({})).length, 1)
+    await assert.rejects(async () => reader.write(auditEntry()), { code: 'audit_unavailable' })
+    await reader.close()
+    await first.close()
+    await openJsonlAudit({ path }).close()
+  })
+
+  it('lets a reader see only whole records', async (t) => {
+    const path = await withRecords(t, 2)
+    truncateSync(path, statSync(path).size - 5)
+    const reader = openJsonlAudit({ path, readOnly: true })
+    t.after(() => reader.close())
+    assert.deepEqual(
+      (await reader.query({})).map((record) => record.seq),
+      [1],
+    )
+    assert.equal(existsSync(`${path}.torn-1`), false)
+  })
+
+  it('refuses a file that is something else, and leaves it as it was', (t) => {
+    const path = join(scratchFolder(t), 'package.json')
+    for (const text of ['{"name":"mine"}', '{"name":"mine"}\n', 'notes\n', '\0\0\0']) {
+      writeFileSync(path, text)
+      assert.throws(() => openJsonlAudit({ path }), { code: 'audit_unavailable', message: /not an audit file/ })
+      assert.equal(readFileSync(path, 'utf8'), text)
+    }
+  })
+
+  it('says which file it cannot open, and does not keep its lock', (t) => {
+    const folder = scratchFolder(t)
+    for (let i = 0; i < 2; i++)
+      assert.throws(() => openJsonlAudit({ path: folder }), { code: 'audit_unavailable', message: /directory/ })
+    assert.throws(() => openJsonlAudit({ path: join(folder, 'missing'), readOnly: true }), { message: /missing/ })
+  })
+})
+
+describe('openJsonlAudit on a full disk', () => {
+  function fullDisk(t: TestContext): string {
+    const path = join(scratchFolder(t), 'audit.jsonl')
+    symlinkSync('/dev/full', path)
+    return path
+  }
+
+  it('rejects a required write', async (t) => {
+    const audit = openJsonlAudit({ path: fullDisk(t), mode: 'required' })
+    t.after(() => audit.close())
+    for (let i = 1; i <= 3; i++) {
+      await assert.rejects(async () => audit.write(auditEntry()), { code: 'audit_unavailable', detail: /ENOSPC/ })
+      assert.equal(audit.droppedCount, i)
+    }
+  })
+
+  it('keeps batched entries up to a number, and then refuses and counts them', async (t) => {
+    const audit = openJsonlAudit({ path: fullDisk(t), maxWaiting: 250 })
+    for (let i = 0; i < 250; i++) await audit.write(auditEntry())
+    for (let i = 0; i < 3; i++)
+      await assert.rejects(async () => audit.write(auditEntry()), { code: 'audit_unavailable', detail: /ENOSPC/ })
+    assert.equal(audit.droppedCount, 3)
+    await assert.rejects(audit.flush(), { code: 'audit_unavailable' })
+    await assert.rejects(audit.close(), { code: 'audit_unavailable' })
+    assert.equal(audit.droppedCount, 253)
+  })
+})

@@ -1,0 +1,24 @@
+import { ToolgateError } from '@toolgate/core'
+import { type AuditFile, closedError } from './audit-file.ts'
+import type { FileAudit } from './audit-options.ts'
+
+/** Gives an audit that reads what another process writes. */
+export function createReadOnlyAudit(file: AuditFile): FileAudit {
+  let isClosed = false
+  return {
+    droppedCount: 0,
+    write() {
+      throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: file.path })
+    },
+    query(query) {
+      if (isClosed) throw closedError(file)
+      return file.query(query)
+    },
+    flush: async () => {},
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      file.close()
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Format } from './open-any.ts'
+
+export interface WriterRun {
+  readonly format: Format
+  readonly mode: 'batched' | 'required'
+  readonly path: string
+  readonly name: string
+  readonly count: number
+  /** Kills it so many milliseconds after its first acknowledgement. */
+  readonly killAfterMs?: number
+  /** Lets no file grow beyond so many blocks of 512 bytes. */
+  readonly fileBlocks?: number
+}
+
+export interface WriterResult {
+  /** The `tool_call_id`s that were acknowledged, in that order. */
+  readonly acknowledged: readonly string[]
+  /** `well`, the code of the error that ended it, or nothing when it was killed. */
+  readonly end: string | undefined
+}
+
+const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url))
+
+/** Runs `writer.ts` in a process of its own. */
+export async function runWriter({ killAfterMs, fileBlocks, ...run }: WriterRun): Promise<WriterResult> {
+  const { format, mode, path, name, count } = run
+  const node = [process.execPath, '--conditions=toolgate-source', WRITER, format, mode, path, name, String(count)]
+  const limit = fileBlocks === undefined ? '' : `ulimit -f ${fileBlocks};`
+  const child = spawn('/bin/sh', ['-c', `${limit} exec "$@"`, 'sh', ...node], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  let timer: ReturnType<typeof setTimeout> | undefined
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    if (killAfterMs !== undefined) timer ??= setTimeout(() => child.kill('SIGKILL'), killAfterMs)
+  })
+  await new Promise((resolve) => child.once('close', resolve))
+  clearTimeout(timer)
+  // What follows the last line break was not fully said.
+  const lines = output.split('\n').slice(0, -1)
+  const end = lines.find((line) => line.startsWith('end '))?.slice('end '.length)
+  return { acknowledged: lines.filter((line) => !line.startsWith('end ')), end }
+}

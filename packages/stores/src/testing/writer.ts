@@ -1,0 +1,31 @@
+import { writeSync } from 'node:fs'
+import { auditEntry } from '@toolgate/core/testing'
+import { type Format, openAny } from './open-any.ts'
+
+/**
+ * A process that writes to an audit, to be killed or starved by a test:
+ * `writer.ts <format> <mode> <path> <name> <count>`. Each line it prints is one acknowledged
+ * `tool_call_id`, printed as soon as the audit has acknowledged it; the last is `end` and how it ended.
+ */
+const [format, mode, path = '', name = '', count = ''] = process.argv.slice(2)
+const audit = openAny(format as Format, { path, mode: mode as 'batched' | 'required' })
+
+async function writeOne(i: number): Promise<void> {
+  await audit.write(auditEntry({ tool_call_id: `${name}-${i}`, detail: 'x'.repeat(i % 900) }))
+  if (mode === 'required') writeSync(1, `${name}-${i}\n`)
+}
+
+async function writeGroup(first: number, size: number): Promise<void> {
+  await Promise.all(Array.from({ length: size }, async (_, i) => writeOne(first + i)))
+  if (mode === 'required') return
+  await audit.flush()
+  writeSync(1, Array.from({ length: size }, (_, i) => `${name}-${first + i}\n`).join(''))
+}
+
+try {
+  for (let i = 0; i < Number(count); i += 20) await writeGroup(i, 20)
+  await audit.close()
+  writeSync(1, 'end well\n')
+} catch (error) {
+  writeSync(1, `end ${(error as { code?: string }).code}\n`)
+}
