@@ -34,6 +34,7 @@ export { compareToolIds, toToolId } from './tools/tool-id.ts'
 
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
 export { canonicalize } from './audit/canonical.ts'
+export { type CheckedAuditQuery, checkAuditQuery, matchesAuditQuery } from './audit/query.ts'
 export { sealEntry } from './audit/record.ts'
 export { type Approvals, createGate, type Gate, type GateOptions, type ViewOptions, type Visibility } from './gate.ts'
 export { memoryApprovals } from './memory/approvals.ts'
