@@ -1,0 +1,172 @@
+// Makes a clone ready to run: `node scripts/prepare.js [--console]`.
+//
+// Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
+// It installs with npm when the lock file is not the one that is installed, and with --console builds the
+// web console when its sources have changed. When there is nothing to do it says nothing.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = path.resolve(fileURLToPath(import.meta.url), '../..')
+const LOCK_FILE = path.join(ROOT, 'package-lock.json')
+const INSTALLED = path.join(ROOT, 'node_modules/.package-lock.json')
+const INSTALL_STAMP = path.join(ROOT, 'node_modules/.toolgate-install')
+const CONSOLE = path.join(ROOT, 'packages/console')
+const CONSOLE_OUT = path.join(ROOT, 'packages/gateway/console')
+const CONSOLE_STAMP = path.join(CONSOLE_OUT, '.stamp')
+const BUSY = path.join(ROOT, '.toolgate/prepare.lock')
+
+const POLL_MS = 200
+/** npm writes the two lock files one after the other. */
+const INSTALL_SLACK_MS = 10_000
+
+const steps = [{ isDue: isInstallDue, run: install }]
+if (process.argv.includes('--console')) steps.push({ isDue: isConsoleDue, run: buildConsole })
+
+if (steps.some((step) => step.isDue())) {
+  await alone(() => {
+    for (const step of steps) if (step.isDue()) step.run()
+  })
+}
+
+function isInstallDue() {
+  if (!existsSync(INSTALLED)) return true
+  const hash = hashOf([LOCK_FILE])
+  const stamp = readText(INSTALL_STAMP)
+  if (stamp !== undefined) return stamp !== hash
+  // Somebody ran npm by hand: trust it if that was after the lock file was written.
+  if (statSync(INSTALLED).mtimeMs + INSTALL_SLACK_MS < statSync(LOCK_FILE).mtimeMs) return true
+  writeFileSync(INSTALL_STAMP, hash)
+  return false
+}
+
+function install() {
+  console.log('Installing what package-lock.json names (npm ci) …')
+  run('npm', ['ci', '--no-audit', '--no-fund'], ROOT)
+  writeFileSync(INSTALL_STAMP, hashOf([LOCK_FILE]))
+}
+
+function isConsoleDue() {
+  if (!existsSync(path.join(CONSOLE, 'index.html'))) return false
+  return readText(CONSOLE_STAMP) !== hashOf(consoleSources())
+}
+
+function buildConsole() {
+  console.log('Building the web console …')
+  // Built beside and then moved, so that a failed build leaves the earlier one in place.
+  const next = `${CONSOLE_OUT}.next`
+  const node = path.join(ROOT, 'node_modules/.bin/node')
+  const vite = path.join(ROOT, 'node_modules/vite/bin/vite.js')
+  const hash = hashOf(consoleSources())
+  run(node, [vite, 'build', '--outDir', next, '--emptyOutDir', '--logLevel', 'warn'], CONSOLE)
+  writeFileSync(path.join(next, '.stamp'), hash)
+  rmSync(CONSOLE_OUT, { recursive: true, force: true })
+  renameSync(next, CONSOLE_OUT)
+}
+
+function consoleSources() {
+  const skipped = new Set(['node_modules', 'dist'])
+  const files = readdirSync(CONSOLE, { withFileTypes: true }).filter((entry) => !skipped.has(entry.name))
+  return [LOCK_FILE, ...files.flatMap((entry) => filesBelow(path.join(CONSOLE, entry.name), entry))]
+}
+
+function filesBelow(file, entry) {
+  if (!entry.isDirectory()) return entry.isFile() && !/\.test\.tsx?$/.test(file) ? [file] : []
+  return readdirSync(file, { withFileTypes: true }).flatMap((below) => filesBelow(path.join(file, below.name), below))
+}
+
+function hashOf(files) {
+  const hash = createHash('sha256')
+  for (const file of files.toSorted()) {
+    const content = readFileSync(file)
+    hash.update(`${path.relative(ROOT, file)}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+function run(command, args, cwd) {
+  // Not the Node that an install is about to replace.
+  const PATH = (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .filter((folder) => !folder.includes('node_modules'))
+    .join(path.delimiter)
+  const { status, signal, error } = spawnSync(command, args, {
+    cwd,
+    stdio: 'inherit',
+    env: { ...process.env, PATH },
+    shell: process.platform === 'win32',
+  })
+  if (error) fail(`${command} could not be started: ${error.message}`)
+  if (status !== 0) fail(`${command} ${args.join(' ')} ended with ${signal ?? `exit code ${status}`}`)
+}
+
+/** Runs one at a time, over all processes: a folder is made by exactly one of those who try. */
+async function alone(work) {
+  mkdirSync(path.dirname(BUSY), { recursive: true })
+  let told = false
+  while (!take()) {
+    if (!told) console.log('Waiting for another preparation to end …')
+    told = true
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  process.once('exit', () => rmSync(BUSY, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  work()
+}
+
+function take() {
+  try {
+    mkdirSync(BUSY)
+    writeFileSync(path.join(BUSY, 'pid'), String(process.pid))
+    return true
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+    dropIfAbandoned()
+    return false
+  }
+}
+
+/** The folder of a process that was killed is renamed first, so that only one of those who wait removes it. */
+function dropIfAbandoned() {
+  const pid = Number(readText(path.join(BUSY, 'pid')))
+  if (pid > 0 ? isAlive(pid) : isFresh()) return
+  const away = `${BUSY}.${process.pid}`
+  try {
+    renameSync(BUSY, away)
+    rmSync(away, { recursive: true, force: true })
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error
+  }
+}
+
+function isFresh() {
+  try {
+    return Date.now() - statSync(BUSY).mtimeMs < INSTALL_SLACK_MS
+  } catch {
+    return true
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function readText(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function fail(message) {
+  console.error(`scripts/prepare.js: ${message}`)
+  process.exit(1)
+}
