@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { RpcFault } from './protocol.ts'
 
@@ -8,7 +9,8 @@ const MAX_DEPTH = 64
 /**
  * Reads a request body.
  *
- * @throws {RpcFault} `body_too_large`, as soon as more has come or was announced
+ * @throws {RpcFault} `body_too_large`, as soon as more has come or was announced; `body_not_json` for other bytes
+ * than UTF-8 (RFC 8259 §8.1), which would be read as if the client had sent something else
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
   const tooLarge = () =>
@@ -24,9 +26,11 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
         reject(tooLarge())
       } else chunks.push(chunk)
     })
-    request.on('end', () =>
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer).toString() : Buffer.concat(chunks).toString()),
-    )
+    request.on('end', () => {
+      const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+      if (isUtf8(bytes)) resolve(bytes.toString())
+      else reject(new RpcFault('body_not_json', 'The body is not UTF-8.'))
+    })
     request.on('error', reject)
     request.on('close', () => reject(new Error('the client went away')))
   })
@@ -41,43 +45,56 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
  * @throws {RpcFault} `body_not_json`, `body_not_message`
  */
 export function parseBody(text: string): unknown {
+  const members = countMembers(text)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw new RpcFault('body_not_json', 'The body is not JSON.')
   }
-  if (countKeys(value, 0) !== countMembers(text)) {
+  if (countKeys(value) !== members) {
     throw new RpcFault('body_not_message', 'A key occurs twice in one object of the body.')
   }
   return value
 }
 
 /** Counts the own keys of a value and of everything in it. */
-function countKeys(value: unknown, depth: number): number {
+function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
-  if (depth >= MAX_DEPTH)
-    throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
   let count = 0
   if (Array.isArray(value)) {
-    for (const item of value) count += countKeys(item, depth + 1)
+    for (const item of value) count += countKeys(item)
     return count
   }
-  for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key], depth + 1)
+  for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key])
   return count
 }
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
+const BRACE = 0x7b
+const BRACE_END = 0x7d
+const BRACKET = 0x5b
+const BRACKET_END = 0x5d
 
-/** Counts the members that a JSON text writes: its colons outside of strings. */
+/**
+ * Counts the members that a JSON text writes: its colons outside of strings.
+ *
+ * The depth is seen on the way, before anything is parsed: a body of nothing but brackets takes the parser
+ * half a second and hundreds of megabytes.
+ */
 function countMembers(text: string): number {
   let count = 0
+  let depth = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
-    if (unit === COLON) count++
-    else if (unit === QUOTE) i = endOfString(text, i)
+    if (unit === QUOTE) i = endOfString(text, i)
+    else if (unit === COLON) count++
+    else if (unit === BRACE || unit === BRACKET) {
+      if (++depth > MAX_DEPTH)
+        throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+    } else if (unit === BRACE_END || unit === BRACKET_END) depth--
   }
   return count
 }

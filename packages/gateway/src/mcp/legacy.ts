@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, Toolset, WireNames } from '@toolgate/core'
 import { callTool } from './call.ts'
 import { toListedTools } from './listing.ts'
+import { META } from './protocol.ts'
+import type { McpResult } from '../upstream/upstream.ts'
 
 export interface LegacyDeps {
   readonly gate: Gate
@@ -72,7 +74,8 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   }
 }
 
-/** `resultType` is a word of the modern revision; a strict earlier client may refuse it. */
-function withoutModernFields({ resultType: _, ...result }: Readonly<Record<string, unknown>>): object {
-  return 'content' in result ? result : { ...result, content: [] }
+/** `resultType` and the server's name in `_meta` are words of the modern revision, about the hop behind this one. */
+function withoutModernFields({ resultType: _, _meta: meta, ...result }: McpResult): object {
+  const { [META.serverInfo]: __, ...kept } = meta ?? {}
+  return { content: [], ...result, ...(Object.keys(kept).length > 0 ? { _meta: kept } : {}) }
 }

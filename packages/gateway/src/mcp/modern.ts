@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, Gate, Toolset, View, WireNames } from '@toolgate/core'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
+import type { McpResult } from '../upstream/upstream.ts'
 import { callTool } from './call.ts'
 import { decodeHeader, type Message, type Params } from './envelope.ts'
 import { toListedTools } from './listing.ts'
@@ -62,6 +63,11 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     },
   }
 
+  /** A result passes as it came, but for who answers: that is this server, and no server behind it. */
+  function toOwnResult({ _meta: meta, ...result }: McpResult): McpResult {
+    return { ...result, _meta: { ...meta, [META.serverInfo]: serverInfo }, resultType: 'complete' }
+  }
+
   async function serveCall(
     { name, input, progressToken }: CallParams,
     id: RequestId,
@@ -81,7 +87,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     const body =
       'error' in answer
         ? { jsonrpc: '2.0', id, error: answer.error }
-        : { jsonrpc: '2.0', id, result: { ...answer.result, resultType: 'complete' } }
+        : { jsonrpc: '2.0', id, result: toOwnResult(answer.result) }
     const text = JSON.stringify(body)
     if (stream?.begun()) response.end(toEvent(text))
     else sendJson(response, text)
@@ -118,7 +124,8 @@ function checkParamHeaders(
   const expected = toParamHeaders(declared, input)
   for (let i = 0; i < expected.length; i += 2) {
     const header = expected[i] as string
-    const said = headers[header]
+    // Node gives the names of headers in lower case.
+    const said = headers[header.toLowerCase()]
     const decoded = typeof said === 'string' ? decodeHeader(said.trim()) : undefined
     if (decoded === undefined || decoded !== decodeHeader(expected[i + 1] as string)) {
       throw new RpcFault(
@@ -145,7 +152,7 @@ function createProgressStream(response: ServerResponse, progressToken: RequestId
   return {
     begun: () => response.headersSent,
     send(progress: object): void {
-      if (response.destroyed) return
+      if (response.destroyed || response.writableEnded) return
       if (!response.headersSent) {
         response.writeHead(200, {
           'content-type': 'text/event-stream',
