@@ -3,7 +3,8 @@ import { memoryAudit } from './audit/memory.ts'
 import { type Caller, callerKey, defineCaller } from './caller.ts'
 import { createBoundedCache } from './decide/cache.ts'
 import { createEpochs, type Epoch } from './decide/epoch.ts'
-import type { DoorPorts } from './door/call.ts'
+import type { DoorPorts } from './door/attempt.ts'
+import { createDeadlines } from './door/deadlines.ts'
 import { indexLimits, type LimitIndex, type LimitInput, type LimitUseOf, parseLimits, usesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
 import { ToolgateError, UnknownToolError } from './errors.ts'
@@ -134,6 +135,7 @@ export function createGate(options: GateOptions = {}): Gate {
     approvals: options.approvals ?? memoryApprovals(),
     audit: options.audit ?? memoryAudit(),
     clock,
+    deadlines: createDeadlines(() => clock.monotonicMs()),
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
     deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
@@ -204,7 +206,7 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
     if (!view) {
       const { snapshot, policies } = today
       const ruling = today.ruling(caller)
-      const ceiling = { caller, snapshot, policies, failure: undefined, marks: today.ceilingMarks(caller) }
+      const ceiling = { caller, snapshot, policies, failure: undefined, marks: () => today.ceilingMarks(caller) }
       view = Promise.resolve(createView(host, ceiling, ruling))
       views.set(caller, view)
     }
@@ -214,18 +216,19 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
 
 async function openView(host: ViewHost, caller: Caller, { visibility, activeTools }: ViewOptions): Promise<View> {
   const { snapshot, policies, ...epoch } = host.today()
-  const base = { caller, snapshot, policies, failure: undefined, marks: epoch.ceilingMarks(caller) }
+  const marks = epoch.ceilingMarks(caller)
+  const base = { caller, snapshot, policies, failure: undefined, marks: () => marks }
   if (visibility === undefined) return createView(host, base).narrow({ activeTools })
   const offered = createView(host, base).tools
   try {
     const named = await (typeof visibility === 'function' ? visibility({ tools: offered, caller }) : visibility)
     const shown = new Set(Array.from(named, toId))
-    return createView(host, { ...base, marks: [...base.marks, ...visibilityMarks(snapshot, shown)] }).narrow({
+    return createView(host, { ...base, marks: () => [...marks, ...visibilityMarks(snapshot, shown)] }).narrow({
       activeTools,
     })
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error)
-    return createView(host, { ...base, failure, marks: [...base.marks, ...failedVisibilityMarks(snapshot, failure)] })
+    return createView(host, { ...base, failure, marks: () => [...marks, ...failedVisibilityMarks(snapshot, failure)] })
   }
 }
 

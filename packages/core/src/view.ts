@@ -1,15 +1,16 @@
 import type { Caller } from './caller.ts'
-import { type Ceiling, decide, decideWithInput, explain } from './decide/decide.ts'
+import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
 import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
 import { reason } from './decision/reason.ts'
-import { call, type CallRequest, type DoorPorts, type Sight } from './door/call.ts'
+import type { CallRequest, DoorPorts, Seen, Sight } from './door/attempt.ts'
+import { call } from './door/call.ts'
 import type { LimitUseOf } from './door/limits.ts'
 import type { CallOutcome } from './door/outcome.ts'
 import { sha256Hex } from './hash.ts'
 import type { Mark } from './layers/mark.ts'
-import { indexPolicy, type PolicyIndex, policyMarks } from './layers/policy.ts'
+import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers/policy.ts'
 import { stepMarks } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policy } from './policy/policy.ts'
@@ -61,7 +62,8 @@ export interface ViewHost {
 export interface ViewCeiling {
   readonly caller: Caller
   readonly snapshot: Toolset
-  readonly marks: readonly Mark[]
+  /** Computed when they are asked for: a view that is not narrowed needs its ruling only. */
+  marks(): readonly Mark[]
   readonly policies: readonly PolicyIndex[]
   readonly failure: string | undefined
 }
@@ -86,22 +88,18 @@ export function createView(
   const sight: Sight = {
     caller,
     ids: () => lazy.ids,
-    decide(id) {
+    see: (id) => {
       const today = host.today()
       const decided = decide(asked, today, id)
-      return {
-        outcome: decided.outcome,
-        tool: decided.tool,
-        uses: decided.tool ? host.usesOf(today, decided.now, caller) : [],
-        policyRevision: today.policyRevision,
-        catalogRevision: today.catalogRevision,
-        explain: () => explain(asked, today, decided),
-      }
+      const uses = decided.tool ? host.usesOf(today, decided.now, caller) : NO_USES
+      const { policyRevision, catalogRevision } = today
+      const { outcome, tool } = decided
+      const seen: SeenToday = { outcome, tool, uses, policyRevision, catalogRevision, today, decided }
+      return seen
     },
-    decideWithInput: (id, input) => {
-      const today = host.today()
-      return decideWithInput(asked, today, decide(asked, today, id), input)
-    },
+    seeInput: (seen, input) => decideWithInput(asked, (seen as SeenToday).today, (seen as SeenToday).decided, input),
+    explain: (seen) => explain(asked, (seen as SeenToday).today, (seen as SeenToday).decided),
+    isStale: (seen) => host.today() !== (seen as SeenToday).today,
   }
 
   return Object.freeze({
@@ -127,10 +125,18 @@ export function createView(
   })
 }
 
+const NO_USES: readonly LimitUseOf[] = []
+
+/** An epoch never changes, so what was decided in one holds for as long as it is today's. */
+interface SeenToday extends Seen {
+  readonly today: Epoch
+  readonly decided: Decided
+}
+
 /** The ceiling, what is held back now, and whatever policy and catalog have come to refuse since. */
 function ruleToday(today: Epoch, { caller, snapshot, marks }: ViewCeiling): Ruling {
   const current = today.ruling(caller)
-  return rule(snapshot, [...marks, ...projectMarks(current, snapshot), ...goneMarks(snapshot, today.snapshot)])
+  return rule(snapshot, [...marks(), ...projectMarks(current, snapshot), ...goneMarks(snapshot, today.snapshot)])
 }
 
 function goneMarks(snapshot: Toolset, today: Toolset): readonly Mark[] {
@@ -146,15 +152,12 @@ function narrowCeiling(host: ViewHost, ceiling: ViewCeiling, { activeTools, poli
   const first = ceiling.policies.length
   const added =
     policy === undefined ? [] : host.parsePolicy(policy).map((parsed, i) => indexPolicy(parsed, first + i, snapshot))
-  return {
-    ...ceiling,
-    marks: [
-      ...ceiling.marks,
-      ...(activeTools ? stepMarks(snapshot, activeTools) : []),
-      ...added.flatMap((index) => policyMarks(index, caller)),
-    ],
-    policies: [...ceiling.policies, ...added],
-  }
+  const marks = [
+    ...ceiling.marks(),
+    ...(activeTools ? stepMarks(snapshot, activeTools) : []),
+    ...added.flatMap((index) => [...fixedMarks(index), ...callerMarks(index, caller)]),
+  ]
+  return { ...ceiling, marks: () => marks, policies: [...ceiling.policies, ...added] }
 }
 
 /** Computes the visible lists when they are first asked for: a view that only calls never needs them. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { sha256Hex } from '../hash.ts'
 import { auditEntry } from '../testing/entries.ts'
-import { canonicalize } from './canonical.ts'
+import { canonicalize } from '../canonical.ts'
 import { sealEntry } from './record.ts'
 
 describe('sealEntry', () => {

@@ -1,6 +1,6 @@
+import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
-import { canonicalize } from './canonical.ts'
 
 const MAX_TOOL_LENGTH = 256
 const MAX_TEXT_LENGTH = 1024

@@ -2,6 +2,7 @@ import type { Caller } from '../caller.ts'
 import { compareStrictness, type Decision, type OutcomeWord, sortReasons } from '../decision/outcome.ts'
 import { type Reason, reason } from '../decision/reason.ts'
 import { decideInput, type PolicyIndex } from '../layers/policy.ts'
+import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Epoch } from './epoch.ts'
 import { outcomeAt, reasonsAt, type Ruling } from './ruling.ts'
@@ -59,16 +60,21 @@ export function decideWithInput(
   { tool, atFirst, now }: Decided,
   input: unknown,
 ): Decision {
+  const same = today.policies === ceiling.policies
+  if (!wantInput(ceiling.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
   const context = { caller: ceiling.caller, tool: tool as Tool, input }
   const answers = ceiling.policies.map((policy) => decideInput(policy, atFirst, context))
-  if (today.policies !== ceiling.policies)
-    answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
+  if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)
   if (reasons.length === 0) return ALLOWED
   return {
     outcome: answers.reduce<OutcomeWord>((word, answer) => stricter(word, answer.outcome), 'allow'),
     reasons: sortReasons(withoutRepeats(reasons)),
   }
+}
+
+function wantInput(policies: readonly PolicyIndex[], at: number): boolean {
+  return policies.some(({ wantsInput }) => hasBit(wantsInput, at))
 }
 
 const ALLOWED: Decision = { outcome: 'allow', reasons: [] }

@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import { availabilityMarks, type GroupIndex, indexGroups } from '../layers/availability.ts'
 import type { Mark } from '../layers/mark.ts'
-import { indexPolicy, type PolicyIndex, policyMarks } from '../layers/policy.ts'
+import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
 import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource } from '../ports.ts'
@@ -23,8 +23,6 @@ export interface Epoch {
   readonly catalogRevision: number
   /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
   ceilingMarks(caller: Caller): readonly Mark[]
-  /** What is held back from everybody now. */
-  readonly heldBack: readonly Mark[]
   /** Policy, scopes and availability together, cached by the caller's identity. */
   ruling(caller: Caller): Ruling
 }
@@ -67,6 +65,8 @@ interface Indexes {
   readonly catalogRevision: number
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
+  /** What policies say to everybody. */
+  readonly fixed: readonly Mark[]
   readonly scopes: ScopeIndex
   readonly groups: GroupIndex
 }
@@ -76,37 +76,38 @@ function indexSnapshot(
   snapshot: Toolset,
   parsed: readonly ParsedPolicy[],
 ): Omit<Indexes, 'policyRevision' | 'catalogRevision'> {
+  const policies = parsed.map((policy, i) => indexPolicy(policy, i, snapshot))
   return {
     snapshot,
-    policies: parsed.map((policy, i) => indexPolicy(policy, i, snapshot)),
+    policies,
+    fixed: policies.flatMap(fixedMarks),
     scopes: indexScopes(snapshot),
     groups: indexGroups(snapshot, world.groups),
   }
 }
 
 function createEpoch(
-  { snapshot, policies, scopes, policyRevision, catalogRevision }: Indexes,
+  { snapshot, policies, scopes, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Mark[],
 ): Epoch {
   const rulings = new WeakMap<Caller, Ruling>()
-  const ceilingMarks = (caller: Caller): readonly Mark[] => [
-    ...policies.flatMap((policy) => policyMarks(policy, caller)),
-    ...scopeMarks(scopes, caller.scopes),
-  ]
+  const everybody = rule(snapshot, [...fixed, ...heldBack])
+  const held = new Set(heldBack)
+  const ruling = (caller: Caller): Ruling => {
+    let known = rulings.get(caller)
+    if (!known) {
+      const own = policies.flatMap((policy) => callerMarks(policy, caller))
+      known = rule(snapshot, [...own, ...scopeMarks(scopes, caller.scopes)], everybody)
+      rulings.set(caller, known)
+    }
+    return known
+  }
   return {
     snapshot,
     policies,
     policyRevision,
     catalogRevision,
-    heldBack,
-    ceilingMarks,
-    ruling(caller) {
-      let ruling = rulings.get(caller)
-      if (!ruling) {
-        ruling = rule(snapshot, [...ceilingMarks(caller), ...heldBack])
-        rulings.set(caller, ruling)
-      }
-      return ruling
-    },
+    ruling,
+    ceilingMarks: (caller) => ruling(caller).marks.filter((mark) => !held.has(mark)),
   }
 }

@@ -14,11 +14,18 @@ export interface Ruling {
   readonly ask: Bits
 }
 
-/** Adds up marks: in each set, the tools with at least one mark of that outcome. */
-export function rule(snapshot: Toolset, marks: readonly Mark[]): Ruling {
-  const sets = { deny: noBits(snapshot.size), wait: noBits(snapshot.size), ask: noBits(snapshot.size) }
+/** Adds up marks: in each set, the tools with at least one mark of that outcome. With no mark to add, `base` itself. */
+export function rule(snapshot: Toolset, marks: readonly Mark[], base?: Ruling): Ruling {
+  if (base && marks.length === 0) return base
+  const empty = base ?? {
+    deny: noBits(snapshot.size),
+    wait: noBits(snapshot.size),
+    ask: noBits(snapshot.size),
+    marks: [],
+  }
+  const sets = { deny: empty.deny.slice(), wait: empty.wait.slice(), ask: empty.ask.slice() }
   for (const { outcome, bits } of marks) addBits(sets[outcome], bits)
-  return { snapshot, marks, ...sets }
+  return { snapshot, marks: [...empty.marks, ...marks], ...sets }
 }
 
 /** Gives the strictest outcome that any layer has for the tool at an index. */

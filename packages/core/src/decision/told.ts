@@ -63,5 +63,5 @@ function listed(names: Names): string {
 }
 
 function echo(name: string): string {
-  return name.length > MAX_ECHO_LENGTH ? `${name.slice(0, MAX_ECHO_LENGTH)}…` : name
+  return (name.length > MAX_ECHO_LENGTH ? `${name.slice(0, MAX_ECHO_LENGTH)}…` : name).toWellFormed()
 }

@@ -1,6 +1,8 @@
 import type { Caller } from '../caller.ts'
+import type { MaybePromise } from '../ports.ts'
 import type { CallContext, Progress } from '../tools/call-context.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { Deadlines, Timed, Watched } from './deadlines.ts'
 import type { FailureCode } from './outcome.ts'
 
 export interface Execution {
@@ -10,6 +12,8 @@ export interface Execution {
   readonly caller: Caller
   readonly signal: AbortSignal | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
+  /** On the monotonic clock. */
+  readonly startedMs: number
   readonly deadlineMs: number
 }
 
@@ -20,89 +24,91 @@ export type Executed =
 /**
  * Runs a tool until it answers, throws, its caller goes away or its deadline passes, whichever is first.
  *
- * The tool's signal is made only when the tool asks for it. What a tool does after that moment is its
- * own: a late answer is dropped and a late throw is not unhandled.
+ * What a tool does after that moment is its own: a late answer is dropped and a late throw is not unhandled.
  */
-export function execute({
-  tool,
-  input,
-  callId,
-  caller,
-  signal,
-  onProgress,
-  deadlineMs,
-}: Execution): Executed | Promise<Executed> {
-  const abort = lazyAbort(signal)
-  const context: CallContext = {
-    callId,
-    tool,
-    caller,
-    onProgress,
-    get signal() {
-      return abort.signal
-    },
-  }
+export function execute(execution: Execution, deadlines: Deadlines): MaybePromise<Executed> {
+  const run = new Run(execution)
   let answer: unknown
   try {
-    answer = tool.execute?.(input as never, context)
+    answer = execution.tool.execute?.(execution.input as never, run)
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }
   }
-  return isThenable(answer) ? settle(answer, abort, signal, deadlineMs) : { ok: true, output: answer }
+  return isThenable(answer) ? run.settle(answer, deadlines) : { ok: true, output: answer }
 }
 
-function settle(
-  answer: PromiseLike<unknown>,
-  abort: LazyAbort,
-  signal: AbortSignal | undefined,
-  deadlineMs: number,
-): Promise<Executed> {
-  return new Promise((resolve) => {
-    const end = (executed: Executed) => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-      resolve(executed)
+/** One execution: what the tool is given, and what ends it. */
+class Run implements CallContext, Timed {
+  readonly callId: string
+  readonly tool: Tool
+  readonly caller: Caller
+  readonly onProgress: ((progress: Progress) => void) | undefined
+  readonly #parent: AbortSignal | undefined
+  readonly #startedMs: number
+  readonly #deadlineMs: number
+  #controller: AbortController | undefined
+  #stopped: { reason: unknown } | undefined
+  #resolve: ((executed: Executed) => void) | undefined
+  #deadlines: Deadlines | undefined
+  #watched: Watched | undefined
+  #onAbort: (() => void) | undefined
+
+  constructor({ callId, tool, caller, onProgress, signal, startedMs, deadlineMs }: Execution) {
+    this.callId = callId
+    this.tool = tool
+    this.caller = caller
+    this.onProgress = onProgress
+    this.#parent = signal
+    this.#startedMs = startedMs
+    this.#deadlineMs = deadlineMs
+  }
+
+  /** Made when the tool asks for it: a controller costs more than the rest of a call, and most tools never look. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#stopped) this.#controller.abort(this.#stopped.reason)
+      else if (this.#parent?.aborted) this.#controller.abort(this.#parent.reason)
     }
-    const stop = (code: FailureCode, error: unknown) => {
-      abort.abort(error)
-      end({ ok: false, code, error })
-    }
-    const onAbort = () => stop('tool_aborted', signal?.reason)
-    const timer = setTimeout(
-      () => stop('tool_timeout', new DOMException(`no answer in ${deadlineMs / 1000} s`, 'TimeoutError')),
-      deadlineMs,
-    )
-    signal?.addEventListener('abort', onAbort, { once: true })
-    answer.then(
-      (output) => end({ ok: true, output }),
-      (error: unknown) => end({ ok: false, code: 'tool_failed', error }),
-    )
-    if (signal?.aborted) onAbort()
-  })
-}
+    return this.#controller.signal
+  }
 
-interface LazyAbort {
-  readonly signal: AbortSignal
-  abort(reason: unknown): void
-}
+  settle(answer: PromiseLike<unknown>, deadlines: Deadlines): Promise<Executed> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+      this.#deadlines = deadlines
+      this.#watched = deadlines.watch(this, this.#startedMs, this.#deadlineMs)
+      if (this.#parent) this.#watchParent(this.#parent)
+      answer.then(
+        (output) => this.#end({ ok: true, output }),
+        (error: unknown) => this.#end({ ok: false, code: 'tool_failed', error }),
+      )
+    })
+  }
 
-/** An AbortController costs more than the rest of a call, and most tools never look at it. */
-function lazyAbort(parent: AbortSignal | undefined): LazyAbort {
-  let controller: AbortController | undefined
-  let aborted: { reason: unknown } | undefined
-  return {
-    get signal() {
-      if (!controller) {
-        controller = new AbortController()
-        if (aborted) controller.abort(aborted.reason)
-        else if (parent?.aborted) controller.abort(parent.reason)
-      }
-      return controller.signal
-    },
-    abort(reason) {
-      aborted = { reason }
-      controller?.abort(reason)
-    },
+  expire(): void {
+    this.#watched = undefined
+    this.#stop('tool_timeout', new DOMException(`no answer in ${this.#deadlineMs / 1000} s`, 'TimeoutError'))
+  }
+
+  #watchParent(parent: AbortSignal): void {
+    this.#onAbort = () => this.#stop('tool_aborted', parent.reason)
+    parent.addEventListener('abort', this.#onAbort, { once: true })
+    if (parent.aborted) this.#onAbort()
+  }
+
+  #stop(code: FailureCode, error: unknown): void {
+    this.#stopped = { reason: error }
+    this.#end({ ok: false, code, error })
+    this.#controller?.abort(error)
+  }
+
+  #end(executed: Executed): void {
+    if (!this.#resolve) return
+    this.#resolve(executed)
+    this.#resolve = undefined
+    if (this.#watched) this.#deadlines?.unwatch(this.#watched)
+    if (this.#onAbort) this.#parent?.removeEventListener('abort', this.#onAbort)
   }
 }
 

@@ -11,7 +11,8 @@ export type GroupIndex = ReadonlyMap<string, Bits>
 
 export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   const index = new Map<string, Bits>()
-  for (const name of groups.conditional.keys()) {
+  // By name, so that the order in which groups were written changes no answer.
+  for (const name of [...groups.conditional.keys()].toSorted()) {
     const selectors = groups.selectors.get(name) ?? []
     const bits = bitsWhere(snapshot.size, (i) =>
       selectors.some((selector) => matchesSelector(selector, at(snapshot, i), 'possible')),
@@ -26,9 +27,9 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
   const marks: Mark[] = []
   for (const [name, bits] of index) {
     const { standsOn, group } = groups.conditional.get(name) as NonNullable<ReturnType<Groups['conditional']['get']>>
-    const culprit = standsOn.find((below) => source.get(below)?.available !== true)
+    const culprit = standsOn.find((below) => stateOf(source, below).available !== true)
     if (culprit === undefined) continue
-    const state: GroupState = source.get(culprit) ?? { available: false, reason: 'it has not been checked yet' }
+    const state = stateOf(source, culprit)
     const because = state.reason ?? 'it is switched off'
     const why = culprit === name ? because : `it needs ${culprit}, which is unavailable because ${because}`
     const told = reason('availability', 'group_unavailable', why, {
@@ -39,6 +40,15 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
     marks.push({ outcome: 'wait', bits, reason: () => told })
   }
   return marks
+}
+
+/** What cannot be found out counts as unavailable. */
+function stateOf(source: AvailabilitySource, group: string): GroupState {
+  try {
+    return source.get(group) ?? { available: false, reason: 'it has not been checked yet' }
+  } catch {
+    return { available: false, reason: 'its availability cannot be found out' }
+  }
 }
 
 function at(snapshot: Toolset, index: number) {

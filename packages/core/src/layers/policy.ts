@@ -4,7 +4,18 @@ import { strictest } from '../decision/outcome.ts'
 import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
 import type { ConditionContext, ParsedCondition } from '../policy/condition.ts'
 import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
-import { addBits, type Bits, bitsWhere, hasBit, invertBits, isEmpty, membersOf, noBits, setBit } from '../tools/bits.ts'
+import {
+  addBits,
+  type Bits,
+  bitsWhere,
+  firstOf,
+  hasBit,
+  invertBits,
+  isEmpty,
+  membersOf,
+  noBits,
+  setBit,
+} from '../tools/bits.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -40,29 +51,44 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
   return { policy, position, snapshot, allow, deny, ask, untagged: indexTags(policy, snapshot), wantsInput }
 }
 
-/** Gives what a policy has to say to one caller while no input is known. */
-export function policyMarks(index: PolicyIndex, caller: Caller): Mark[] {
+/** Gives what a policy says to everybody while no input is known: the clauses without conditions. */
+export function fixedMarks(index: PolicyIndex): readonly Mark[] {
   const marks: Mark[] = []
-  for (const { clause, bits } of index.deny) {
-    if (clause.input) continue
-    const { holds, errors } = evaluate(clause, bits, index.snapshot, caller)
-    addMark(marks, 'deny', holds, () => clauseReason(index, clause, 'policy_denied'))
-    addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
+  for (const { clause, bits } of unconditional(index.deny)) {
+    addMark(marks, 'deny', bits, () => clauseReason(index, clause, 'policy_denied'))
   }
-  if (index.allow) {
-    const allowed = noBits(index.snapshot.size)
-    for (const { clause, bits } of index.allow) addBits(allowed, evaluate(clause, bits, index.snapshot, caller).holds)
-    addMark(marks, 'deny', invertBits(allowed, index.snapshot.size), (tool) =>
-      notAllowedReason(index, { caller, tool }),
+  if (index.allow && !index.allow.some(isConditional))
+    addMark(
+      marks,
+      'deny',
+      notAllowed(
+        index,
+        index.allow.map(({ bits }) => bits),
+      ),
+      (tool) => notAllowedReason(index, tool),
     )
-  }
   for (const { tag, bits } of index.untagged) addMark(marks, 'deny', bits, () => untaggedReason(index, tag))
-  for (const { clause, bits } of index.ask) {
-    if (clause.input) continue
-    const { holds, errors } = evaluate(clause, bits, index.snapshot, caller)
-    addMark(marks, 'ask', holds, () => clauseReason(index, clause, 'policy_ask'))
+  for (const { clause, bits } of unconditional(index.ask)) {
+    addMark(marks, 'ask', bits, () => clauseReason(index, clause, 'policy_ask'))
+  }
+  return marks
+}
+
+/** Gives what a policy says to one caller beyond that. */
+export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[] {
+  const marks: Mark[] = []
+  const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
+    const { clause } = indexed
+    const { holds, errors } = evaluate(indexed, index.snapshot, caller)
+    addMark(marks, outcome, holds, () => clauseReason(index, clause, code))
     addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
   }
+  for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
+  if (index.allow?.some(isConditional)) {
+    const allowed = index.allow.map((indexed) => evaluate(indexed, index.snapshot, caller).holds)
+    addMark(marks, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
+  }
+  for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
   return marks
 }
 
@@ -120,14 +146,31 @@ function indexTags({ requireTags }: ParsedPolicy, snapshot: Toolset): PolicyInde
   }))
 }
 
+function isConditional({ clause }: ClauseIndex): boolean {
+  return clause.when !== undefined || clause.unless !== undefined
+}
+
+function conditional(clauses: readonly ClauseIndex[]): readonly ClauseIndex[] {
+  return clauses.filter((indexed) => isConditional(indexed) && !indexed.clause.input)
+}
+
+function unconditional(clauses: readonly ClauseIndex[]): readonly ClauseIndex[] {
+  return clauses.filter((indexed) => !isConditional(indexed) && !indexed.clause.input)
+}
+
+function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
+  const all = noBits(snapshot.size)
+  for (const bits of allowed) addBits(all, bits)
+  return invertBits(all, snapshot.size)
+}
+
 /** A clause over its tools for one caller: where it holds, and where it could not be decided. */
-function evaluate(clause: ParsedClause, bits: Bits, snapshot: Toolset, caller: Caller): { holds: Bits; errors: Bits } {
-  const none = noBits(bits.length * 32)
-  if (!clause.when && !clause.unless) return { holds: bits, errors: none }
-  if (isEmpty(bits)) return { holds: bits, errors: none }
+function evaluate({ clause, bits }: ClauseIndex, snapshot: Toolset, caller: Caller): { holds: Bits; errors: Bits } {
+  const first = firstOf(bits)
+  const none = noBits(snapshot.size)
+  if (first === undefined || (!clause.when && !clause.unless)) return { holds: bits, errors: none }
   if (!clause.when?.perTool && !clause.unless?.perTool) {
-    const tool = snapshot.tools[membersOf(bits)[0] as number] as Tool
-    const answer = answerOf(clause, { caller, tool })
+    const answer = answerOf(clause, { caller, tool: snapshot.tools[first] as Tool })
     return { holds: answer === true ? bits : none, errors: answer instanceof Failure ? bits : none }
   }
   const holds = noBits(snapshot.size)
@@ -207,8 +250,8 @@ function errorReason(index: PolicyIndex, clause: ParsedClause, context: Conditio
   )
 }
 
-function notAllowedReason(index: PolicyIndex, context: ConditionContext): Reason {
-  const at = index.snapshot.indexOf(context.tool.id)
+function notAllowedReason(index: PolicyIndex, tool: Tool): Reason {
+  const at = index.snapshot.indexOf(tool.id)
   const near = (index.allow ?? [])
     .filter(({ bits }) => hasBit(bits, at))
     .map(({ clause }) => `${clause.label}${clause.when ? ` when ${clause.when.text}` : ''}`)

@@ -36,7 +36,7 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
   return {
     text: condition.name ? `function ${condition.name}` : 'function',
     perTool: true,
-    test: (context) => checkAnswer(condition(context)),
+    test: (context) => checkAnswer(settled(condition(context))),
   }
 }
 
@@ -66,6 +66,12 @@ function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondi
     test: ({ caller, tool, input }) =>
       checkAnswer(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input })),
   }
+}
+
+/** A promise is no answer; that it may reject later must not end the process. */
+function settled(answer: unknown): unknown {
+  if (answer instanceof Promise) answer.catch(() => {})
+  return answer
 }
 
 function checkAnswer(answer: unknown): boolean {

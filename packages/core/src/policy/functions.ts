@@ -6,8 +6,11 @@ import { matchesGlob, parseGlob } from '../tools/selector.ts'
  * A relative path is relative to the root, as `server-filesystem` reads it. A path that a
  * server may expand (`~`), or that holds NUL, is outside. Symbolic links are not followed:
  * that is for the server, which knows its disk.
+ *
+ * @throws {TypeError} for a root that is not absolute: what lies in it cannot be known
  */
 export function within(path: string, root: string): boolean {
+  if (!root.startsWith('/')) throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
   if (path.startsWith('~') || path.includes('\0')) return false
   const base = normalise(root)
   const full = normalise(path.startsWith('/') ? path : `${root}/${path}`)
@@ -15,12 +18,13 @@ export function within(path: string, root: string): boolean {
 }
 
 /**
- * Gives the host name of an absolute URL, in lower case and without port.
+ * Gives the host name of an absolute URL, in lower case, without port and without the dot
+ * that a full name may end with.
  *
  * @throws {TypeError} for anything that is not one
  */
 export function host(url: string): string {
-  return new URL(url).hostname
+  return new URL(url).hostname.toLowerCase().replace(/\.$/, '')
 }
 
 /** Matches a text against a pattern whose `*` is any run of characters, in time linear in the text. */

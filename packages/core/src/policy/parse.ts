@@ -52,7 +52,7 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
-    name: policy.name ?? `policy ${position + 1}`,
+    name: policy.name === undefined ? `policy ${position + 1}` : checkText(`${path}.name`, policy.name),
     allow: clauses('allow'),
     deny: clauses('deny') ?? [],
     ask: clauses('ask') ?? [],
@@ -83,7 +83,7 @@ function parseClause(
   return {
     kind,
     index,
-    label: clause.id ?? texts.join(', '),
+    label: clause.id === undefined ? texts.join(', ') : checkText(`${path}.id`, clause.id),
     selectors: texts.map((text, i) =>
       selectorAt(clause.match === text ? `${path}.match` : `${path}.match[${i}]`, text, groups),
     ),

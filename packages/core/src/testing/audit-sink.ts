@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { canonicalize } from '../audit/canonical.ts'
+import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditQuery, AuditReader, AuditRecord, AuditSink, MaybePromise } from '../ports.ts'
 import { auditEntry } from './entries.ts'

@@ -37,6 +37,15 @@ export function isEmpty(bits: Bits): boolean {
   return true
 }
 
+/** Gives the smallest member. */
+export function firstOf(bits: Bits): number | undefined {
+  for (let word = 0; word < bits.length; word++) {
+    const members = bits[word] as number
+    if (members !== 0) return (word << 5) + 31 - Math.clz32(members & -members)
+  }
+  return undefined
+}
+
 /** Gives the members, in ascending order. */
 export function membersOf(bits: Bits): number[] {
   const members: number[] = []

@@ -1,4 +1,4 @@
-import { canonicalize } from '../audit/canonical.ts'
+import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Tool } from './tool.ts'
 

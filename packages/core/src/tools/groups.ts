@@ -27,11 +27,12 @@ export function parseGroups(groups: Readonly<Record<string, Group>> | ReadonlyMa
   const selectors = new Map<string, readonly Selector[]>()
   const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
   for (const [name, group] of byName) {
+    if (!Array.isArray(group?.tools)) throw new ConfigError(`groups.${name}.tools`, 'must be a list of selectors')
     selectors.set(
       name,
       group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text)),
     )
-    const standsOn = closure(name, byName, []).filter((below) => byName.get(below)?.visibility === 'conditional')
+    const standsOn = closure(name, byName).filter((below) => byName.get(below)?.visibility === 'conditional')
     if (standsOn.length > 0) conditional.set(name, { group, standsOn })
   }
   return { selectors, conditional }
@@ -45,15 +46,22 @@ function memberSelector(path: string, text: string): Selector {
   }
 }
 
-function closure(name: string, groups: ReadonlyMap<string, Group>, trail: readonly string[]): string[] {
-  if (trail.includes(name))
-    throw new ConfigError(`groups.${trail[0]}.dependsOn`, `a cycle: ${[...trail, name].join(' → ')}`)
-  const group = groups.get(name)
-  if (!group)
-    throw new ConfigError(
-      `groups.${trail.at(-1)}.dependsOn`,
-      `no group is named "${name}"; the groups are ${[...groups.keys()].join(', ')}`,
-    )
-  const below = (group.dependsOn ?? []).flatMap((next) => closure(next, groups, [...trail, name]))
-  return [...new Set([name, ...below])]
+/** Gives a group and all that it stands on, itself first. */
+function closure(start: string, groups: ReadonlyMap<string, Group>): string[] {
+  const found = new Set<string>()
+  const visit = (name: string, trail: readonly string[]) => {
+    if (trail.includes(name))
+      throw new ConfigError(`groups.${trail[0]}.dependsOn`, `a cycle: ${[...trail, name].join(' → ')}`)
+    if (found.has(name)) return
+    const group = groups.get(name)
+    if (!group)
+      throw new ConfigError(
+        `groups.${trail.at(-1)}.dependsOn`,
+        `no group is named "${name}"; the groups are ${[...groups.keys()].join(', ')}`,
+      )
+    found.add(name)
+    for (const below of group.dependsOn ?? []) visit(below, [...trail, name])
+  }
+  visit(start, [])
+  return [...found]
 }

@@ -56,7 +56,7 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
       return hintSelector(text, rest)
     default:
       if (!text.includes('*')) return { kind: 'id', text }
-      return { kind: 'glob', text, namespace: head === '*' ? undefined : parseGlob(head), name: parseGlob(rest) }
+      return { kind: 'glob', text, namespace: isStars(head) ? undefined : parseGlob(head), name: parseGlob(rest) }
   }
 }
 
@@ -111,8 +111,11 @@ function matchesNamespace(glob: Glob | undefined, namespace: string | undefined)
 }
 
 function bareGlob(text: string): Selector {
-  const everything = /^\*+$/.test(text)
-  return { kind: 'glob', text, namespace: everything ? undefined : [NO_NAMESPACE], name: parseGlob(text) }
+  return { kind: 'glob', text, namespace: isStars(text) ? undefined : [NO_NAMESPACE], name: parseGlob(text) }
+}
+
+function isStars(text: string): boolean {
+  return /^\*+$/.test(text)
 }
 
 function groupSelector(text: string, group: string, groups: GroupSelectors): Selector {

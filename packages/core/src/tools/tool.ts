@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts'
+import { frozenCopy } from '../freeze.ts'
 import type { CallContext } from './call-context.ts'
 import { checkName, checkNamespace, toToolId } from './tool-id.ts'
 
@@ -39,7 +40,7 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
 }
 
-/** One callable: a definition that was checked, with nothing left to default. Frozen. */
+/** One callable: a definition that was checked, with nothing left to default. Frozen, its schemas too. */
 export interface Tool {
   /** `namespace:name`, or `name` without a namespace. Compared exactly, code point by code point. */
   readonly id: string
@@ -59,11 +60,12 @@ export interface Tool {
 }
 
 const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })
+const NO_ANNOTATIONS: ToolAnnotations = Object.freeze({})
 
 /**
- * Gives a checked, frozen Tool.
+ * Gives a checked, frozen Tool. Later changes to the definition's own objects do not reach it.
  *
- * @throws {ConfigError} `tool_invalid` for a name, namespace or schema that cannot be used
+ * @throws {ConfigError} `tool_invalid` for a name, namespace, schema or other field that cannot be used
  * @example
  * const search = defineTool({ name: 'search', tags: ['read'], execute: ({ q }) => find(q) })
  */
@@ -73,20 +75,24 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
   checkName(name)
   checkNamespace(namespace)
   const id = toToolId(namespace, name)
+  const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = plainParts(
+    id,
+    definition,
+  )
   const tool: Tool = Object.freeze({
     id,
     namespace,
     name,
-    title: definition.title ?? definition.annotations?.title,
-    description: definition.description ?? '',
-    inputSchema: checkSchema(id, 'inputSchema', definition.inputSchema ?? ANY_OBJECT),
-    outputSchema: definition.outputSchema && checkSchema(id, 'outputSchema', definition.outputSchema),
-    tags: sortedSet(definition.tags),
-    category: definition.category,
-    requiredScopes: sortedSet(definition.requiredScopes),
-    annotations: Object.freeze({ ...definition.annotations }),
+    title: title ?? annotations?.title,
+    description: description ?? '',
+    inputSchema: inputSchema ?? ANY_OBJECT,
+    outputSchema,
+    tags: sortedSet(tags),
+    category,
+    requiredScopes: sortedSet(requiredScopes),
+    annotations: annotations ?? NO_ANNOTATIONS,
     hintsTrusted: definition.hintsTrusted ?? true,
-    execute: definition.execute,
+    execute: checkExecute(id, definition.execute),
   })
   made.add(tool)
   return tool
@@ -99,11 +105,48 @@ export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && made.has(value)
 }
 
-function checkSchema(id: string, field: string, schema: unknown): JsonSchema {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
-    throw new ConfigError(`tool "${id}"`, `${field} must be a JSON Schema object`, { code: 'tool_invalid' })
+type Check = readonly [what: string, passes: (value: unknown) => boolean]
+
+const TEXT: Check = ['a string', (value) => typeof value === 'string']
+const TEXTS: Check = [
+  'a list of strings',
+  (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+]
+const OBJECT: Check = ['an object', (value) => typeof value === 'object' && value !== null && !Array.isArray(value)]
+
+const PLAIN_FIELDS = {
+  title: TEXT,
+  description: TEXT,
+  inputSchema: OBJECT,
+  outputSchema: OBJECT,
+  annotations: OBJECT,
+  category: TEXT,
+  tags: TEXTS,
+  requiredScopes: TEXTS,
+} as const
+type PlainField = keyof typeof PLAIN_FIELDS
+
+/** Copies and freezes the fields that are data, so that a definition always has a canonical form. */
+function plainParts(id: string, definition: ToolDefinition): Pick<ToolDefinition, PlainField> {
+  const parts: Partial<Record<PlainField, unknown>> = {}
+  for (const [field, [what, passes]] of Object.entries(PLAIN_FIELDS) as [PlainField, Check][]) {
+    const value = definition[field]
+    if (value === undefined) continue
+    if (!passes(value)) throw invalid(id, `${field} must be ${what}`)
+    parts[field] = value
   }
-  return schema as JsonSchema
+  const copy = frozenCopy(parts)
+  if ('problem' in copy) throw invalid(id, `${copy.problem.pointer.slice(1)} ${copy.problem.message}`)
+  return copy.value as Pick<ToolDefinition, PlainField>
+}
+
+function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['execute'] {
+  if (execute !== undefined && typeof execute !== 'function') throw invalid(id, 'execute must be a function')
+  return execute
+}
+
+function invalid(id: string, problem: string): ConfigError {
+  return new ConfigError(`tool "${id}"`, problem, { code: 'tool_invalid' })
 }
 
 function sortedSet(values: readonly string[] | undefined): readonly string[] {

@@ -1,4 +1,4 @@
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from './errors.ts'
 
 /** Deeper than any real input, and shallow enough that no stack overflows. */
 const MAX_DEPTH = 64

@@ -1,0 +1,85 @@
+/** Something that must be over by a time. */
+export interface Timed {
+  /** Called once, if it is not over by then. */
+  expire(): void
+}
+
+export interface Deadlines {
+  watch(timed: Timed, nowMs: number, delayMs: number): Watched
+  /** The thing is over. */
+  unwatch(watched: Watched): void
+}
+
+export interface Watched {
+  readonly timed: Timed
+  readonly line: Line
+  readonly atMs: number
+  before: Watched | undefined
+  after: Watched | undefined
+}
+
+/** What has the same delay expires in the order in which it came, so one line and one timer serve all of it. */
+interface Line {
+  readonly delayMs: number
+  first: Watched | undefined
+  last: Watched | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+/**
+ * Gives deadlines for calls under way.
+ *
+ * Watching and unwatching cost a few assignments: a timer is set for the first of a line only. One that finds
+ * nothing to expire is not set again until something comes.
+ */
+export function createDeadlines(nowMs: () => number): Deadlines {
+  const lines = new Map<number, Line>()
+
+  const lineOf = (delayMs: number): Line => {
+    let line = lines.get(delayMs)
+    if (!line) lines.set(delayMs, (line = { delayMs, first: undefined, last: undefined, timer: undefined }))
+    return line
+  }
+  const arm = (line: Line, delayMs: number) => {
+    line.timer = setTimeout(() => expireLine(line), delayMs)
+  }
+  const expireLine = (line: Line) => {
+    line.timer = undefined
+    const now = nowMs()
+    while (line.first && line.first.atMs <= now) {
+      const { timed } = line.first
+      remove(line.first)
+      timed.expire()
+    }
+    if (!line.first) lines.delete(line.delayMs)
+    else if (line.timer === undefined) arm(line, Math.max(1, line.first.atMs - now))
+  }
+
+  return {
+    watch(timed, startedMs, delayMs) {
+      const line = lineOf(delayMs)
+      const watched: Watched = { timed, line, atMs: startedMs + delayMs, before: line.last, after: undefined }
+      if (line.last) line.last.after = watched
+      else line.first = watched
+      line.last = watched
+      if (line.timer === undefined) arm(line, delayMs)
+      else if (!watched.before) line.timer.ref()
+      return watched
+    },
+    unwatch(watched) {
+      remove(watched)
+      // An idle line must not keep the process alive.
+      if (!watched.line.first) watched.line.timer?.unref()
+    },
+  }
+}
+
+function remove(watched: Watched): void {
+  const { line, before, after } = watched
+  if (before) before.after = after
+  else if (line.first === watched) line.first = after
+  if (after) after.before = before
+  else if (line.last === watched) line.last = before
+  watched.before = undefined
+  watched.after = undefined
+}
