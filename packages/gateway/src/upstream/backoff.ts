@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
 export interface BackoffOptions {
   /** Default 250. */
   readonly firstMs?: number
@@ -12,8 +10,8 @@ export interface BackoffOptions {
 }
 
 export interface Backoff {
-  /** Waits longer each time: half to all of twice the delay before. Returns early when the signal aborts. */
-  wait(signal: AbortSignal): Promise<void>
+  /** How long to wait now: half to all of a delay that doubles each time. */
+  nextDelayMs(): number
   /** Tells it how long things went well. */
   ranFor(ms: number): void
 }
@@ -22,11 +20,11 @@ export function createBackoff(options: BackoffOptions = {}): Backoff {
   const { firstMs = 250, maxMs = 30_000, resetMs = 60_000, random = Math.random } = options
   let nextMs = firstMs
   return {
-    async wait(signal) {
-      // Half of it at random: servers that failed together do not come back together.
-      const delayMs = nextMs * (0.5 + random() / 2)
+    nextDelayMs() {
+      const fullMs = nextMs
       nextMs = Math.min(nextMs * 2, maxMs)
-      await sleep(delayMs, undefined, { signal }).catch(() => undefined)
+      // Half of it at random: servers that failed together do not come back together.
+      return fullMs * (0.5 + random() / 2)
     },
     ranFor(ms) {
       if (ms >= resetMs) nextMs = firstMs

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 import type { Clock } from '@toolgate/core'
 
 import type { ServerConfig } from '../config/config.ts'
@@ -76,9 +78,13 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
     while (!stopping.signal.aborted) {
       const ended = await liveOnce()
       firstStart.resolve()
-      await Promise.all([ended?.close(), backoff.wait(stopping.signal)])
+      await Promise.all([ended?.close(), wait(backoff.nextDelayMs())])
       if (!stopping.signal.aborted) setState({ ...state, restarts: state.restarts + 1 })
     }
+  }
+
+  async function wait(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(ignore)
   }
 
   /** Runs the server once, to its end. What is left of it is still to be closed. */
@@ -93,7 +99,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
     try {
       server = await openServer(config, { hooks, reaper, signal: stopping.signal })
       const read = await Promise.race([readTools(server), lost.promise])
-      if (!read) return server
+      if (!read || stopping.signal.aborted) return server
       current = server
       readyMs = clock.monotonicMs()
       setReady(server, read)

@@ -106,9 +106,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     try {
       return await discover((method, params) => request(method, params, { timeoutMs, signal }))
     } catch (error) {
-      // A refusal or a fault says nothing of the era; any other status is how old servers answer the unknown.
-      if (error instanceof StatusError && error.status < 500 && error.status !== 401 && error.status !== 403)
-        return undefined
+      if (error instanceof StatusError && saysNothingOfEras(error.status)) return undefined
       throw error
     }
   }
@@ -365,6 +363,11 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     }
     await pool.destroy(new UpstreamError('upstream_down', 'was stopped'))
   }
+}
+
+/** How old servers answer what they do not know. A refusal, a fault or a redirect is another matter. */
+function saysNothingOfEras(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 401 && status !== 403
 }
 
 function ignore(): undefined {

@@ -22,7 +22,8 @@ const DEEP_PARSE_CHARACTERS = 1024 * 1024
 /**
  * Gives the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
  *
- * @throws {UpstreamError} `upstream_protocol` for text that is no JSON-RPC
+ * @throws {UpstreamError} `upstream_protocol` for text that is no JSON-RPC, `upstream_too_large` for text that is
+ * better not parsed
  */
 export function parseMessages(text: string): readonly RpcMessage[] {
   if (nestsDeeperThan(text, LIMITS.jsonDepth)) return [tooDeep(text)]
@@ -80,12 +81,11 @@ function endOfString(text: string, start: number): number {
 }
 
 function tooDeep(text: string): RpcMessage {
-  const error = new UpstreamError(
-    'upstream_protocol',
-    `answered JSON that is nested deeper than ${LIMITS.jsonDepth} levels`,
-  )
-  const value = text.length <= DEEP_PARSE_CHARACTERS ? parseJson(text) : undefined
-  if (isObject(value) && isId(value['id']) && typeof value['method'] !== 'string') {
+  const reason = `answered JSON that is nested deeper than ${LIMITS.jsonDepth} levels`
+  if (text.length > DEEP_PARSE_CHARACTERS) throw new UpstreamError('upstream_too_large', reason)
+  const value = parseJson(text)
+  const error = new UpstreamError('upstream_protocol', reason)
+  if (isObject(value) && isId(value['id']) && value['method'] === undefined) {
     return { kind: 'unusable', id: value['id'], error }
   }
   throw error

@@ -2,6 +2,7 @@
 // Every listening socket is bound to 127.0.0.1, whatever the program asks for; pipes and given handles stay.
 import net from 'node:net'
 
+// oxlint-disable-next-line typescript/unbound-method -- it is called on the server that it was called on
 const { listen } = net.Server.prototype
 
 net.Server.prototype.listen = function listenOnLoopback(...args) {

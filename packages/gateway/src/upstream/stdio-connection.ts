@@ -110,7 +110,8 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   function onStray(line: string, error: UpstreamError): void {
     if (stray === undefined) hooks.log('warn', 'wrote a line to stdout that is not MCP', clip(line))
     stray ??= line
-    if (++strays > LIMITS.strayLines) throw error
+    // Somebody may wait for what was too large to be looked at.
+    if (error.code === 'upstream_too_large' || ++strays > LIMITS.strayLines) throw error
   }
 
   function onMessage(message: RpcMessage): void {

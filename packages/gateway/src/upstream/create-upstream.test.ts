@@ -1,0 +1,321 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import {
+  descendantsOf,
+  HOSTILE,
+  isAlive,
+  nodeServer,
+  serverConfig,
+  SERVERS,
+  testUpstream,
+  until,
+} from '../../fixtures/servers.ts'
+import type { ServerConfig } from '../config/config.ts'
+import { UpstreamError } from './upstream.ts'
+
+const { signal } = new AbortController()
+const call = (tool: string, input: unknown = {}) => ({ tool, arguments: input, signal })
+const hostile = (mode: string, given: Partial<ServerConfig> = {}) => nodeServer([HOSTILE, mode], given)
+const never = { firstMs: 1_000_000 }
+
+async function tempFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'upstream-'))
+  t.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+describe('createUpstream', () => {
+  it('serves the filesystem server over stdio', async (t) => {
+    const folder = await tempFolder(t)
+    await writeFile(join(folder, 'a.txt'), 'hello')
+    const files = testUpstream(t, nodeServer([SERVERS.filesystem, folder], { name: 'files' }))
+    assert.equal(files.state.status, 'starting')
+    await files.start()
+    assert.equal(files.state.status, 'ready')
+    assert.equal(files.state.era, 'legacy')
+    assert.equal(files.state.protocolVersion, '2025-11-25')
+    assert.equal(files.state.serverInfo?.name, 'secure-filesystem-server')
+    assert.equal(files.tools.length, 14)
+    const { content, structuredContent } = await files.call(call('read_text_file', { path: join(folder, 'a.txt') }))
+    assert.deepEqual(content, [{ type: 'text', text: 'hello' }])
+    assert.deepEqual(structuredContent, { content: 'hello' })
+  })
+
+  it('serves the memory server, whose file is named by its environment', async (t) => {
+    const file = join(await tempFolder(t), 'memory.json')
+    const memory = testUpstream(t, nodeServer([SERVERS.memory], { env: { MEMORY_FILE_PATH: file } }))
+    await memory.start()
+    assert.equal(memory.tools.length, 9)
+    const entities = [{ name: 'Vera', entityType: 'person', observations: ['likes tea'] }]
+    await memory.call(call('create_entities', { entities }))
+    assert.match(await readFile(file, 'utf8'), /likes tea/)
+  })
+
+  it('gives what a tool answers, untouched, its errors and unknown fields included', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    assert.deepEqual(await server.call(call('echo', { message: 'ü' })), {
+      content: [{ type: 'text', text: 'ü' }],
+      extra: { kept: [1] },
+    })
+    assert.ok(server.lines.some(({ detail }) => detail === 'Welcome to the server!'))
+    const files = testUpstream(t, nodeServer([SERVERS.filesystem, tmpdir()]))
+    await files.start()
+    const outside = await files.call(call('read_text_file', { path: '/etc/hostname' }))
+    assert.equal(outside.isError, true)
+  })
+
+  it('runs calls side by side', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => server.call(call('echo', { message: String(i) }))),
+    )
+    assert.deepEqual(
+      results.map(({ content }) => content?.[0]),
+      Array.from({ length: 100 }, (_, i) => ({ type: 'text', text: String(i) })),
+    )
+  })
+
+  it('refuses what the server asks of its client, and says so to the server', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    const { structuredContent } = await server.call(call('ask'))
+    assert.deepEqual(structuredContent, {
+      error: { code: -32_601, message: 'sampling/createMessage is not supported' },
+    })
+  })
+
+  it('reports progress', async (t) => {
+    const server = testUpstream(t, nodeServer([SERVERS.everything, 'stdio']))
+    await server.start()
+    const seen: unknown[] = []
+    const onProgress = (progress: unknown) => void seen.push(progress)
+    await server.call({ ...call('trigger-long-running-operation', { duration: 0.1, steps: 2 }), onProgress })
+    assert.deepEqual(seen, [
+      { progress: 1, total: 2 },
+      { progress: 2, total: 2 },
+    ])
+  })
+
+  it('ends a call that takes too long, and progress puts that off', async (t) => {
+    const server = testUpstream(t, nodeServer([SERVERS.everything, 'stdio'], { callTimeoutMs: 400 }))
+    await server.start()
+    const slow = call('trigger-long-running-operation', { duration: 0.9, steps: 6 })
+    await assert.rejects(server.call(slow), { code: 'upstream_timeout' })
+    const { content } = await server.call({ ...slow, onProgress: () => undefined })
+    assert.match(JSON.stringify(content), /completed/)
+    assert.equal(server.state.status, 'ready')
+  })
+
+  it('tells the server when a caller has gone away, and does not call for one that was gone before', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    const leaving = new AbortController()
+    const hanging = server.call({ ...call('hang'), signal: leaving.signal })
+    leaving.abort(new Error('gone'))
+    await assert.rejects(hanging, { code: 'aborted' })
+    await assert.rejects(server.call({ ...call('grow'), signal: leaving.signal }), { code: 'aborted' })
+    // Ids: 1 initialize, 2 tools/list, 3 the call that hangs.
+    assert.deepEqual((await server.call(call('log'))).structuredContent, { cancelled: [3] })
+    assert.ok(!server.tools.some(({ name }) => name === 'grown0'))
+  })
+
+  it('reads the tools again when the server says that they changed, once for many changes', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    const before = server.tools
+    let told = 0
+    server.subscribe(() => told++)
+    await Promise.all([server.call(call('grow')), server.call(call('grow')), server.call(call('grow'))])
+    await until(() => server.tools.some(({ name }) => name === 'grown2'))
+    assert.equal(told, 1)
+    assert.equal(server.tools.length, before.length + 3)
+  })
+
+  it('answers a deeply nested result with an error for that call alone', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    await server.start()
+    const [deep, echo] = await Promise.allSettled([server.call(call('deep')), server.call(call('echo'))])
+    assert.match(String(deep.status === 'rejected' && deep.reason), /nested deeper than 64 levels/)
+    assert.equal(echo.status, 'fulfilled')
+    assert.equal(server.state.status, 'ready')
+  })
+
+  it('fails all calls at once when the child dies, keeps its tools, and starts it again', async (t) => {
+    const server = testUpstream(t, hostile('banner', { name: 'frail' }))
+    await server.start()
+    const { tools } = server
+    const statuses: string[] = []
+    server.subscribe(() => statuses.push(`${server.state.status} ${server.state.reason ?? ''}`))
+    const [hang, die] = await Promise.allSettled([server.call(call('hang')), server.call(call('die'))])
+    for (const ended of [hang, die]) {
+      assert.ok(ended.status === 'rejected' && ended.reason instanceof UpstreamError)
+      assert.equal(ended.reason.code, 'upstream_down')
+      // What it wrote to stderr is for its operator, not for callers.
+      assert.equal(ended.reason.message, 'server "frail" is not running')
+    }
+    assert.equal(server.tools, tools)
+    await until(() => server.state.status === 'ready')
+    assert.deepEqual(statuses[0], 'down exited with code 3 (Error: it was too much)')
+    assert.equal(server.state.restarts, 1)
+    assert.equal(server.state.reason, undefined)
+    assert.equal(server.tools, tools, 'an equal list is the same list')
+    await server.call(call('echo'))
+  })
+
+  it('refuses calls while it is down', async (t) => {
+    const server = testUpstream(t, hostile('exit', { name: 'gone' }), { backoff: never })
+    await server.start()
+    await assert.rejects(server.call(call('echo')), { code: 'upstream_down', message: 'server "gone" is not running' })
+  })
+
+  describe('goes down with a reason when the server', () => {
+    const short = { startTimeoutMs: 1_000 }
+    const cases: readonly (readonly [string, ServerConfig, RegExp])[] = [
+      ['is missing', serverConfig({ command: 'no-such-command' }), /^command "no-such-command" was not found$/],
+      ['may not be run', serverConfig({ command: HOSTILE }), /^command ".*" may not be executed$/],
+      ['has no folder', nodeServer(['-v'], { cwd: '/no/such/folder' }), /^folder "\/no\/such\/folder" does not exist$/],
+      ['exits', hostile('exit'), /^exited with code 1 \(Error: no such folder\)$/],
+      ['hangs', hostile('hang', short), /^did not answer in 1 s$/],
+      [
+        'says something else',
+        hostile('garbage', short),
+        /^answered something that is not MCP: "Welcome to the server!"$/,
+      ],
+      ['says nothing else', hostile('garbage-lines'), /^answered something that is not MCP: "not json"$/],
+      ['writes a line without end', hostile('flood-stdout'), /^answered more than 16 MiB in one message$/],
+      ['sends messages without end', hostile('flood-messages'), /^wrote more than 64 MiB in 10 s to stdout$/],
+      ['lists pages without end', hostile('endless-pages'), /^lists more than 1000 pages of tools$/],
+      ['lists pages in a circle', hostile('circle'), /^lists its tools in a circle/],
+      ['lists too many tools', hostile('too-many-tools'), /^lists more than 10000 tools$/],
+      ['lists none', hostile('no-list'), /^answered tools\/list without a list$/],
+      [
+        'speaks another revision',
+        hostile('wrong-version'),
+        /^speaks MCP 1999-01-01; those spoken here are 2026-07-28, /,
+      ],
+      [
+        'is not of the era that it is said to be',
+        hostile('banner', { era: 'modern' }),
+        /^does not speak MCP 2026-07-28$/,
+      ],
+    ]
+    for (const [what, config, reason] of cases) {
+      it(what, async (t) => {
+        const server = testUpstream(t, config, { backoff: never })
+        await server.start()
+        assert.equal(server.state.status, 'down')
+        assert.match(server.state.reason ?? '', reason)
+        assert.deepEqual(server.tools, [])
+      })
+    }
+
+    const later: readonly (readonly [string, string, RegExp])[] = [
+      ['answers too much', 'huge', /^answered more than 16 MiB in one message$/],
+      ['answers too deeply to tell whom', 'very-deep', /nested deeper than 64 levels$/],
+    ]
+    for (const [what, tool, reason] of later) {
+      it(what, async (t) => {
+        const server = testUpstream(t, hostile('banner'), { backoff: never })
+        await server.start()
+        await assert.rejects(server.call(call(tool)), { code: 'upstream_too_large' })
+        assert.match(server.state.reason ?? '', reason)
+      })
+    }
+
+    it('writes to stderr without end', async (t) => {
+      const server = testUpstream(t, hostile('flood-stderr'), { backoff: never })
+      await server.start()
+      await until(() => server.state.status === 'down')
+      assert.equal(server.state.reason, 'wrote more than 64 MiB in 10 s to stderr')
+    })
+  })
+
+  it('does not let one bad server disturb another', async (t) => {
+    const good = testUpstream(t, hostile('banner'))
+    const bad = ['flood-stdout', 'flood-stderr', 'garbage-lines', 'exit', 'endless-pages'].map((mode) =>
+      testUpstream(t, hostile(mode)),
+    )
+    await Promise.all([good, ...bad].map((server) => server.start()))
+    for (let i = 0; i < 20; i++) await good.call(call('echo', { message: String(i) }))
+    assert.equal(good.state.restarts, 0)
+  })
+
+  it('rejects tools that cannot be offered, each with its reason', async (t) => {
+    const server = testUpstream(t, hostile('bad-tools'))
+    await server.start()
+    assert.deepEqual(
+      server.tools.map(({ name }) => name),
+      ['good'],
+    )
+    const reasons = new Map(server.state.rejected.map(({ tool, reason }) => [tool, reason]))
+    assert.equal(reasons.get('good'), 'is listed twice; the first counts')
+    assert.equal(reasons.get('tools[1]'), 'the name must be a string that is not empty')
+    assert.match(reasons.get('a b') ?? '', /must not hold spaces/)
+    assert.match(reasons.get('a:b') ?? '', /must not hold ":"/)
+    assert.match(reasons.get(`${'x'.repeat(127)}…`) ?? '', /has 129 characters/)
+    assert.equal(reasons.get('task'), 'can only be run as a task, which is not supported')
+    assert.equal(reasons.get('schema'), 'has no inputSchema that is an object')
+    assert.equal(reasons.get('hint'), 'has annotations of the wrong type')
+    assert.equal(server.state.rejected.length, 13)
+  })
+
+  it('takes names of Object.prototype for names', async (t) => {
+    const server = testUpstream(t, hostile('proto-names'))
+    await server.start()
+    assert.deepEqual(
+      server.tools.map(({ name }) => name),
+      ['__proto__', 'constructor', 'toString', 'hasOwnProperty'],
+    )
+    assert.deepEqual(server.state.rejected, [])
+  })
+
+  it('closes a stubborn child, and what it has started, within two seconds', async (t) => {
+    const before = new Set(descendantsOf(process.pid))
+    const servers = [testUpstream(t, hostile('stubborn')), testUpstream(t, hostile('grandchild'))]
+    await Promise.all(servers.map((server) => server.start()))
+    const started = descendantsOf(process.pid).filter((pid) => !before.has(pid))
+    assert.ok(started.filter(isAlive).length >= 3)
+    const closing = Promise.all(servers.map((server) => server.close()))
+    const late = sleep(2_000, 'late', { ref: false })
+    assert.notEqual(await Promise.race([closing, late]), 'late')
+    assert.equal(servers[0]?.state.status, 'stopped')
+    // The reapers' shells live until the end of the test.
+    await until(() => started.filter(isAlive).length <= servers.length)
+  })
+
+  it('can be closed while it starts, before it starts, and twice', async (t) => {
+    const server = testUpstream(t, hostile('hang'))
+    const starting = server.start()
+    await sleep(50)
+    await Promise.all([server.close(), server.close()])
+    await starting
+    assert.equal(server.state.status, 'stopped')
+    const unused = testUpstream(t, hostile('banner'))
+    await unused.close()
+    await unused.start()
+    assert.equal(unused.state.status, 'stopped')
+    await assert.rejects(unused.call(call('echo')), { code: 'upstream_down' })
+  })
+
+  it('hears of every change, and no listener can stop it', async (t) => {
+    const server = testUpstream(t, hostile('banner'))
+    let told = 0
+    server.subscribe(() => {
+      throw new Error('broken listener')
+    })
+    const unsubscribe = server.subscribe(() => told++)
+    await server.start()
+    assert.equal(told, 1)
+    unsubscribe()
+    await server.close()
+    assert.equal(told, 1)
+    assert.ok(server.lines.some(({ level, message }) => level === 'error' && message === 'a listener failed'))
+  })
+})

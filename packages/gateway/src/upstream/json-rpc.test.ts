@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { clip, nestsDeeperThan, parseMessages } from './json-rpc.ts'
+import { UpstreamError } from './upstream.ts'
+
+const only = (text: string) => parseMessages(text)[0]
+
+describe('parseMessages', () => {
+  it('tells results, errors, requests and notifications apart', () => {
+    assert.deepEqual(only('{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), { kind: 'result', id: 1, result: { a: 1 } })
+    assert.deepEqual(only('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":[1]}}'), {
+      kind: 'error',
+      id: 1,
+      error: { code: -1, message: 'no', data: [1] },
+    })
+    assert.deepEqual(only('{"jsonrpc":"2.0","id":"q","method":"ping"}'), { kind: 'request', id: 'q', method: 'ping' })
+    assert.deepEqual(only('{"jsonrpc":"2.0","method":"n","params":{"x":1}}'), {
+      kind: 'notification',
+      method: 'n',
+      params: { x: 1 },
+    })
+  })
+
+  it('gives each message of a batch', () => {
+    const text = '[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"result":{}}]'
+    assert.deepEqual(
+      parseMessages(text).map(({ kind }) => kind),
+      ['notification', 'result'],
+    )
+  })
+
+  it('takes an error without an id, which answers a request that could not be read', () => {
+    assert.equal(only('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}')?.kind, 'error')
+  })
+
+  for (const text of ['', 'hello', '5', 'null', '"x"', '{}', '{"id":1,"result":{}}', '{"jsonrpc":"2.0"}', '[1]']) {
+    it(`refuses ${text === '' ? 'nothing' : text} and quotes it`, () => {
+      assert.throws(
+        () => parseMessages(text),
+        (error: UpstreamError) => error.code === 'upstream_protocol' && error.message.includes('that is not MCP'),
+      )
+    })
+  }
+
+  it('keeps the id of an answer whose result is none', () => {
+    const message = only('{"jsonrpc":"2.0","id":7,"result":5}')
+    assert.equal(message?.kind === 'unusable' && message.id, 7)
+  })
+
+  it('refuses JSON nested deeper than 64 levels, for its request alone where that can be told', () => {
+    const nested = (depth: number) => `{"jsonrpc":"2.0","id":7,"result":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
+    assert.equal(only(nested(63))?.kind, 'result')
+    const deep = only(nested(64))
+    assert.equal(deep?.kind === 'unusable' && deep.id, 7)
+    assert.throws(() => parseMessages(nested(500_000)), /nested deeper than 64 levels/)
+  })
+})
+
+describe('nestsDeeperThan', () => {
+  it('does not count brackets in strings, whatever is escaped in them', () => {
+    assert.equal(nestsDeeperThan(JSON.stringify(['[[[[', '\\', '"[[[', '\\"{{{']), 1), false)
+    assert.equal(nestsDeeperThan(JSON.stringify(['\\', [['"']]]), 2), true)
+    assert.equal(nestsDeeperThan('"never ends [[[', 1), false)
+  })
+})
+
+describe('clip', () => {
+  it('gives one printable line', () => {
+    assert.equal(clip(' a\u001B[31mb\u001B[0m\n\u0000c '), 'ab c')
+    assert.equal(clip('x'.repeat(10), 5), 'xxxx…')
+  })
+})

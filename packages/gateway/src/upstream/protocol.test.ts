@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import fc from 'fast-check'
+
+import { completeResult, encodeRequest, toHeaderValue } from './protocol.ts'
+
+describe('toHeaderValue', () => {
+  it('leaves plain names as they are and wraps all others in base64', () => {
+    assert.equal(toHeaderValue('read_file'), 'read_file')
+    assert.equal(toHeaderValue('a b'), 'a b')
+    assert.equal(toHeaderValue('größe'), '=?base64?Z3LDtsOfZQ==?=')
+    assert.equal(toHeaderValue(' a'), '=?base64?IGE=?=')
+    assert.equal(toHeaderValue('a\r\nx: y'), '=?base64?YQ0KeDogeQ==?=')
+    assert.equal(toHeaderValue('=?base64?YQ==?='), '=?base64?PT9iYXNlNjQ/WVE9PT89?=')
+  })
+
+  it('gives visible ASCII from which the name can be read back', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary' }).filter((name) => name.isWellFormed()),
+        (name) => {
+          const value = toHeaderValue(name)
+          assert.match(value, /^[\t\x20-\x7E]+$/)
+          const wrapped = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
+          assert.equal(wrapped === undefined ? value : Buffer.from(wrapped, 'base64').toString(), name)
+        },
+      ),
+    )
+  })
+})
+
+describe('encodeRequest', () => {
+  it('says who asks in every request of 2026-07-28, and nothing in earlier ones', () => {
+    const { params } = JSON.parse(encodeRequest('modern', 1, 'tools/list', { cursor: 'c' }, { progress: true }))
+    assert.equal(params.cursor, 'c')
+    assert.equal(params['_meta'].progressToken, 1)
+    assert.equal(params['_meta']['io.modelcontextprotocol/protocolVersion'], '2026-07-28')
+    assert.equal(params['_meta']['io.modelcontextprotocol/clientInfo'].name, 'toolgate')
+    assert.deepEqual(params['_meta']['io.modelcontextprotocol/clientCapabilities'], {})
+    assert.equal(
+      encodeRequest('legacy', 2, 'ping', {}, { progress: false }),
+      '{"jsonrpc":"2.0","id":2,"method":"ping","params":{}}',
+    )
+  })
+
+  it('names arguments that JSON cannot hold', () => {
+    assert.throws(() => encodeRequest('legacy', 1, 'tools/call', { arguments: 1n }, { progress: false }), {
+      code: 'upstream_protocol',
+    })
+  })
+})
+
+describe('completeResult', () => {
+  it('takes only complete results of 2026-07-28, and any before', () => {
+    assert.deepEqual(completeResult('legacy', {}), {})
+    assert.deepEqual(completeResult('modern', { resultType: 'complete', x: 1 }), { resultType: 'complete', x: 1 })
+    assert.throws(() => completeResult('modern', {}), /unknown type/)
+    assert.throws(() => completeResult('modern', { resultType: 'input_required' }), /asked for more input/)
+  })
+})
