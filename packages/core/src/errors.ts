@@ -60,6 +60,15 @@ export class ConfigError extends ToolgateError {
   }
 }
 
+/** Gives the text of whatever was thrown. Never throws: an error must not be lost in telling it. */
+export function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'an error without a text'
+  }
+}
+
 /** A tool name that the catalog has never seen; `nearest` are the closest known ones. */
 export class UnknownToolError extends ToolgateError {
   override readonly name = 'UnknownToolError'

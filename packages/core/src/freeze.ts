@@ -35,7 +35,7 @@ function copyObject(object: Readonly<Record<string, unknown>>, depth: number): u
   for (const key of Object.keys(object)) {
     const value = object[key]
     if (value === undefined) continue
-    const copied = key === '__proto__' ? NOT_PLAIN : copy(value, depth + 1)
+    const copied = nameProblem(key) === undefined ? copy(value, depth + 1) : NOT_PLAIN
     if (copied === NOT_PLAIN) return NOT_PLAIN
     fields[key] = copied
   }
@@ -47,14 +47,22 @@ function findProblem(value: unknown, pointer: string, depth: number): InputProbl
   const message = problemOf(value, depth)
   if (message !== undefined) return { pointer, message }
   if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, item] of Object.entries(value)) {
-    const below = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (key === '__proto__') return { pointer: below, message: 'is a name that is not allowed' }
-    if (item === undefined && !Array.isArray(value)) continue
+  // A list is walked by its length: its holes are problems too.
+  const entries: Iterable<[string | number, unknown]> = Array.isArray(value) ? value.entries() : Object.entries(value)
+  for (const [key, item] of entries) {
+    if (item === undefined && typeof key === 'string') continue
+    const below = `${pointer}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const wrongName = nameProblem(String(key))
+    if (wrongName !== undefined) return { pointer: below.toWellFormed(), message: wrongName }
     const problem = findProblem(item, below, depth + 1)
     if (problem) return problem
   }
   return undefined
+}
+
+function nameProblem(key: string): string | undefined {
+  if (key === '__proto__') return 'is a name that is not allowed'
+  return key.isWellFormed() ? undefined : 'is a name with a lone surrogate'
 }
 
 /** Says what is wrong with one value, whatever it holds. */

@@ -3,12 +3,13 @@ import { memoryAudit } from './audit/memory.ts'
 import { type Caller, callerKey, defineCaller } from './caller.ts'
 import { createBoundedCache } from './decide/cache.ts'
 import { createEpochs, type Epoch } from './decide/epoch.ts'
+import { rule, visibleBits } from './decide/ruling.ts'
 import type { DoorPorts } from './door/attempt.ts'
-import { createDeadlines } from './door/deadlines.ts'
+import { createDeadlines, MAX_TIMER_MS } from './door/deadlines.ts'
 import { indexLimits, type LimitIndex, type LimitInput, type LimitUseOf, parseLimits, usesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
-import { ToolgateError, UnknownToolError } from './errors.ts'
 import { nearestNames } from './decision/nearest.ts'
+import { ConfigError, messageOf, ToolgateError, UnknownToolError } from './errors.ts'
 import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -31,9 +32,10 @@ import type {
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { type Group, parseGroups } from './tools/groups.ts'
+import { membersOf } from './tools/bits.ts'
 import { matchesSelector } from './tools/selector.ts'
 import { isTool, type Tool } from './tools/tool.ts'
-import { createView, type View, type ViewHost } from './view.ts'
+import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
 
 export interface GateOptions {
   readonly tools?: Iterable<Tool>
@@ -55,6 +57,8 @@ export interface GateOptions {
   readonly mayApprove?: MayApprove
   /** Ends an execution. Default 60,000 ms. */
   readonly deadlineMs?: number
+  /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
+  readonly visibilityDeadlineMs?: number
   /** Hears of faults that must not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
@@ -66,7 +70,10 @@ export interface ViewOptions {
   readonly activeTools?: readonly string[] | undefined
 }
 
-/** Asked once per view. What it names beyond the tools it was given is ignored; a throw empties the view. */
+/**
+ * Asked once per view, with the tools that policy and scopes permit, available now or not. What it names
+ * beyond them is ignored; a throw, a nonsensical answer or none in time empties the view.
+ */
 export type Visibility =
   | Iterable<string | Tool>
   | ((context: { readonly tools: readonly Tool[]; readonly caller: Caller }) => MaybePromise<Iterable<string | Tool>>)
@@ -75,7 +82,11 @@ export type Visibility =
 export interface Gate {
   readonly catalog: Catalog
   readonly policyRevision: number
-  /** Gives what a caller sees now. Equal callers share a view. */
+  /**
+   * Gives what a caller sees now. Equal callers share a view.
+   *
+   * @throws {ToolgateError} `caller_invalid`; `tool_unknown` for a name in `activeTools` that the catalog has never seen
+   */
   view(caller: Caller, options?: ViewOptions): Promise<View>
   /**
    * Replaces the policy, atomically: the next decision is by the new one, also in runs under way.
@@ -103,6 +114,7 @@ export interface Approvals {
 }
 
 const DEFAULT_DEADLINE_MS = 60_000
+const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
 const MAX_CALLERS = 10_000
 
 /**
@@ -138,18 +150,22 @@ export function createGate(options: GateOptions = {}): Gate {
     deadlines: createDeadlines(() => clock.monotonicMs()),
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
-    deadlineMs: options.deadlineMs ?? DEFAULT_DEADLINE_MS,
-    onFault: options.onFault ?? (() => {}),
+    deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
+    onFault: quiet(options.onFault),
   }
   const host: ViewHost = {
     ports,
     today,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
-    parsePolicy: (policy) => parsePolicies(policy, groups.selectors),
+    parsePolicy: parse,
     checkNames: (names) => checkNames(names, catalog),
   }
   const identify = createIdentities()
   const views = createViewCache(host)
+  const visibilityDeadlineMs = checkDeadline(
+    'visibilityDeadlineMs',
+    options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
+  )
 
   return {
     catalog,
@@ -157,8 +173,12 @@ export function createGate(options: GateOptions = {}): Gate {
       return policies.revision
     },
     view(caller, viewOptions) {
-      const identified = identify(caller)
-      return viewOptions ? openView(host, identified, viewOptions) : views(identified)
+      try {
+        const identified = identify(caller)
+        return viewOptions ? openView(host, identified, viewOptions, visibilityDeadlineMs) : views(identified)
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
     setPolicy(policy) {
       policies = { revision: policies.revision + 1, parsed: parse(policy) }
@@ -214,28 +234,77 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
   }
 }
 
-async function openView(host: ViewHost, caller: Caller, { visibility, activeTools }: ViewOptions): Promise<View> {
-  const { snapshot, policies, ...epoch } = host.today()
-  const marks = epoch.ceilingMarks(caller)
-  const base = { caller, snapshot, policies, failure: undefined, marks: () => marks }
-  if (visibility === undefined) return createView(host, base).narrow({ activeTools })
-  const offered = createView(host, base).tools
+async function openView(
+  host: ViewHost,
+  caller: Caller,
+  { visibility, activeTools }: ViewOptions,
+  visibilityDeadlineMs: number,
+): Promise<View> {
+  const { snapshot, policies, ceilingMarks } = host.today()
+  const marks = ceilingMarks(caller)
+  const permitted: ViewCeiling = { caller, snapshot, policies, failure: undefined, marks: () => marks }
+  const ceiling =
+    visibility === undefined ? permitted : await applyVisibility(permitted, visibility, visibilityDeadlineMs)
+  const view = createView(host, ceiling)
+  return activeTools === undefined ? view : view.narrow({ activeTools })
+}
+
+async function applyVisibility(ceiling: ViewCeiling, visibility: Visibility, deadlineMs: number): Promise<ViewCeiling> {
+  const { caller, snapshot } = ceiling
+  const marks = ceiling.marks()
+  const tools = () => membersOf(visibleBits(rule(snapshot, marks))).map((i) => snapshot.tools[i] as Tool)
   try {
-    const named = await (typeof visibility === 'function' ? visibility({ tools: offered, caller }) : visibility)
-    const shown = new Set(Array.from(named, toId))
-    return createView(host, { ...base, marks: () => [...marks, ...visibilityMarks(snapshot, shown)] }).narrow({
-      activeTools,
-    })
+    const shown =
+      typeof visibility === 'function'
+        ? await inTime(visibility({ tools: Object.freeze(tools()), caller }), deadlineMs)
+        : visibility
+    const hidden = visibilityMarks(snapshot, toIds(shown))
+    return { ...ceiling, marks: () => [...marks, ...hidden] }
   } catch (error) {
-    const failure = error instanceof Error ? error.message : String(error)
-    return createView(host, { ...base, failure, marks: () => [...marks, ...failedVisibilityMarks(snapshot, failure)] })
+    const failure = messageOf(error)
+    const hidden = failedVisibilityMarks(snapshot, failure)
+    return { ...ceiling, failure, marks: () => [...marks, ...hidden] }
   }
+}
+
+async function inTime<T>(answer: MaybePromise<T>, deadlineMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${deadlineMs / 1000} s`)), deadlineMs)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function toIds(named: Iterable<string | Tool>): ReadonlySet<string> {
+  if (typeof named !== 'object' || named === null || typeof named[Symbol.iterator] !== 'function')
+    throw new TypeError('visibility must give a list of tools or ids')
+  return new Set(Array.from(named, toId))
 }
 
 function toId(named: string | Tool): string {
   if (typeof named === 'string') return named
   if (isTool(named)) return named.id
   throw new TypeError('visibility must name tools or ids')
+}
+
+/** Tells the host of a fault; that its listener fails must not change an answer either. */
+function quiet(listener: GateOptions['onFault']): DoorPorts['onFault'] {
+  return (error) => {
+    try {
+      listener?.(error)
+    } catch {
+      // The host's own fault, and there is nobody left to tell.
+    }
+  }
+}
+
+function checkDeadline(name: string, deadlineMs: number): number {
+  if (deadlineMs > 0 && deadlineMs <= MAX_TIMER_MS) return deadlineMs
+  throw new ConfigError(name, `${deadlineMs} is not a number of milliseconds from 1 to ${MAX_TIMER_MS}`)
 }
 
 function checkNames(names: readonly string[], catalog: Catalog): void {

@@ -2,7 +2,7 @@ import type { Caller } from './caller.ts'
 import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
 import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
-import type { Decision } from './decision/outcome.ts'
+import type { Decision, OutcomeWord } from './decision/outcome.ts'
 import { reason } from './decision/reason.ts'
 import type { CallRequest, DoorPorts, Seen, Sight } from './door/attempt.ts'
 import { call } from './door/call.ts'
@@ -38,6 +38,7 @@ export interface View {
    * Gives a tighter view, for a step or a sub-agent; availability is read anew.
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+   * @throws {ConfigError} for a policy that cannot be used
    */
   narrow(options: NarrowOptions): View
   call(request: CallRequest): Promise<CallOutcome>
@@ -87,7 +88,10 @@ export function createView(
   }
   const sight: Sight = {
     caller,
-    ids: () => lazy.ids,
+    ids() {
+      const today = host.today()
+      return lazy.ids.filter((id) => isVisible(decide(asked, today, id).outcome))
+    },
     see: (id) => {
       const today = host.today()
       const decided = decide(asked, today, id)
@@ -131,6 +135,10 @@ const NO_USES: readonly LimitUseOf[] = []
 interface SeenToday extends Seen {
   readonly today: Epoch
   readonly decided: Decided
+}
+
+function isVisible(outcome: OutcomeWord): boolean {
+  return outcome === 'allow' || outcome === 'ask'
 }
 
 /** The ceiling, what is held back now, and whatever policy and catalog have come to refuse since. */

@@ -36,7 +36,7 @@ export interface CallRequest {
 /** What the door asks of the view that a call came through. Each answer is today's. */
 export interface Sight {
   readonly caller: Caller
-  /** The visible ids, for refusals. */
+  /** The ids that are visible in the view and today, for refusals. */
   ids(): readonly string[]
   see(id: string | undefined): Seen
   /** What the clauses that want the input say of it. */
@@ -102,11 +102,16 @@ export async function giveBack(attempt: Attempt): Promise<void> {
   const { taken, approvalId, ports, seen } = attempt
   attempt.taken = undefined
   attempt.approvalId = undefined
+  // Each by itself: that one store fails must not keep the other from giving back.
+  if (taken) await tell(ports.onFault, () => ports.counters.giveBack(seen.uses, taken))
+  if (approvalId !== undefined) await tell(ports.onFault, () => ports.approvals.giveBack(approvalId))
+}
+
+async function tell(onFault: DoorPorts['onFault'], step: () => MaybePromise<void>): Promise<void> {
   try {
-    if (taken) await ports.counters.giveBack(seen.uses, taken)
-    if (approvalId !== undefined) await ports.approvals.giveBack(approvalId)
+    await step()
   } catch (error) {
-    ports.onFault(error)
+    onFault(error)
   }
 }
 

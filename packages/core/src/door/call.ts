@@ -3,6 +3,7 @@ import type { Caller } from '../caller.ts'
 import { type Decision, type OutcomeWord, strictest } from '../decision/outcome.ts'
 import type { Reason } from '../decision/reason.ts'
 import { toldText } from '../decision/told.ts'
+import { messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
@@ -30,7 +31,6 @@ import {
   auditFailed,
   callerGone,
   invalidInput,
-  messageOf,
   notExecutable,
   rateLimited,
   storeFailed,
@@ -100,7 +100,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const { sight, ports, seen, input } = attempt
   if (seen.uses.length > 0) {
     const peeked = await ports.counters.peek(seen.uses)
-    if (!peeked.allowed) return refused(rateLimited(seen.uses, peeked))
+    if (peeked.allowed !== true) return refused(rateLimited(seen.uses, peeked))
   }
   const approval = await ports.approvals.request(bindingOf(sight.caller, tool, input), input, ports.clock.wallMs())
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
@@ -118,7 +118,7 @@ function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined
   const { uses } = attempt.seen
   if (uses.length === 0) return takeApproval(attempt, tool, approval)
   return chain<LimitAnswer, Admission>(attempt.ports.counters.take(uses), (answer) => {
-    if (!answer.allowed) return refused(rateLimited(uses, answer))
+    if (answer.allowed !== true) return refused(rateLimited(uses, answer))
     attempt.taken = answer
     return takeApproval(attempt, tool, approval)
   })
@@ -128,7 +128,7 @@ function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefin
   if (!approval) return recordCall(attempt, tool)
   const { approvals, clock } = attempt.ports
   return chain<boolean, Admission>(approvals.consume(approval.id, clock.wallMs()), (consumed) => {
-    if (!consumed) return undo(attempt, approvalUsed())
+    if (consumed !== true) return undo(attempt, approvalUsed())
     attempt.approvalId = approval.id
     return recordCall(attempt, tool)
   })
@@ -140,7 +140,7 @@ function recordCall(attempt: Attempt, tool: Tool): MaybePromise<Admission> {
   if (stopped) return undo(attempt, stopped)
   try {
     const written = write(attempt, 'tool_call', { approval_id: attempt.approvalId })
-    return written instanceof Promise ? afterRecord(attempt, tool, written) : { kind: 'admitted', tool }
+    return written === undefined ? { kind: 'admitted', tool } : afterRecord(attempt, tool, written)
   } catch (error) {
     return undo(attempt, auditFailed(error), error)
   }
@@ -233,6 +233,6 @@ function outputText(output: unknown): string {
   try {
     return JSON.stringify(output) ?? ''
   } catch {
-    return String(output)
+    return messageOf(output)
   }
 }

@@ -4,6 +4,9 @@ export interface Timed {
   expire(): void
 }
 
+/** The longest that a timer can wait; a longer one would fire at once. */
+export const MAX_TIMER_MS: number = 2 ** 31 - 1
+
 export interface Deadlines {
   watch(timed: Timed, nowMs: number, delayMs: number): Watched
   /** The thing is over. */
@@ -41,7 +44,7 @@ export function createDeadlines(nowMs: () => number): Deadlines {
     return line
   }
   const arm = (line: Line, delayMs: number) => {
-    line.timer = setTimeout(() => expireLine(line), delayMs)
+    line.timer = setTimeout(() => expireLine(line), Math.min(delayMs, MAX_TIMER_MS))
   }
   const expireLine = (line: Line) => {
     line.timer = undefined

@@ -28,13 +28,12 @@ export type Executed =
  */
 export function execute(execution: Execution, deadlines: Deadlines): MaybePromise<Executed> {
   const run = new Run(execution)
-  let answer: unknown
   try {
-    answer = execution.tool.execute?.(execution.input as never, run)
+    const answer: unknown = execution.tool.execute?.(execution.input as never, run)
+    return isThenable(answer) ? run.settle(answer, deadlines) : { ok: true, output: answer }
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }
   }
-  return isThenable(answer) ? run.settle(answer, deadlines) : { ok: true, output: answer }
 }
 
 /** One execution: what the tool is given, and what ends it. */
@@ -79,7 +78,8 @@ class Run implements CallContext, Timed {
       this.#deadlines = deadlines
       this.#watched = deadlines.watch(this, this.#startedMs, this.#deadlineMs)
       if (this.#parent) this.#watchParent(this.#parent)
-      answer.then(
+      // A thenable that throws when it is asked rejects here; a promise passes as it is.
+      Promise.resolve(answer).then(
         (output) => this.#end({ ok: true, output }),
         (error: unknown) => this.#end({ ok: false, code: 'tool_failed', error }),
       )

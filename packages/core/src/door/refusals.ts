@@ -1,5 +1,6 @@
 import type { Decision } from '../decision/outcome.ts'
 import { type Reason, reason } from '../decision/reason.ts'
+import { messageOf } from '../errors.ts'
 import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
@@ -64,11 +65,10 @@ export function approvalUsed(): Decision {
 }
 
 export function approvalNeeded(): Decision {
-  return denial('approval', 'approval_required', 'an approval came to be needed while the call was on its way')
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return denial('approval', 'approval_required', 'an approval came to be needed while the call was on its way', {
+    outcome: 'deny',
+    message: 'it has come to need an approval; call again to ask for one',
+  })
 }
 
 function denial(layer: Reason['layer'], code: Reason['code'], text: string, more: Partial<Reason> = {}): Decision {

@@ -2,6 +2,7 @@ import type { Caller } from '../caller.ts'
 import type { Decision } from '../decision/outcome.ts'
 import { strictest } from '../decision/outcome.ts'
 import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
+import { messageOf } from '../errors.ts'
 import type { ConditionContext, ParsedCondition } from '../policy/condition.ts'
 import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
 import {
@@ -187,7 +188,7 @@ function evaluate({ clause, bits }: ClauseIndex, snapshot: Toolset, caller: Call
 class Failure {
   readonly text: string
   constructor(condition: ParsedCondition, error: unknown) {
-    this.text = `"${condition.text}" failed: ${error instanceof Error ? (error.message.split('\n')[0] as string) : String(error)}`
+    this.text = `"${condition.text}" failed: ${messageOf(error).split('\n')[0]}`
   }
 }
 

@@ -1,5 +1,6 @@
+import { ToolgateError } from '../errors.ts'
+import { isTool, type Tool } from './tool.ts'
 import { createToolset, type Toolset } from './toolset.ts'
-import type { Tool } from './tool.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
 export interface Source {
@@ -38,7 +39,7 @@ export interface Catalog {
   close(): void
 }
 
-/** @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id */
+/** @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool */
 export function createCatalog({
   tools = [],
   sources = [],
@@ -46,7 +47,7 @@ export function createCatalog({
   tools?: Iterable<Tool>
   sources?: readonly Source[]
 }): Catalog {
-  const fixed = createToolset(tools)
+  const fixed = createToolset(Array.from(tools, checkTool))
   const latest = new Map<Source, readonly Tool[]>()
   const listeners = new Set<() => void>()
   let state = { revision: 1, ...merge(fixed, sources, latest) }
@@ -85,6 +86,12 @@ export function createCatalog({
   }
 }
 
+/** Only `defineTool` makes tools: what it has not checked and frozen could change after it was decided. */
+function checkTool(tool: unknown): Tool {
+  if (isTool(tool)) return tool
+  throw new ToolgateError('tool_invalid', 'What is offered as a tool was not made by defineTool.')
+}
+
 function merge(fixed: Toolset, sources: readonly Source[], latest: Map<Source, readonly Tool[]>) {
   const owners = new Map<string, { tool: Tool; source: string }>()
   const conflicts: Conflict[] = []
@@ -97,7 +104,7 @@ function merge(fixed: Toolset, sources: readonly Source[], latest: Map<Source, r
   for (const tool of fixed) add(tool, 'tools')
   for (const source of sources) {
     try {
-      latest.set(source, [...source.tools()])
+      latest.set(source, Array.from(source.tools(), checkTool))
     } catch (error) {
       failures.push({ source: source.name, error })
     }
