@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+import { type AuditEntry, type AuditSink, memoryAudit, sealEntry } from '@toolgate/core'
+import { openJsonlAudit } from '@toolgate/stores/jsonl'
+import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { type Case, measure, printFigures } from './lib.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
+const input = Object.freeze({ path: '/workspace/a.txt', head: 10, tail: null, text: 'hello world' })
+const CALLERS_AT_ONCE = 16
+
+/** As a gateway writes them: of two records of a call, one has the input. */
+function entryOf(i: number): AuditEntry {
+  return {
+    event: i % 2 === 0 ? 'tool_call' : 'tool_result',
+    wallMs: 1_700_000_000_000 + Math.floor(i / 20),
+    tool: 'files:read_file',
+    tool_call_id: `d56a8c1e-9c6a-4f0a-8d3b-0d5f6b1f2c${i % 100}`,
+    session_id: 'session-1',
+    tenant: 'acme',
+    user_id: `user-${i % 50}`,
+    policy_revision: 1,
+    catalog_revision: 2,
+    input: i % 2 === 0 ? input : undefined,
+  }
+}
+
+const sinks: AuditSink[] = []
+
+function batched(name: string, sink: AuditSink): Case {
+  sinks.push(sink)
+  return {
+    name,
+    async run(count) {
+      for (let i = 0; i < count; i++) {
+        await sink.write(entryOf(i))
+        if (i % 100 === 0) await endOfTurn()
+      }
+      await sink.flush()
+    },
+  }
+}
+
+function required(name: string, sink: AuditSink): Case {
+  sinks.push(sink)
+  return {
+    name,
+    async run(count) {
+      let next = 0
+      const writer = async (): Promise<void> => {
+        while (next < count) await sink.write(entryOf(next++))
+      }
+      await Promise.all(Array.from({ length: CALLERS_AT_ONCE }, writer))
+    },
+  }
+}
+
+const figures = await measure([
+  {
+    name: 'the sealed record as JSON',
+    run(count) {
+      for (let i = 0; i < count; i++) if (JSON.stringify(sealEntry(entryOf(i), i)) === '') throw new Error('nothing')
+    },
+  },
+  batched('memory', memoryAudit()),
+  batched('JSON lines, batched', openJsonlAudit({ path: join(folder, 'a.jsonl') })),
+  batched('SQLite, batched', openSqliteAudit({ path: join(folder, 'a.db') })),
+  required(
+    `JSON lines, required, ${CALLERS_AT_ONCE} at once`,
+    openJsonlAudit({ path: join(folder, 'b.jsonl'), mode: 'required' }),
+  ),
+  required(
+    `SQLite, required, ${CALLERS_AT_ONCE} at once`,
+    openSqliteAudit({ path: join(folder, 'b.db'), mode: 'required' }),
+  ),
+])
+printFigures('One audit record', figures, 'the sealed record as JSON')
+for (const sink of sinks) await sink.close()
+rmSync(folder, { recursive: true })

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AuditSink, createGate, memoryAudit, type View } from '@toolgate/core'
+import { openJsonlAudit } from '@toolgate/stores/jsonl'
+import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { type Case, measure, printFigures } from './lib.ts'
+import { makeTools } from './tools.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
+const tools = makeTools(1000)
+const tool = 'server0:read_thing_0'
+const input = Object.freeze({ path: '/workspace/a.txt' })
+const policy = { deny: ['tag:danger', { match: '*:delete_*', unless: "'admin' in caller.roles" }], ask: ['*:send_*'] }
+const caller = { user: 'vera', tenant: 'acme', roles: ['viewer'], session: 's1' }
+/** Never reached, and always counted. */
+const limits = [{ match: '*', max: 1_000_000, windowMs: 100 }]
+
+const sinks: AuditSink[] = []
+
+async function viewWith(audit: AuditSink, limited: boolean): Promise<View> {
+  sinks.push(audit)
+  return createGate({ tools, policy, audit, ...(limited ? { limits } : {}) }).view(caller)
+}
+
+function callsOf(name: string, view: View, budget = ''): Case {
+  return {
+    name,
+    budget,
+    async run(count) {
+      for (let i = 0; i < count; i++) {
+        const outcome = await view.call({ tool, input, callId: 'call-1' })
+        if (outcome.status !== 'done') throw new Error(`the call was ${outcome.status}: ${outcome.text}`)
+      }
+    },
+  }
+}
+
+async function bare({ path }: { path: string }): Promise<string> {
+  return path
+}
+
+const budget = '1.5 µs'
+const figures = await measure([
+  {
+    name: 'a bare async call',
+    async run(count) {
+      for (let i = 0; i < count; i++) if ((await bare(input)) === '') throw new Error('it gave nothing')
+    },
+  },
+  callsOf('a gated call: decision, audit in memory', await viewWith(memoryAudit(), false)),
+  callsOf('… and a limit', await viewWith(memoryAudit(), true), budget),
+  callsOf('… audit in JSON lines, batched', await viewWith(openJsonlAudit({ path: join(folder, 'a.jsonl') }), true)),
+  callsOf('… audit in SQLite, batched', await viewWith(openSqliteAudit({ path: join(folder, 'a.db') }), true)),
+])
+printFigures('One call through the gate, two audit records each', figures, 'a bare async call')
+for (const sink of sinks) await sink.close()
+rmSync(folder, { recursive: true })
