@@ -58,7 +58,7 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
             ? undefined
             : (progress) => {
                 mcpReq
-                  .notify({ method: 'notifications/progress', params: { ...progress, progressToken } as never })
+                  .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
                   .catch(onFault)
               },
       })
@@ -70,7 +70,7 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
 
   return (request, response, body, caller) => {
     const fallback = legacyStatelessFallback(() => createServer(caller), onFault)
-    return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response as never, body)
+    return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }
 

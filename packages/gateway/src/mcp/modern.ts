@@ -151,7 +151,7 @@ function paramHeadersOf(schema: { readonly [keyword: string]: unknown }): Return
 function createProgressStream(response: ServerResponse, progressToken: RequestId) {
   return {
     begun: () => response.headersSent,
-    send(progress: object): void {
+    send: (progress: object): void => {
       if (response.destroyed || response.writableEnded) return
       if (!response.headersSent) {
         response.writeHead(200, {

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, defineTool, type GateOptions } from '@toolgate/core'
+import { UpstreamError } from '../upstream/upstream.ts'
+import { callTool, type ToolAnswer } from './call.ts'
+import { createNaming } from './listing.ts'
+
+const RESULT = {
+  content: [{ type: 'text', text: 'read' }],
+  structuredContent: { bytes: 4 },
+  isError: false,
+  _meta: { 'example.com/kept': 1 },
+  extra: ['kept'],
+}
+
+interface Asked {
+  readonly name?: string
+  readonly input?: unknown
+  readonly execute?: (input: unknown) => unknown
+  readonly policy?: GateOptions['policy']
+}
+
+async function ask({ name = 'files__read', input = {}, execute = () => RESULT, policy = [] }: Asked = {}) {
+  const tool = defineTool({
+    namespace: 'files',
+    name: 'read',
+    inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+    execute,
+  })
+  const other = defineTool({ namespace: 'files', name: 'list', execute })
+  const gate = createGate({ tools: [tool, other], policy })
+  const names = createNaming()(gate.catalog.snapshot())
+  const view = await gate.view({ user: 'vera' })
+  const signal = new AbortController().signal
+  return callTool({ view, names, name, input, signal, onProgress: undefined })
+}
+
+function toldOf(answer: ToolAnswer): string {
+  assert.ok('result' in answer)
+  assert.equal(answer.result.isError, true)
+  const [block] = answer.result.content as [{ type: string; text: string }]
+  assert.equal(block.type, 'text')
+  return block.text
+}
+
+const fails = (error: unknown) => ({
+  execute: async () => {
+    throw error
+  },
+})
+
+describe('callTool', () => {
+  it('gives the result of the tool as it came, with everything in it', async () => {
+    assert.deepEqual(await ask(), { result: RESULT })
+  })
+
+  it('gives an error of the tool as its result', async () => {
+    const failed = { content: [{ type: 'text', text: 'no such file' }], isError: true }
+    assert.deepEqual(await ask({ execute: () => failed }), { result: failed })
+  })
+
+  it('tells of a tool that does not exist in the words for one that is denied, and names the others as the client knows them', async () => {
+    const denied = await ask({ policy: { deny: ['files:read'] } })
+    assert.equal(toldOf(denied), 'Tool "files__read" is not available. Available tools: files__list.')
+    const missing = await ask({ name: 'files__reat', policy: { deny: ['files:read'] } })
+    assert.deepEqual(missing, JSON.parse(JSON.stringify(denied).replace('files__read', 'files__reat')))
+  })
+
+  it('does not take a tool id, or any other spelling, for a name', async () => {
+    let ran = 0
+    const execute = () => {
+      ran++
+      return RESULT
+    }
+    for (const name of ['files:read', 'FILES__READ', 'files__read ', 'files__read\0', 'files___read', '__proto__', ''])
+      assert.match(toldOf(await ask({ name, execute })), /is not available/, name)
+    assert.equal(ran, 0)
+  })
+
+  it('tells what is wrong with an input', async () => {
+    assert.match(toldOf(await ask({ input: { path: 5 } })), /^TOOL_CALL_BLOCKED: invalid input at "\/path"/)
+  })
+
+  it('tells that a person is asked, and gives the number of the approval beside the text', async () => {
+    const waiting = await ask({ policy: { ask: ['files:read'] } })
+    assert.equal(toldOf(waiting), 'Waiting for approval of files__read.')
+    assert.ok('result' in waiting)
+    const approval = waiting.result._meta?.['dev.toolgate/approval'] as { id: string; expiresAt: number }
+    assert.equal(typeof approval.id, 'string')
+    assert.ok(approval.expiresAt > Date.now())
+  })
+
+  it('gives the JSON-RPC error of an upstream as one', async () => {
+    const rpc = { code: -32_050, message: 'no such thing', data: { hint: 'try another' } }
+    assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc }))), { error: rpc })
+    const bare = { code: -32_602, message: 'Unknown tool' }
+    assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc: bare }))), { error: bare })
+  })
+
+  it("keeps to itself an upstream's error about the hop to it: a client would take it for its own", async () => {
+    for (const code of [-32_020, -32_021, -32_022]) {
+      const rpc = { code, message: 'versions', data: { supported: ['2025-11-25'] } }
+      assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc }))), {
+        error: { code: -32_603, message: 'The tool could not be reached.' },
+      })
+    }
+  })
+
+  it('tells of a server that is not there in a result, which the model can read', async () => {
+    const down = new UpstreamError('upstream_down', 'server "files" is not running')
+    assert.match(toldOf(await ask(fails(down))), /files__read.*failed: server "files" is not running/)
+  })
+})

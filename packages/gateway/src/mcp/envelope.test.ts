@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { decodeHeader, readMessage } from './envelope.ts'
+import { META, RPC_ERRORS, RpcFault, type RpcRule } from './protocol.ts'
+
+const VERSION = '2026-07-28'
+const META_OK = {
+  [META.protocolVersion]: VERSION,
+  [META.clientInfo]: { name: 'test', version: '1' },
+  [META.clientCapabilities]: {},
+}
+const HEADERS_OK = { 'mcp-protocol-version': VERSION, 'mcp-method': 'tools/call', 'mcp-name': 'files__read' }
+const BODY_OK = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'files__read', arguments: {}, _meta: META_OK },
+}
+
+type Body = Readonly<Record<string, unknown>>
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+interface Change {
+  readonly body?: Body
+  readonly params?: Body
+  readonly meta?: Body
+  readonly headers?: Headers
+}
+
+/** Gives the correct call with some of its parts replaced; `undefined` takes a part away. */
+function changed({ body, params, meta, headers }: Change): [unknown, Headers] {
+  const _meta = without({ ...META_OK, ...meta })
+  const whole = { ...BODY_OK, params: without({ ...BODY_OK.params, _meta, ...params }), ...body }
+  return [without(whole), without({ ...HEADERS_OK, ...headers }) as Headers]
+}
+
+function without(object: Body): Body {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
+}
+
+function faultOf([body, headers]: [unknown, Headers]): RpcFault {
+  try {
+    readMessage(body, headers)
+  } catch (error) {
+    if (error instanceof RpcFault) return error
+    throw error
+  }
+  throw new assert.AssertionError({ message: `was read: ${JSON.stringify(body)}` })
+}
+
+const LEGACY_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+
+describe('readMessage', () => {
+  it('reads a correct request of the modern revision', () => {
+    assert.deepEqual(readMessage(...changed({})), {
+      era: 'modern',
+      kind: 'request',
+      id: 1,
+      method: 'tools/call',
+      params: BODY_OK.params,
+    })
+  })
+
+  describe('tells the era by the envelope first, and by the header where there is none', () => {
+    const cases: readonly [string, unknown, Headers, 'legacy' | 'modern' | RpcRule][] = [
+      ['no envelope, no header', LEGACY_LIST, {}, 'legacy'],
+      ['no envelope, a header of before', LEGACY_LIST, { 'mcp-protocol-version': '2025-06-18' }, 'legacy'],
+      ['no envelope, a header of nobody', LEGACY_LIST, { 'mcp-protocol-version': 'x' }, 'legacy'],
+      ['no envelope, a modern header', LEGACY_LIST, { 'mcp-protocol-version': VERSION }, 'envelope_invalid'],
+      ['_meta without a version', { ...LEGACY_LIST, params: { _meta: { progressToken: 1 } } }, {}, 'legacy'],
+      ['an inherited version', { ...LEGACY_LIST, params: { _meta: Object.create(META_OK) } }, {}, 'legacy'],
+      ['an envelope in a list', { ...LEGACY_LIST, params: { _meta: [META_OK] } }, {}, 'legacy'],
+      ['an envelope, no header', { ...LEGACY_LIST, params: { _meta: META_OK } }, {}, 'header_mismatch'],
+      [
+        'an envelope, an old header',
+        ...changed({ headers: { 'mcp-protocol-version': '2025-11-25' } }),
+        'header_mismatch',
+      ],
+      ['a response', { jsonrpc: '2.0', id: 1, result: {} }, {}, 'legacy'],
+      ['a response, a modern header', { jsonrpc: '2.0', id: 1, result: {} }, HEADERS_OK, 'body_not_message'],
+    ]
+    for (const [shows, body, headers, expected] of cases) {
+      it(`${shows}: ${expected}`, () => {
+        if (expected === 'legacy' || expected === 'modern') assert.equal(readMessage(body, headers).era, expected)
+        else assert.equal(faultOf([body, headers]).rule, expected)
+      })
+    }
+  })
+
+  describe('refuses what is no single JSON-RPC message, in every era', () => {
+    const refused: readonly [string, unknown, RpcRule, RegExp][] = [
+      ['a batch', [BODY_OK], 'batch_refused', /Batches are not served/],
+      ['an empty batch', [], 'batch_refused', /one message/],
+      ['null', null, 'body_not_message', /not an object/],
+      ['a text', 'tools/list', 'body_not_message', /not an object/],
+      ['a number', 1, 'body_not_message', /not an object/],
+      ['nothing in it', {}, 'body_not_message', /"jsonrpc" must be/],
+      ['another jsonrpc', { ...LEGACY_LIST, jsonrpc: '1.0' }, 'body_not_message', /"jsonrpc" must be/],
+      ['jsonrpc as a number', { ...LEGACY_LIST, jsonrpc: 2 }, 'body_not_message', /"jsonrpc" must be/],
+      ['a method that is no string', { ...LEGACY_LIST, method: ['tools/call'] }, 'body_not_message', /"method"/],
+      ['a method that is null', { ...LEGACY_LIST, method: null }, 'body_not_message', /"method"/],
+      ['id null', { ...LEGACY_LIST, id: null }, 'body_not_message', /"id"/],
+      ['an id with a fraction', { ...LEGACY_LIST, id: 1.5 }, 'body_not_message', /"id"/],
+      ['an id beyond the safe numbers', { ...LEGACY_LIST, id: 2 ** 53 }, 'body_not_message', /"id"/],
+      ['an id that is an object', { ...LEGACY_LIST, id: {} }, 'body_not_message', /"id"/],
+      ['params in a list', { ...LEGACY_LIST, params: [] }, 'body_not_message', /"params"/],
+      ['params that are null', { ...LEGACY_LIST, params: null }, 'body_not_message', /"params"/],
+    ]
+    for (const [shows, body, rule, message] of refused) {
+      for (const headers of [{}, HEADERS_OK]) {
+        it(`${shows}, with ${headers === HEADERS_OK ? 'modern' : 'no'} headers`, () => {
+          const fault = faultOf([body, headers])
+          assert.equal(fault.rule, rule)
+          assert.match(fault.message, message)
+        })
+      }
+    }
+  })
+
+  describe('refuses a modern request that breaks a rule, and names it', () => {
+    const refused: readonly [string, Change, RpcRule, RegExp][] = [
+      ['no version in the envelope', { meta: { [META.protocolVersion]: undefined } }, 'envelope_invalid', /is missing/],
+      [
+        'a version that is no string',
+        { meta: { [META.protocolVersion]: 20260728 } },
+        'envelope_invalid',
+        /must be a string/,
+      ],
+      ['a version that is null', { meta: { [META.protocolVersion]: null } }, 'envelope_invalid', /must be a string/],
+      [
+        'an old version, and the same header',
+        {
+          meta: { [META.protocolVersion]: '2025-11-25' },
+          headers: { 'mcp-protocol-version': '2025-11-25' },
+        },
+        'version_unsupported',
+        /Unsupported protocol version: 2025-11-25/,
+      ],
+      [
+        'a later version',
+        {
+          meta: { [META.protocolVersion]: '2027-01-01' },
+          headers: { 'mcp-protocol-version': '2027-01-01' },
+        },
+        'version_unsupported',
+        /2027-01-01/,
+      ],
+      [
+        'an unknown version without a header',
+        {
+          meta: { [META.protocolVersion]: '2027-01-01' },
+          headers: { 'mcp-protocol-version': undefined },
+        },
+        'version_unsupported',
+        /2027-01-01/,
+      ],
+      [
+        'another version in the header',
+        { headers: { 'mcp-protocol-version': '2027-01-01' } },
+        'header_mismatch',
+        /MCP-Protocol-Version/,
+      ],
+      ['no version header', { headers: { 'mcp-protocol-version': undefined } }, 'header_mismatch', /\(missing\)/],
+      [
+        'no client capabilities',
+        { meta: { [META.clientCapabilities]: undefined } },
+        'envelope_invalid',
+        /clientCapabilities: is missing/,
+      ],
+      [
+        'client capabilities in a list',
+        { meta: { [META.clientCapabilities]: [] } },
+        'envelope_invalid',
+        /must be an object/,
+      ],
+      [
+        'client capabilities null',
+        { meta: { [META.clientCapabilities]: null } },
+        'envelope_invalid',
+        /must be an object/,
+      ],
+      [
+        'client info without a version',
+        { meta: { [META.clientInfo]: { name: 'x' } } },
+        'envelope_invalid',
+        /clientInfo/,
+      ],
+      ['client info that is a text', { meta: { [META.clientInfo]: 'x' } }, 'envelope_invalid', /clientInfo/],
+      ['no method header', { headers: { 'mcp-method': undefined } }, 'header_mismatch', /Mcp-Method.*\(missing\)/],
+      [
+        'another method header',
+        { headers: { 'mcp-method': 'tools/list' } },
+        'header_mismatch',
+        /Mcp-Method header is tools\/list/,
+      ],
+      ['a method header in other case', { headers: { 'mcp-method': 'Tools/Call' } }, 'header_mismatch', /Mcp-Method/],
+      [
+        'two method headers',
+        { headers: { 'mcp-method': ['tools/call', 'tools/call'] } },
+        'header_mismatch',
+        /Mcp-Method/,
+      ],
+      ['no name header', { headers: { 'mcp-name': undefined } }, 'header_mismatch', /Mcp-Name.*\(missing\)/],
+      [
+        'another name header',
+        { headers: { 'mcp-name': 'files__write' } },
+        'header_mismatch',
+        /"files__read".*Mcp-Name/,
+      ],
+      ['a name header in other case', { headers: { 'mcp-name': 'Files__read' } }, 'header_mismatch', /Mcp-Name/],
+      [
+        'a name header twice, as Node joins it',
+        { headers: { 'mcp-name': 'files__read, files__read' } },
+        'header_mismatch',
+        /Mcp-Name/,
+      ],
+      ['an empty name header', { headers: { 'mcp-name': '' } }, 'header_mismatch', /Mcp-Name/],
+      [
+        'a name header in base64 of another name',
+        { headers: { 'mcp-name': base64('files__write') } },
+        'header_mismatch',
+        /Mcp-Name/,
+      ],
+      [
+        'a name header in base64 that is none',
+        { headers: { 'mcp-name': '=?base64?!?=' } },
+        'header_mismatch',
+        /Mcp-Name/,
+      ],
+      [
+        'a prompt with another name header',
+        {
+          body: { method: 'prompts/get' },
+          headers: { 'mcp-method': 'prompts/get', 'mcp-name': 'other' },
+        },
+        'header_mismatch',
+        /params\.name/,
+      ],
+      [
+        'a resource with another name header',
+        {
+          body: { method: 'resources/read' },
+          params: { uri: 'file:///a' },
+          headers: { 'mcp-method': 'resources/read', 'mcp-name': 'file:///b' },
+        },
+        'header_mismatch',
+        /params\.uri/,
+      ],
+    ]
+    for (const [shows, change, rule, message] of refused) {
+      it(shows, () => {
+        const fault = faultOf(changed(change))
+        assert.equal(fault.rule, rule)
+        assert.match(fault.message, message)
+      })
+    }
+
+    it('gives the numbers of MCP 2026-07-28 for them', () => {
+      assert.deepEqual(RPC_ERRORS.header_mismatch, { code: -32_020, status: 400 })
+      assert.deepEqual(RPC_ERRORS.version_unsupported, { code: -32_022, status: 400 })
+      assert.deepEqual(RPC_ERRORS.envelope_invalid, { code: -32_602, status: 400 })
+    })
+
+    it('says which versions it speaks, and both sides of a disagreement', () => {
+      const unsupported = faultOf(
+        changed({
+          meta: { [META.protocolVersion]: '2027-01-01' },
+          headers: { 'mcp-protocol-version': '2027-01-01' },
+        }),
+      )
+      assert.deepEqual(unsupported.data, { supported: [VERSION], requested: '2027-01-01' })
+      const { data } = faultOf(changed({ headers: { 'mcp-method': 'tools/list' } }))
+      assert.deepEqual(data, { mismatch: { header: 'tools/list', body: 'the body names the method tools/call' } })
+    })
+  })
+
+  describe('takes what the rules leave free', () => {
+    const taken: readonly [string, Change][] = [
+      ['no client info', { meta: { [META.clientInfo]: undefined } }],
+      ['an id that is a text', { body: { id: '' } }],
+      ['a negative id', { body: { id: -1 } }],
+      ['white space around headers', { headers: { 'mcp-method': ' tools/call\t', 'mcp-name': ' files__read ' } }],
+      ['a name header in base64', { headers: { 'mcp-name': base64('files__read') } }],
+      [
+        'a name that no header can carry',
+        { params: { name: 'größe 🙂' }, headers: { 'mcp-name': base64('größe 🙂') } },
+      ],
+      [
+        'a name that looks like base64',
+        {
+          params: { name: '=?base64?YQ==?=' },
+          headers: { 'mcp-name': base64('=?base64?YQ==?=') },
+        },
+      ],
+      [
+        'a name that is no string, which the method refuses',
+        { params: { name: 5 }, headers: { 'mcp-name': undefined } },
+      ],
+      [
+        'a name header where the method has no name',
+        {
+          body: { method: 'tools/list' },
+          headers: { 'mcp-method': 'tools/list', 'mcp-name': 'anything' },
+        },
+      ],
+      ['a method it does not know', { body: { method: 'x/y' }, headers: { 'mcp-method': 'x/y' } }],
+    ]
+    for (const [shows, change] of taken) {
+      it(shows, () => {
+        const message = readMessage(...changed(change))
+        assert.ok(message.era === 'modern' && message.kind === 'request')
+      })
+    }
+
+    it('a notification, which is not answered', () => {
+      assert.deepEqual(readMessage(...changed({ body: { id: undefined } })), { era: 'modern', kind: 'notification' })
+    })
+  })
+})
+
+describe('decodeHeader', () => {
+  it('gives a plain value as it is', () => {
+    for (const value of ['files__read', '', 'a b', '=?base64?', '=?utf-8?Q?a?=', '=?BASE64?YQ==?='])
+      assert.equal(decodeHeader(value), value)
+  })
+
+  it('decodes the base64 of UTF-8', () => {
+    for (const value of ['', 'a', 'größe', '🙂', ' lead', 'a\nb', '=?base64?YQ==?=', '__proto__'])
+      assert.equal(decodeHeader(base64(value)), value)
+  })
+
+  it('gives nothing for base64 that is not canonical or not UTF-8, so that it agrees with no body', () => {
+    for (const encoded of ['YQ', 'YQ=', 'YR==', 'Y', '/w==', '7aCA'])
+      assert.equal(decodeHeader(`=?base64?${encoded}?=`), undefined, encoded)
+  })
+})
+
+function base64(value: string): string {
+  return `=?base64?${Buffer.from(value).toString('base64')}?=`
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, createToolset, defineTool } from '@toolgate/core'
+import { createNaming, toListedTools } from './listing.ts'
+
+const run = () => 'ran'
+const TOOLS = [
+  defineTool({ namespace: 'files', name: 'write', execute: run }),
+  defineTool({
+    namespace: 'files',
+    name: 'read',
+    title: 'Read a file',
+    description: 'Gives the text of a file.',
+    inputSchema: { type: 'object', properties: { path: { type: 'string' } }, 'x-own': [1] },
+    outputSchema: { type: 'object' },
+    annotations: { readOnlyHint: true },
+    tags: ['secret-tag'],
+    requiredScopes: ['files'],
+    category: 'storage',
+    execute: run,
+  }),
+]
+
+async function listOf(caller: object, tools = TOOLS) {
+  const gate = createGate({ tools })
+  const view = await gate.view(caller)
+  return toListedTools(view, createNaming()(gate.catalog.snapshot()))
+}
+
+describe('toListedTools', () => {
+  it('shows what the view shows, by wire name, in the order of the ids', async () => {
+    const names = (await listOf({ scopes: ['files'] })).map(({ name }) => name)
+    assert.deepEqual(names, ['files__read', 'files__write'])
+    assert.deepEqual(
+      (await listOf({})).map(({ name }) => name),
+      ['files__write'],
+    )
+  })
+
+  it("shows a tool's own words, its schema as it came, and nothing that the operator wrote about it", async () => {
+    const [read, write] = await listOf({ scopes: ['files'] })
+    assert.deepEqual(read, {
+      name: 'files__read',
+      title: 'Read a file',
+      description: 'Gives the text of a file.',
+      inputSchema: { type: 'object', properties: { path: { type: 'string' } }, 'x-own': [1] },
+      outputSchema: { type: 'object' },
+      annotations: { readOnlyHint: true },
+    })
+    assert.deepEqual(write, { name: 'files__write', inputSchema: { type: 'object' } })
+  })
+
+  it('gives equal views equal bytes, whatever the order of the tools', async () => {
+    const one = JSON.stringify(await listOf({ scopes: ['files'] }))
+    const other = JSON.stringify(await listOf({ scopes: ['files'] }, TOOLS.toReversed()))
+    assert.equal(one, other)
+  })
+
+  it('shows no name twice: each has its own, as hard as two ids may be to tell apart', async () => {
+    const alike = [
+      ['a', 'b__c'],
+      ['a__b', 'c'],
+      ['a_', 'b'],
+      ['a', '_b'],
+      ['a', 'b.c'],
+      ['a', 'b/c'],
+    ].map(([namespace, name]) => defineTool({ namespace, name: name as string, execute: run }))
+    const names = (await listOf({}, alike)).map(({ name }) => name)
+    assert.equal(new Set(names).size, alike.length)
+    for (const name of names) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
+  })
+})
+
+describe('createNaming', () => {
+  it('makes the names of a snapshot once', () => {
+    const naming = createNaming()
+    const snapshot = createToolset(TOOLS)
+    assert.equal(naming(snapshot), naming(snapshot))
+    assert.notEqual(naming(createToolset(TOOLS)), naming(snapshot))
+  })
+
+  it('knows a tool by its wire name and by nothing else', () => {
+    const names = createNaming()(createToolset(TOOLS))
+    assert.equal(names.toId('files__read'), 'files:read')
+    for (const other of ['files:read', 'files_read', 'files__read ', 'Files__read', '__proto__', 'constructor', ''])
+      assert.equal(names.toId(other), undefined, other)
+  })
+})
