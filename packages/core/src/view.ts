@@ -2,11 +2,12 @@ import type { Caller } from './caller.ts'
 import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
 import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
-import type { Decision, OutcomeWord } from './decision/outcome.ts'
+import type { Decision } from './decision/outcome.ts'
+import type { OutcomeWord } from './decision/words.ts'
 import { reason } from './decision/reason.ts'
 import type { CallRequest, DoorPorts, Seen, Sight } from './door/attempt.ts'
 import { call } from './door/call.ts'
-import type { LimitUseOf } from './door/limits.ts'
+import type { LimitUseOf, UsesOf } from './door/limits.ts'
 import type { CallOutcome } from './door/outcome.ts'
 import { sha256Hex } from './hash.ts'
 import type { Mark } from './layers/mark.ts'
@@ -54,7 +55,7 @@ export interface NarrowOptions {
 export interface ViewHost {
   readonly ports: DoorPorts
   today(): Epoch
-  usesOf(epoch: Epoch, index: number, caller: Caller): readonly LimitUseOf[]
+  readonly usesOf: UsesOf
   parsePolicy(policy: Policy | readonly Policy[]): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
 }
@@ -95,7 +96,7 @@ export function createView(
     see: (id) => {
       const today = host.today()
       const decided = decide(asked, today, id)
-      const uses = decided.tool ? host.usesOf(today, decided.now, caller) : NO_USES
+      const uses = decided.tool ? host.usesOf(today.snapshot, decided.now, caller) : NO_USES
       const { policyRevision, catalogRevision } = today
       const { outcome, tool } = decided
       const seen: SeenToday = { outcome, tool, uses, policyRevision, catalogRevision, today, decided }

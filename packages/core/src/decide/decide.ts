@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.ts'
-import { compareStrictness, type Decision, type OutcomeWord, sortReasons } from '../decision/outcome.ts'
+import { compareStrictness, type Decision, sortReasons } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
 import { type Reason, reason } from '../decision/reason.ts'
 import { decideInput, type PolicyIndex } from '../layers/policy.ts'
 import { hasBit } from '../tools/bits.ts'

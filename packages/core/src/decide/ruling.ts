@@ -1,4 +1,4 @@
-import type { OutcomeWord } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
 import type { Reason } from '../decision/reason.ts'
 import type { Mark } from '../layers/mark.ts'
 import { addBits, type Bits, bitsWhere, hasBit, invertBits, noBits } from '../tools/bits.ts'

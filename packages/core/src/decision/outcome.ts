@@ -1,8 +1,5 @@
 import type { Reason } from './reason.ts'
-
-/** What every layer answers, strictest last. */
-export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
-export type OutcomeWord = (typeof OUTCOMES)[number]
+import { LAYER_ORDER, type OutcomeWord } from './words.ts'
 
 /** What was decided of one tool for one caller. */
 export interface Decision {
@@ -46,18 +43,3 @@ export function sortReasons(reasons: readonly Reason[]): readonly Reason[] {
       a.order - b.order,
   )
 }
-
-/** The layers of a decision, in the order in which their reasons are told. */
-export const LAYER_ORDER = [
-  'catalog',
-  'policy',
-  'scopes',
-  'visibility',
-  'step',
-  'availability',
-  'input',
-  'limits',
-  'approval',
-  'door',
-] as const
-export type Layer = (typeof LAYER_ORDER)[number]

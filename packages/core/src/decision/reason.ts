@@ -1,4 +1,4 @@
-import type { Layer, OutcomeWord } from './outcome.ts'
+import type { Layer, OutcomeWord } from './words.ts'
 
 /** How a refusal with this code is told to the model; see `told.ts`. */
 export type Telling = 'hidden' | 'blocked' | 'unavailable' | 'inactive' | 'limited' | 'waiting'

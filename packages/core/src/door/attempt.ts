@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.ts'
-import type { Decision, OutcomeWord } from '../decision/outcome.ts'
+import type { Decision } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
 import type {
   ApprovalStore,
@@ -12,7 +13,7 @@ import type {
   MaybePromise,
   ValidateInput,
 } from '../ports.ts'
-import type { Progress } from '../tools/call-context.ts'
+import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { LimitUseOf } from './limits.ts'

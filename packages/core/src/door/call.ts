@@ -1,6 +1,7 @@
 import { canonicalize } from '../canonical.ts'
 import type { Caller } from '../caller.ts'
-import { type Decision, type OutcomeWord, strictest } from '../decision/outcome.ts'
+import { type Decision, strictest } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
 import type { Reason } from '../decision/reason.ts'
 import { toldText } from '../decision/told.ts'
 import { messageOf } from '../errors.ts'

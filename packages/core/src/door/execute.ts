@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.ts'
 import type { MaybePromise } from '../ports.ts'
-import type { CallContext, Progress } from '../tools/call-context.ts'
+import type { CallContext, Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
 import type { FailureCode } from './outcome.ts'

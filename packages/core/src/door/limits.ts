@@ -109,3 +109,22 @@ function limitKey(position: number, per: readonly LimitPart[], tool: Tool, calle
 function lengthPrefixed(text: string | undefined): string {
   return text === undefined ? '-' : `${text.length}:${text}`
 }
+
+/** Gives what one call of the tool at an index uses. */
+export type UsesOf = (snapshot: Toolset, index: number, caller: Caller) => readonly LimitUseOf[]
+
+const NO_USES: readonly LimitUseOf[] = []
+
+/** Gives the uses of each tool by each caller, computed once while the snapshot stays. */
+export function createUses(limits: readonly ParsedLimit[]): UsesOf {
+  if (limits.length === 0) return () => NO_USES
+  let index:
+    | { snapshot: Toolset; limits: LimitIndex; uses: WeakMap<Caller, (readonly LimitUseOf[] | undefined)[]> }
+    | undefined
+  return (snapshot, at, caller) => {
+    if (index?.snapshot !== snapshot) index = { snapshot, limits: indexLimits(limits, snapshot), uses: new WeakMap() }
+    let uses = index.uses.get(caller)
+    if (!uses) index.uses.set(caller, (uses = []))
+    return (uses[at] ??= usesOf(index.limits, at, snapshot.tools[at] as Tool, caller))
+  }
+}

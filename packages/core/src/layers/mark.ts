@@ -1,4 +1,4 @@
-import type { OutcomeWord } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
 import type { Reason } from '../decision/reason.ts'
 import type { Bits } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'

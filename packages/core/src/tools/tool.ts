@@ -1,6 +1,6 @@
+import type { Caller } from '../caller.ts'
 import { ConfigError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
-import type { CallContext } from './call-context.ts'
 import { checkName, checkNamespace, toToolId } from './tool-id.ts'
 
 /** A JSON Schema document that is an object. */
@@ -57,6 +57,23 @@ export interface Tool {
   readonly annotations: ToolAnnotations
   readonly hintsTrusted: boolean
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
+}
+
+/** How far a call has come, as MCP's progress notification says it. */
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** What a tool's `execute` gets beside its input. */
+export interface CallContext {
+  readonly callId: string
+  readonly tool: Tool
+  readonly caller: Caller
+  /** Aborts when the caller goes away and at the call's deadline. */
+  readonly signal: AbortSignal
+  readonly onProgress: ((progress: Progress) => void) | undefined
 }
 
 const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })

@@ -1,0 +1,39 @@
+import { type Caller, defineCaller } from '../caller.ts'
+import { ToolgateError } from '../errors.ts'
+import type { Approval, ApprovalStatus, ApprovalStore, Clock, MayApprove } from '../ports.ts'
+
+/** Approvals as people handle them. */
+export interface Approvals {
+  get(id: string): Promise<Approval | undefined>
+  list(filter?: { status?: ApprovalStatus; limit?: number }): Promise<readonly Approval[]>
+  /** @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_forbidden` */
+  decide(
+    approver: Caller,
+    id: string,
+    verdict: { decision: 'approve' | 'reject'; reason?: string | undefined },
+  ): Promise<Approval>
+}
+
+/** Gives the desk where people decide, over the store where the door asks. */
+export function createApprovals(
+  { approvals, clock }: { readonly approvals: ApprovalStore; readonly clock: Clock },
+  mayApprove: MayApprove = mayApproveByDefault,
+): Approvals {
+  return {
+    get: async (id) => approvals.get(id, clock.wallMs()),
+    list: async (filter = {}) => approvals.list(filter, clock.wallMs()),
+    async decide(approver, id, { decision, reason }) {
+      const approval = await approvals.get(id, clock.wallMs())
+      if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
+      if (!mayApprove(defineCaller(approver), approval))
+        throw new ToolgateError('approval_forbidden', 'You may not decide this approval.')
+      return approvals.decide(id, { decision, reason, by: approver.user ?? 'unknown', atMs: clock.wallMs() })
+    },
+  }
+}
+
+function mayApproveByDefault(approver: Caller, approval: Approval): boolean {
+  if (approver.tenant !== approval.tenant) return false
+  const isRequester = approver.user !== undefined && approver.user === approval.user
+  return isRequester || (approver.roles ?? []).includes('approver')
+}

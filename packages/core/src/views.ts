@@ -1,0 +1,139 @@
+import { type Caller, callerKey, defineCaller } from './caller.ts'
+import { createBoundedCache } from './decide/cache.ts'
+import type { Epoch } from './decide/epoch.ts'
+import { rule, visibleBits } from './decide/ruling.ts'
+import { messageOf } from './errors.ts'
+import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
+import type { MaybePromise } from './ports.ts'
+import { membersOf } from './tools/bits.ts'
+import { isTool, type Tool } from './tools/tool.ts'
+import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
+
+export interface ViewOptions {
+  /** Narrows what this run sees: the tools or ids to show, or a function that gives them. */
+  readonly visibility?: Visibility | undefined
+  /** Ids. `[]` means none. */
+  readonly activeTools?: readonly string[] | undefined
+}
+
+/**
+ * Asked once per view, with the tools that policy and scopes permit, available now or not. What it names
+ * beyond them is ignored; a throw, a nonsensical answer or none in time empties the view.
+ */
+export type Visibility =
+  | Iterable<string | Tool>
+  | ((context: { readonly tools: readonly Tool[]; readonly caller: Caller }) => MaybePromise<Iterable<string | Tool>>)
+
+const MAX_CALLERS = 10_000
+
+/** Gives the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that narrows. */
+export function createViews(
+  host: ViewHost,
+  visibilityDeadlineMs: number,
+): (caller: Caller, options?: ViewOptions) => Promise<View> {
+  const identify = createIdentities()
+  const shared = createViewCache(host)
+  return (caller, options) => {
+    try {
+      const identified = identify(caller)
+      return options ? openView(host, identified, options, visibilityDeadlineMs) : shared(identified)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+}
+
+/** Gives one object for all equal callers, so that what is cached for one serves the others. */
+function createIdentities(): (caller: Caller) => Caller {
+  const byKey = createBoundedCache<string, Caller>(MAX_CALLERS)
+  const known = new WeakMap<Caller, Caller>()
+  return (caller) => {
+    const same = known.get(caller)
+    if (same) return same
+    const defined = defineCaller(caller)
+    const key = callerKey(defined)
+    const first = byKey.get(key) ?? defined
+    if (first === defined) byKey.set(key, defined)
+    known.set(defined, first)
+    return first
+  }
+}
+
+/** Keeps the view of each caller for as long as nothing changes. */
+function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
+  let epoch: Epoch | undefined
+  let views = new WeakMap<Caller, Promise<View>>()
+  return (caller) => {
+    const today = host.today()
+    if (today !== epoch) {
+      epoch = today
+      views = new WeakMap()
+    }
+    let view = views.get(caller)
+    if (!view) {
+      const { snapshot, policies } = today
+      const ruling = today.ruling(caller)
+      const ceiling = { caller, snapshot, policies, failure: undefined, marks: () => today.ceilingMarks(caller) }
+      view = Promise.resolve(createView(host, ceiling, ruling))
+      views.set(caller, view)
+    }
+    return view
+  }
+}
+
+async function openView(
+  host: ViewHost,
+  caller: Caller,
+  { visibility, activeTools }: ViewOptions,
+  visibilityDeadlineMs: number,
+): Promise<View> {
+  const { snapshot, policies, ceilingMarks } = host.today()
+  const marks = ceilingMarks(caller)
+  const permitted: ViewCeiling = { caller, snapshot, policies, failure: undefined, marks: () => marks }
+  const ceiling =
+    visibility === undefined ? permitted : await applyVisibility(permitted, visibility, visibilityDeadlineMs)
+  const view = createView(host, ceiling)
+  return activeTools === undefined ? view : view.narrow({ activeTools })
+}
+
+async function applyVisibility(ceiling: ViewCeiling, visibility: Visibility, deadlineMs: number): Promise<ViewCeiling> {
+  const { caller, snapshot } = ceiling
+  const marks = ceiling.marks()
+  const tools = () => membersOf(visibleBits(rule(snapshot, marks))).map((i) => snapshot.tools[i] as Tool)
+  try {
+    const shown =
+      typeof visibility === 'function'
+        ? await inTime(visibility({ tools: Object.freeze(tools()), caller }), deadlineMs)
+        : visibility
+    const hidden = visibilityMarks(snapshot, toIds(shown))
+    return { ...ceiling, marks: () => [...marks, ...hidden] }
+  } catch (error) {
+    const failure = messageOf(error)
+    const hidden = failedVisibilityMarks(snapshot, failure)
+    return { ...ceiling, failure, marks: () => [...marks, ...hidden] }
+  }
+}
+
+async function inTime<T>(answer: MaybePromise<T>, deadlineMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${deadlineMs / 1000} s`)), deadlineMs)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function toIds(named: Iterable<string | Tool>): ReadonlySet<string> {
+  if (typeof named !== 'object' || named === null || typeof named[Symbol.iterator] !== 'function')
+    throw new TypeError('visibility must give a list of tools or ids')
+  return new Set(Array.from(named, toId))
+}
+
+function toId(named: string | Tool): string {
+  if (typeof named === 'string') return named
+  if (isTool(named)) return named.id
+  throw new TypeError('visibility must name tools or ids')
+}
