@@ -13,7 +13,9 @@ export interface ToolFilter {
 export interface ToolSection {
   readonly name: string
   readonly server: ServerRow | undefined
+  /** All of them, whatever the filter. */
   readonly tools: readonly ToolRow[]
+  readonly shown: readonly ToolRow[]
 }
 
 /** Gives how many tools have each outcome. */
@@ -33,8 +35,12 @@ export function filterTools(tools: readonly ToolRow[], filter: ToolFilter): read
   })
 }
 
-/** Groups tools by the server that offers them; a server without tools has a section too. */
-export function toSections(tools: readonly ToolRow[], servers: readonly ServerRow[]): readonly ToolSection[] {
+/** Groups tools by the server that offers them. Without a filter, a server without tools has a section too. */
+export function toSections(
+  tools: readonly ToolRow[],
+  servers: readonly ServerRow[],
+  filter: ToolFilter,
+): readonly ToolSection[] {
   const byServer = new Map<string, ToolRow[]>(servers.map(({ name }) => [name, []]))
   for (const tool of tools) {
     const name = toNamespace(tool.id)
@@ -42,11 +48,17 @@ export function toSections(tools: readonly ToolRow[], servers: readonly ServerRo
     if (section) section.push(tool)
     else byServer.set(name, [tool])
   }
-  return [...byServer].map(([name, own]) => ({
+  const sections = [...byServer].map(([name, own]) => ({
     name,
     server: servers.find((server) => server.name === name),
     tools: own,
+    shown: filterTools(own, filter),
   }))
+  return sections.filter(({ shown }) => shown.length > 0 || !isFiltering(filter))
+}
+
+export function isFiltering({ words, outcome }: ToolFilter): boolean {
+  return words.trim() !== '' || outcome !== ''
 }
 
 /** The part of a tool id before the colon; empty where there is none. */

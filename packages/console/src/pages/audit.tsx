@@ -48,6 +48,7 @@ export function AuditPage(): ReactElement {
           key={JSON.stringify([filter, before])}
           latest={audit.data.records}
           isLive={before === ''}
+          isStale={audit.isError}
           isBusy={audit.isPlaceholderData}
           isLast={audit.data.records.length < PAGE_SIZE}
           choose={choose}
@@ -60,22 +61,26 @@ export function AuditPage(): ReactElement {
 interface FeedProps {
   readonly latest: readonly AuditRecord[]
   readonly isLive: boolean
+  readonly isStale: boolean
   readonly isBusy: boolean
   readonly isLast: boolean
   readonly choose: (changes: Readonly<Record<string, string>>) => void
 }
 
 /** Holds what is on the screen while the reader has paused it, or has scrolled into it, so that nothing jumps. */
-function Feed({ latest, isLive, isBusy, isLast, choose }: FeedProps): ReactElement {
+function Feed({ latest, isLive, isStale, isBusy, isLast, choose }: FeedProps): ReactElement {
   const [isPaused, setPaused] = useState(false)
   const isScrolled = useScrolled()
   const nowMs = useNow(10_000)
-  const [shown, setShown] = useState(latest)
-  if (!isPaused && !isScrolled && shown !== latest) setShown(latest)
+  const [held, setHeld] = useState({ records: latest, isBusy })
+  // What is shown while another choice loads is not held: it answers the choice before.
+  const isHolding = (isPaused || isScrolled) && !held.isBusy
+  if (!isHolding && (held.records !== latest || held.isBusy !== isBusy)) setHeld({ records: latest, isBusy })
+  const shown = held.records
   const newer = isLive ? countNewer(shown, latest) : 0
 
   function showNewest(): void {
-    setShown(latest)
+    setHeld({ records: latest, isBusy })
     setPaused(false)
     scrollTo({ top: 0 })
   }
@@ -87,7 +92,9 @@ function Feed({ latest, isLive, isBusy, isLast, choose }: FeedProps): ReactEleme
             <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
               {isPaused ? 'Go on' : 'Pause'}
             </button>
-            <span className={isPaused ? 'live paused' : 'live'}>{isPaused ? 'Paused' : 'Live, every 2 s'}</span>
+            <span className={isPaused || newer > 0 || isStale ? 'live paused' : 'live'}>
+              {isPaused ? 'Paused' : isStale ? 'Not refreshed' : newer > 0 ? 'Held while you read' : 'Live, every 2 s'}
+            </span>
           </>
         ) : (
           <button type="button" onClick={() => choose({ before: '' })}>

@@ -1,12 +1,11 @@
 import { type ReactElement, useDeferredValue } from 'react'
-import { formatTime } from '../format.ts'
 import { useAddress, useApi, useNow } from '../hooks.ts'
 import { Exact } from '../parts/exact.tsx'
 import { GroupList } from '../parts/group-list.tsx'
 import { Empty, Failed, Loading, Stale } from '../parts/panels.tsx'
 import { ServerSection } from '../parts/server-section.tsx'
 import { ToolToolbar } from '../parts/tool-toolbar.tsx'
-import { countOutcomes, filterTools, toSections } from '../tool-list.ts'
+import { countOutcomes, isFiltering, toSections } from '../tool-list.ts'
 import type { CallersBody, ToolsBody } from '../wire.ts'
 
 const REFRESH_MS = 3000
@@ -63,15 +62,14 @@ function Listing({ body, busy }: { body: ToolsBody; busy: boolean }): ReactEleme
   const nowMs = useNow(1000)
   const words = useDeferredValue(choices.get('q') ?? '')
   const filter = { words, outcome: choices.get('show') ?? '' }
-  const shown = filterTools(body.tools, filter)
-  const filtering = filter.words.trim() !== '' || filter.outcome !== ''
-  const sections = toSections(shown, body.servers).filter(({ tools }) => !filtering || tools.length > 0)
+  const sections = toSections(body.tools, body.servers, filter)
+  const matching = sections.reduce((sum, { shown }) => sum + shown.length, 0)
   const seen = body.tools.filter(({ visible }) => visible).length
   return (
     <div className={busy ? 'listing busy' : 'listing'} aria-busy={busy}>
       <p className="summary" role="status">
         <Exact text={body.as} className="strong" /> sees <b>{seen}</b> of {body.tools.length} tools
-        {filtering && `; ${shown.length} match the filter`}.
+        {isFiltering(filter) && `; ${matching} match${matching === 1 ? 'es' : ''} the filter`}.
       </p>
       <GroupList groups={body.groups} nowMs={nowMs} />
       {body.tools.length === 0 && (
@@ -79,7 +77,7 @@ function Listing({ body, busy }: { body: ToolsBody; busy: boolean }): ReactEleme
           <p>They are listed below with what they are doing.</p>
         </Empty>
       )}
-      {body.tools.length > 0 && shown.length === 0 && (
+      {body.tools.length > 0 && matching === 0 && (
         <Empty title="No tool matches">
           <button type="button" onClick={() => choose({ q: '', show: '' })}>
             Clear the filter
@@ -90,7 +88,7 @@ function Listing({ body, busy }: { body: ToolsBody; busy: boolean }): ReactEleme
         <ServerSection key={section.name} section={section} nowMs={nowMs} />
       ))}
       <p className="foot">
-        Policy revision {body.policyRevision}, catalog revision {body.catalogRevision}, {formatTime(nowMs, nowMs)}
+        Policy revision {body.policyRevision}, catalog revision {body.catalogRevision}
       </p>
     </div>
   )

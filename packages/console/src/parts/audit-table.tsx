@@ -18,7 +18,9 @@ export function AuditTable({ records, nowMs, choose }: AuditTableProps): ReactEl
       <thead>
         <tr>
           <th scope="col">Time</th>
-          <th scope="col">Event</th>
+          <th scope="col" className="event">
+            Event
+          </th>
           <th scope="col">Tool</th>
           <th scope="col" className="wide">
             User
@@ -52,10 +54,13 @@ const Row = memo(({ record, nowMs, choose }: RowProps): ReactElement => {
           {formatTime(Date.parse(ts), nowMs)}
         </time>
       </td>
-      <td>
+      <td className="event">
         <EventBadge record={record} />
       </td>
-      <td>
+      <td className="tool-id">
+        <span className="narrowest">
+          <EventBadge record={record} />
+        </span>
         <Choice text={tool} what="tool" choose={choose} />
         <span className="narrow dim">
           {user !== undefined && <Exact text={user} />}

@@ -37,7 +37,7 @@ function Group({ group, nowMs }: { group: GroupRow; nowMs: number }): ReactEleme
       )}
       {!available && suggestion !== undefined && (
         <p className="suggestion">
-          <Exact text={toSentence(suggestion)} />
+          <Exact text={suggestion} />
         </p>
       )}
       <p className="dim">

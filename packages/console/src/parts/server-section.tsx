@@ -9,7 +9,7 @@ import { Ago } from './when.tsx'
 
 /** One server: its state, and its tools. */
 export function ServerSection({ section, nowMs }: { section: ToolSection; nowMs: number }): ReactElement {
-  const { name, server, tools } = section
+  const { name, server, tools, shown } = section
   const id = useId()
   const seen = tools.filter(({ visible }) => visible).length
   return (
@@ -18,13 +18,13 @@ export function ServerSection({ section, nowMs }: { section: ToolSection; nowMs:
         <h2 id={id}>{name === '' ? 'Without a server' : <Exact text={name} />}</h2>
         {server && <ServerBadge status={server.status} />}
         <span className="dim">
-          {seen} of {count(tools.length, 'tool')} visible
+          {[`${seen} of ${count(tools.length, 'tool')} visible`, ...(server ? factsOf(server) : [])].join(' · ')}
         </span>
       </div>
       {server && <ServerDetail server={server} nowMs={nowMs} />}
-      {tools.length > 0 && (
+      {shown.length > 0 && (
         <ul className="tools">
-          {tools.map((tool) => (
+          {shown.map((tool) => (
             <ToolItem key={tool.id} tool={tool} nowMs={nowMs} />
           ))}
         </ul>
@@ -34,10 +34,7 @@ export function ServerSection({ section, nowMs }: { section: ToolSection; nowMs:
 }
 
 function ServerDetail({ server, nowMs }: { server: ServerRow; nowMs: number }): ReactElement {
-  const { status, reason, since, restarts, era, rejected } = server
-  const facts = [era === undefined ? '' : `${era} protocol`, restarts > 0 ? count(restarts, 'restart') : ''].filter(
-    Boolean,
-  )
+  const { status, reason, since, rejected } = server
   return (
     <>
       {status !== 'ready' && (
@@ -48,7 +45,6 @@ function ServerDetail({ server, nowMs }: { server: ServerRow; nowMs: number }): 
           Since <Ago ms={since} nowMs={nowMs} />.
         </p>
       )}
-      {facts.length > 0 && <p className="dim">{facts.join(', ')}</p>}
       {rejected.length > 0 && (
         <details className="rejected">
           <summary>{count(rejected.length, 'tool')} that it lists cannot be offered</summary>
@@ -63,4 +59,8 @@ function ServerDetail({ server, nowMs }: { server: ServerRow; nowMs: number }): 
       )}
     </>
   )
+}
+
+function factsOf({ era, restarts }: ServerRow): readonly string[] {
+  return [era === undefined ? '' : `${era} protocol`, restarts > 0 ? count(restarts, 'restart') : ''].filter(Boolean)
 }

@@ -50,13 +50,13 @@ function Why({ reason, nowMs }: { reason: Reason; nowMs: number }): ReactElement
       {reason.suggestion !== undefined && (
         <>
           {' '}
-          <Exact text={toSentence(reason.suggestion)} className="suggestion" />
+          <Exact text={reason.suggestion} className="suggestion" />
         </>
       )}
       {reason.since !== undefined && (
         <span className="dim">
-          {' '}
-          Since <Ago ms={reason.since} nowMs={nowMs} />.
+          {' · since '}
+          <Ago ms={reason.since} nowMs={nowMs} />
         </span>
       )}
     </p>

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { type Address, formatAddress, PAGES, parseAddress, withChoices } from './address.ts'
+
+describe('parseAddress', () => {
+  it('reads the page and what was chosen on it', () => {
+    const address = parseAddress('#/audit?tool=files:read_file&user=vera')
+    assert.equal(address.page, 'audit')
+    assert.deepEqual(
+      [...address.choices],
+      [
+        ['tool', 'files:read_file'],
+        ['user', 'vera'],
+      ],
+    )
+  })
+
+  it('takes anything else for the first page', () => {
+    for (const hash of ['', '#', '#/', '#/nothing', '#/constructor', '#/tools/x', '#//audit', '#javascript:alert(1)'])
+      assert.deepEqual([parseAddress(hash).page, parseAddress(hash).choices.size], ['tools', 0], hash)
+  })
+
+  it('reads back what formatAddress writes, whatever was typed', () => {
+    const address = fc.record({
+      page: fc.constantFrom(...PAGES),
+      choices: fc
+        .array(fc.tuple(fc.string({ minLength: 1 }), fc.string({ unit: 'grapheme', minLength: 1 })))
+        .map((pairs) => new Map(pairs)),
+    })
+    fc.assert(fc.property(address, (one: Address) => assert.deepEqual(parseAddress(formatAddress(one)), { ...one })))
+  })
+})
+
+describe('formatAddress', () => {
+  it('leaves out what is not chosen and keeps tool ids readable', () => {
+    assert.equal(formatAddress({ page: 'tools', choices: new Map([['q', '']]) }), '#/tools')
+    assert.equal(
+      formatAddress({ page: 'audit', choices: new Map([['tool', 'a:b/c d&e']]) }),
+      '#/audit?tool=a:b/c+d%26e',
+    )
+  })
+})
+
+describe('withChoices', () => {
+  it('changes some choices and takes empty ones away', () => {
+    const address = parseAddress('#/audit?tool=a&user=b')
+    assert.equal(
+      formatAddress(withChoices(address, { tool: '', event: 'tool_call' })),
+      '#/audit?user=b&event=tool_call',
+    )
+  })
+})

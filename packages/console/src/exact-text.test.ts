@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { toPrettyJson, toSegments } from './exact-text.ts'
+
+describe('toSegments', () => {
+  it('leaves what can be seen as it is, in any script', () => {
+    for (const text of ['files:read_file', 'Grüße, 世界 مرحبا', 'a b\nc', 'née ❤️ 👍', '<script>alert(1)</script>'])
+      assert.deepEqual(toSegments(text), [{ kind: 'text', text }], text)
+    assert.deepEqual(toSegments(''), [])
+  })
+
+  it('shows a bidirectional override where it stands, by its code point and name', () => {
+    assert.deepEqual(toSegments('report\u202Efdp.exe'), [
+      { kind: 'text', text: 'report' },
+      { kind: 'mark', code: 'U+202E', name: 'right-to-left override' },
+      { kind: 'text', text: 'fdp.exe' },
+    ])
+  })
+
+  it('shows everything else that would not be seen', () => {
+    const unseen = [
+      0x00, 0x07, 0x09, 0x0d, 0x1b, 0x7f, 0x85, 0xa0, 0xad, 0x34f, 0x61c, 0x115f, 0x17b4, 0x180b, 0x2003, 0x200b,
+      0x200d, 0x2028, 0x2062, 0x2066, 0x2800, 0x3000, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xfff9, 0xd800, 0xdfff, 0xe000,
+      0xe0041, 0xe0101, 0x10ffff,
+    ]
+    for (const codePoint of unseen) {
+      const [before, mark, after] = toSegments(`a${String.fromCodePoint(codePoint)}b`)
+      const code = `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`
+      assert.ok(before?.kind === 'text' && after?.kind === 'text' && mark?.kind === 'mark' && mark.code === code, code)
+    }
+  })
+
+  it('loses nothing: put together again, it is the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const parts = toSegments(text).map((one) =>
+          one.kind === 'text' ? one.text : String.fromCodePoint(Number.parseInt(one.code.slice(2), 16)),
+        )
+        assert.equal(parts.join(''), text)
+      }),
+    )
+  })
+})
+
+describe('toPrettyJson', () => {
+  it('indents, and says so where there is nothing', () => {
+    assert.equal(toPrettyJson({ path: 'a' }), '{\n  "path": "a"\n}')
+    assert.equal(toPrettyJson(undefined), 'nothing')
+  })
+})

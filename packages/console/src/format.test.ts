@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { count, formatAgo, formatDuration, formatIn, formatTime, toSentence } from './format.ts'
+
+describe('formatDuration', () => {
+  it('says what matters at each size', () => {
+    const cases: [number, string][] = [
+      [0, '< 1 ms'],
+      [0.4, '< 1 ms'],
+      [83.2, '83 ms'],
+      [1400, '1.4 s'],
+      [42_000, '42 s'],
+      [125_000, '2 min'],
+      [3 * 3_600_000, '3 h'],
+      [5 * 86_400_000, '5 days'],
+    ]
+    for (const [ms, text] of cases) assert.equal(formatDuration(ms), text)
+  })
+})
+
+describe('formatAgo', () => {
+  it('tells the past, and takes a clock that is a little ahead for now', () => {
+    assert.equal(formatAgo(1000, 41_000), '40 s ago')
+    assert.equal(formatAgo(1000, 2000), 'just now')
+    assert.equal(formatAgo(5000, 1000), 'just now')
+  })
+})
+
+describe('formatIn', () => {
+  it('tells the future', () => {
+    assert.equal(formatIn(560_000, 0), 'in 9 min')
+    assert.equal(formatIn(0, 1), 'now')
+  })
+})
+
+describe('formatTime', () => {
+  it('adds the day only where it is another one', () => {
+    const noon = new Date(2026, 10, 21, 12, 0, 5).getTime()
+    assert.equal(formatTime(noon, noon + 60_000), '12:00:05')
+    assert.equal(formatTime(noon, noon + 2 * 86_400_000), '21 Nov 12:00:05')
+  })
+})
+
+describe('count', () => {
+  it('has one and many', () => {
+    assert.deepEqual([count(0, 'tool'), count(1, 'tool'), count(2, 'tool')], ['0 tools', '1 tool', '2 tools'])
+  })
+})
+
+describe('toSentence', () => {
+  it('makes a sentence of a clause and leaves one that is', () => {
+    assert.equal(toSentence('nothing listens on 127.0.0.1:4444'), 'Nothing listens on 127.0.0.1:4444.')
+    assert.equal(toSentence('Start it.'), 'Start it.')
+    assert.equal(toSentence(' '), '')
+  })
+})

@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+
+const PLACES = [
+  process.env['CHROMIUM'],
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+].filter((path) => path !== undefined)
+
+/** Gives the path of this machine's Chromium; `undefined`, and a line that says so, where there is none. In CI that is an error. */
+export function findChromium(): string | undefined {
+  const path = PLACES.find((place) => existsSync(place))
+  if (path !== undefined) return path
+  const message = `The console's browser tests cannot run: no Chromium at ${PLACES.join(', ')}. Install one (apt-get install chromium) or set CHROMIUM to its path.`
+  if (process.env['CI'] === 'true') throw new Error(message)
+  console.warn(message)
+  return undefined
+}
+
+export function launchChromium(executablePath: string): Promise<Browser> {
+  const args = [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--no-first-run',
+  ]
+  return chromium.launch({ executablePath, args })
+}
