@@ -69,7 +69,7 @@ function callOf(name: string): BenchRequest {
 function toConfig(upstream: string, auditPath: string): string {
   return `
 servers:
-  up: { url: "${upstream}/mcp", era: modern }
+  up: { url: "${upstream}/mcp", era: modern, trustHints: true }
 callers:
   - { key: "${KEY}", user: vera, roles: [viewer] }
 policy:

@@ -48,9 +48,12 @@ export async function startServer(
   })
   const origin = `http://127.0.0.1:${port}`
   try {
-    while (!(await answers(origin, first))) {
+    for (;;) {
+      const said = await ask(origin, first)
+      if (said.includes(first.expect)) break
       if (child.exitCode !== null) throw new Error(`${args.join(' ')} exited with code ${child.exitCode}`)
-      if (performance.now() - startedMs > START_TIMEOUT_MS) throw new Error(`${args.join(' ')} does not answer`)
+      if (performance.now() - startedMs > START_TIMEOUT_MS)
+        throw new Error(`${args.join(' ')} does not answer rightly: ${said.slice(0, 500)}`)
       await delay(POLL_MS)
     }
   } catch (error) {
@@ -88,14 +91,14 @@ async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(killer)
 }
 
-async function answers(origin: string, { method, name, params, key, expect }: BenchRequest): Promise<boolean> {
+async function ask(origin: string, { method, name, params, key }: BenchRequest): Promise<string> {
   const list: readonly string[] = toHeaders(method, name, key)
   const headers = Object.fromEntries(list.flatMap((header, i) => (i % 2 === 0 ? [[header, list[i + 1] ?? '']] : [])))
   try {
     const response = await fetch(`${origin}/mcp`, { method: 'POST', headers, body: toBody(1, method, params) })
-    return (await response.text()).includes(expect)
-  } catch {
-    return false
+    return await response.text()
+  } catch (error) {
+    return String(error)
   }
 }
 
