@@ -324,7 +324,7 @@ describe('decodeHeader', () => {
   })
 
   it('decodes the base64 of UTF-8', () => {
-    for (const value of ['', 'a', 'größe', '🙂', ' lead', 'a\nb', '=?base64?YQ==?=', '__proto__'])
+    for (const value of ['', 'a', 'größe', '🙂', ' lead', 'a\nb', '\ufeffa', '=?base64?YQ==?=', '__proto__'])
       assert.equal(decodeHeader(base64(value)), value)
   })
 

@@ -138,7 +138,7 @@ export function decodeHeader(value: string): string | undefined {
   const bytes = Buffer.from(encoded, 'base64')
   if (bytes.toString('base64') !== encoded) return undefined
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     return undefined
   }
