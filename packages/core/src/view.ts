@@ -65,7 +65,7 @@ export interface ViewCeiling {
   readonly caller: Caller
   readonly snapshot: Toolset
   /** Computed when they are asked for: a view that is not narrowed needs its ruling only. */
-  marks(): readonly Mark[]
+  readonly marks: () => readonly Mark[]
   readonly policies: readonly PolicyIndex[]
   readonly failure: string | undefined
 }

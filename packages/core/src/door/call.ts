@@ -74,6 +74,11 @@ function refused(decision: Decision): Admission {
   return { kind: 'refused', decision }
 }
 
+/** A store that answers nonsense has not said yes. */
+function isYes(answer: unknown): boolean {
+  return answer === true
+}
+
 function mayGoOn(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
@@ -101,7 +106,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const { sight, ports, seen, input } = attempt
   if (seen.uses.length > 0) {
     const peeked = await ports.counters.peek(seen.uses)
-    if (peeked.allowed !== true) return refused(rateLimited(seen.uses, peeked))
+    if (!isYes(peeked.allowed)) return refused(rateLimited(seen.uses, peeked))
   }
   const approval = await ports.approvals.request(bindingOf(sight.caller, tool, input), input, ports.clock.wallMs())
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
@@ -119,7 +124,7 @@ function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined
   const { uses } = attempt.seen
   if (uses.length === 0) return takeApproval(attempt, tool, approval)
   return chain<LimitAnswer, Admission>(attempt.ports.counters.take(uses), (answer) => {
-    if (answer.allowed !== true) return refused(rateLimited(uses, answer))
+    if (!isYes(answer.allowed)) return refused(rateLimited(uses, answer))
     attempt.taken = answer
     return takeApproval(attempt, tool, approval)
   })
@@ -129,7 +134,7 @@ function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefin
   if (!approval) return recordCall(attempt, tool)
   const { approvals, clock } = attempt.ports
   return chain<boolean, Admission>(approvals.consume(approval.id, clock.wallMs()), (consumed) => {
-    if (consumed !== true) return undo(attempt, approvalUsed())
+    if (!isYes(consumed)) return undo(attempt, approvalUsed())
     attempt.approvalId = approval.id
     return recordCall(attempt, tool)
   })

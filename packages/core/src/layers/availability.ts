@@ -27,7 +27,7 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
   const marks: Mark[] = []
   for (const [name, bits] of index) {
     const { standsOn, group } = groups.conditional.get(name) as NonNullable<ReturnType<Groups['conditional']['get']>>
-    const culprit = standsOn.find((below) => stateOf(source, below).available !== true)
+    const culprit = standsOn.find((below) => !stateOf(source, below).available)
     if (culprit === undefined) continue
     const state = stateOf(source, culprit)
     const because = state.reason ?? 'it is switched off'
