@@ -402,7 +402,7 @@ describe('an upstream over HTTP', () => {
       const script: Script = {
         'tools/call': (exchange) => (bad ? answer(exchange) : result(exchange, { content: [] })),
       }
-      const { upstream } = await scripted(t, script, { callTimeoutMs: 500 })
+      const { upstream } = await scripted(t, script, what === 'nothing' ? { callTimeoutMs: 500 } : {})
       await assert.rejects(upstream.call(call('t')), { code, message })
       bad = false
       await upstream.call(call('t'))

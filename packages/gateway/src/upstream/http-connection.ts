@@ -271,7 +271,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     const { status, contentType, text } = answer
     if (status === 200 && contentType === 'application/json') {
       receive(text, id, used, pending, () => answer.sessionId)
-      pending.reject(notMcp(text))
+      if (!pending.settled) pending.reject(notMcp(text))
     } else if (status === 200 && contentType === 'text/event-stream') {
       pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
     } else {

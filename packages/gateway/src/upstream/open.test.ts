@@ -122,8 +122,9 @@ describe('a server that is started and then spoken to over HTTP', () => {
       (pid) => !before.has(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('streamableHttp'),
     )
     const input = { duration: 30, steps: 1 }
+    assert.ok(child)
     const hanging = server.call({ tool: 'trigger-long-running-operation', arguments: input, signal })
-    setTimeout(() => process.kill(child ?? 0, 'SIGKILL'), 100)
+    setTimeout(() => process.kill(child, 'SIGKILL'), 100)
     await assert.rejects(hanging, { code: 'upstream_down' })
     await until(() => server.state.restarts === 1 && server.state.status === 'ready')
     await server.call({ tool: 'echo', arguments: { message: 'again' }, signal })

@@ -30,14 +30,16 @@ async function hold(
     JSON.parse(String(statuses)),
     configs.map(() => 'ready'),
   )
-  return { kill: () => holder.kill('SIGKILL'), started: descendantsOf(holder.pid ?? 0) }
+  assert.ok(holder.pid)
+  return { kill: () => holder.kill('SIGKILL'), started: descendantsOf(holder.pid) }
 }
 
 /** A group of its own that ignores everything but SIGKILL. */
 function startStubborn(t: TestContext): number {
   const child = spawn(process.execPath, [HOSTILE, 'stubborn'], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   t.after(() => child.kill('SIGKILL'))
-  return child.pid ?? 0
+  assert.ok(child.pid)
+  return child.pid
 }
 
 describe('createReaper', () => {
