@@ -2,7 +2,7 @@
 //
 // Files named `*.test.ts` share one process, which is many times faster than a process each. Those named
 // `*.e2e.test.ts` start servers and children: each has a process of its own, one after the other.
-// `--long` adds `*.long.test.ts` and sets TOOLGATE_TEST_LONG=1 for the tests that can do more.
+// `--long`, or TOOLGATE_LONG=1, adds `*.long.test.ts` and tells the tests that can do more.
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
 const IDLE_MS = 75_000
 
-const long = process.argv.includes('--long')
+const long = process.argv.includes('--long') || process.env.TOOLGATE_LONG === '1'
 const patience = long ? 10 : 1
 const named = process.argv.slice(2).filter((arg) => arg !== '--long')
 const files = named.length > 0 ? named.map((file) => path.resolve(file)) : findFiles()
@@ -70,7 +70,7 @@ function runNode(batch, results) {
     ...batch,
   ]
   const own = path.join(ROOT, 'node_modules/.bin/node')
-  const env = long ? { ...process.env, TOOLGATE_TEST_LONG: '1' } : process.env
+  const env = long ? { ...process.env, TOOLGATE_LONG: '1' } : process.env
   const child = spawn(existsSync(own) ? own : process.execPath, args, { cwd: ROOT, stdio: 'inherit', env })
   const startedAt = Date.now()
   return new Promise((resolve) => {

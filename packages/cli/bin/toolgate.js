@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+// Committed as it is: npm links it at the first install, when nothing is built yet.
+import { existsSync } from 'node:fs'
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 22 || (major === 22 && minor < 18)) {
+  console.error(`toolgate needs Node 22.18 or later; this is ${process.version}.`)
+  process.exit(2)
+}
+
+const built = new URL('../dist/main.js', import.meta.url)
+const fromSource = process.execArgv.some((arg) => arg.includes('toolgate-source')) || !existsSync(built)
+if (fromSource) {
+  // As `node --conditions=toolgate-source` does, which a command cannot be started with.
+  const { registerHooks } = await import('node:module')
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      next(specifier, { ...context, conditions: [...context.conditions, 'toolgate-source'] }),
+  })
+}
+await import(fromSource ? new URL('../src/main.ts', import.meta.url).href : built.href)

@@ -1,0 +1,83 @@
+import { type AuditReader, FAULTS } from '@toolgate/core'
+import type { AuditBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from '@toolgate/gateway'
+import { CliError, type ExitName } from '../exit.ts'
+import { printable } from '../io.ts'
+import type { Target } from './target.ts'
+
+/** Whose view is asked for: a configured caller by name, or any other as JSON. */
+export type Whose = { readonly as: string } | { readonly caller: string }
+
+/** The HTTP API of a running gateway. Its answers are the wire bodies, unchanged. */
+export interface Api extends AuditReader {
+  tools(whose: Whose): Promise<ToolsBody>
+  why(tool: string, whose: Whose): Promise<WhyBody>
+  callers(): Promise<CallersBody>
+}
+
+const TIMEOUT_MS = 10_000
+
+export function createApi(target: Target): Api {
+  const get = <T>(path: string, query: Record<string, string | number | undefined> = {}): Promise<T> =>
+    request(target, path, query) as Promise<T>
+  return {
+    tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
+    why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
+    callers: () => get<CallersBody>('/api/callers'),
+    async query({ beforeSeq, afterSeq, ...filter }) {
+      const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
+      return body.records
+    },
+  }
+}
+
+async function request(
+  target: Target,
+  path: string,
+  query: Record<string, string | number | undefined>,
+): Promise<object> {
+  const url = new URL(path, target.url)
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
+  const { status, body } = await answerOf(target, url)
+  if (status === 200 && body) return body
+  const error = body && 'error' in body ? (body as ErrorBody).error : undefined
+  if (!error)
+    throw unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
+  const exit = exitOf(status, error.code)
+  throw new CliError(exit, printable(error.message), exit === 'key' ? { hint: target.keyHint } : {})
+}
+
+async function answerOf(target: Target, url: URL): Promise<{ status: number; body: object | undefined }> {
+  try {
+    const headers = target.key === undefined ? {} : { authorization: `Bearer ${target.key}` }
+    const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return { status: response.status, body: toObject(await response.text()) }
+  } catch (cause) {
+    const { code } = ((cause as Error).cause ?? {}) as { code?: string }
+    const reason =
+      (cause as Error).name === 'TimeoutError'
+        ? `no answer within ${TIMEOUT_MS / 1000} s`
+        : (code ?? (cause as Error).message)
+    throw unreachable(target, `No gateway answers at ${target.url} (${reason}).`, cause)
+  }
+}
+
+function toObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function unreachable(target: Target, message: string, cause?: unknown): CliError {
+  return new CliError('unreachable', message, { hint: target.startHint, cause })
+}
+
+const KEY_CODES: ReadonlySet<string> = new Set(['unauthenticated', 'key_not_for_console'])
+
+function exitOf(status: number, code: string): ExitName {
+  if (KEY_CODES.has(code)) return 'key'
+  const isMisuse = Object.hasOwn(FAULTS, code) ? FAULTS[code as keyof typeof FAULTS].exit === 2 : status < 500
+  return isMisuse ? 'usage' : 'no'
+}

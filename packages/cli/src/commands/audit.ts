@@ -1,0 +1,154 @@
+import type { AuditEvent, AuditQuery, AuditReader, AuditRecord } from '@toolgate/core'
+import { createApi } from '../client/api.ts'
+import { openAuditFile } from '../client/audit-file.ts'
+import { findTarget, type TargetOptions } from '../client/target.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
+import { renderTable } from '../render/table.ts'
+import type { StopSignals } from '../stop-signals.ts'
+
+export interface AuditOptions extends TargetOptions {
+  readonly file?: string
+  readonly tool?: string
+  readonly user?: string
+  readonly event?: AuditEvent
+  readonly json?: boolean
+}
+
+export interface AuditQueryOptions extends AuditOptions {
+  readonly limit?: number
+  readonly before?: number
+  readonly after?: number
+}
+
+export interface AuditTailOptions extends AuditOptions {
+  readonly lines: number
+  readonly follow: boolean
+}
+
+const POLL_MS = 500
+const PAGE = 1000
+
+/** `toolgate audit query`: records that match, newest first. */
+export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<ExitName> {
+  return withReader(options, io, async (reader) => {
+    const { limit, before, after } = options
+    const records = await reader.query({
+      ...filterOf(options),
+      ...(limit === undefined ? {} : { limit }),
+      ...(before === undefined ? {} : { beforeSeq: before }),
+      ...(after === undefined ? {} : { afterSeq: after }),
+    })
+    if (options.json) printJson(io.stdout, { records })
+    else if (records.length === 0) printLine(io.stdout, 'No records.')
+    else printTable(records, io)
+    return 'ok'
+  })
+}
+
+/** `toolgate audit tail`: the newest records, oldest first, and then each new one until it is stopped. */
+export function auditTailCommand(options: AuditTailOptions, io: Io, signals: StopSignals): Promise<ExitName> {
+  return withReader(options, io, async (reader) => {
+    const filter = filterOf(options)
+    const print = (record: AuditRecord): void =>
+      printLine(io.stdout, options.json ? JSON.stringify(record) : lineOf(record, io))
+    const [newest] = await reader.query({ limit: 1 })
+    let seen = newest?.seq ?? 0
+    if (options.lines > 0)
+      for (const record of (await reader.query({ ...filter, limit: options.lines })).toReversed()) {
+        if (record.seq <= seen) print(record)
+      }
+    if (!options.follow) return 'ok'
+    const { stopped, release } = signals.once()
+    try {
+      while (!(await sleepUnless(stopped, POLL_MS))) {
+        for (const record of await allAfter(reader, filter, seen)) {
+          print(record)
+          seen = record.seq
+        }
+      }
+    } finally {
+      release()
+    }
+    return 'ok'
+  })
+}
+
+/** Gives every record after `seen`, oldest first, however many there are. */
+async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): Promise<readonly AuditRecord[]> {
+  const found: AuditRecord[] = []
+  for (;;) {
+    const oldest = found.at(-1)?.seq
+    const page = await reader.query({
+      ...filter,
+      limit: PAGE,
+      afterSeq: seen,
+      ...(oldest === undefined ? {} : { beforeSeq: oldest }),
+    })
+    found.push(...page)
+    if (page.length < PAGE) return found.toReversed()
+  }
+}
+
+async function withReader(
+  options: AuditOptions,
+  io: Io,
+  use: (reader: AuditReader) => Promise<ExitName>,
+): Promise<ExitName> {
+  if (options.file === undefined) return use(createApi(findTarget(options, io.env)))
+  const audit = await openAuditFile(options.file)
+  try {
+    return await use(audit)
+  } finally {
+    await audit.close()
+  }
+}
+
+function filterOf({ tool, user, event }: AuditOptions): AuditQuery {
+  return {
+    ...(tool === undefined ? {} : { tool }),
+    ...(user === undefined ? {} : { user }),
+    ...(event === undefined ? {} : { event }),
+  }
+}
+
+function printTable(records: readonly AuditRecord[], io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const rows = records.map((record) => [String(record.seq), ...cellsOf(record, paint)])
+  printLine(io.stdout, renderTable(['SEQ', 'TIME', 'EVENT', 'USER', 'TOOL', 'REASON'], rows, io.stdout))
+}
+
+function lineOf(record: AuditRecord, io: Io): string {
+  return cellsOf(record, painter(io.stdout, io.env)).filter(Boolean).join('  ')
+}
+
+const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
+  tool_call: 'dim',
+  tool_result: 'green',
+  tool_blocked: 'red',
+  tool_rate_limited: 'cyan',
+  tool_approval_required: 'yellow',
+  tool_abandoned: 'magenta',
+}
+
+function cellsOf(record: AuditRecord, paint: Paint): string[] {
+  const { reason, detail, error, duration_ms: duration } = record
+  const why = [reason, detail ?? error].filter((part) => part !== undefined).join(': ')
+  return [
+    record.ts,
+    paint(STYLES[record.event] ?? 'dim', record.event),
+    printable(record.user_id ?? '-'),
+    printable(record.tool),
+    printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),
+  ]
+}
+
+function sleepUnless(stopped: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, false)
+    void stopped.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+}

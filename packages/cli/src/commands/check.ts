@@ -1,0 +1,45 @@
+import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
+import { EXITS, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { count } from '../render/words.ts'
+
+export interface CheckOptions {
+  readonly json?: boolean
+}
+
+/** `toolgate check`: every problem of a configuration, each with its line and column; starts nothing. */
+export function checkCommand(file: string, options: CheckOptions, io: Io): ExitName {
+  try {
+    const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
+    if (options.json) printJson(io.stdout, { ok: true, problems: [] })
+    else printLine(io.stdout, `${painter(io.stdout, io.env)('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+    return 'ok'
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    if (options.json) printJson(io.stdout, { ok: false, problems: error.problems })
+    else printProblems(error, io)
+    return 'usage'
+  }
+}
+
+/** Prints every problem on a line of its own, as `file:line:column: path: message`, and how many there are. */
+export function printProblems({ problems }: ConfigFileError, io: Io): void {
+  const paint = painter(io.stderr, io.env)
+  for (const { file, line, column, path, message } of problems) {
+    const place = paint('cyan', `${file}:${line}:${column}:`)
+    printLine(io.stderr, `${place} ${path ? `${paint('bold', `${printable(path)}:`)} ` : ''}${printable(message)}`)
+  }
+  printLine(io.stderr, paint('red', `${count(problems.length, 'problem')} (exit code ${EXITS.usage.code})`))
+}
+
+function summaryOf({ servers, callers, groups, policy, limits, audit }: GatewayConfig): string {
+  const parts = [
+    count(servers.length, 'server'),
+    count(callers.length, 'caller'),
+    count(groups.length, 'group'),
+    count(policy.length, 'policy', 'policies'),
+    count(limits.length, 'limit'),
+    `audit in ${audit.path ?? 'memory'}`,
+  ]
+  return parts.join(', ')
+}

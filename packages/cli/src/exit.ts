@@ -1,0 +1,26 @@
+/** The one table of exit codes; `docs/guide/cli.md` repeats it, and a test compares the two. */
+export const EXITS = {
+  ok: { code: 0, means: 'It worked, and where the command asks a question, the answer is yes.' },
+  no: { code: 1, means: 'The answer is no (`why`: the tool is not visible), or the work failed on the way.' },
+  usage: { code: 2, means: 'The command line, the configuration or a name in them cannot be used.' },
+  unreachable: { code: 3, means: 'No gateway answers at that address.' },
+  port: { code: 4, means: 'The port cannot be had.' },
+  key: { code: 5, means: 'The gateway refuses the key.' },
+  forced: { code: 130, means: 'A second Ctrl-C (or SIGTERM) ended it before it had stopped by itself.' },
+} as const satisfies Record<string, { code: number; means: string }>
+
+export type ExitName = keyof typeof EXITS
+
+/** Ends the command with a message on stderr and an exit code. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly exit: ExitName
+  /** What to do about it, on lines of its own. */
+  readonly hint: string | undefined
+
+  constructor(exit: ExitName, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.exit = exit
+    this.hint = options.hint
+  }
+}

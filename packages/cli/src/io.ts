@@ -1,0 +1,38 @@
+import { styleText } from 'node:util'
+
+/** Where a command writes. */
+export interface Stream extends NodeJS.WritableStream {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** All that a command touches of its process. */
+export interface Io {
+  readonly stdout: Stream
+  readonly stderr: Stream
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
+
+/** Gives a painter for one stream: plain where it is no terminal, and where NO_COLOR says so. */
+export function painter(stream: Stream, env: Io['env']): Paint {
+  const colours = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
+  return (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text)
+}
+
+export function printLine(stream: Stream, text = ''): void {
+  stream.write(`${text}\n`)
+}
+
+export function printJson(stream: Stream, value: unknown): void {
+  stream.write(`${JSON.stringify(value, undefined, 2)}\n`)
+}
+
+/** C0, C1, and what turns or hides text: a tool's description must not write on the terminal by itself. */
+const UNPRINTABLE = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+
+/** Gives text from elsewhere with its control characters spelt out. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { startGateway } from '@toolgate/gateway'
+import { runProgram } from './program.ts'
+import { createStopSignals } from './stop-signals.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+// What reads our output may have had enough of it: `toolgate tools | head`.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+const code = await runProgram(process.argv.slice(2), {
+  io: { stdout: process.stdout, stderr: process.stderr, env: process.env },
+  version,
+  signals: createStopSignals({
+    source: process,
+    exit: (status) => process.exit(status),
+    nowMs: () => performance.now(),
+  }),
+  start: startGateway,
+})
+process.exitCode = code
+// A child's pipe or a probe's socket must not keep a command alive that has ended.
+process.stdout.write('', () => process.exit(code))

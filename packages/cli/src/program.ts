@@ -1,0 +1,139 @@
+import { AUDIT_EVENTS, FAULTS, ToolgateError } from '@toolgate/core'
+import { ConfigFileError } from '@toolgate/gateway'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { type AuditQueryOptions, auditQueryCommand, type AuditTailOptions, auditTailCommand } from './commands/audit.ts'
+import { type CheckOptions, checkCommand, printProblems } from './commands/check.ts'
+import type { StartGateway } from './commands/run-gateway.ts'
+import { serveCommand, type ServeOptions } from './commands/serve.ts'
+import { toolsCommand, type ToolsOptions } from './commands/tools.ts'
+import { tryCommand, type TryOptions } from './commands/try.ts'
+import { whyCommand, type WhyOptions } from './commands/why.ts'
+import { CliError, EXITS, type ExitName } from './exit.ts'
+import { type Io, painter, printLine } from './io.ts'
+import type { StopSignals } from './stop-signals.ts'
+
+export interface ProgramDeps {
+  readonly io: Io
+  readonly version: string
+  readonly signals: StopSignals
+  readonly start: StartGateway
+}
+
+/** Runs the command that the arguments name. Gives its exit code; prints, never throws. */
+export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<number> {
+  let exit: ExitName = 'ok'
+  const program = createProgram(deps, (result) => {
+    exit = result
+  })
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    exit = reportError(error, deps.io)
+  }
+  return EXITS[exit].code
+}
+
+const DEFAULT_CONFIG = 'toolgate.yaml'
+
+function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit: ExitName) => void): Command {
+  const program = new Command('toolgate')
+    .description('Decides which tools an AI agent sees and runs, in front of real MCP servers.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+    })
+    .addHelpText('after', `\nExit codes:\n${exitLines()}`)
+
+  program
+    .command('try')
+    .description('run the quickstart: real MCP servers, demo keys, the console')
+    .option('--port <port>', 'where to listen; default: PORT, or 8787')
+    .action(async (options: TryOptions) => end(await tryCommand(options, { io, signals, start })))
+  program
+    .command('serve')
+    .description('run the gateway of a configuration')
+    .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+    .option('--port <port>', 'where to listen; default: PORT, or what the configuration says')
+    .action(async (options: ServeOptions) => end(await serveCommand(options, { io, signals, start })))
+  program
+    .command('check')
+    .description('say what is wrong with a configuration, or that nothing is; starts nothing')
+    .argument('[file]', 'the configuration', DEFAULT_CONFIG)
+    .option('--json', 'for programs')
+    .action((file: string, options: CheckOptions) => end(checkCommand(file, options, io)))
+  asking(program.command('tools'))
+    .description('list what a caller sees; without one, how much each of them does')
+    .option('--as <user>', 'a caller of the configuration')
+    .option('--caller <json>', 'any other caller')
+    .option('--all', 'hidden tools too, with the reason')
+    .action(async (options: ToolsOptions) => end(await toolsCommand(options, io)))
+  asking(program.command('why'))
+    .description('explain the decision about one tool; exit code 1 where it is not visible')
+    .argument('<tool>', 'its id, such as files:read_file')
+    .option('--as <user>', 'a caller of the configuration')
+    .option('--caller <json>', 'any other caller')
+    .action(async (tool: string, options: WhyOptions) => end(await whyCommand(tool, options, io)))
+
+  const audit = program.command('audit').description('read what was attempted')
+  reading(audit.command('tail'))
+    .description('print the newest records, and each new one until it is stopped')
+    .option('-n, --lines <n>', 'how many to begin with', wholeNumber(0, 1000), 10)
+    .option('--no-follow', 'end after those')
+    .action(async (options: AuditTailOptions) => end(await auditTailCommand(options, io, signals)))
+  reading(audit.command('query'))
+    .description('print the records that match, newest first')
+    .option('--limit <n>', 'at most so many; default 100', wholeNumber(1, 1000))
+    .option('--before <seq>', 'only older records', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--after <seq>', 'only newer records', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .action(async (options: AuditQueryOptions) => end(await auditQueryCommand(options, io)))
+  return program
+}
+
+/** The options of a command that asks a running gateway. */
+function asking(command: Command): Command {
+  return command
+    .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or http://127.0.0.1:8787')
+    .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
+    .option('--config <file>', "a configuration that has the gateway's address and its console key")
+    .option('--json', 'for programs: the bodies of the HTTP API')
+}
+
+function reading(command: Command): Command {
+  return asking(command)
+    .option('--file <file>', 'read this audit file (SQLite or JSON lines) instead of asking a gateway')
+    .option('--tool <id>', 'only of this tool')
+    .option('--user <user>', 'only of this user')
+    .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It is a whole number from ${min} to ${max}.`)
+  }
+}
+
+function exitLines(): string {
+  return Object.values(EXITS)
+    .map(({ code, means }) => `  ${String(code).padEnd(4)} ${means}`)
+    .join('\n')
+}
+
+function reportError(error: unknown, io: Io): ExitName {
+  // Commander has printed its own; help and version are no errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 'ok' : 'usage'
+  if (error instanceof ConfigFileError) {
+    printProblems(error, io)
+    return 'usage'
+  }
+  const paint = painter(io.stderr, io.env)
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const isOurs = error instanceof CliError || error instanceof ToolgateError
+  printLine(io.stderr, `${paint('red', 'error')}  ${isOurs ? message : (stack ?? message)}`)
+  if (error instanceof CliError && error.hint !== undefined) printLine(io.stderr, error.hint)
+  if (error instanceof CliError) return error.exit
+  return error instanceof ToolgateError && FAULTS[error.code].exit === EXITS.usage.code ? 'usage' : 'no'
+}

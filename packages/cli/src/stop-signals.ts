@@ -1,0 +1,46 @@
+import type { EventEmitter } from 'node:events'
+import { EXITS } from './exit.ts'
+
+/** The signals that ask a command to stop. */
+export interface StopSignals {
+  /** Waits for the first one. `release` stops listening, so that the process can end. */
+  once(): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
+}
+
+export interface StopSignalsOptions {
+  /** The process. */
+  readonly source: Pick<EventEmitter, 'on' | 'off'>
+  readonly exit: (code: number) => void
+  readonly nowMs: () => number
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** npm passes on a signal that the terminal has sent to the whole group already. */
+const ECHO_MS = 300
+
+/**
+ * Hears the first signal that asks to stop; a later one ends the process at once.
+ * The same one again within 300 ms is taken for its echo.
+ */
+export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): StopSignals {
+  return {
+    once() {
+      const { promise: stopped, resolve } = Promise.withResolvers<NodeJS.Signals>()
+      let first: { signal: NodeJS.Signals; atMs: number } | undefined
+      const hear = (signal: NodeJS.Signals): void => {
+        const atMs = nowMs()
+        if (!first) {
+          first = { signal, atMs }
+          resolve(signal)
+        } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) exit(EXITS.forced.code)
+      }
+      for (const signal of SIGNALS) source.on(signal, hear)
+      return {
+        stopped,
+        release() {
+          for (const signal of SIGNALS) source.off(signal, hear)
+        },
+      }
+    },
+  }
+}
