@@ -93,7 +93,7 @@ function Feed({ latest, isLive, isStale, isBusy, isLast, choose }: FeedProps): R
               {isPaused ? 'Go on' : 'Pause'}
             </button>
             <span className={isPaused || newer > 0 || isStale ? 'live paused' : 'live'}>
-              {isPaused ? 'Paused' : isStale ? 'Not refreshed' : newer > 0 ? 'Held while you read' : 'Live, every 2 s'}
+              {isPaused ? 'Paused' : isStale ? 'Not refreshed' : newer > 0 ? 'Held' : 'Live, every 2 s'}
             </span>
           </>
         ) : (

@@ -22,6 +22,8 @@ export function LoginPage(): ReactElement {
         <GateMark />
         <h1>Toolgate</h1>
         <p>Which tools each agent sees, why not the others, and what they did.</p>
+        {/* For password managers: one person may hold keys of several gateways. */}
+        <input type="text" name="username" autoComplete="username" defaultValue="toolgate" hidden />
         <label htmlFor={id}>Console key</label>
         <input
           id={id}

@@ -1,4 +1,4 @@
-import { memo, type ReactElement } from 'react'
+import { memo, type ReactElement, useState } from 'react'
 import { toSentence } from '../format.ts'
 import type { Reason, ToolRow } from '../wire.ts'
 import { OutcomeBadge } from './badges.tsx'
@@ -8,6 +8,7 @@ import { Ago } from './when.tsx'
 /** One tool: the word, the name, and where it is not simply allowed, why. */
 export const ToolItem = memo(({ tool, nowMs }: { tool: ToolRow; nowMs: number }): ReactElement => {
   const [deciding] = tool.reasons
+  const [isOpen, setOpen] = useState(false)
   const name = tool.id.slice(tool.id.indexOf(':') + 1)
   return (
     <li className={`tool ${tool.outcome}`}>
@@ -24,11 +25,11 @@ export const ToolItem = memo(({ tool, nowMs }: { tool: ToolRow; nowMs: number })
         <p className="description">
           <Exact text={firstLine(tool.description)} />
         </p>
-        <details>
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>
             Details<span className="unseen"> of {tool.id}</span>
           </summary>
-          <Details tool={tool} />
+          {isOpen && <Details tool={tool} />}
         </details>
       </div>
     </li>
