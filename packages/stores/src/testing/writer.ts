@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { auditEntry } from '@toolgate/core/testing'
+import type { AuditEntry } from '@toolgate/core'
 import { type Format, openAny } from './open-any.ts'
 
 /**
@@ -10,8 +10,17 @@ import { type Format, openAny } from './open-any.ts'
 const [format, mode, path = '', name = '', count = ''] = process.argv.slice(2)
 const audit = openAny(format as Format, { path, mode: mode as 'batched' | 'required' })
 
+const ENTRY: AuditEntry = {
+  event: 'tool_call',
+  wallMs: 0,
+  tool: 'search',
+  tool_call_id: '',
+  policy_revision: 1,
+  catalog_revision: 1,
+}
+
 async function writeOne(i: number): Promise<void> {
-  await audit.write(auditEntry({ tool_call_id: `${name}-${i}`, detail: 'x'.repeat(i % 900) }))
+  await audit.write({ ...ENTRY, tool_call_id: `${name}-${i}`, detail: 'x'.repeat(i % 900) })
   if (mode === 'required') writeSync(1, `${name}-${i}\n`)
 }
 
