@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { OutcomeWord } from '../decision/words.ts'
+import {
+  isNoWider,
+  openWorld,
+  runs,
+  toPolicy,
+  viewOptionsOf,
+  type World,
+  type WorldWithMore,
+  worldWithMore,
+} from '../testing/worlds.ts'
+import type { View } from '../view.ts'
+
+describe('a layer', () => {
+  const additions: readonly (readonly [what: string, add: (given: WorldWithMore) => World])[] = [
+    ['policy', ({ world, more }) => ({ ...world, policies: [...world.policies, ...more] })],
+    ['policy before the others', ({ world, more }) => ({ ...world, policies: [...more, ...world.policies] })],
+    ['visibility', ({ world }) => ({ ...world, visibility: (world.visibility ?? everyId(world)).slice(1) })],
+    [
+      'list of active tools',
+      ({ world }) => ({ ...world, activeTools: (world.activeTools ?? everyId(world)).slice(1) }),
+    ],
+    ['group that is unavailable', ({ world }) => ({ ...world, up: world.up.slice(1) })],
+    ['scope that is lost', ({ world }) => ({ ...world, caller: { ...world.caller, scopes: [] } })],
+  ]
+  for (const [what, add] of additions) {
+    it(`only tightens: ${what}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(worldWithMore, async (given) => {
+          const before = await wordsOf(given.world)
+          const after = await wordsOf(add(given))
+          for (const [id, words] of before) {
+            const [seen, called] = after.get(id) as Words
+            assert.ok(isNoWider(seen, words[0]), `${id} was ${words[0]} and is ${seen}`)
+            assert.ok(called >= words[1], `a call of ${id} was ${words[1]} and is ${called}`)
+          }
+        }),
+        runs(150),
+      )
+    })
+  }
+
+  it('only tightens: what a view is narrowed by', async () => {
+    await fc.assert(
+      fc.asyncProperty(worldWithMore, fc.boolean(), async ({ world, more }, twice) => {
+        const { gate, tools } = openWorld(world)
+        const view = await gate.view(world.caller, viewOptionsOf(world))
+        const once = view.narrow({ policy: more.map(toPolicy), activeTools: everyId(world).slice(0, 3) })
+        const narrow = twice ? once.narrow({ activeTools: everyId(world) }) : once
+        for (const { id } of tools) {
+          assert.ok(isNoWider(narrow.explain(id).outcome, view.explain(id).outcome))
+          assert.ok(isNoWider(narrow.explain(id).outcome, once.explain(id).outcome))
+          assert.ok((await callOf(narrow, id, world)) >= (await callOf(view, id, world)))
+        }
+        assert.ok(narrow.ids.every((id) => view.has(id)))
+      }),
+      runs(150),
+    )
+  })
+
+  it('gives the same in whatever order the policies are', async () => {
+    await fc.assert(
+      fc.asyncProperty(worldWithMore, async ({ world, more }) => {
+        const policies = [...world.policies, ...more]
+        const forth = await wordsOf({ ...world, policies })
+        const back = await wordsOf({ ...world, policies: policies.toReversed() })
+        assert.deepEqual(back, forth)
+      }),
+      runs(150),
+    )
+  })
+
+  it('gives the same whether a policy is the gate’s or narrows the view', async () => {
+    await fc.assert(
+      fc.asyncProperty(worldWithMore, async ({ world, more }) => {
+        const { gate, tools } = openWorld({ ...world, policies: [...world.policies, ...more] })
+        const { gate: wider } = openWorld(world)
+        const whole = await gate.view(world.caller, viewOptionsOf(world))
+        const narrow = (await wider.view(world.caller, viewOptionsOf(world))).narrow({ policy: more.map(toPolicy) })
+        assert.deepEqual(narrow.ids, whole.ids)
+        assert.equal(narrow.fingerprint, whole.fingerprint)
+        for (const { id } of tools) {
+          assert.equal(narrow.explain(id).outcome, whole.explain(id).outcome)
+          assert.equal(await callOf(narrow, id, world), await callOf(whole, id, world))
+        }
+      }),
+      runs(150),
+    )
+  })
+})
+
+type Words = readonly [seen: OutcomeWord, called: number]
+
+async function wordsOf(world: World): Promise<Map<string, Words>> {
+  const { gate, tools } = openWorld(world)
+  const view = await gate.view(world.caller, viewOptionsOf(world))
+  const words = new Map<string, Words>()
+  for (const { id } of tools) words.set(id, [view.explain(id).outcome, await callOf(view, id, world)])
+  return words
+}
+
+/** How far a call gets: 0 runs, 1 waits for a person, 2 is refused. Which refusal is told first is another matter. */
+async function callOf(view: View, tool: string, { input }: World): Promise<number> {
+  return ['done', 'waiting', 'refused'].indexOf((await view.call({ tool, input })).status)
+}
+
+function everyId({ tools }: World): string[] {
+  return tools.map(({ namespace, name }) => (namespace === undefined ? name : `${namespace}:${name}`))
+}

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type MemoryAudit, memoryAudit } from '../audit/memory.ts'
+import { createGate, type Gate } from '../gate.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
+import { memoryAvailability } from '../memory/availability.ts'
+import { memoryCounters } from '../memory/counters.ts'
+import { type ApprovalStore, type AuditSink, type CounterStore, TERMINAL_EVENTS } from '../ports.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { isNoWider, openWorld, runs, toPolicy, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
+import type { Source } from '../tools/catalog.ts'
+import { defineTool } from '../tools/tool.ts'
+
+describe('a change between the view and the call', () => {
+  it('holds at once where it tightens, and not at all where it widens', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        worldWithMore,
+        fc.record({ policy: fc.boolean(), up: fc.subarray(['g1', 'g2', 'constructor']), gone: fc.nat(7) }),
+        async ({ world, more }, change) => {
+          const { gate, tools, availability, ran, offer } = openWorld(world)
+          const old = await gate.view(world.caller, viewOptionsOf(world))
+          const before = new Map(tools.map(({ id }) => [id, old.explain(id).outcome]))
+          const listed = old.ids
+
+          gate.setPolicy(change.policy ? more.map(toPolicy) : world.policies.slice(1).map(toPolicy))
+          for (const name of Object.keys(world.groups)) availability.set(name, { available: change.up.includes(name) })
+          offer(tools.map(({ id }) => id).filter((_, i) => i !== change.gone))
+          const today = await gate.view(world.caller, viewOptionsOf(world))
+
+          assert.deepEqual(old.ids, listed, 'a view is a snapshot')
+          for (const { id } of tools) {
+            const outcome = await old.call({ tool: id, input: world.input })
+            assert.ok(isNoWider(wordOf(outcome), today.explain(id).outcome), `${id}: not as strict as today`)
+            assert.ok(isNoWider(wordOf(outcome), before.get(id) ?? 'deny'), `${id}: wider than the view`)
+            assert.ok(isNoWider(old.narrow({}).explain(id).outcome, today.explain(id).outcome))
+          }
+          for (const id of ran.keys()) assert.ok(today.has(id) && listed.includes(id), `${id} ran`)
+        },
+      ),
+      runs(300),
+    )
+  })
+
+  it('shows a tool again in the next step once its group is back, and not in the view of before', async () => {
+    const { gate, availability, search } = bench({ up: false })
+    const view = await gate.view({})
+    availability.set('web', { available: true })
+    assert.deepEqual([view.ids, view.narrow({}).ids], [[], [search.id]])
+    assert.equal((await view.call({ tool: search.id })).status, 'refused')
+    assert.equal((await view.narrow({}).call({ tool: search.id })).status, 'done')
+  })
+
+  it('does not let a run have a tool that came after its view, nor one that its policy came to allow', async () => {
+    const { gate, search } = bench({ policy: { deny: ['web:search'] } })
+    const view = await gate.view({})
+    gate.setPolicy([])
+    assert.equal((await gate.view({})).has(search.id), true)
+    assert.equal((await view.narrow({}).call({ tool: search.id })).status, 'refused')
+  })
+
+  it('names no tool, in a refusal, that has been hidden since', async () => {
+    const { gate } = bench({})
+    const view = await gate.view({})
+    gate.setPolicy({ deny: ['web:*'] })
+    const outcome = await view.call({ tool: 'web:search' })
+    assert.equal(outcome.text, 'Tool "web:search" is not available. Available tools: (none).')
+  })
+})
+
+describe('a change between deciding and executing', () => {
+  const stages = ['limit', 'approval request', 'approval', 'audit'] as const
+  const changes: readonly (readonly [what: string, change: (world: Bench) => void, code: string])[] = [
+    ['a policy that denies', ({ gate }) => gate.setPolicy({ deny: ['web:search'] }), 'policy_denied'],
+    [
+      'a policy that denies this input',
+      ({ gate }) => gate.setPolicy({ deny: [{ match: '*', input: "input.q == 'x'" }] }),
+      'input_denied',
+    ],
+    [
+      'a policy that fails',
+      ({ gate }) => gate.setPolicy({ deny: [{ match: '*', when: "caller.user == ''" }] }),
+      'policy_error',
+    ],
+    ['a tool that is gone', ({ offer }) => offer([]), 'tool_not_found'],
+    ['a group that is down', ({ availability }) => availability.set('web', { available: false }), 'group_unavailable'],
+  ]
+  for (const stage of stages) {
+    for (const [what, change, code] of changes) {
+      it(`keeps the tool from running: ${what}, while the ${stage} is awaited`, async () => {
+        const world = bench({ policy: { ask: ['web:search'] }, pauseAt: stage })
+        const view = await world.gate.view({})
+        await approve(world)
+        const running = view.call({ tool: 'web:search', input: { q: 'x' } })
+        await world.paused
+        change(world)
+        world.resume()
+        const outcome = await running
+        assert.equal(outcome.status, 'refused')
+        assert.equal(outcome.decision.reasons[0]?.code, code)
+        assert.equal(world.ran(), 0)
+        await assertNothingTaken(world)
+      })
+    }
+  }
+
+  it('keeps a tool from running that has come to need an approval, and says to call again', async () => {
+    const world = bench({ pauseAt: 'limit' })
+    const view = await world.gate.view({})
+    const running = view.call({ tool: 'web:search', input: { q: 'x' } })
+    await world.paused
+    world.gate.setPolicy({ ask: ['web:search'] })
+    world.resume()
+    const outcome = await running
+    assert.equal(outcome.status, 'refused')
+    assert.equal(outcome.text, 'TOOL_CALL_BLOCKED: it has come to need an approval; call again to ask for one')
+    assert.equal(world.ran(), 0)
+    assert.equal((await view.call({ tool: 'web:search', input: { q: 'x' } })).status, 'waiting')
+  })
+
+  it('keeps a tool from running whose definition has changed, and says so', async () => {
+    const world = bench({ pauseAt: 'limit' })
+    const view = await world.gate.view({})
+    const running = view.call({ tool: 'web:search', input: { q: 'x' } })
+    await world.paused
+    world.offer([defineTool({ namespace: 'web', name: 'search', execute: () => assert.fail('ran') })])
+    world.resume()
+    const outcome = await running
+    assert.equal(outcome.status === 'refused' && outcome.decision.reasons[0]?.code, 'tool_changed')
+    assert.equal(world.ran(), 0)
+    await assertNothingTaken(world)
+  })
+
+  for (const stage of stages) {
+    it(`keeps the tool from running when its caller goes away while the ${stage} is awaited`, async () => {
+      const world = bench({ policy: { ask: ['web:search'] }, pauseAt: stage })
+      const view = await world.gate.view({})
+      await approve(world)
+      const controller = new AbortController()
+      const running = view.call({ tool: 'web:search', input: { q: 'x' }, signal: controller.signal })
+      await world.paused
+      controller.abort()
+      world.resume()
+      const outcome = await running
+      assert.equal(outcome.status === 'refused' && outcome.decision.reasons[0]?.code, 'caller_gone')
+      assert.equal(world.ran(), 0)
+      await assertNothingTaken(world, 'tool_abandoned')
+    })
+  }
+
+  for (const stage of stages) {
+    it(`lets a widening pass by: the call goes on after the ${stage} as it began`, async () => {
+      const world = bench({ policy: { ask: ['web:search'] }, pauseAt: stage })
+      const view = await world.gate.view({})
+      await approve(world)
+      const running = view.call({ tool: 'web:search', input: { q: 'x' } })
+      await world.paused
+      world.gate.setPolicy([])
+      world.resume()
+      assert.equal((await running).status, 'done')
+      assert.equal(world.ran(), 1)
+    })
+  }
+})
+
+type Stage = 'limit' | 'approval request' | 'approval' | 'audit'
+
+interface Bench {
+  readonly gate: Gate
+  readonly availability: ReturnType<typeof memoryAvailability>
+  readonly search: ReturnType<typeof defineTool>
+  readonly audit: MemoryAudit
+  readonly counters: CounterStore
+  readonly approvals: ApprovalStore
+  readonly paused: Promise<void>
+  resume(): void
+  offer(tools: readonly ReturnType<typeof defineTool>[]): void
+  ran(): number
+}
+
+/** One tool behind a limit of one call, whose stores answer when they are told to. */
+function bench({
+  policy = [],
+  up = true,
+  pauseAt,
+}: {
+  policy?: Parameters<Gate['setPolicy']>[0]
+  up?: boolean
+  pauseAt?: Stage
+}): Bench {
+  let count = 0
+  const search = defineTool({ namespace: 'web', name: 'search', execute: () => ++count })
+  let offered: readonly (typeof search)[] = [search]
+  const listeners = new Set<() => void>()
+  const source: Source = {
+    name: 'live',
+    tools: () => offered,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+  const clock = manualClock()
+  const pausing = Promise.withResolvers<void>()
+  const resuming = Promise.withResolvers<void>()
+  const pause = async (stage: Stage): Promise<void> => {
+    if (stage !== pauseAt) return
+    pausing.resolve()
+    await resuming.promise
+  }
+  const counters = memoryCounters({ clock })
+  const approvals = memoryApprovals()
+  const audit = memoryAudit()
+  const slowCounters: CounterStore = {
+    peek: (uses) => counters.peek(uses),
+    async take(uses) {
+      const answer = counters.take(uses)
+      await pause('limit')
+      return answer
+    },
+    giveBack: (uses, taken) => counters.giveBack(uses, taken),
+  }
+  const slowApprovals: ApprovalStore = {
+    ...approvals,
+    async request(...asked) {
+      const approval = await approvals.request(...asked)
+      await pause('approval request')
+      return approval
+    },
+    async consume(...asked) {
+      const consumed = await approvals.consume(...asked)
+      await pause('approval')
+      return consumed
+    },
+  }
+  const slowAudit: AuditSink = {
+    ...audit,
+    async write(entry) {
+      audit.write(entry)
+      if (entry.event === 'tool_call') await pause('audit')
+    },
+  }
+  const availability = memoryAvailability({ web: { available: up } })
+  const gate = createGate({
+    sources: [source],
+    groups: { web: { tools: ['web:*'], visibility: 'conditional' } },
+    policy,
+    availability,
+    limits: 'web:search:1/60',
+    clock,
+    counters: slowCounters,
+    approvals: slowApprovals,
+    audit: slowAudit,
+  })
+  return {
+    gate,
+    availability,
+    search,
+    audit,
+    counters,
+    approvals,
+    paused: pausing.promise,
+    resume: () => resuming.resolve(),
+    offer(tools) {
+      offered = tools
+      for (const listener of listeners) listener()
+    },
+    ran: () => count,
+  }
+}
+
+/** A person has approved the call already, through a gate of the same store. */
+async function approve({ approvals, search, gate: { approvals: people } }: Bench): Promise<void> {
+  const gate = createGate({
+    tools: [search],
+    policy: { ask: ['web:search'] },
+    approvals,
+    clock: manualClock(),
+  })
+  const outcome = await (await gate.view({})).call({ tool: 'web:search', input: { q: 'x' } })
+  assert.equal(outcome.status, 'waiting')
+  await people.decide({ roles: ['approver'] }, outcome.approval.id, { decision: 'approve' })
+}
+
+/** The limit and the approval are there for the next call, and the attempt has one terminal record. */
+async function assertNothingTaken({ counters, approvals, audit }: Bench, event = 'tool_blocked'): Promise<void> {
+  const uses = { max: 1, windowMs: 60_000 }
+  const key = '0|tenant-|tool10:web:search|chat-|user-'
+  assert.equal((await counters.take([{ key, ...uses }])).allowed, true)
+  assert.equal((await counters.take([{ key, ...uses }])).allowed, false, 'this is the key of the limit')
+  const statuses = (await approvals.list({}, 1_000_000)).map(({ status }) => status)
+  assert.ok(statuses.every((status) => status === 'approved'))
+  const terminal = audit.records.filter((record) => TERMINAL_EVENTS.has(record.event))
+  assert.deepEqual(
+    terminal.map((record) => record.event),
+    [event],
+  )
+}
