@@ -1,4 +1,5 @@
 import type { Caller } from '../caller.ts'
+import { type Cancelling, toCancelling } from '../cancelling.ts'
 import type { Decision } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
@@ -24,7 +25,7 @@ export interface CallRequest {
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the execution after so many milliseconds. Default: the gate's. */
   readonly deadlineMs?: number | undefined
@@ -76,6 +77,7 @@ export interface Attempt {
   readonly request: CallRequest
   readonly ports: DoorPorts
   readonly callId: string
+  readonly cancelling: Cancelling | undefined
   readonly seen: Seen
   /** The frozen input, once it is known to be one. */
   input: unknown
@@ -85,12 +87,13 @@ export interface Attempt {
 }
 
 export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts): Attempt {
-  const { callId = ports.newCallId() } = request
+  const { callId = ports.newCallId(), signal } = request
   return {
     sight,
     request,
     ports,
     callId,
+    cancelling: signal && toCancelling(signal),
     seen: sight.see(request.tool),
     input: undefined,
     taken: undefined,

@@ -164,8 +164,8 @@ async function afterRecord(attempt: Attempt, tool: Tool, written: Promise<void>)
 
 /** Gives the decision that stops the call now, if there is one: the same question as at first, asked of today. */
 function decideAgain(attempt: Attempt, tool: Tool): Decision | undefined {
-  const { sight, request, seen, input, approvalId } = attempt
-  if (request.signal?.aborted) return callerGone()
+  const { sight, request, cancelling, seen, input, approvalId } = attempt
+  if (cancelling?.aborted) return callerGone()
   if (!sight.isStale(seen)) return undefined
   const now = sight.see(request.tool)
   if (!mayGoOn(now.outcome)) return sight.explain(now)
@@ -200,10 +200,10 @@ async function waitFor(attempt: Attempt, approval: Approval, decision: Decision)
 }
 
 function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
-  const { sight, request, ports, callId, input } = attempt
-  const { signal, onProgress, deadlineMs = ports.deadlineMs } = request
+  const { sight, request, ports, callId, cancelling, input } = attempt
+  const { onProgress, deadlineMs = ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
-  const execution = { tool, input, callId, caller: sight.caller, signal, onProgress, startedMs, deadlineMs }
+  const execution = { tool, input, callId, caller: sight.caller, cancelling, onProgress, startedMs, deadlineMs }
   const running = execute(execution, ports.deadlines)
   return chain(running, (executed) => finish(attempt, executed, ports.clock.monotonicMs() - startedMs))
 }

@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
+import type { Cancelling } from '../cancelling.ts'
 import type { MaybePromise } from '../ports.ts'
-import type { CallContext, Progress } from '../tools/tool.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
 import type { FailureCode } from './outcome.ts'
 
@@ -10,7 +10,7 @@ export interface Execution {
   readonly input: unknown
   readonly callId: string
   readonly caller: Caller
-  readonly signal: AbortSignal | undefined
+  readonly cancelling: Cancelling | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
   /** On the monotonic clock. */
   readonly startedMs: number
@@ -42,7 +42,7 @@ class Run implements CallContext, Timed {
   readonly tool: Tool
   readonly caller: Caller
   readonly onProgress: ((progress: Progress) => void) | undefined
-  readonly #parent: AbortSignal | undefined
+  readonly #parent: Cancelling | undefined
   readonly #startedMs: number
   readonly #deadlineMs: number
   #controller: AbortController | undefined
@@ -50,24 +50,38 @@ class Run implements CallContext, Timed {
   #resolve: ((executed: Executed) => void) | undefined
   #deadlines: Deadlines | undefined
   #watched: Watched | undefined
-  #onAbort: (() => void) | undefined
+  #listeners: Set<() => void> | undefined
+  #unwatchParent: (() => void) | undefined
 
-  constructor({ callId, tool, caller, onProgress, signal, startedMs, deadlineMs }: Execution) {
+  constructor({ callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs }: Execution) {
     this.callId = callId
     this.tool = tool
     this.caller = caller
     this.onProgress = onProgress
-    this.#parent = signal
+    this.#parent = cancelling
     this.#startedMs = startedMs
     this.#deadlineMs = deadlineMs
+  }
+
+  get aborted(): boolean {
+    return this.#stopped !== undefined || this.#parent?.aborted === true
+  }
+
+  get reason(): unknown {
+    return this.#stopped ? this.#stopped.reason : this.#parent?.reason
+  }
+
+  onAbort(listener: () => void): () => void {
+    const listeners = (this.#listeners ??= new Set())
+    listeners.add(listener)
+    return () => listeners.delete(listener)
   }
 
   /** Made when the tool asks for it: a controller costs more than the rest of a call, and most tools never look. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
-      if (this.#stopped) this.#controller.abort(this.#stopped.reason)
-      else if (this.#parent?.aborted) this.#controller.abort(this.#parent.reason)
+      if (this.aborted) this.#controller.abort(this.reason)
     }
     return this.#controller.signal
   }
@@ -91,16 +105,17 @@ class Run implements CallContext, Timed {
     this.#stop('tool_timeout', new DOMException(`no answer in ${this.#deadlineMs / 1000} s`, 'TimeoutError'))
   }
 
-  #watchParent(parent: AbortSignal): void {
-    this.#onAbort = () => this.#stop('tool_aborted', parent.reason)
-    parent.addEventListener('abort', this.#onAbort, { once: true })
-    if (parent.aborted) this.#onAbort()
+  #watchParent(parent: Cancelling): void {
+    const onAbort = () => this.#stop('tool_aborted', parent.reason)
+    this.#unwatchParent = parent.onAbort(onAbort)
+    if (parent.aborted) onAbort()
   }
 
   #stop(code: FailureCode, error: unknown): void {
     this.#stopped = { reason: error }
     this.#end({ ok: false, code, error })
     this.#controller?.abort(error)
+    for (const listener of this.#listeners ?? []) listener()
   }
 
   #end(executed: Executed): void {
@@ -108,7 +123,7 @@ class Run implements CallContext, Timed {
     this.#resolve(executed)
     this.#resolve = undefined
     if (this.#watched) this.#deadlines?.unwatch(this.#watched)
-    if (this.#onAbort) this.#parent?.removeEventListener('abort', this.#onAbort)
+    this.#unwatchParent?.()
   }
 }
 

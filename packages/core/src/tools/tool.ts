@@ -1,4 +1,5 @@
 import type { Caller } from '../caller.ts'
+import type { Cancelling } from '../cancelling.ts'
 import { ConfigError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import { checkName, checkNamespace, toToolId } from './tool-id.ts'
@@ -67,11 +68,11 @@ export interface Progress {
 }
 
 /** What a tool's `execute` gets beside its input. */
-export interface CallContext {
+export interface CallContext extends Cancelling {
   readonly callId: string
   readonly tool: Tool
   readonly caller: Caller
-  /** Aborts when the caller goes away and at the call's deadline. */
+  /** Aborts when the caller goes away and at the call's deadline, as `onAbort` says more cheaply. */
   readonly signal: AbortSignal
   readonly onProgress: ((progress: Progress) => void) | undefined
 }

@@ -51,14 +51,13 @@ describe('createUpstreamSource', () => {
     assert.deepEqual([...byId(createUpstreamSource(SERVER, upstream).tools()).keys()], ['files:read', 'files:write'])
   })
 
-  it('calls the upstream by its own name for the tool, with the input and the signal of the call', async () => {
+  it('calls the upstream by its own name for the tool, with the input and what cancels the call', async () => {
     const { upstream, calls } = fakeUpstream(listed('read.file'))
     const [tool] = createUpstreamSource(SERVER, upstream).tools()
-    const { signal } = new AbortController()
     const onProgress = () => {}
-    const context = { callId: '1', tool, caller: {}, signal, onProgress }
+    const context = { callId: '1', tool, caller: {}, aborted: false, onProgress }
     await tool?.execute?.({ path: 'a' } as never, context as never)
-    assert.deepEqual(calls, [{ tool: 'read.file', arguments: { path: 'a' }, signal, onProgress }])
+    assert.deepEqual(calls, [{ tool: 'read.file', arguments: { path: 'a' }, signal: context, onProgress }])
   })
 
   it('gives an unchanged tool as the same object when another changes', () => {

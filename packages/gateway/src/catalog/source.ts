@@ -24,7 +24,7 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
     const before = known.get(listed.name)
     if (before?.text === text) return before
     const execute = (input: unknown, call: Parameters<NonNullable<Tool['execute']>>[1]) =>
-      upstream.call({ tool: listed.name, arguments: input, signal: call.signal, onProgress: call.onProgress })
+      upstream.call({ tool: listed.name, arguments: input, signal: call, onProgress: call.onProgress })
     return { text, tool: toTool(server, listed, execute) }
   }
 

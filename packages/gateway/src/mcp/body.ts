@@ -32,7 +32,9 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
       else reject(new RpcFault('body_not_json', 'The body is not UTF-8.'))
     })
     request.on('error', reject)
-    request.on('close', () => reject(new Error('the client went away')))
+    request.on('close', () => {
+      if (!request.complete) reject(new Error('the client went away'))
+    })
   })
 }
 

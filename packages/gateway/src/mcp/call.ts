@@ -1,4 +1,4 @@
-import type { CallOutcome, Progress, View, WireNames } from '@toolgate/core'
+import type { CallOutcome, Cancelling, Progress, View, WireNames } from '@toolgate/core'
 import { type McpResult, UpstreamError } from '../upstream/upstream.ts'
 
 export interface ToolCall {
@@ -7,7 +7,7 @@ export interface ToolCall {
   /** As the client spelled it. */
   readonly name: string
   readonly input: unknown
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | Cancelling
   readonly onProgress: ((progress: Progress) => void) | undefined
 }
 

@@ -38,20 +38,22 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
     import('@modelcontextprotocol/node'),
   ])
 
-  const createServer = (caller: Caller) => {
+  const createServer = (caller: Caller, body: unknown) => {
     const server = new Server(serverInfo, { capabilities: { tools: {} } })
     server.setRequestHandler('tools/list', async () => {
       const view = await gate.view(caller)
       return { tools: toListedTools(view, naming(gate.catalog.snapshot())) as never }
     })
-    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+    server.setRequestHandler('tools/call', async (request, { mcpReq }) => {
+      const { params } = request
       const view = await gate.view(caller)
       const progressToken = params._meta?.progressToken
       const answer = await callTool({
         view,
         names: naming(gate.catalog.snapshot()),
         name: params.name,
-        input: params.arguments,
+        // As the endpoint checked it: the SDK's copy lacks what it drops.
+        input: (body as typeof request).params.arguments,
         signal: mcpReq.signal,
         onProgress:
           progressToken === undefined
@@ -69,7 +71,7 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   }
 
   return (request, response, body, caller) => {
-    const fallback = legacyStatelessFallback(() => createServer(caller), onFault)
+    const fallback = legacyStatelessFallback(() => createServer(caller, body), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }

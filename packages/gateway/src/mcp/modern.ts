@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Caller, Gate, Toolset, View, WireNames } from '@toolgate/core'
+import { type Caller, createCanceller, type Gate, type Toolset, type View, type WireNames } from '@toolgate/core'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 import { callTool } from './call.ts'
@@ -78,12 +78,12 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     const view = await gate.view(caller)
     const names = naming(gate.catalog.snapshot())
     checkParamHeaders(view, names, name, input, headers)
-    const gone = new AbortController()
+    const gone = createCanceller()
     response.once('close', () => {
       if (!response.writableFinished) gone.abort(new Error('the client went away'))
     })
     const stream = progressToken === undefined ? undefined : createProgressStream(response, progressToken)
-    const answer = await callTool({ view, names, name, input, signal: gone.signal, onProgress: stream?.send })
+    const answer = await callTool({ view, names, name, input, signal: gone, onProgress: stream?.send })
     const body =
       'error' in answer
         ? { jsonrpc: '2.0', id, error: answer.error }

@@ -1,4 +1,4 @@
-import type { Progress } from '@toolgate/core'
+import type { Cancelling, Progress } from '@toolgate/core'
 
 import type { JsonObject } from './json-rpc.ts'
 import type { UpstreamError } from './upstream.ts'
@@ -18,7 +18,7 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** The longest that progress can put the timeout off. Default: `timeoutMs`. */
   readonly maxTimeoutMs?: number | undefined
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** `Mcp-Param-*` headers, as names and values in turn. */
   readonly paramHeaders?: readonly string[] | undefined

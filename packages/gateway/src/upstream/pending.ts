@@ -1,4 +1,4 @@
-import type { Progress } from '@toolgate/core'
+import { type Cancelling, type Progress, toCancelling } from '@toolgate/core'
 
 import type { RequestOptions } from './connection.ts'
 import type { JsonObject } from './json-rpc.ts'
@@ -25,7 +25,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
   const startedMs = performance.now()
   let settled = false
   let timer = setTimeout(onTimeout, timeoutMs)
-  signal?.addEventListener('abort', onAbort)
+  const unwatch = signal && toCancelling(signal).onAbort(onAbort)
 
   return {
     promise,
@@ -41,7 +41,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
     if (settled) return
     settled = true
     clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
+    unwatch?.()
     end()
   }
 
@@ -71,7 +71,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
   }
 }
 
-export function abortedError(signal: AbortSignal | undefined): UpstreamError {
+export function abortedError(signal: AbortSignal | Cancelling | undefined): UpstreamError {
   return new UpstreamError('aborted', 'was aborted by its caller', { cause: signal?.reason })
 }
 

@@ -1,4 +1,4 @@
-import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
+import type { Cancelling, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
@@ -40,7 +40,7 @@ export interface UpstreamState {
 export interface UpstreamCall {
   readonly tool: string
   readonly arguments: unknown
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
