@@ -15,7 +15,7 @@ export interface Io {
 
 export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
 
-/** Gives a painter for one stream: plain where it is no terminal, and where NO_COLOR says so. */
+/** Gives a painter for one stream: plain where it is no terminal, and where NO_COLOR (no-color.org) says so. */
 export function painter(stream: Stream, env: Io['env']): Paint {
   const colours = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text)

@@ -52,13 +52,16 @@ async function answerOf(target: Target, url: URL): Promise<{ status: number; bod
     const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
     return { status: response.status, body: toObject(await response.text()) }
   } catch (cause) {
-    const { code } = ((cause as Error).cause ?? {}) as { code?: string }
-    const reason =
-      (cause as Error).name === 'TimeoutError'
-        ? `no answer within ${TIMEOUT_MS / 1000} s`
-        : (code ?? (cause as Error).message)
+    const reason = reasonOf(cause as Error)
     throw unreachable(target, `No gateway answers at ${target.url} (${reason}).`, cause)
   }
+}
+
+/** `fetch` says only that it failed; what it is caused by says why. */
+function reasonOf(error: Error): string {
+  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`
+  const cause = (error.cause ?? {}) as { code?: string; message?: string }
+  return cause.code ?? cause.message ?? error.message
 }
 
 function toObject(text: string): object | undefined {

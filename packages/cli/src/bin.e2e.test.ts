@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+
+const BIN = path.join(import.meta.dirname, '../bin/toolgate.js')
+
+describe('bin/toolgate.js', () => {
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, args, { encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } })
+
+  it('runs the command', () => {
+    const { status, stdout } = run('--conditions=toolgate-source', BIN, '--version')
+    assert.equal(status, 0)
+    assert.match(stdout, /^\d+\.\d+\.\d+/)
+  })
+
+  it('passes the exit code on', () => {
+    assert.equal(run('--conditions=toolgate-source', BIN, 'nonsense').status, 2)
+  })
+
+  it('says which Node it needs under an older one', () => {
+    const older = 'data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.17.9" } })'
+    const { status, stderr } = run('--import', older, BIN)
+    assert.equal(status, 2)
+    assert.match(stderr, /^toolgate needs Node 22\.18 or later/)
+  })
+
+  it('ends quietly when nobody reads on', () => {
+    const script = `"${process.execPath}" --conditions=toolgate-source "${BIN}" --help | head -1; exit "\${PIPESTATUS[0]}"`
+    const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+    assert.deepEqual([status, stderr], [0, ''])
+  })
+})

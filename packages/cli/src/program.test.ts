@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { ToolgateError } from '@toolgate/core'
+import { openJsonlAudit } from '@toolgate/stores/jsonl'
+import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import type { StartGateway } from './commands/run-gateway.ts'
+import { EXITS } from './exit.ts'
+import { runProgram } from './program.ts'
+import { createStopSignals } from './stop-signals.ts'
+import { auditRecord, CALLERS, type FakeGateway, fakeGateway, TOOLS, whyBody } from './testing/fake-gateway.ts'
+import { fakeIo } from './testing/fake-io.ts'
+
+describe('toolgate', () => {
+  let gateway: FakeGateway
+  const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-cli-'))
+  before(async () => {
+    gateway = await fakeGateway()
+  })
+  after(() => {
+    gateway.close()
+    rmSync(folder, { recursive: true })
+  })
+  beforeEach(() => {
+    gateway.records.length = 0
+    gateway.requests.length = 0
+  })
+
+  interface Run {
+    readonly code: number
+    readonly out: string
+    readonly err: string
+  }
+  const process = new EventEmitter()
+  const run = async (args: string[], options: RunOptions = {}): Promise<Run> => {
+    const io = fakeIo({ TOOLGATE_URL: gateway.url, ...options.env }, options.terminal)
+    const signals = createStopSignals({ source: process, exit: () => {}, nowMs: () => 0 })
+    const running = runProgram(args, { io, version: '1.2.3', signals, start: options.start ?? refuseToStart })
+    await options.during?.(io.out)
+    const code = await running
+    return { code, out: io.out(), err: io.err() }
+  }
+
+  const write = (name: string, text: string): string => {
+    const file = path.join(folder, name)
+    writeFileSync(file, text)
+    return file
+  }
+
+  describe('tools', () => {
+    it('lists what a caller sees, what is down, and how much is hidden', async () => {
+      const { code, out } = await run(['tools', '--as', 'viewer'])
+      assert.equal(code, 0)
+      assert.equal(
+        out,
+        `viewer sees 1 of 2 tools
+
+TOOL        ANSWER  TAGS  WHY
+files:read  allow   read
+
+server memory is down: exited with code 1
+group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
+1 tool hidden; --all shows why.
+`,
+      )
+    })
+
+    it('shows hidden ones with the reason, and lets no text write on the terminal by itself', async () => {
+      const { out } = await run(['tools', '--as', 'viewer', '--all'])
+      assert.match(out, /files:write {2}deny {10}baseline \\u001b\[2Jdenies it/)
+    })
+
+    it('says without a caller how much each of them sees', async () => {
+      const { out } = await run(['tools'])
+      assert.match(out, /^CALLER {2}KEY FOR {2}ROLES {3}TOOLS\nviewer {2}mcp {6}viewer {2}1\n/)
+    })
+
+    it('gives programs the bodies of the API', async () => {
+      assert.deepEqual(JSON.parse((await run(['tools', '--as', 'viewer', '--json'])).out), TOOLS)
+      assert.deepEqual(JSON.parse((await run(['tools', '--json'])).out), CALLERS)
+    })
+
+    it('asks for any other caller as JSON', async () => {
+      await run(['tools', '--caller', '{"roles":["viewer"],"user":"x"}'])
+      assert.deepEqual(JSON.parse(gateway.requests[0]?.searchParams.get('caller') ?? ''), {
+        roles: ['viewer'],
+        user: 'x',
+      })
+    })
+
+    it('uses colours on a terminal only, and not with NO_COLOR', async () => {
+      const hasColour = ({ out }: Run): boolean => out.includes('\u001b[')
+      assert.equal(hasColour(await run(['tools', '--as', 'viewer'], { terminal: true })), true)
+      assert.equal(hasColour(await run(['tools', '--as', 'viewer'], { terminal: true, env: { NO_COLOR: '1' } })), false)
+    })
+  })
+
+  describe('why', () => {
+    it('answers yes with exit code 0, and no with 1', async () => {
+      const yes = await run(['why', 'files:read', '--as', 'viewer'])
+      assert.deepEqual([yes.code, yes.out], [0, 'allow  viewer sees files:read\n  No layer has anything against it.\n'])
+      const no = await run(['why', 'files:write', '--as', 'viewer'])
+      assert.equal(no.code, 1)
+      assert.match(
+        no.out,
+        /^deny {2}viewer does not see files:write\n {2}deny {2}policy: baseline .* \(policy_denied\)\n$/,
+      )
+    })
+
+    it('answers programs with the same exit codes', async () => {
+      const { code, out } = await run(['why', 'files:write', '--as', 'viewer', '--json'])
+      assert.deepEqual([code, JSON.parse(out)], [1, whyBody('files:write')])
+    })
+  })
+
+  describe('what the command line cannot mean ends with 2', () => {
+    const cases: [args: string[], message: RegExp][] = [
+      [['toools'], /unknown command 'toools'\n\(Did you mean tools\?\)/],
+      [['tools', '--foo'], /unknown option '--foo'/],
+      [['why', '--as', 'viewer'], /missing required argument 'tool'/],
+      [['why', 'files:read'], /Say whose view is meant/],
+      [['why', 'files:read', '--as', 'a', '--caller', '{}'], /--as or --caller, not both/],
+      [['tools', '--caller', '{'], /--caller cannot be used: it is not JSON/],
+      [['tools', '--caller', '{"usr":"x"}'], /caller\.usr is not a field of a caller/],
+      [['tools', '--url', 'nowhere'], /"nowhere" is not a URL/],
+      [['tools', '--as', 'nobody'], /No caller is named "nobody"/],
+      [['audit', 'query', '--limit', '0'], /It is a whole number from 1 to 1000/],
+      [['audit', 'query', '--event', 'tool_cal'], /Allowed choices are tool_call,/],
+      [['audit', 'query', '--file', '/nowhere/audit.db'], /The audit file cannot be read: ENOENT/],
+      [
+        ['serve', '--config', '/nowhere/toolgate.yaml'],
+        /\/nowhere\/toolgate\.yaml:1:1: cannot be read: there is no such file/,
+      ],
+      [['try', '--port', '80o'], /--port is "80o", which is no port/],
+      [['try', '--port', '65536'], /--port is "65536"/],
+    ]
+    for (const [args, message] of cases)
+      it(args.join(' '), async () => {
+        const { code, out, err } = await run(args)
+        assert.equal(code, 2)
+        assert.equal(out, '')
+        assert.match(err, message)
+      })
+
+    it('PORT=abc try', async () => {
+      const { code, err } = await run(['try'], { env: { PORT: 'abc' } })
+      assert.equal(code, 2)
+      assert.match(err, /PORT is "abc", which is no port/)
+    })
+  })
+
+  describe('which gateway, and with which key', () => {
+    it('says that none answers, and how to start one, with 3', async () => {
+      const gone = await fakeGateway()
+      gone.close()
+      const { code, err } = await run(['tools', '--url', gone.url])
+      assert.equal(code, 3)
+      assert.match(
+        err,
+        /No gateway answers at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\.\nStart one with "toolgate serve/,
+      )
+    })
+
+    it('says that something else answers there, with 3', async () => {
+      const other = createServer((_request, response) => response.end('<html>'))
+      await once(other.listen(0, '127.0.0.1'), 'listening')
+      const { code, err } = await run(['tools', '--url', `http://127.0.0.1:${(other.address() as AddressInfo).port}`])
+      other.close()
+      assert.equal(code, 3)
+      assert.match(err, /Something that is not a Toolgate gateway answers/)
+    })
+
+    it('says that the key is refused, with 5', async () => {
+      for (const key of ['demo-viewer', 'wrong'])
+        assert.equal((await run(['tools', '--key', key])).code, EXITS.key.code)
+      assert.equal((await run(['tools'], { env: { TOOLGATE_KEY: 'wrong' } })).code, EXITS.key.code)
+    })
+
+    it('says that the gateway failed, with 1', async () => {
+      assert.equal((await run(['why', 'broken', '--as', 'viewer'])).code, 1)
+    })
+
+    it('takes the address and the console key from a configuration', async () => {
+      const { port } = new URL(gateway.url)
+      const text = `servers: {}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
+      const file = write('target.yaml', text)
+      const { code } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
+      assert.equal(code, EXITS.key.code)
+      assert.equal(gateway.requests.length, 1)
+    })
+  })
+
+  describe('check', () => {
+    it('prints every problem as file:line:column', async () => {
+      const file = write('bad.yaml', 'servers: {}\npolcy: []\nlimits: [x]\n')
+      const { code, out, err } = await run(['check', file])
+      assert.deepEqual([code, out], [2, ''])
+      assert.match(
+        err,
+        /bad\.yaml:2:1: polcy: unknown key, .* did you mean "policy"\?\n.*bad\.yaml:3:10: limits\[0\]: .*\n2 problems/,
+      )
+    })
+
+    it('says ok, with a summary', async () => {
+      const { code, out } = await run(['check', write('good.yaml', 'servers: {}\naudit: { store: memory }')])
+      assert.equal(code, 0)
+      assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 0 policies, 0 limits, audit in memory\n$/)
+    })
+
+    it('gives programs the problems', async () => {
+      const file = write('bad.yaml', 'servers: {}\npolcy: []\n')
+      const { code, out } = await run(['check', file, '--json'])
+      const body = JSON.parse(out) as { ok: boolean; problems: { line: number; column: number; path: string }[] }
+      assert.deepEqual([code, body.ok, body.problems[0]?.line, body.problems[0]?.path], [2, false, 2, 'polcy'])
+    })
+  })
+
+  describe('audit', () => {
+    it('prints the records that match, newest first', async () => {
+      gateway.records.push(auditRecord(1), auditRecord(2))
+      const { code, out } = await run([
+        'audit',
+        'query',
+        '--tool',
+        'files:read',
+        '--user',
+        'viewer',
+        '--limit',
+        '5',
+        '--after',
+        '0',
+      ])
+      assert.equal(code, 0)
+      assert.match(
+        out,
+        /^SEQ {2}TIME .*\n2 .*tool_blocked {2}viewer {2}files:read {2}policy_denied\n1 .*tool_result .* 12 ms\n$/,
+      )
+      assert.equal(gateway.requests[0]?.search, '?tool=files%3Aread&user=viewer&limit=5&after=0')
+      assert.deepEqual(JSON.parse((await run(['audit', 'query', '--json'])).out), {
+        records: [auditRecord(2), auditRecord(1)],
+      })
+    })
+
+    it('says when there are none', async () => {
+      assert.equal((await run(['audit', 'query'])).out, 'No records.\n')
+    })
+
+    it('tails: the newest, oldest first, then every new one until it is stopped', async () => {
+      for (let seq = 1; seq <= 5; seq++) gateway.records.push(auditRecord(seq))
+      const { code, out } = await run(['audit', 'tail', '-n', '2', '--json'], {
+        async during(output) {
+          await until(() => output().split('\n').length > 2)
+          // More than one page.
+          for (let seq = 6; seq <= 2006; seq++) gateway.records.push(auditRecord(seq))
+          await until(() => output().includes('"call-2006"'))
+          process.emit('SIGINT', 'SIGINT')
+        },
+      })
+      assert.equal(code, 0)
+      const seqs = out
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { seq: number }).seq)
+      assert.deepEqual(
+        seqs,
+        Array.from({ length: 2003 }, (_, i) => i + 4),
+      )
+      assert.equal(process.listenerCount('SIGINT'), 0)
+    })
+
+    for (const [kind, open] of [
+      ['SQLite', openSqliteAudit],
+      ['JSON lines', openJsonlAudit],
+    ] as const)
+      it(`reads a file of ${kind} beside the gateway that writes it`, async () => {
+        const file = path.join(folder, kind)
+        const audit = open({ path: file })
+        const entry = {
+          event: 'tool_result',
+          tool: 'files:read',
+          tool_call_id: 'c',
+          policy_revision: 1,
+          catalog_revision: 1,
+        } as const
+        await audit.write({ ...entry, user_id: 'viewer', wallMs: 0 })
+        await audit.flush()
+        const { code, out } = await run(['audit', 'query', '--file', file])
+        assert.equal(code, 0)
+        assert.match(out, /1 {4}1970-01-01T00:00:00\.000Z {2}tool_result {2}viewer {2}files:read/)
+        assert.match((await run(['audit', 'tail', '--file', file, '--no-follow'])).out, /files:read/)
+        await audit.close()
+      })
+  })
+
+  describe('serve and try', () => {
+    const taken: StartGateway = async () => {
+      throw new ToolgateError('port_taken', 'Port 8787 on 127.0.0.1 is taken by another program.')
+    }
+
+    it('say which port is taken and how to choose another, with 4', async () => {
+      const tried = await run(['try', '--port', '9000'], { start: taken })
+      assert.equal(tried.code, 4)
+      assert.match(
+        tried.err,
+        /is taken by another program\.\nChoose another: npm start -- --port 9001, or PORT=9001 npm start/,
+      )
+      const served = await run(['serve', '--config', write('s.yaml', 'servers: {}')], { start: taken })
+      assert.deepEqual([served.code, /--port 8788/.test(served.err)], [4, true])
+    })
+
+    it('take --port before PORT, and PORT before the configuration', async () => {
+      const ports: number[] = []
+      const start: StartGateway = async (config) => {
+        ports.push(config.listen.port)
+        return taken(config)
+      }
+      const file = write('p.yaml', 'servers: {}\nlisten: { port: 7000 }')
+      await run(['serve', '--config', file, '--port', '7002'], { start, env: { PORT: '7001' } })
+      await run(['serve', '--config', file], { start, env: { PORT: '7001' } })
+      await run(['serve', '--config', file], { start })
+      assert.deepEqual(ports, [7002, 7001, 7000])
+    })
+  })
+
+  it('prints its version, and its help with the exit codes', async () => {
+    assert.deepEqual(await run(['--version']), { code: 0, out: '1.2.3\n', err: '' })
+    const { code, out } = await run(['--help'])
+    assert.equal(code, 0)
+    for (const { means } of Object.values(EXITS)) assert.ok(out.includes(means))
+  })
+
+  it('has its exit codes in the guide', () => {
+    const guide = readFileSync(path.join(import.meta.dirname, '../../../docs/guide/cli.md'), 'utf8')
+    const rows = Object.values(EXITS).map(({ code, means }) => `| ${code} | ${means} |`)
+    assert.ok(guide.includes(rows.join('\n')), 'docs/guide/cli.md has another table')
+  })
+})
+
+interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly terminal?: boolean
+  readonly start?: StartGateway
+  readonly during?: (output: () => string) => Promise<void>
+}
+
+const refuseToStart: StartGateway = async () => {
+  throw new Error('nothing is to be started here')
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
