@@ -34,13 +34,16 @@ export function send(url: string, { method = 'POST', headers = {}, body, signal 
   })
 }
 
-/** Writes bytes as they are to a socket and gives all that comes back until the other side closes it. */
-export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
+/** Writes bytes as they are to a socket and gives all that comes back until the other side closes it, or until `end`. */
+export function sendRaw(port: number, bytes: string | Buffer, end?: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
     let text = ''
     socket.setEncoding('latin1')
-    socket.on('data', (chunk: string) => (text += chunk))
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      if (end?.test(text)) socket.destroy()
+    })
     socket.on('close', () => resolve(text))
     socket.on('error', reject)
   })

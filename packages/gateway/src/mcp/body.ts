@@ -6,11 +6,17 @@ import { RpcFault } from './protocol.ts'
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 64
 
+/** The client went away before it had sent all of its request. That is no fault, and nobody waits for an answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
 /**
  * Reads a request body.
  *
  * @throws {RpcFault} `body_too_large`, as soon as more has come or was announced; `body_not_json` for other bytes
  * than UTF-8 (RFC 8259 §8.1), which would be read as if the client had sent something else
+ * @throws {ClientGone}
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
   const tooLarge = () =>
@@ -31,9 +37,9 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
       if (isUtf8(bytes)) resolve(bytes.toString())
       else reject(new RpcFault('body_not_json', 'The body is not UTF-8.'))
     })
-    request.on('error', reject)
+    request.on('error', (cause) => reject(new ClientGone('the client went away', { cause })))
     request.on('close', () => {
-      if (!request.complete) reject(new Error('the client went away'))
+      if (!request.complete) reject(new ClientGone('the client went away'))
     })
   })
 }

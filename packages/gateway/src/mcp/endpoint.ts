@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
-import { MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
+import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import { readMessage } from './envelope.ts'
 import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
 import { createModernHandler, type ModernDeps, sendJson } from './modern.ts'
@@ -75,6 +75,7 @@ function checkRequest({ method, headers }: IncomingMessage): void {
 }
 
 function answerFault(response: ServerResponse, error: unknown, body: unknown, onFault: (error: unknown) => void): void {
+  if (error instanceof ClientGone) return
   const known = error instanceof RpcFault
   if (!known) onFault(error)
   if (response.destroyed) return

@@ -1,0 +1,530 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
+import { type Answer, send, type Sending, sendRaw } from './support/http.ts'
+import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { type Era, ERAS, MODERN, type Params, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
+import { httpServer } from './support/servers.ts'
+
+const CAP_BYTES = 4 * 1024 * 1024
+const DEEP_KEY = 'key-with-scope'
+let recording: RecordingServer
+let gateway: TestGateway
+
+before(async () => {
+  recording = await startRecordingServer([{ name: 'read' }, { name: 'hidden' }])
+  gateway = await startTestGateway({
+    servers: [httpServer('rec', recording.url, { tools: new Map([['scoped', { requiredScopes: ['admin'] }]]) })],
+    callers: [...CALLERS, callerConfig(DEEP_KEY, { user: 'scoped', roles: ['viewer'], scopes: ['other'] })],
+    policy: [{ deny: [{ match: 'rec:hidden', unless: "'admin' in caller.roles" }] }],
+  })
+})
+
+after(async () => {
+  await gateway?.close()
+  await recording?.close()
+})
+
+beforeEach(() => recording.forget())
+
+const READ = { name: 'rec__read', arguments: {} }
+/** The SDK keeps a connection open after an event stream, also where the client asked for its end. */
+const LAST_CHUNK = /\r\n0\r\n\r\n$/
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** Sends a correct call of the visible tool with something about it changed. */
+function sendCall(era: Era, change: Sending & { params?: Params } = {}): Promise<Answer> {
+  const { headers, body } = toMessage(era, 'tools/call', change.params ?? READ)
+  return send(gateway.mcpUrl, {
+    body: JSON.stringify(body),
+    ...change,
+    headers: { ...headers, ...bearer(KEYS.admin), ...change.headers },
+  })
+}
+
+const errorOf = (answer: Answer) => (answer.json() as RpcAnswer).error
+
+/** A JSON-RPC error that names the rule; the upstream saw nothing. */
+function assertRefused(answer: Answer, status: number, code: number, message: RegExp): void {
+  assert.equal(answer.status, status, answer.text)
+  const { jsonrpc, error } = answer.json() as RpcAnswer
+  assert.equal(jsonrpc, '2.0')
+  assert.equal(error?.code, code, answer.text)
+  assert.match(error?.message ?? '', message)
+  assert.deepEqual(recording.messages, [])
+}
+
+async function assertServes(): Promise<void> {
+  for (const era of ['2025-11-25', MODERN] as const)
+    assert.equal(textOf((await sendCall(era)).json() as RpcAnswer), 'read ran')
+  recording.forget()
+}
+
+describe('a key', () => {
+  for (const era of ['2025-11-25', MODERN] as const) {
+    for (const [what, authorization, challenge] of [
+      ['missing', undefined, 'Bearer realm="toolgate"'],
+      ['wrong', 'Bearer wrong', 'Bearer realm="toolgate", error="invalid_token"'],
+      ['almost right', `Bearer ${KEYS.admin}x`, 'Bearer realm="toolgate", error="invalid_token"'],
+      ['empty', 'Bearer ', 'Bearer realm="toolgate", error="invalid_token"'],
+      ['of another scheme', `Basic ${KEYS.admin}`, 'Bearer realm="toolgate"'],
+      ['without a scheme', KEYS.admin, 'Bearer realm="toolgate"'],
+      ['with spaces', 'Bearer a b', 'Bearer realm="toolgate", error="invalid_token"'],
+      ['of 5,000 characters', `Bearer ${'x'.repeat(5000)}`, 'Bearer realm="toolgate", error="invalid_token"'],
+    ] as const) {
+      it(`that is ${what}: 401 and a challenge, in ${era}`, async () => {
+        const { headers, body } = toMessage(era, 'tools/call', READ)
+        const sent = { ...headers, ...(authorization === undefined ? {} : { authorization }) }
+        const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
+        assertRefused(answer, 401, -32_000, /key/i)
+        assert.equal(answer.headers['www-authenticate'], challenge)
+        assert.doesNotMatch(answer.text, /demo-/)
+      })
+    }
+
+    it(`that is for the console: 403, in ${era}`, async () => {
+      assertRefused(await sendCall(era, { headers: bearer(KEYS.console) }), 403, -32_000, /for the console/)
+    })
+  }
+
+  it('is asked for before anything else is told: method, media type and body do not matter', async () => {
+    const answers = await Promise.all([
+      send(gateway.mcpUrl, { method: 'GET' }),
+      send(gateway.mcpUrl, { headers: { 'content-type': 'text/plain' }, body: 'x' }),
+      send(gateway.mcpUrl, { headers: { 'content-type': 'application/json' }, body: '[' }),
+    ])
+    assert.deepEqual(
+      answers.map(({ status, text }) => [status, text]),
+      Array(3).fill([401, answers[0]?.text]),
+    )
+  })
+})
+
+describe('a foreign name', () => {
+  const own = () => `127.0.0.1:${gateway.port}`
+  const page = () => `http://${own()}`
+
+  for (const era of ['2025-11-25', MODERN] as const) {
+    it(`in Host alone: 403, in ${era}`, async () => {
+      for (const host of [
+        'evil.example',
+        `evil.example:${gateway.port}`,
+        '127.0.0.1',
+        `127.0.0.1.evil.example:${gateway.port}`,
+        `${own()}@evil.example`,
+      ])
+        assertRefused(await sendCall(era, { headers: { host } }), 403, -32_000, /Host/)
+    })
+
+    it(`in Host with our own Origin: 403, in ${era}`, async () => {
+      assertRefused(await sendCall(era, { headers: { host: 'evil.example', origin: page() } }), 403, -32_000, /Host/)
+    })
+
+    it(`in Origin alone: 403, in ${era}`, async () => {
+      for (const origin of [
+        'http://evil.example',
+        'null',
+        page().replace('http', 'https'),
+        'http://127.0.0.1',
+        `${page()}.evil.example`,
+        `${page()}/`,
+        '',
+      ])
+        assertRefused(await sendCall(era, { headers: { origin } }), 403, -32_000, /Origin/)
+    })
+
+    it(`that is empty, or no Host at all: refused, in ${era}`, async () => {
+      const { headers, body } = toMessage(era, 'tools/call', READ)
+      const text = JSON.stringify(body)
+      const sent = { ...headers, ...bearer(KEYS.admin), 'content-length': text.length, connection: 'close' }
+      const lines = Object.entries(sent).map(([header, value]) => `${header}: ${value}`)
+      for (const [head, status] of [
+        [['POST /mcp HTTP/1.1', 'Host: '], 403],
+        [['POST /mcp HTTP/1.1', 'Host: evil.example', `Host: ${own()}`], 403],
+        [['POST /mcp HTTP/1.1'], 400],
+        [['POST /mcp HTTP/1.0'], 403],
+      ] as const) {
+        const answer = await sendRaw(gateway.port, [...head, ...lines, '', text].join('\r\n'))
+        assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
+        assert.deepEqual(recording.messages, [])
+      }
+    })
+
+    it(`sent twice beside ours: 403, in ${era}`, async () => {
+      const origin = [page(), 'http://evil.example']
+      assertRefused(await sendCall(era, { headers: { origin } }), 403, -32_000, /Origin/)
+    })
+  }
+
+  it('in no request of ours: our own Origin, and none, are served', async () => {
+    for (const headers of [
+      {},
+      { origin: page() },
+      { origin: page().replace('127.0.0.1', 'localhost') },
+      { host: `LOCALHOST:${gateway.port}` },
+    ] as Record<string, string>[])
+      assert.equal((await sendCall(MODERN, { headers })).status, 200)
+  })
+
+  it('is refused before the key is looked at', async () => {
+    const answer = await sendCall(MODERN, { headers: { origin: 'http://evil.example', authorization: 'Bearer wrong' } })
+    assert.equal(answer.status, 403)
+    assert.equal(answer.headers['www-authenticate'], undefined)
+  })
+})
+
+describe('a body', () => {
+  const big = Buffer.alloc(CAP_BYTES + 1, 0x20)
+
+  it('over the cap: 413, whether its length is announced or it comes in chunks', async () => {
+    assertRefused(await sendCall(MODERN, { body: big }), 413, -32_000, /larger than 4194304 bytes/)
+    const chunked = { 'transfer-encoding': 'chunked' }
+    assertRefused(await sendCall(MODERN, { body: big, headers: chunked }), 413, -32_000, /larger than 4194304 bytes/)
+    assertRefused(await sendCall('2025-11-25', { body: big }), 413, -32_000, /larger than 4194304 bytes/)
+  })
+
+  it('over the cap is refused before it has come, and the connection does not hang', async () => {
+    const { headers } = toMessage(MODERN, 'tools/list')
+    const lines = Object.entries({ ...headers, ...bearer(KEYS.admin) }).map(([name, value]) => `${name}: ${value}`)
+    const head = ['POST /mcp HTTP/1.1', `Host: 127.0.0.1:${gateway.port}`, ...lines]
+    const announced = await sendRaw(gateway.port, [...head, 'Content-Length: 99999999999', '', '{'].join('\r\n'))
+    assert.match(announced, /^HTTP\/1\.1 413 .*Connection: close/is)
+    const chunk = `${CAP_BYTES.toString(16)}\r\n${' '.repeat(CAP_BYTES)}\r\n2\r\n{}\r\n`
+    const chunked = await sendRaw(gateway.port, [...head, 'Transfer-Encoding: chunked', '', chunk].join('\r\n'))
+    assert.match(chunked, /^HTTP\/1\.1 413 .*Connection: close/is)
+  })
+
+  it('of exactly the cap is read', async () => {
+    const { body } = toMessage(MODERN, 'tools/call', READ)
+    const text = JSON.stringify(body)
+    const answer = await sendCall(MODERN, { body: text + ' '.repeat(CAP_BYTES - text.length) })
+    assert.equal(textOf(answer.json() as RpcAnswer), 'read ran')
+  })
+
+  for (const era of ['2025-11-25', MODERN] as const) {
+    const call = toMessage(era, 'tools/call', READ).body
+    const text = JSON.stringify(call)
+    const withArguments = (json: string) => text.replace('"arguments":{}', `"arguments":${json}`)
+    const refused: readonly [string, string | Buffer, number, RegExp][] = [
+      ['empty', '', -32_700, /not JSON/],
+      ['not JSON', '{"jsonrpc"', -32_700, /not JSON/],
+      ['of two values', `${text}{}`, -32_700, /not JSON/],
+      ['with a byte order mark', `\ufeff${text}`, -32_700, /not JSON/],
+      ['not UTF-8', Buffer.from(withArguments('{"a":"\xff"}'), 'latin1'), -32_700, /not UTF-8/],
+      ['nested 65 levels', withArguments(`{"a":${'['.repeat(62)}${']'.repeat(62)}}`), -32_600, /more than 64 levels/],
+      ['of a million brackets', '['.repeat(1_000_000), -32_600, /more than 64 levels/],
+      [
+        'of 300,000 nested objects',
+        `${'{"a":'.repeat(300_000)}1${'}'.repeat(300_000)}`,
+        -32_600,
+        /more than 64 levels/,
+      ],
+      ['that is a batch', `[${text}]`, -32_600, /Batches/],
+      ['that is an empty batch', '[]', -32_600, /Batches/],
+      ['with its method twice', text.replace('"method"', '"method":"ping","method"'), -32_600, /occurs twice/],
+      [
+        'with its method twice, once escaped',
+        text.replace('"method"', '"\\u006dethod":"ping","method"'),
+        -32_600,
+        /occurs twice/,
+      ],
+      ['with an argument twice', withArguments('{"p":{"a":1,"a":2}}'), -32_600, /occurs twice/],
+      ['with __proto__ twice', withArguments('{"__proto__":1,"__proto__":2}'), -32_600, /occurs twice/],
+      ['with id null', text.replace('"id":1', '"id":null'), -32_600, /"id"/],
+      ['that is null', 'null', -32_600, /not an object/],
+      ['of another JSON-RPC', text.replace('"2.0"', '"1.0"'), -32_600, /"jsonrpc"/],
+    ]
+    for (const [what, body, code, message] of refused) {
+      it(`${what}: ${code}, in ${era}`, async () => {
+        assertRefused(await sendCall(era, { body }), 400, code, message)
+      })
+    }
+
+    it(`with __proto__ in its arguments runs nothing with it, in ${era}`, async () => {
+      const answer = await sendCall(era, { body: withArguments('{"__proto__":{"admin":true}}') })
+      assert.match(textOf(answer.json() as RpcAnswer), /^TOOL_CALL_BLOCKED: invalid input at "\/__proto__"/)
+      assert.deepEqual(recording.messages, [])
+      assert.equal(({} as { admin?: boolean }).admin, undefined)
+    })
+
+    it(`of another media type: 415, in ${era}`, async () => {
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/jsonx',
+        'text/json',
+        '',
+        'application/json-rpc',
+      ])
+        assertRefused(await sendCall(era, { headers: { 'content-type': type } }), 415, -32_000, /application\/json/)
+    })
+  }
+
+  it('may say its charset, in any case', async () => {
+    const answer = await sendCall(MODERN, { headers: { 'content-type': 'Application/JSON; charset=utf-8' } })
+    assert.equal(answer.status, 200)
+  })
+
+  it('that never ends does not stop the gateway', async () => {
+    const socket = connect(gateway.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(
+      `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAuthorization: Bearer ${KEYS.admin}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"jsonrpc"',
+    )
+    await assertServes()
+    socket.destroy()
+  })
+})
+
+describe('a method', () => {
+  for (const method of ['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'])
+    it(`${method} of HTTP: 405 and Allow`, async () => {
+      const answer = await send(gateway.mcpUrl, {
+        method,
+        headers: { ...bearer(KEYS.admin), accept: 'text/event-stream' },
+      })
+      assertRefused(answer, 405, -32_000, new RegExp(method))
+      assert.equal(answer.headers.allow, 'POST')
+      assert.equal(answer.headers['access-control-allow-origin'], undefined)
+    })
+
+  const UNGOVERNED: readonly [string, Params][] = [
+    ['resources/list', {}],
+    ['resources/templates/list', {}],
+    ['resources/read', { uri: 'file:///etc/passwd' }],
+    ['resources/subscribe', { uri: 'file:///etc/passwd' }],
+    ['resources/unsubscribe', { uri: 'file:///etc/passwd' }],
+    ['prompts/list', {}],
+    ['prompts/get', { name: 'rec__read' }],
+    ['sampling/createMessage', { messages: [], maxTokens: 1 }],
+    ['elicitation/create', { message: 'x', requestedSchema: { type: 'object', properties: {} } }],
+    ['roots/list', {}],
+    ['logging/setLevel', { level: 'debug' }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'a', value: 'b' } }],
+    ['tasks/list', {}],
+    ['tasks/get', { taskId: '1' }],
+    ['tasks/cancel', { taskId: '1' }],
+    ['subscriptions/listen', { notifications: { toolsListChanged: true } }],
+    ['tools/run', READ],
+    ['Tools/Call', READ],
+    ['tools/call ', READ],
+    ['__proto__', {}],
+    ['constructor', {}],
+    ['toString', {}],
+    ['rpc.discover', {}],
+    ['', {}],
+    ['x'.repeat(10_000), {}],
+  ]
+  for (const era of ERAS) {
+    it(`that is not governed is refused and never passed on, in ${era}`, async () => {
+      for (const [method, params] of UNGOVERNED) {
+        const { headers, body } = toMessage(era, method, params)
+        // A method that no header could carry is refused for its header.
+        const fits = method.trim() === method && method !== ''
+        const sent = { ...headers, ...bearer(KEYS.admin), ...(fits ? {} : { 'mcp-method': 'x' }) }
+        const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
+        const { code } = errorOf(answer) ?? {}
+        if (era === MODERN && !fits) assert.equal(code, -32_020, answer.text)
+        else {
+          assert.equal(code, -32_601, `${method}: ${answer.text}`)
+          assert.equal(answer.status, era === MODERN ? 404 : 200)
+        }
+        assert.ok(answer.text.length < 400, 'it does not echo what it is sent')
+        assert.deepEqual(recording.messages, [], method)
+      }
+    })
+
+    it(`is not advertised where it is not governed, in ${era}`, async () => {
+      const [method, params] =
+        era === MODERN
+          ? ['server/discover', {}]
+          : ['initialize', { protocolVersion: era, capabilities: {}, clientInfo: { name: 'x', version: '1' } }]
+      const { result } = (await gateway.ask('viewer', era, method as string, params as Params)).json() as RpcAnswer
+      assert.deepEqual(result?.['capabilities'], { tools: {} })
+      if (era !== MODERN) assert.equal(result?.['protocolVersion'], era)
+    })
+  }
+
+  it('ping and initialize of before are none of the modern revision', async () => {
+    for (const method of ['ping', 'initialize', 'notifications/initialized'])
+      assertRefused(await gateway.ask('admin', MODERN, method), 404, -32_601, /Method not found/)
+  })
+
+  it('of the modern revision is none of before', async () => {
+    const answer = await gateway.ask('admin', '2025-11-25', 'server/discover')
+    assert.equal(errorOf(answer)?.code, -32_601)
+  })
+
+  it('that is a notification is taken and passed on to nobody', async () => {
+    for (const era of ERAS)
+      for (const method of ['notifications/initialized', 'notifications/cancelled', 'notifications/x', 'tools/call']) {
+        const { headers, body } = toMessage(era, method, { ...READ, requestId: 1 })
+        const { id: _, ...notification } = body
+        const sent = { headers: { ...headers, ...bearer(KEYS.admin) }, body: JSON.stringify(notification) }
+        const answer = await send(gateway.mcpUrl, sent)
+        assert.equal(answer.status, 202, `${era} ${method}: ${answer.text}`)
+        assert.deepEqual(recording.messages, [])
+      }
+  })
+
+  it('that is a response is passed on to nobody', async () => {
+    for (const era of ERAS)
+      for (const body of [
+        { id: 1, result: {} },
+        { id: 1, error: { code: 1, message: 'x' } },
+      ]) {
+        const { headers } = toMessage(era, 'tools/list')
+        const sent = {
+          headers: { ...headers, ...bearer(KEYS.admin) },
+          body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+        }
+        const answer = await send(gateway.mcpUrl, sent)
+        assert.ok([202, 400].includes(answer.status), `${era}: ${answer.status} ${answer.text}`)
+        assert.deepEqual(recording.messages, [])
+      }
+  })
+})
+
+describe('a tool named as something that objects inherit', () => {
+  for (const era of ERAS)
+    it(`is one that does not exist, in ${era}`, async () => {
+      for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']) {
+        const told = textOf(await gateway.call('viewer', era, name))
+        assert.equal(told, `Tool "${name}" is not available. Available tools: rec__read.`)
+        assert.deepEqual(recording.messages, [])
+      }
+    })
+})
+
+describe('headers and a body that disagree', () => {
+  for (const [what, headers] of [
+    ['the name', { 'mcp-name': 'rec__hidden' }],
+    ['the name by its case', { 'mcp-name': 'REC__READ' }],
+    ['the name in base64', { 'mcp-name': `=?base64?${Buffer.from('rec__hidden').toString('base64')}?=` }],
+    ['the name in base64 that is none', { 'mcp-name': '=?base64?***?=' }],
+    [
+      'the name behind a byte order mark',
+      { 'mcp-name': `=?base64?${Buffer.from('\ufeffrec__read').toString('base64')}?=` },
+    ],
+    ['the method', { 'mcp-method': 'tools/list' }],
+    ['the method by its case', { 'mcp-method': 'TOOLS/CALL' }],
+    ['the version', { 'mcp-protocol-version': '2025-11-25' }],
+    ['the version by a later one', { 'mcp-protocol-version': '2027-01-01' }],
+  ] as const)
+    it(`about ${what}: -32020`, async () => {
+      assertRefused(await sendCall(MODERN, { headers }), 400, -32_020, /headers and the body disagree/)
+    })
+
+  for (const missing of ['mcp-name', 'mcp-method', 'mcp-protocol-version'])
+    it(`because ${missing} is missing: -32020`, async () => {
+      const { headers, body } = toMessage(MODERN, 'tools/call', READ)
+      const { [missing]: _, ...rest } = headers
+      const answer = await send(gateway.mcpUrl, {
+        headers: { ...rest, ...bearer(KEYS.admin) },
+        body: JSON.stringify(body),
+      })
+      assertRefused(answer, 400, -32_020, /\(missing\)/)
+    })
+
+  it('because a header is sent twice: -32020', async () => {
+    for (const name of ['mcp-name', 'mcp-method', 'mcp-protocol-version']) {
+      const value = toMessage(MODERN, 'tools/call', READ).headers[name] as string
+      assertRefused(await sendCall(MODERN, { headers: { [name]: [value, value] } }), 400, -32_020, /disagree/)
+    }
+  })
+
+  it('have the id of the request in the answer', async () => {
+    const answer = await gateway.ask('admin', MODERN, 'tools/call', READ, { id: 'mine', headers: { 'mcp-name': 'x' } })
+    assert.equal((answer.json() as RpcAnswer).id, 'mine')
+  })
+})
+
+describe('a hidden tool and one that does not exist', () => {
+  /** The whole answer but for its date, as bytes on the wire. */
+  async function rawAnswer(era: Era, key: string, name: string, id: number): Promise<string> {
+    const { headers, body } = toMessage(era, 'tools/call', { name, arguments: { path: '/x' } }, id)
+    const text = JSON.stringify(body)
+    const sent = { ...headers, ...bearer(key), 'content-length': Buffer.byteLength(text), connection: 'close' }
+    const lines = Object.entries(sent).map(([header, value]) => `${header}: ${value}`)
+    const head = ['POST /mcp HTTP/1.1', `Host: 127.0.0.1:${gateway.port}`, ...lines, '', ''].join('\r\n')
+    const answer = await sendRaw(gateway.port, head + text, LAST_CHUNK)
+    return answer.replace(/^date: .*\r\n/im, '')
+  }
+
+  const KINDS = ['policy', 'allowlist', 'requireTags', 'policy_error', 'input policy_error', 'scope'] as const
+
+  async function deny(kind: (typeof KINDS)[number]): Promise<void> {
+    gateway.gate.setPolicy(
+      {
+        policy: { deny: ['rec:hidden'] },
+        allowlist: { allow: ['rec:read'] },
+        requireTags: { deny: [], requireTags: ['reviewed'] },
+        policy_error: { deny: [{ match: 'rec:hidden', when: "caller.tenant == 'x'", message: 'Not to be told.' }] },
+        'input policy_error': { deny: [{ match: 'rec:hidden', when: 'caller.attributes.level > 1' }] },
+        scope: {},
+      }[kind],
+    )
+  }
+
+  for (const kind of KINDS) {
+    it(`get byte-identical answers, in every era, when it is hidden by ${kind}`, async () => {
+      const name = kind === 'scope' ? 'scoped' : 'hidden'
+      const others = kind === 'requireTags' ? [] : [{ name: 'read' }]
+      await deny(kind)
+      for (const era of ERAS) {
+        recording.setTools([...others, { name }])
+        await until(() => gateway.gate.catalog.get(`rec:${name}`) && !gateway.gate.catalog.get(`rec:other`))
+        const hidden = await rawAnswer(era, DEEP_KEY, `rec__${name}`, 7)
+        const missing = await rawAnswer(era, DEEP_KEY, `rec__${name.replace('d', 'x')}`, 8)
+
+        // The very same request, while the tool is there and when it is not.
+        recording.setTools(others)
+        await until(() => !gateway.gate.catalog.get(`rec:${name}`))
+        assert.equal(await rawAnswer(era, DEEP_KEY, `rec__${name}`, 7), hidden)
+        // Another name and id: alike but for those.
+        const echoed = missing.replace(name.replace('d', 'x'), name).replace('"id":8', '"id":7')
+        assert.equal(echoed, hidden)
+        assert.match(hidden, /^HTTP\/1\.1 200 OK/)
+        assert.match(hidden, /is not available/)
+      }
+      assert.deepEqual(recording.calls(), [])
+    })
+  }
+
+  it('are told apart where the author of the denial says so', async () => {
+    recording.setTools([{ name: 'read' }, { name: 'hidden' }])
+    gateway.gate.setPolicy({ deny: [{ match: 'rec:hidden', message: 'Ask an admin.' }] })
+    await until(() => gateway.gate.catalog.get('rec:hidden'))
+    assert.equal(textOf(await gateway.call('viewer', MODERN, 'rec__hidden')), 'TOOL_CALL_BLOCKED: Ask an admin.')
+  })
+})
+
+describe('the gateway', () => {
+  it('still serves after all of this, with no fault of its own', async () => {
+    recording.setTools([{ name: 'read' }])
+    gateway.gate.setPolicy([])
+    await until(() => gateway.gate.catalog.snapshot().size === 1)
+    await assertServes()
+    assert.deepEqual(
+      gateway.log.filter(({ message }) => message === 'a fault').map(({ detail }) => detail?.split('\n')[0]),
+      [],
+    )
+  })
+
+  it('lets a client go away at any moment', async () => {
+    const { headers, body } = toMessage(MODERN, 'tools/call', READ)
+    for (const waitMs of [0, 1, 2, 5]) {
+      const gone = new AbortController()
+      const sent = { headers: { ...headers, ...bearer(KEYS.admin) }, body: JSON.stringify(body), signal: gone.signal }
+      const answer = send(gateway.mcpUrl, sent).catch(() => undefined)
+      await sleep(waitMs)
+      gone.abort()
+      await answer
+    }
+    await assertServes()
+  })
+})
