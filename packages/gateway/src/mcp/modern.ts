@@ -107,7 +107,10 @@ function readCall(params: Params): CallParams {
     throw new RpcFault('params_invalid', 'params.arguments must be an object.')
   }
   const token = (params['_meta'] as Params | undefined)?.['progressToken']
-  return { name, input, progressToken: typeof token === 'string' || typeof token === 'number' ? token : undefined }
+  if (token !== undefined && typeof token !== 'string' && typeof token !== 'number') {
+    throw new RpcFault('body_not_message', 'params._meta.progressToken must be a string or a number.')
+  }
+  return { name, input, progressToken: token }
 }
 
 /** Arguments that a tool's schema repeats in headers must agree with them. Only for tools that the caller sees: others have no schema here. */

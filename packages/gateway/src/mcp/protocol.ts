@@ -61,9 +61,10 @@ export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
   })
 }
 
-/** Gives the id of a parsed body where it has one that may be echoed. */
+/** Gives the id of a parsed body where it is a request with one that may be echoed. That of a response is not ours to answer. */
 export function echoableId(body: unknown): RequestId | null {
-  const id =
-    typeof body === 'object' && body !== null && Object.hasOwn(body, 'id') ? (body as { id: unknown }).id : null
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'id')) return null
+  const { id, method } = body as { id: unknown; method?: unknown }
+  if (typeof method !== 'string') return null
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
