@@ -56,7 +56,7 @@ function isConsoleDue() {
 function buildConsole() {
   console.log('Building the web console …')
   // Built beside and then moved, so that a failed build leaves the earlier one in place.
-  const next = `${CONSOLE_OUT}.next`
+  const next = path.join(ROOT, '.toolgate/console.next')
   const node = path.join(ROOT, 'node_modules/.bin/node')
   const vite = path.join(ROOT, 'node_modules/vite/bin/vite.js')
   const hash = hashOf(consoleSources())
