@@ -97,9 +97,10 @@ describe('a key', () => {
       send(gateway.mcpUrl, { headers: { 'content-type': 'application/json' }, body: '[' }),
     ])
     assert.deepEqual(
-      answers.map(({ status, text }) => [status, text]),
-      Array(3).fill([401, answers[0]?.text]),
+      answers.map(({ status }) => status),
+      [401, 401, 401],
     )
+    assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
   })
 })
 
@@ -339,11 +340,15 @@ describe('a method', () => {
     })
 
     it(`is not advertised where it is not governed, in ${era}`, async () => {
-      const [method, params] =
+      const answer =
         era === MODERN
-          ? ['server/discover', {}]
-          : ['initialize', { protocolVersion: era, capabilities: {}, clientInfo: { name: 'x', version: '1' } }]
-      const { result } = (await gateway.ask('viewer', era, method as string, params as Params)).json() as RpcAnswer
+          ? await gateway.ask('viewer', era, 'server/discover')
+          : await gateway.ask('viewer', era, 'initialize', {
+              protocolVersion: era,
+              capabilities: {},
+              clientInfo: { name: 'x', version: '1' },
+            })
+      const { result } = answer.json() as RpcAnswer
       assert.deepEqual(result?.['capabilities'], { tools: {} })
       if (era !== MODERN) assert.equal(result?.['protocolVersion'], era)
     })

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, Toolset, WireNames } from '@toolgate/core'
 import { callTool } from './call.ts'
+import { createCancellations } from './cancellations.ts'
 import { toListedTools } from './listing.ts'
-import { META } from './protocol.ts'
+import { META, type RequestId } from './protocol.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 
 export interface LegacyDeps {
@@ -20,7 +22,7 @@ export type LegacyHandler = (
 ) => Promise<void>
 
 /**
- * Gives the handler for clients of MCP 2025-03-26 to 2025-11-25, on the SDK's server, without sessions.
+ * Gives the handler for clients of MCP 2025-03-26 to 2025-11-25, on the SDK's server, which is made anew for each request.
  *
  * The SDK is loaded at the first such client: a gateway that never meets one does without its memory.
  */
@@ -38,14 +40,14 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
     import('@modelcontextprotocol/node'),
   ])
 
-  const createServer = (caller: Caller, body: unknown) => {
+  const followCancellation = createCancelling()
+  const createServer = (caller: Caller, body: LegacyMessage, cancelled: AbortSignal | undefined) => {
     const server = new Server(serverInfo, { capabilities: { tools: {} } })
     server.setRequestHandler('tools/list', async () => {
       const view = await gate.view(caller)
       return { tools: toListedTools(view, naming(gate.catalog.snapshot())) as never }
     })
-    server.setRequestHandler('tools/call', async (request, { mcpReq }) => {
-      const { params } = request
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const view = await gate.view(caller)
       const progressToken = params._meta?.progressToken
       const answer = await callTool({
@@ -53,8 +55,8 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
         names: naming(gate.catalog.snapshot()),
         name: params.name,
         // As the endpoint checked it: the SDK's copy lacks what it drops.
-        input: (body as typeof request).params.arguments,
-        signal: mcpReq.signal,
+        input: body.params?.['arguments'],
+        signal: cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal,
         onProgress:
           progressToken === undefined
             ? undefined
@@ -71,10 +73,49 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   }
 
   return (request, response, body, caller) => {
-    const fallback = legacyStatelessFallback(() => createServer(caller, body), onFault)
+    const message = body as LegacyMessage
+    const cancelled = followCancellation(message, request, response, caller)
+    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }
+
+/** What the endpoint has checked of a message. */
+interface LegacyMessage {
+  readonly id?: RequestId
+  readonly method?: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Gives a function that gives the signal of a call's cancellation, and lets a message cancel an earlier call.
+ *
+ * Sessions are for this alone: nothing else is kept of one, and any that a client names is taken.
+ */
+function createCancelling() {
+  const cancellations = createCancellations()
+  return (
+    { id, method, params }: LegacyMessage,
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+  ): AbortSignal | undefined => {
+    if (method === 'initialize') response.setHeader(SESSION, randomUUID())
+    const session = headers[SESSION]
+    if (typeof session !== 'string') return undefined
+    if (method === 'notifications/cancelled') {
+      const requestId = params?.['requestId']
+      if (typeof requestId === 'string' || typeof requestId === 'number')
+        cancellations.cancel(caller, session, requestId)
+    }
+    if (method !== 'tools/call' || id === undefined) return undefined
+    const call = cancellations.open(caller, session, id)
+    response.once('close', call.end)
+    return call.signal
+  }
+}
+
+const SESSION = 'mcp-session-id'
 
 /** `resultType` and the server's name in `_meta` are words of the modern revision, about the hop behind this one. */
 function withoutModernFields({ resultType: _, _meta: meta, ...result }: McpResult): object {

@@ -57,14 +57,15 @@ describe('toListedTools', () => {
   })
 
   it('shows no name twice: each has its own, as hard as two ids may be to tell apart', async () => {
-    const alike = [
+    const ids: readonly (readonly [string, string])[] = [
       ['a', 'b__c'],
       ['a__b', 'c'],
       ['a_', 'b'],
       ['a', '_b'],
       ['a', 'b.c'],
       ['a', 'b/c'],
-    ].map(([namespace, name]) => defineTool({ namespace, name: name as string, execute: run }))
+    ]
+    const alike = ids.map(([namespace, name]) => defineTool({ namespace, name, execute: run }))
     const names = (await listOf({}, alike)).map(({ name }) => name)
     assert.equal(new Set(names).size, alike.length)
     for (const name of names) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
