@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { ReadyBody, ServerRow } from '@toolgate/gateway'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { descendantsOf, isAlive, ownProcesses } from './support/processes.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { ERAS, MODERN, textOf } from './support/rpc.ts'
+import {
+  everythingServer,
+  filesServer,
+  hostileServer,
+  httpServer,
+  memoryServer,
+  serverConfig,
+} from './support/servers.ts'
+
+describe('servers that fail', () => {
+  let good: RecordingServer
+  let gateway: TestGateway
+
+  before(async () => {
+    good = await startRecordingServer([{ name: 'look' }])
+    gateway = await startTestGateway({
+      servers: [
+        httpServer('good', good.url),
+        serverConfig('missing', { command: '/nonexistent/server' }),
+        hostileServer('exits', 'exit'),
+        hostileServer('hangs', 'hang'),
+        hostileServer('garbage', 'garbage'),
+        hostileServer('noise', 'garbage-lines'),
+        hostileServer('flood', 'flood-stdout'),
+        hostileServer('no-list', 'no-list', { startTimeoutMs: 10_000 }),
+        hostileServer('old', 'wrong-version', { startTimeoutMs: 10_000 }),
+        hostileServer('bad-list', 'bad-tools', { startTimeoutMs: 10_000 }),
+        httpServer('nobody', 'http://127.0.0.1:9/mcp'),
+      ],
+    })
+  })
+
+  after(async () => {
+    await gateway?.close()
+    await good?.close()
+  })
+
+  const rows = async () => new Map((await gateway.tools('admin')).servers.map((row) => [row.name, row]))
+
+  it('are down with a reason that says why', async () => {
+    const reasons: Record<string, RegExp> = {
+      missing: /\/nonexistent\/server/,
+      exits: /exited with code 1.*no such folder/,
+      hangs: /did not|no answer|0\.5 s/,
+      garbage: /Welcome to the server|did not|no answer|0\.5 s/,
+      noise: /JSON|MCP/,
+      flood: /more than|MiB/,
+      'no-list': /tools\/list/,
+      old: /1999-01-01/,
+      nobody: /nothing listens/,
+    }
+    for (const [name, reason] of Object.entries(reasons)) {
+      const row = (await rows()).get(name) as ServerRow
+      assert.notEqual(row.status, 'ready', name)
+      assert.match(row.reason ?? '(none)', reason, name)
+      assert.equal(row.toolCount, 0)
+    }
+  })
+
+  it('do not keep the gateway from being ready, which tells their states and no reasons', async () => {
+    const answer = await send(`${gateway.url}/readyz`, { method: 'GET' })
+    const body = answer.json() as ReadyBody
+    assert.deepEqual([answer.status, body.status], [200, 'ready'])
+    assert.equal(body.servers.find(({ name }) => name === 'good')?.status, 'ready')
+    assert.doesNotMatch(answer.text, /nonexistent|no such folder/)
+  })
+
+  for (const era of ERAS)
+    it(`leave the others as they are, in ${era}`, async () => {
+      const list = await gateway.list('admin', era)
+      assert.deepEqual(list, ['bad-list__good', 'good__look'])
+      assert.equal(textOf(await gateway.call('admin', era, 'good__look')), 'look ran')
+      const told = textOf(await gateway.call('admin', era, 'exits__echo'))
+      assert.match(told, /^Tool "exits__echo" is not available\. Available tools: /)
+    })
+
+  it('that list tools which cannot be offered have the others offered, and each of those told', async () => {
+    const row = (await rows()).get('bad-list') as ServerRow
+    assert.equal(row.status, 'ready')
+    assert.equal(row.toolCount, 1)
+    assert.ok(row.rejected.length >= 10)
+    for (const { reason } of row.rejected) assert.ok(reason.length > 0)
+  })
+})
+
+describe('a server that fails later', () => {
+  const folder = tempFolder()
+  let gateway: TestGateway
+
+  before(async () => {
+    gateway = await startTestGateway({
+      servers: [
+        hostileServer('frail', 'serve', { startTimeoutMs: 10_000, callTimeoutMs: 300 }),
+        hostileServer('proto', 'proto-names', { startTimeoutMs: 10_000 }),
+        memoryServer(join(folder.path, 'memory.jsonl')),
+      ],
+    })
+  })
+
+  after(async () => {
+    await gateway?.close()
+    folder.remove()
+  })
+
+  const frail = async () => (await gateway.tools('admin')).servers.find(({ name }) => name === 'frail') as ServerRow
+  const lists = async () => (await gateway.list('admin', MODERN)).includes('frail__echo')
+  const others = async () =>
+    assert.notEqual((await gateway.call('admin', MODERN, 'memory__read_graph')).result?.isError, true)
+
+  it('by ending in a call: the call says so, its tools go with the reason, and come back', async () => {
+    assert.equal(await lists(), true)
+    const died = await gateway.call('admin', MODERN, 'frail__die')
+    assert.equal(died.result?.isError, true)
+    assert.match(textOf(died), /server "frail"/)
+    assert.doesNotMatch(textOf(died), /it was too much/, 'what it wrote to stderr is not for callers')
+    await others()
+    await until(async () => (await frail()).restarts >= 1 && (await lists()))
+    assert.equal(textOf(await gateway.call('admin', '2025-11-25', 'frail__echo', { message: 'back' })), 'back')
+  })
+
+  it('by being killed: its tools are away and come back', async () => {
+    const { restarts } = await frail()
+    const [pid] = ownProcesses('hostile-stdio.js serve')
+    process.kill(pid as number, 'SIGKILL')
+    await until(async () => !(await lists()))
+    const told = textOf(await gateway.call('admin', MODERN, 'frail__echo'))
+    assert.match(told, /^frail__echo is unavailable: the server frail is (down|starting)/)
+    await others()
+    await until(async () => (await frail()).restarts > restarts && (await lists()))
+    assert.equal(textOf(await gateway.call('admin', MODERN, 'frail__echo', { message: 'again' })), 'again')
+  })
+
+  it('by not answering: the call ends at its timeout, and the server goes on', async () => {
+    const hung = await gateway.call('admin', MODERN, 'frail__hang')
+    assert.equal(hung.result?.isError, true)
+    assert.match(textOf(hung), /server "frail".*0\.3 s/)
+    assert.equal(textOf(await gateway.call('admin', MODERN, 'frail__echo', { message: 'still' })), 'still')
+    await others()
+  })
+
+  it('by answering too deeply or too much: the call fails, and nothing else', async () => {
+    for (const tool of ['frail__deep', 'frail__huge']) {
+      const answer = await gateway.call('admin', MODERN, tool)
+      assert.equal(answer.result?.isError, true, tool)
+      await others()
+    }
+    await until(lists)
+  })
+
+  it('by asking its client for what is not governed: it is refused, and no client hears of it', async () => {
+    await until(lists)
+    for (const era of ERAS) {
+      const { result } = await gateway.call('admin', era, 'frail__ask')
+      assert.match(JSON.stringify(result?.structuredContent), /"code":-32601/)
+    }
+  })
+
+  it('by naming its tools as what objects inherit: they are tools like any other', async () => {
+    const list = await gateway.list('admin', MODERN)
+    assert.equal(list.filter((name) => name.startsWith('proto_')).length, 4)
+  })
+})
+
+describe('a gateway that is killed', () => {
+  it('leaves no process behind, however stubborn', async () => {
+    const folder = tempFolder()
+    const servers = [
+      filesServer(folder.path),
+      everythingServer(),
+      hostileServer('stubborn', 'stubborn', { startTimeoutMs: 10_000 }),
+      hostileServer('parent', 'grandchild', { startTimeoutMs: 10_000 }),
+    ]
+    const script = join(import.meta.dirname, 'support/run-gateway.ts')
+    const args = ['--conditions=toolgate-source', script, JSON.stringify(servers)]
+    const gateway = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    try {
+      const [line] = (await once(gateway.stdout, 'data')) as [Buffer]
+      const started = JSON.parse(line.toString()) as { servers: ServerRow[] }
+      assert.deepEqual(
+        started.servers.map(({ status }) => status),
+        servers.map(() => 'ready'),
+      )
+      const children = descendantsOf(gateway.pid as number)
+      assert.ok(children.length >= 5, `${children.length} children`)
+      gateway.kill('SIGKILL')
+      await until(() => children.every((pid) => !isAlive(pid)))
+    } finally {
+      gateway.kill('SIGKILL')
+      folder.remove()
+    }
+  })
+})
