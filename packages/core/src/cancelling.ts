@@ -17,40 +17,59 @@ export interface Canceller extends Cancelling {
 }
 
 export function createCanceller(): Canceller {
-  const listeners = new Set<() => void>()
-  let stopped: { reason: unknown } | undefined
-  return {
-    get aborted() {
-      return stopped !== undefined
-    },
-    get reason() {
-      return stopped?.reason
-    },
-    onAbort(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    abort(reason) {
-      if (stopped) return
-      stopped = { reason }
-      for (const listener of listeners) listener()
-      listeners.clear()
-    },
-  }
+  return new OwnCanceller()
 }
 
 export function toCancelling(signal: AbortSignal | Cancelling): Cancelling {
-  if (!('addEventListener' in signal)) return signal
-  return {
-    get aborted() {
-      return signal.aborted
-    },
-    get reason(): unknown {
-      return signal.reason
-    },
-    onAbort(listener) {
-      signal.addEventListener('abort', listener, { once: true })
-      return () => signal.removeEventListener('abort', listener)
-    },
+  return 'addEventListener' in signal ? new SignalCancelling(signal) : signal
+}
+
+// Classes, as a literal with getters costs a hidden class of its own for each call.
+
+class OwnCanceller implements Canceller {
+  #stopped: { reason: unknown } | undefined
+  #listeners: (() => void)[] = []
+
+  get aborted(): boolean {
+    return this.#stopped !== undefined
+  }
+
+  get reason(): unknown {
+    return this.#stopped?.reason
+  }
+
+  onAbort(listener: () => void): () => void {
+    this.#listeners.push(listener)
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== listener)
+    }
+  }
+
+  abort(reason: unknown): void {
+    if (this.#stopped) return
+    this.#stopped = { reason }
+    for (const listener of this.#listeners) listener()
+    this.#listeners = []
+  }
+}
+
+class SignalCancelling implements Cancelling {
+  readonly #signal: AbortSignal
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  get aborted(): boolean {
+    return this.#signal.aborted
+  }
+
+  get reason(): unknown {
+    return this.#signal.reason
+  }
+
+  onAbort(listener: () => void): () => void {
+    this.#signal.addEventListener('abort', listener, { once: true })
+    return () => this.#signal.removeEventListener('abort', listener)
   }
 }

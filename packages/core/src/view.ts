@@ -15,7 +15,7 @@ import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers
 import { stepMarks } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policy } from './policy/policy.ts'
-import { bitsWhere, hasBit, isEmpty, membersOf } from './tools/bits.ts'
+import { type Bits, bitsWhere, hasBit, isEmpty, membersOf } from './tools/bits.ts'
 import { definitionHash } from './tools/definition-hash.ts'
 import type { Tool } from './tools/tool.ts'
 import type { Toolset } from './tools/toolset.ts'
@@ -76,58 +76,98 @@ export function createView(
   ceiling: ViewCeiling,
   ruling: Ruling = ruleToday(host.today(), ceiling),
 ): View {
-  const { caller, snapshot, policies, failure } = ceiling
-  const asked: Ceiling = { caller, ruling, policies }
-  const visible = visibleBits(ruling)
-  const lazy = lazyListing(snapshot, () => membersOf(visible))
+  return Object.freeze(new CallerView(host, ceiling, ruling))
+}
 
-  const decideToday = (id: string) => decide(asked, host.today(), id)
-  const explainToday = (id: string): Decision => explain(asked, host.today(), decideToday(id))
-  const has = (id: string) => {
-    const index = snapshot.indexOf(id)
-    return index !== -1 && hasBit(visible, index)
-  }
-  const sight: Sight = {
-    caller,
-    ids() {
-      const today = host.today()
-      return lazy.ids.filter((id) => isVisible(decide(asked, today, id).outcome))
-    },
-    see: (id) => {
-      const today = host.today()
-      const decided = decide(asked, today, id)
-      const uses = decided.tool ? host.usesOf(today.snapshot, decided.now, caller) : NO_USES
-      const { policyRevision, catalogRevision } = today
-      const { outcome, tool } = decided
-      const seen: SeenToday = { outcome, tool, uses, policyRevision, catalogRevision, today, decided }
-      return seen
-    },
-    seeInput: (seen, input) => decideWithInput(asked, (seen as SeenToday).today, (seen as SeenToday).decided, input),
-    explain: (seen) => explain(asked, (seen as SeenToday).today, (seen as SeenToday).decided),
-    isStale: (seen) => host.today() !== (seen as SeenToday).today,
+/**
+ * A class, as a literal with getters costs a hidden class of its own for each view. Its lists are computed when
+ * they are first asked for: a view that only calls never needs them. What a host calls can be taken apart from it.
+ */
+class CallerView implements View, Sight {
+  readonly caller: Caller
+  readonly failure: string | undefined
+  readonly #host: ViewHost
+  readonly #ceiling: ViewCeiling
+  readonly #asked: Ceiling
+  #visible: Bits | undefined
+  #tools: readonly Tool[] | undefined
+  #ids: readonly string[] | undefined
+  #fingerprint: string | undefined
+
+  constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling) {
+    this.caller = ceiling.caller
+    this.failure = ceiling.failure
+    this.#host = host
+    this.#ceiling = ceiling
+    this.#asked = { caller: ceiling.caller, ruling, policies: ceiling.policies }
   }
 
-  return Object.freeze({
-    caller,
-    failure,
-    get tools() {
-      return lazy.tools
-    },
-    get ids() {
-      return lazy.ids
-    },
-    get size() {
-      return lazy.ids.length
-    },
-    get fingerprint() {
-      return lazy.fingerprint
-    },
-    has,
-    get: (id: string) => (has(id) ? snapshot.get(id) : undefined),
-    explain: explainToday,
-    narrow: (options: NarrowOptions) => createView(host, narrowCeiling(host, ceiling, options)),
-    call: (request: CallRequest) => call(sight, request, host.ports),
-  })
+  get tools(): readonly Tool[] {
+    const { tools } = this.#ceiling.snapshot
+    return (this.#tools ??= Object.freeze(membersOf(this.#visibleBits()).map((i) => tools[i] as Tool)))
+  }
+
+  get ids(): readonly string[] {
+    return (this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id)))
+  }
+
+  get size(): number {
+    return this.ids.length
+  }
+
+  get fingerprint(): string {
+    return (this.#fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
+  }
+
+  readonly has = (id: string): boolean => {
+    const index = this.#ceiling.snapshot.indexOf(id)
+    return index !== -1 && hasBit(this.#visibleBits(), index)
+  }
+
+  readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#ceiling.snapshot.get(id) : undefined)
+
+  readonly narrow = (options: NarrowOptions): View =>
+    createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
+
+  readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
+
+  readonly explain = (id: string): Decision => {
+    const today = this.#host.today()
+    return explain(this.#asked, today, decide(this.#asked, today, id))
+  }
+
+  idsToday(): readonly string[] {
+    const today = this.#host.today()
+    return this.ids.filter((id) => isVisible(decide(this.#asked, today, id).outcome))
+  }
+
+  see(id: string | undefined): Seen {
+    const today = this.#host.today()
+    const decided = decide(this.#asked, today, id)
+    const { outcome, tool } = decided
+    const uses = tool ? this.#host.usesOf(today.snapshot, decided.now, this.caller) : NO_USES
+    const { policyRevision, catalogRevision } = today
+    const seen: SeenToday = { outcome, tool, uses, policyRevision, catalogRevision, today, decided }
+    return seen
+  }
+
+  seeInput(seen: Seen, input: unknown): Decision {
+    const { today, decided } = seen as SeenToday
+    return decideWithInput(this.#asked, today, decided, input)
+  }
+
+  explainSeen(seen: Seen): Decision {
+    const { today, decided } = seen as SeenToday
+    return explain(this.#asked, today, decided)
+  }
+
+  isStale(seen: Seen): boolean {
+    return this.#host.today() !== (seen as SeenToday).today
+  }
+
+  #visibleBits(): Bits {
+    return (this.#visible ??= visibleBits(this.#asked.ruling))
+  }
 }
 
 const NO_USES: readonly LimitUseOf[] = []
@@ -167,22 +207,4 @@ function narrowCeiling(host: ViewHost, ceiling: ViewCeiling, { activeTools, poli
     ...added.flatMap((index) => [...fixedMarks(index), ...callerMarks(index, caller)]),
   ]
   return { ...ceiling, marks: () => marks, policies: [...ceiling.policies, ...added] }
-}
-
-/** Computes the visible lists when they are first asked for: a view that only calls never needs them. */
-function lazyListing(snapshot: Toolset, members: () => readonly number[]) {
-  let tools: readonly Tool[] | undefined
-  let ids: readonly string[] | undefined
-  let fingerprint: string | undefined
-  return {
-    get tools(): readonly Tool[] {
-      return (tools ??= Object.freeze(members().map((i) => snapshot.tools[i] as Tool)))
-    },
-    get ids(): readonly string[] {
-      return (ids ??= Object.freeze(this.tools.map((tool) => tool.id)))
-    },
-    get fingerprint(): string {
-      return (fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
-    },
-  }
 }

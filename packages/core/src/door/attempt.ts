@@ -39,11 +39,11 @@ export interface CallRequest {
 export interface Sight {
   readonly caller: Caller
   /** The ids that are visible in the view and today, for refusals. */
-  ids(): readonly string[]
+  idsToday(): readonly string[]
   see(id: string | undefined): Seen
   /** What the clauses that want the input say of it. */
   seeInput(seen: Seen, input: unknown): Decision
-  explain(seen: Seen): Decision
+  explainSeen(seen: Seen): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
   isStale(seen: Seen): boolean
 }
@@ -122,7 +122,7 @@ async function tell(onFault: DoorPorts['onFault'], step: () => MaybePromise<void
 /** Gives the names that a refusal may use: those of the client. */
 export function namesOf({ sight, request }: Attempt): Names {
   const { nameOf } = request
-  return { asked: calledAs(request), visible: () => (nameOf ? sight.ids().map(nameOf) : sight.ids()) }
+  return { asked: calledAs(request), visible: () => (nameOf ? sight.idsToday().map(nameOf) : sight.idsToday()) }
 }
 
 export function calledAs({ calledAs: name, tool }: CallRequest): string {

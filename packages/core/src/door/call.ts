@@ -24,7 +24,7 @@ import {
 } from './attempt.ts'
 import { chain } from './chain.ts'
 import { execute, type Executed } from './execute.ts'
-import type { CallOutcome } from './outcome.ts'
+import type { CallDone, CallOutcome } from './outcome.ts'
 import {
   approvalNeeded,
   approvalRejected,
@@ -86,7 +86,7 @@ function mayGoOn(outcome: OutcomeWord): boolean {
 function admit(attempt: Attempt): MaybePromise<Admission> {
   const { sight, request, ports, seen } = attempt
   const { tool } = seen
-  if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explain(seen))
+  if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explainSeen(seen))
   if (!tool.execute) return refused(notExecutable())
 
   const copy = frozenCopy(request.input ?? {})
@@ -111,7 +111,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const approval = await ports.approvals.request(bindingOf(sight.caller, tool, input), input, ports.clock.wallMs())
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'approved') return takeLimits(attempt, tool, approval)
-  const byPolicy = seen.outcome === 'ask' ? [sight.explain(seen), withInput] : [withInput]
+  const byPolicy = seen.outcome === 'ask' ? [sight.explainSeen(seen), withInput] : [withInput]
   return { kind: 'waiting', approval, decision: strictest(byPolicy) }
 }
 
@@ -168,7 +168,7 @@ function decideAgain(attempt: Attempt, tool: Tool): Decision | undefined {
   if (cancelling?.aborted) return callerGone()
   if (!sight.isStale(seen)) return undefined
   const now = sight.see(request.tool)
-  if (!mayGoOn(now.outcome)) return sight.explain(now)
+  if (!mayGoOn(now.outcome)) return sight.explainSeen(now)
   if (now.tool !== tool) return toolChanged()
   const withInput = sight.seeInput(now, input)
   if (!mayGoOn(withInput.outcome)) return withInput
@@ -212,7 +212,7 @@ function finish(attempt: Attempt, executed: Executed, durationMs: number): Maybe
   const { callId, request } = attempt
   const duration_ms = Math.round(durationMs * 1000) / 1000
   if (executed.ok) {
-    const outcome = doneOutcome(callId, executed.output, durationMs)
+    const outcome = new Done(callId, executed.output, durationMs)
     return chain(writeLast(attempt, 'tool_result', { duration_ms }), () => outcome)
   }
   const { code, error } = executed
@@ -222,23 +222,30 @@ function finish(attempt: Attempt, executed: Executed, durationMs: number): Maybe
   return chain(writeLast(attempt, event, finding), () => ({ status: 'failed', callId, code, error, durationMs, text }))
 }
 
-function doneOutcome(callId: string, output: unknown, durationMs: number): CallOutcome {
-  if (typeof output === 'string') return { status: 'done', callId, output, durationMs, text: output }
-  return {
-    status: 'done',
-    callId,
-    output,
-    durationMs,
-    get text() {
-      return outputText(output)
-    },
+/** A class, as a literal with a getter costs a hidden class of its own for each call. */
+class Done implements CallDone {
+  readonly status = 'done'
+  readonly callId: string
+  readonly output: unknown
+  readonly durationMs: number
+
+  constructor(callId: string, output: unknown, durationMs: number) {
+    this.callId = callId
+    this.output = output
+    this.durationMs = durationMs
+  }
+
+  /** Made when it is asked for: a host that passes the output on needs no text of it. */
+  get text(): string {
+    return outputText(this.output)
   }
 }
 
 function outputText(output: unknown): string {
+  if (typeof output === 'string') return output
   try {
     return JSON.stringify(output) ?? ''
   } catch {
-    return messageOf(output)
+    return String(output)
   }
 }

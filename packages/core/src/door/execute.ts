@@ -50,7 +50,7 @@ class Run implements CallContext, Timed {
   #resolve: ((executed: Executed) => void) | undefined
   #deadlines: Deadlines | undefined
   #watched: Watched | undefined
-  #listeners: Set<() => void> | undefined
+  #listeners: (() => void)[] = []
   #unwatchParent: (() => void) | undefined
 
   constructor({ callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs }: Execution) {
@@ -72,9 +72,10 @@ class Run implements CallContext, Timed {
   }
 
   onAbort(listener: () => void): () => void {
-    const listeners = (this.#listeners ??= new Set())
-    listeners.add(listener)
-    return () => listeners.delete(listener)
+    this.#listeners.push(listener)
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== listener)
+    }
   }
 
   /** Made when the tool asks for it: a controller costs more than the rest of a call, and most tools never look. */
@@ -115,7 +116,7 @@ class Run implements CallContext, Timed {
     this.#stopped = { reason: error }
     this.#end({ ok: false, code, error })
     this.#controller?.abort(error)
-    for (const listener of this.#listeners ?? []) listener()
+    for (const listener of this.#listeners) listener()
   }
 
   #end(executed: Executed): void {

@@ -187,7 +187,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     })
     const onEvent = (data: string) => {
       receive(data, id, used, pending, () => current?.sessionId())
-      if (pending.settled) current?.expectEnd()
+      if (pending.isSettled()) current?.expectEnd()
     }
     void roundTrip().catch((error: unknown) => {
       pending.reject(error as UpstreamError)
@@ -202,11 +202,11 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
       let answer = await current.answer
       for (let tries = 0; canResume(answer, pending, used) && tries < MAX_RESUMES; tries++) {
         await sleep(reopenMs(answer.retryMs ?? REOPEN_MS), undefined, { ref: false })
-        if (pending.settled) return
+        if (pending.isSettled()) return
         current = exchange(pool, resumption(used, answer), onEvent)
         answer = await current.answer
       }
-      if (!pending.settled) conclude(answer, id, used, pending)
+      if (!pending.isSettled()) conclude(answer, id, used, pending)
     }
   }
 
@@ -271,7 +271,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     const { status, contentType, text } = answer
     if (status === 200 && contentType === 'application/json') {
       receive(text, id, used, pending, () => answer.sessionId)
-      if (!pending.settled) pending.reject(notMcp(text))
+      if (!pending.isSettled()) pending.reject(notMcp(text))
     } else if (status === 200 && contentType === 'text/event-stream') {
       pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
     } else {
@@ -383,7 +383,7 @@ function reopenMs(ms: number): number {
 }
 
 function canResume(answer: HttpAnswer, pending: Pending<Received>, used: Session): boolean {
-  const broken = answer.status === 200 && answer.contentType === 'text/event-stream' && !pending.settled
+  const broken = answer.status === 200 && answer.contentType === 'text/event-stream' && !pending.isSettled()
   return broken && used.era === 'legacy' && answer.lastEventId !== undefined
 }
 

@@ -7,7 +7,7 @@ import { UpstreamError } from './upstream.ts'
 /** A request that was sent and waits for its answer. What comes first counts. */
 export interface Pending<T> {
   readonly promise: Promise<T>
-  readonly settled: boolean
+  isSettled(): boolean
   resolve(value: T): void
   reject(error: UpstreamError): void
   /** Takes the params of a progress notification: puts the timeout off and tells the caller. */
@@ -29,9 +29,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
 
   return {
     promise,
-    get settled() {
-      return settled
-    },
+    isSettled: () => settled,
     resolve: (value) => settle(() => resolve(value)),
     reject: (error) => settle(() => reject(error)),
     progress,
