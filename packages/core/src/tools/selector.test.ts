@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { matchesGlob, matchesSelector, parseGlob, parseSelector } from './selector.ts'
+import { defineTool } from './tool.ts'
+
+const groups = new Map([['web', [parseSelector('browser:*'), parseSelector('tag:net')]]])
+const tool = (id: string, more: object = {}) => {
+  const [name = '', namespace] = id.split(':').toReversed()
+  return defineTool({ name, namespace, ...more })
+}
+const names = (selector: string, id: string, more: object = {}) =>
+  matchesSelector(parseSelector(selector, groups), tool(id, more), 'possible')
+
+describe('matchesSelector', () => {
+  const table: readonly (readonly [selector: string, yes: readonly string[], no: readonly string[]])[] = [
+    ['files:read_file', ['files:read_file'], ['read_file', 'files:read_files', 'file:read_file', 'Files:read_file']],
+    ['search', ['search'], ['web:search', 'search2']],
+    ['files:*', ['files:read', 'files:x'], ['read', 'files2:read']],
+    ['files:read_*', ['files:read_', 'files:read_a'], ['files:read', 'read_a']],
+    ['files:*_*', ['files:a_b', 'files:_'], ['files:ab']],
+    ['*:delete_*', ['delete_all', 'files:delete_all'], ['files:undelete_all']],
+    ['*:*', ['a', 'a:b'], []],
+    ['**:a', ['a', 'x:a'], ['b']],
+    ['f*:read', ['files:read', 'f:read'], ['read', 'web:read']],
+    ['*', ['a', 'a:b'], []],
+    ['**', ['a', 'a:b'], []],
+    ['read_*', ['read_a'], ['files:read_a']],
+    ['*a*b', ['ab', 'xaxb'], ['ba', 'x:ab']],
+    ['group:web', ['browser:open'], ['files:read', 'browser']],
+  ]
+  for (const [selector, yes, no] of table) {
+    it(`${selector} names ${yes.join(', ')}${no.length > 0 ? ` and not ${no.join(', ')}` : ''}`, () => {
+      for (const id of yes) assert.ok(names(selector, id), id)
+      for (const id of no) assert.ok(!names(selector, id), id)
+    })
+  }
+
+  it('names tools by what they are marked with', () => {
+    assert.ok(names('tag:net', 'a', { tags: ['net'] }))
+    assert.ok(names('group:web', 'a', { tags: ['net'] }))
+    assert.ok(!names('tag:ne', 'a', { tags: ['net'] }))
+    assert.ok(names('category:search', 'a', { category: 'search' }))
+    assert.ok(!names('category:search', 'a'))
+    assert.ok(names('hint:destructive', 'a'))
+    assert.ok(!names('hint:read-only', 'a'))
+  })
+
+  it('counts only certain hints in a clause that grants', () => {
+    const claimed = tool('a', { annotations: { readOnlyHint: true }, hintsTrusted: false })
+    const selector = parseSelector('hint:read-only')
+    assert.equal(matchesSelector(selector, claimed, 'possible'), true)
+    assert.equal(matchesSelector(selector, claimed, 'certain'), false)
+  })
+})
+
+describe('parseSelector', () => {
+  const refused: readonly (readonly [selector: unknown, problem: RegExp])[] = [
+    ['', /must be a string that is not empty/],
+    [undefined, /must be a string/],
+    [7, /must be a string/],
+    ['x'.repeat(301), /has more than 300 characters/],
+    ['files: read', /must not hold spaces/],
+    ['files:\u00a0read', /must not hold spaces/],
+    [':read', /has nothing on one side of its ":"/],
+    ['files:', /has nothing on one side of its ":"/],
+    ['a:b:c', /has more than one ":"/],
+    ['tag:*', /names one tag; "\*" is not read there/],
+    ['category:s*', /names one category/],
+    ['hint:Destructive', /names no hint; the hints are read-only, destructive, idempotent, open-world/],
+    ['group:wbe', /names no group; the groups are web/],
+    ['group:toString', /names no group/],
+  ]
+  for (const [selector, problem] of refused) {
+    it(`refuses ${JSON.stringify(selector)?.slice(0, 30)} and says why`, () => {
+      assert.throws(() => parseSelector(selector, groups), { code: 'selector_invalid', problem })
+    })
+  }
+
+  it('says that there are no groups where there are none', () => {
+    assert.throws(() => parseSelector('group:web'), /the groups are \(none\)/)
+  })
+})
+
+describe('matchesGlob', () => {
+  it('agrees with the regular expression of the same meaning', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 12 })
+    const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*'), maxLength: 8 })
+    fc.assert(
+      fc.property(pattern, text, (glob, subject) => {
+        const regExp = new RegExp(`^${glob.replaceAll('.', String.raw`\.`).replaceAll('*', '.*')}$`)
+        assert.equal(matchesGlob(parseGlob(glob), subject), regExp.test(subject))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('does not let the ends of a pattern overlap', () => {
+    assert.equal(matchesGlob(parseGlob('ab*ba'), 'aba'), false)
+    assert.equal(matchesGlob(parseGlob('ab*ba'), 'abba'), true)
+  })
+
+  it('answers for patterns that would make a backtracking matcher hang', () => {
+    const hostile = parseGlob(`${'*a'.repeat(140)}*b`)
+    assert.equal(matchesGlob(hostile, 'a'.repeat(200_000)), false)
+  })
+})

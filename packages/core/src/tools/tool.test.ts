@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { defineTool, isTool, type ToolDefinition } from './tool.ts'
+
+describe('defineTool', () => {
+  it('leaves nothing to default', () => {
+    const { execute, ...rest } = defineTool({ name: 'search' })
+    assert.equal(execute, undefined)
+    assert.deepEqual(rest, {
+      id: 'search',
+      namespace: undefined,
+      name: 'search',
+      title: undefined,
+      description: '',
+      inputSchema: { type: 'object' },
+      outputSchema: undefined,
+      tags: [],
+      category: undefined,
+      requiredScopes: [],
+      annotations: {},
+      hintsTrusted: true,
+    })
+  })
+
+  it('sorts tags and scopes and keeps one of each', () => {
+    const tool = defineTool({ name: 'search', tags: ['b', 'a', 'b'], requiredScopes: ['y', 'x', 'x'] })
+    assert.deepEqual(
+      [tool.tags, tool.requiredScopes],
+      [
+        ['a', 'b'],
+        ['x', 'y'],
+      ],
+    )
+  })
+
+  it('takes the title of the annotations where there is no other', () => {
+    assert.equal(defineTool({ name: 'a', annotations: { title: 'A' } }).title, 'A')
+    assert.equal(defineTool({ name: 'a', title: 'B', annotations: { title: 'A' } }).title, 'B')
+  })
+
+  it('gives a tool that nobody can change, the author’s own objects included', () => {
+    const inputSchema = { type: 'object', properties: { q: { type: 'string' } } }
+    const tool = defineTool({ name: 'search', inputSchema, annotations: { readOnlyHint: true } })
+    inputSchema.properties.q.type = 'number'
+    assert.deepEqual(tool.inputSchema, { type: 'object', properties: { q: { type: 'string' } } })
+    const { properties } = tool.inputSchema as typeof inputSchema
+    assert.throws(() => Object.assign(properties.q, { type: 'number' }), TypeError)
+    assert.throws(() => Object.assign(tool, { name: 'other' }), TypeError)
+    assert.throws(() => Object.assign(tool.annotations, { readOnlyHint: false }), TypeError)
+  })
+
+  it('leaves out fields of a schema that are undefined', () => {
+    assert.deepEqual(defineTool({ name: 'a', inputSchema: { type: 'object', title: undefined } }).inputSchema, {
+      type: 'object',
+    })
+  })
+
+  const refused: readonly (readonly [what: string, definition: object, problem: RegExp])[] = [
+    ['a name', { name: 'a b' }, /tool "a b": the name must not hold spaces/],
+    ['a namespace', { name: 'a', namespace: 'tag' }, /namespace "tag"/],
+    ['a schema that is no object', { name: 'a', inputSchema: true }, /tool "a": inputSchema must be an object/],
+    ['a schema that is a list', { name: 'a', outputSchema: [] }, /outputSchema must be an object/],
+    ['a schema with a function', { name: 'a', inputSchema: { f: () => 1 } }, /inputSchema\/f is of type function/],
+    [
+      'a schema that JSON cannot say',
+      { name: 'a', inputSchema: { max: Infinity } },
+      /inputSchema\/max is not a number/,
+    ],
+    ['a schema with a lone surrogate', { name: 'a', inputSchema: { description: '\ud800' } }, /lone surrogate/],
+    ['a schema that is too deep', { name: 'a', inputSchema: nested(64) }, /nested more than 64 levels/],
+    ['a description that is no text', { name: 'a', description: 7 }, /description must be a string/],
+    ['a description with a lone surrogate', { name: 'a', description: '\udfff' }, /description holds a lone surrogate/],
+    ['tags that are one text', { name: 'a', tags: 'read' }, /tags must be a list of strings/],
+    ['scopes that are not texts', { name: 'a', requiredScopes: [1] }, /requiredScopes must be a list of strings/],
+    ['an execute that is no function', { name: 'a', execute: 'rm' }, /execute must be a function/],
+  ]
+  for (const [what, definition, problem] of refused) {
+    it(`refuses ${what}, and says so`, () => {
+      assert.throws(() => defineTool(definition as ToolDefinition), { code: 'tool_invalid', message: problem })
+    })
+  }
+})
+
+describe('isTool', () => {
+  it('knows what defineTool made from what only looks like it', () => {
+    const tool = defineTool({ name: 'search' })
+    assert.equal(isTool(tool), true)
+    assert.equal(isTool({ ...tool }), false)
+    assert.equal(isTool(null), false)
+  })
+})
+
+function nested(levels: number): object {
+  return levels === 0 ? {} : { properties: nested(levels - 1) }
+}
