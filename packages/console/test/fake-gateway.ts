@@ -5,9 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import {
   type Approval,
+  type ApprovalVerdict,
   type AuditEvent,
   type AuditRecord,
   type Caller,
+  createApprovals,
   type Decision,
   defineTool,
   type OutcomeWord,
@@ -78,6 +80,7 @@ function makeWorld(port: number, empty: boolean) {
   const startedAt = Date.now() - 3 * 60_000
   const tools = empty ? [] : makeTools()
   const records: AuditRecord[] = []
+  const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map((empty ? [] : makeApprovals()).map((approval) => [approval.id, approval]))
   const verdicts: { id: string; decision: string; by: string; reason: string | undefined }[] = []
   let isWeb = false
@@ -160,28 +163,31 @@ function makeWorld(port: number, empty: boolean) {
         return matches.slice(0, limit)
       },
     },
-    approvals: {
-      list: () => [...approvals.values()],
-      get: (id) => approvals.get(id),
-      decide(_approver, id, verdict) {
-        const approval = approvals.get(id) as Approval
-        if (approval.status !== 'pending')
-          throw new ToolgateError('approval_decided', 'Somebody has decided this already.')
-        verdicts.push({ id, decision: verdict.decision, by: verdict.by, reason: verdict.reason })
-        const { by, atMs, reason } = verdict
-        const status = verdict.decision === 'approve' ? 'approved' : 'rejected'
-        const decided: Approval = {
-          ...approval,
-          status,
-          decidedBy: by,
-          decidedAt: atMs,
-          ...(reason === undefined ? {} : { reason }),
-        }
-        approvals.set(id, decided)
-        return decided
+    approvals: createApprovals({
+      clock,
+      approvals: {
+        list: () => [...approvals.values()],
+        get: (id: string) => approvals.get(id),
+        decide(id: string, verdict: ApprovalVerdict) {
+          const approval = approvals.get(id) as Approval
+          if (approval.status !== 'pending')
+            throw new ToolgateError('approval_decided', 'Somebody has decided this already.')
+          verdicts.push({ id, decision: verdict.decision, by: verdict.by, reason: verdict.reason })
+          const { by, atMs, reason } = verdict
+          const status = verdict.decision === 'approve' ? 'approved' : 'rejected'
+          const decided: Approval = {
+            ...approval,
+            status,
+            decidedBy: by,
+            decidedAt: atMs,
+            ...(reason === undefined ? {} : { reason }),
+          }
+          approvals.set(id, decided)
+          return decided
+        },
       },
-    },
-    clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+    }),
+    clock,
     policyRevision: () => 4,
     catalogRevision: () => 9,
   }

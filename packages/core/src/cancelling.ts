@@ -20,6 +20,17 @@ export function createCanceller(): Canceller {
   return new OwnCanceller()
 }
 
+/** Calls each listener; what one throws is its own affair, and the others are still told. */
+export function callAll(listeners: readonly (() => void)[]): void {
+  for (const listener of listeners) {
+    try {
+      listener()
+    } catch {
+      // A listener has nobody to answer to: what it was told of has happened.
+    }
+  }
+}
+
 export function toCancelling(signal: AbortSignal | Cancelling): Cancelling {
   return 'addEventListener' in signal ? new SignalCancelling(signal) : signal
 }
@@ -48,7 +59,7 @@ class OwnCanceller implements Canceller {
   abort(reason: unknown): void {
     if (this.#stopped) return
     this.#stopped = { reason }
-    for (const listener of this.#listeners) listener()
+    callAll(this.#listeners)
     this.#listeners = []
   }
 }

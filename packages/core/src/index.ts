@@ -13,6 +13,7 @@ export {
   type ApprovalStatus,
   type ApprovalStore,
   type ApprovalVerdict,
+  APPROVAL_STATUSES,
   AUDIT_EVENTS,
   type AuditEntry,
   type AuditEvent,
@@ -40,7 +41,7 @@ export { type CheckedAuditQuery, checkAuditQuery, matchesAuditQuery } from './au
 export { sealEntry } from './audit/record.ts'
 export { createGate, type Gate, type GateOptions } from './gate.ts'
 export type { ViewOptions, Visibility } from './views.ts'
-export type { Approvals } from './door/approvals.ts'
+export { type Approvals, createApprovals } from './door/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'

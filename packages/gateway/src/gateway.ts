@@ -113,7 +113,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
       groups,
       servers,
-      audit: readAfterFlush(audit),
+      audit,
       approvals: gate.approvals,
       clock,
       policyRevision: () => gate.policyRevision,
@@ -214,16 +214,6 @@ async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink 
       const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
       return openSqliteAudit({ path: path as string, mode })
     }
-  }
-}
-
-/** A person who looks right after a call expects to see it. */
-function readAfterFlush(audit: AuditSink & AuditReader): AuditReader {
-  return {
-    async query(query) {
-      await audit.flush()
-      return audit.query(query)
-    },
   }
 }
 

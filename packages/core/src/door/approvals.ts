@@ -16,7 +16,7 @@ export interface Approvals {
 
 /** Gives the desk where people decide, over the store where the door asks. */
 export function createApprovals(
-  { approvals, clock }: { readonly approvals: ApprovalStore; readonly clock: Clock },
+  { approvals, clock }: { readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>; readonly clock: Clock },
   mayApprove: MayApprove = mayApproveByDefault,
 ): Approvals {
   return {

@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts'
-import type { Cancelling } from '../cancelling.ts'
+import { callAll, type Cancelling } from '../cancelling.ts'
 import type { MaybePromise } from '../ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
@@ -116,7 +116,7 @@ class Run implements CallContext, Timed {
     this.#stopped = { reason: error }
     this.#end({ ok: false, code, error })
     this.#controller?.abort(error)
-    for (const listener of this.#listeners) listener()
+    callAll(this.#listeners)
   }
 
   #end(executed: Executed): void {

@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto'
 import { beforeEach, describe, it } from 'node:test'
 import {
   type Approval,
+  type ApprovalVerdict,
   type AuditQuery,
   type AuditRecord,
   type Caller,
+  createApprovals,
   type Decision,
   defineTool,
   ToolgateError,
@@ -244,7 +246,7 @@ describe('createApi', () => {
       ['/api/tools', /"as" is needed/],
       ['/api/tools?as=', /"as" must not be empty/],
       ['/api/tools?as=viewer&as=admin', /"as" is given twice/],
-      ['/api/tools?as=viewer&page=2', /"page" is not known here; known are as/],
+      ['/api/tools?as=viewer&page=2', /"page" is not known here; known are as, caller/],
       ['/api/tools?as=viewer&__proto__=2', /"__proto__" is not known/],
       [`/api/tools?as=${'x'.repeat(257)}`, /"as" has more than 256 characters/],
       ['/api/callers?x=1', /"x" is not known here; there are none/],
@@ -417,6 +419,7 @@ function makeWorld(): World {
       a,
     ]),
   )
+  const clock = { monotonicMs: () => world.nowMs, wallMs: () => 1000 + world.nowMs }
   const world: World = {
     nowMs: 0,
     failure: undefined,
@@ -440,23 +443,26 @@ function makeWorld(): World {
           return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
         },
       },
-      approvals: {
-        list(filter) {
-          world.listed.push(filter)
-          return [...approvals.values()]
+      approvals: createApprovals({
+        clock,
+        approvals: {
+          list(filter: object) {
+            world.listed.push(filter)
+            return [...approvals.values()]
+          },
+          get: (id: string) => approvals.get(id),
+          decide(id: string, verdict: ApprovalVerdict) {
+            if (world.decided.some(([decided]) => decided === id))
+              throw new ToolgateError('approval_decided', `${id} is decided`)
+            world.decided.push([id, verdict])
+            return {
+              ...(approvals.get(id) as Approval),
+              status: verdict.decision === 'approve' ? 'approved' : 'rejected',
+            }
+          },
         },
-        get: (id) => approvals.get(id),
-        decide(_approver, id, verdict) {
-          if (world.decided.some(([decided]) => decided === id))
-            throw new ToolgateError('approval_decided', `${id} is decided`)
-          world.decided.push([id, verdict])
-          return {
-            ...(approvals.get(id) as Approval),
-            status: verdict.decision === 'approve' ? 'approved' : 'rejected',
-          }
-        },
-      },
-      clock: { monotonicMs: () => world.nowMs, wallMs: () => 1000 + world.nowMs },
+      }),
+      clock,
       policyRevision: () => 3,
       catalogRevision: () => 7,
       onFault: (error) => world.faults.push(error),

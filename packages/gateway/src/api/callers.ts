@@ -1,6 +1,7 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
 import { ApiFault } from './faults.ts'
+import { invalid, type Parameter, required, text } from './query.ts'
 
 export interface NamedCaller {
   readonly name: string
@@ -35,12 +36,40 @@ export function toName(caller: Caller): string {
   return caller.user ?? caller.agent ?? 'anonymous'
 }
 
-/** @throws {ApiFault} `caller_unknown`, naming the known ones */
-export function findCaller(callers: ReadonlyMap<string, NamedCaller>, name: string): NamedCaller {
-  const found = callers.get(name)
+/** Whom a question is about: a configured caller by name, or any other as JSON. */
+export interface WhoseQuery {
+  readonly as?: string | undefined
+  readonly caller?: Caller | undefined
+}
+
+/** The parameters of such a question. */
+export const WHOSE: { readonly as: Parameter<string>; readonly caller: Parameter<Caller> } = {
+  as: text,
+  caller: callerJson,
+}
+
+/** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */
+export function findCaller(
+  callers: ReadonlyMap<string, NamedCaller>,
+  { as, caller }: WhoseQuery,
+): Pick<NamedCaller, 'name' | 'caller'> {
+  if (as !== undefined && caller !== undefined) throw invalid('caller', 'cannot be given beside "as"')
+  if (caller) return { name: toName(caller), caller }
+  const found = callers.get(required('as', as))
   if (found) return found
   const known = [...callers.keys()].slice(0, MAX_NAMED).join(', ')
-  throw new ApiFault('caller_unknown', `No caller is named ${JSON.stringify(name)}; known are ${known || '(none)'}.`)
+  throw new ApiFault('caller_unknown', `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.`)
+}
+
+const MAX_CALLER_LENGTH = 4096
+
+function callerJson(value: string): Caller {
+  if (value.length > MAX_CALLER_LENGTH) throw new RangeError(`has more than ${MAX_CALLER_LENGTH} characters`)
+  try {
+    return defineCaller(JSON.parse(value) as Caller)
+  } catch (error) {
+    throw new RangeError(`is not a caller as JSON: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 function freeName(base: string, taken: ReadonlyMap<string, unknown>): string {

@@ -64,7 +64,8 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   }
 }
 
-function invalid(name: string, problem: string): ApiFault {
+/** Gives the fault of a parameter; `problem` is a sentence's end. */
+export function invalid(name: string, problem: string): ApiFault {
   return new ApiFault(
     'query_invalid',
     `The query parameter ${JSON.stringify(name.slice(0, MAX_TEXT_LENGTH))} ${problem}.`,

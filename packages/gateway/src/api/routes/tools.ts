@@ -1,15 +1,14 @@
 import type { Tool, View } from '@toolgate/core'
-import { findCaller, type NamedCaller } from '../callers.ts'
+import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
-import { parseQuery, required, text } from '../query.ts'
+import { parseQuery } from '../query.ts'
 import type { ToolRow, ToolsBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
-/** `GET /api/tools?as=`: every tool, with what is decided of it for that caller and why. */
+/** `GET /api/tools?as=` or `?caller=<json>`: every tool, with what is decided of it for that caller and why. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query }) => {
-    const { as } = parseQuery(query, { as: text })
-    const { name, caller } = findCaller(callers, required('as', as))
+    const { name, caller } = findCaller(callers, parseQuery(query, WHOSE))
     const view = await deps.view(caller)
     return {
       as: name,

@@ -1,16 +1,16 @@
-import { findCaller, type NamedCaller } from '../callers.ts'
+import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
 import { parseQuery, required, text } from '../query.ts'
 import type { WhyBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
-/** `GET /api/why?tool=&as=`: every layer's answer about one tool, the deciding one first. */
+/** `GET /api/why?tool=&as=` or `&caller=<json>`: every layer's answer about one tool, the deciding one first. */
 export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query }) => {
-    const { tool, as } = parseQuery(query, { tool: text, as: text })
+    const { tool, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(callers, required('as', as))
+    const { name, caller } = findCaller(callers, whose)
     const view = await deps.view(caller)
     if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
     const { outcome, reasons } = view.explain(id)

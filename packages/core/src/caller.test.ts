@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type Caller, callerKey, defineCaller } from './caller.ts'
+
+describe('defineCaller', () => {
+  it('gives a frozen copy that later changes do not reach', () => {
+    const roles = ['viewer']
+    const caller = defineCaller({ user: 'vera', roles, attributes: { plan: { name: 'pro' } } })
+    roles.push('admin')
+    assert.deepEqual(caller.roles, ['viewer'])
+    assert.throws(() => Object.assign(caller, { user: 'omar' }), TypeError)
+    assert.throws(() => Object.assign(caller.attributes?.['plan'] as object, { name: 'free' }), TypeError)
+  })
+
+  it('gives a defined caller back as it is', () => {
+    const caller = defineCaller({ user: 'vera' })
+    assert.equal(defineCaller(caller), caller)
+  })
+
+  const refused: readonly (readonly [caller: unknown, message: RegExp])[] = [
+    [{ role: 'admin' }, /caller\.role is not a field of a caller; the fields are user, tenant/],
+    [JSON.parse('{"__proto__":{}}'), /caller\.__proto__ is not a field/],
+    [{ user: 7 }, /caller\.user must be a string/],
+    [{ user: null }, /caller\.user must be a string/],
+    [{ roles: 'admin' }, /caller\.roles must be a list of strings/],
+    [{ roles: ['admin', 7] }, /caller\.roles\[1\] must be a string/],
+    [{ chat: 'c1' }, /caller\.chat must be an object/],
+    [{ chat: { type: 'dm' } }, /caller\.chat\.id must be a string/],
+    [{ attributes: [] }, /caller\.attributes must be an object/],
+    [{ attributes: { f: () => 1 } }, /caller\.attributes\.f must be plain JSON/],
+    [{ attributes: { n: Number.NaN } }, /caller\.attributes\.n must be plain JSON/],
+    [null, /caller must be an object/],
+    [[], /caller must be an object/],
+    ['vera', /caller must be an object/],
+  ]
+  for (const [caller, message] of refused) {
+    it(`refuses ${JSON.stringify(caller)}, and names what is wrong`, () => {
+      assert.throws(() => defineCaller(caller as Caller), { code: 'caller_invalid', message })
+    })
+  }
+
+  it('refuses attributes that are nested too deeply', () => {
+    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+    assert.throws(() => defineCaller({ attributes: { a: nested(40) } }), /nested too deeply/)
+  })
+})
+
+describe('callerKey', () => {
+  const text = fc.constantFrom('', 'a', 'b', 'a,b', '"', '\\', '\0', 'null')
+  const callers: fc.Arbitrary<Caller> = fc.record(
+    {
+      user: text,
+      tenant: text,
+      roles: fc.uniqueArray(text, { maxLength: 3 }),
+      scopes: fc.uniqueArray(text, { maxLength: 2 }),
+      session: text,
+      chat: fc.record({ id: text, type: text }, { requiredKeys: ['id'] }),
+      agent: text,
+      attributes: fc.dictionary(text, fc.oneof(text, fc.constant(null), fc.record({ x: text, y: text }))),
+    },
+    { requiredKeys: [] },
+  )
+
+  it('is the same for the same caller, whatever the order of fields, roles and attributes', () => {
+    fc.assert(
+      fc.property(callers, (caller) => {
+        const { roles, attributes } = caller
+        const other: Caller = {
+          ...Object.fromEntries(Object.entries(caller).toReversed()),
+          ...(roles && { roles: roles.toReversed() }),
+          ...(attributes && { attributes: Object.fromEntries(Object.entries(attributes).toReversed()) }),
+        }
+        assert.equal(callerKey(other), callerKey(caller))
+      }),
+    )
+  })
+
+  it('is another for another caller', () => {
+    fc.assert(
+      fc.property(callers, callers, (a, b) => {
+        const same = JSON.stringify(defineCaller(a)) === JSON.stringify(defineCaller(b))
+        if (callerKey(a) === callerKey(b)) assert.deepEqual(defineCaller(a), defineCaller(b))
+        else assert.equal(same && Object.keys(a).join() === Object.keys(b).join(), false)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('tells an absent field from an empty one, and fields from each other', () => {
+    const keys = [{}, { user: '' }, { tenant: '' }, { roles: [] }, { user: 'a' }, { session: 'a' }].map(callerKey)
+    assert.equal(new Set(keys).size, keys.length)
+  })
+})
