@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { compareStrictness, type Decision, strictest } from './outcome.ts'
+import { reason, type ReasonCode, REASONS } from './reason.ts'
+import { LAYER_ORDER, OUTCOMES } from './words.ts'
+
+const reasonArbitrary = fc
+  .record({
+    layer: fc.constantFrom(...LAYER_ORDER),
+    code: fc.constantFrom(...(Object.keys(REASONS) as ReasonCode[])),
+    order: fc.nat(3),
+  })
+  .map(({ layer, code, order }) => reason(layer, code, `${layer} ${code} ${order}`, { order }))
+const answer: fc.Arbitrary<Decision> = reasonArbitrary.map((one) => ({ outcome: one.outcome, reasons: [one] }))
+const answers = fc.array(answer, { maxLength: 8 })
+
+describe('strictest', () => {
+  it('allows where nobody has anything to say', () => {
+    assert.deepEqual(strictest([]), { outcome: 'allow', reasons: [] })
+  })
+
+  it('never loosens when an answer is added', () => {
+    fc.assert(
+      fc.property(answers, answer, (some, more) => {
+        const before = strictest(some).outcome
+        const after = strictest([...some, more]).outcome
+        assert.ok(OUTCOMES.indexOf(after) >= OUTCOMES.indexOf(before))
+        assert.ok(OUTCOMES.indexOf(after) >= OUTCOMES.indexOf(more.outcome))
+      }),
+    )
+  })
+
+  it('has the same outcome in any order and any grouping', () => {
+    fc.assert(
+      fc.property(answers, fc.nat(8), (some, at) => {
+        const whole = strictest(some)
+        assert.equal(strictest(some.toReversed()).outcome, whole.outcome)
+        const grouped = strictest([strictest(some.slice(at)), strictest(some.slice(0, at))])
+        assert.equal(grouped.outcome, whole.outcome)
+        assert.equal(grouped.reasons.length, whole.reasons.length)
+      }),
+    )
+  })
+
+  it('tells the deciding reasons first, then by layer, then as they were written', () => {
+    fc.assert(
+      fc.property(answers, (some) => {
+        const { outcome, reasons } = strictest(some)
+        if (reasons.length > 0) assert.equal(reasons[0]?.outcome, outcome)
+        for (const [i, next] of reasons.entries()) {
+          const before = reasons[i - 1]
+          if (!before) continue
+          const byStrictness = compareStrictness(before.outcome, next.outcome)
+          const byLayer = LAYER_ORDER.indexOf(before.layer) - LAYER_ORDER.indexOf(next.layer)
+          assert.ok((byStrictness || byLayer || before.order - next.order) <= 0)
+        }
+      }),
+    )
+  })
+})
+
+describe('REASONS', () => {
+  it('gives each reason the outcome of its code', () => {
+    for (const [code, { outcome }] of Object.entries(REASONS)) {
+      assert.equal(reason('door', code as ReasonCode, 'text').outcome, outcome)
+    }
+  })
+})
