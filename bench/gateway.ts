@@ -26,7 +26,7 @@ const BUDGET_START = '300 ms'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'))
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-const cliPath = pathOf('../packages/cli/src/main.ts')
+const cliPath = pathOf('../packages/cli/bin/toolgate.js')
 const load = fork(pathOf('load.js'), { execArgv: [] })
 
 /** One gateway to be measured: how it is started before an upstream, and how it is called. */
@@ -54,7 +54,7 @@ const TOOLGATE: Contender = {
     const port = await freePort()
     const config = join(folder, `toolgate-${port}.yaml`)
     writeFileSync(config, toConfig(upstream, join(folder, `audit-${port}.db`)))
-    const args = ['--conditions=toolgate-source', cliPath, 'serve', '--config', config, '--port', String(port)]
+    const args = [cliPath, 'serve', '--config', config, '--port', String(port)]
     return { args, port }
   },
   call: { ...callOf('up__tool_0007'), key: KEY },

@@ -8,12 +8,15 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(2)
 }
 
+// Halves the start: what was compiled once is read from the system's folder for temporary files.
+const module = await import('node:module')
+module.enableCompileCache?.()
+
 const built = new URL('../dist/main.js', import.meta.url)
 const fromSource = process.execArgv.some((arg) => arg.includes('toolgate-source')) || !existsSync(built)
 if (fromSource) {
   // As `node --conditions=toolgate-source` does, which a command cannot be started with.
-  const { registerHooks } = await import('node:module')
-  registerHooks({
+  module.registerHooks({
     resolve: (specifier, context, next) =>
       next(specifier, { ...context, conditions: [...context.conditions, 'toolgate-source'] }),
   })
