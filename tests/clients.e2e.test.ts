@@ -51,7 +51,7 @@ before(async () => {
       memoryServer(join(folder.path, 'memory.jsonl')),
       everythingServer(),
       httpServer('modern', modern.url),
-      ...upstreams.map(({ era, url }) => httpServer(`hang-${era}`, url)),
+      ...upstreams.map(({ era, url }) => httpServer(`hang-${era}`, url, { callTimeoutMs: 60_000 })),
     ],
     policy: [{ allow: [{ match: 'hint:read-only' }, { match: '*', when: "'admin' in caller.roles" }] }],
   })
