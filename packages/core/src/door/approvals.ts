@@ -26,11 +26,16 @@ export function createApprovals(
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
       if (!mayApprove(defineCaller(approver), approval))
-        throw new ToolgateError('approval_forbidden', 'You may not decide this approval.')
+        throw new ToolgateError(
+          'approval_forbidden',
+          mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
+        )
       return approvals.decide(id, { decision, reason, by: approver.user ?? 'unknown', atMs: clock.wallMs() })
     },
   }
 }
+
+const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
 
 function mayApproveByDefault(approver: Caller, approval: Approval): boolean {
   if (approver.tenant !== approval.tenant) return false

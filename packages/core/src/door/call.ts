@@ -246,6 +246,6 @@ function outputText(output: unknown): string {
   try {
     return JSON.stringify(output) ?? ''
   } catch {
-    return String(output)
+    return messageOf(output)
   }
 }

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Caller } from '../caller.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { createApprovals } from './approvals.ts'
+
+async function pending({ tenant, user }: { tenant?: string; user?: string } = { tenant: 'acme', user: 'vera' }) {
+  const clock = manualClock()
+  const store = memoryApprovals({ randomId: () => 'id-1' })
+  const binding = { tenant, user, tool: 'pay', definitionHash: 'd', inputHash: 'i', run: undefined }
+  await store.request(binding, { amount: 1 }, clock.wallMs())
+  return { clock, store, desk: createApprovals({ approvals: store, clock }) }
+}
+
+describe('createApprovals', () => {
+  it('lists what waits, and gives one', async () => {
+    const { desk } = await pending()
+    assert.deepEqual(
+      (await desk.list({ status: 'pending' })).map(({ id }) => id),
+      ['id-1'],
+    )
+    assert.equal((await desk.get('id-1'))?.tool, 'pay')
+    assert.equal(await desk.get('id-2'), undefined)
+  })
+
+  const people: readonly (readonly [who: string, approver: Caller, may: boolean])[] = [
+    ['the requester', { tenant: 'acme', user: 'vera' }, true],
+    ['an approver of the tenant', { tenant: 'acme', user: 'owner', roles: ['approver'] }, true],
+    ['another user', { tenant: 'acme', user: 'omar', roles: ['admin'] }, false],
+    ['an approver of another tenant', { tenant: 'other', user: 'owner', roles: ['approver'] }, false],
+    ['an approver of no tenant', { user: 'owner', roles: ['approver'] }, false],
+    ['the same name in another tenant', { tenant: 'other', user: 'vera' }, false],
+    ['nobody', { tenant: 'acme' }, false],
+  ]
+  for (const [who, approver, may] of people) {
+    it(`${may ? 'lets' : 'does not let'} ${who} decide`, async () => {
+      const { desk } = await pending()
+      const deciding = desk.decide(approver, 'id-1', { decision: 'approve' })
+      if (may) assert.equal((await deciding).status, 'approved')
+      else await assert.rejects(deciding, { code: 'approval_forbidden' })
+    })
+  }
+
+  it('does not take a nobody for the nobody who asked', async () => {
+    const { desk } = await pending({})
+    await assert.rejects(desk.decide({}, 'id-1', { decision: 'approve' }), { code: 'approval_forbidden' })
+  })
+
+  it('records who decided and why, once', async () => {
+    const { desk } = await pending()
+    const by: Caller = { tenant: 'acme', user: 'owner', roles: ['approver'] }
+    const decided = await desk.decide(by, 'id-1', { decision: 'reject', reason: 'too much' })
+    assert.deepEqual([decided.status, decided.decidedBy, decided.reason], ['rejected', 'owner', 'too much'])
+    await assert.rejects(desk.decide(by, 'id-1', { decision: 'approve' }), { code: 'approval_decided' })
+  })
+
+  it('knows no approval that there is not', async () => {
+    const { desk } = await pending()
+    await assert.rejects(desk.decide({ tenant: 'acme', user: 'vera' }, 'id-2', { decision: 'approve' }), {
+      code: 'approval_unknown',
+    })
+  })
+
+  it('asks the host who may, where it says so', async () => {
+    const { store, clock } = await pending()
+    const desk = createApprovals({ approvals: store, clock }, (approver) => approver.attributes?.['boss'] === true)
+    await assert.rejects(desk.decide({ tenant: 'acme', user: 'vera' }, 'id-1', { decision: 'approve' }), {
+      code: 'approval_forbidden',
+    })
+    assert.equal(
+      (await desk.decide({ attributes: { boss: true } }, 'id-1', { decision: 'approve' })).status,
+      'approved',
+    )
+  })
+})

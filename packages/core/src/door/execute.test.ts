@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createCanceller } from '../cancelling.ts'
+import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
+import { createDeadlines } from './deadlines.ts'
+import { execute, type Execution } from './execute.ts'
+
+type Execute = (input: unknown, call: CallContext) => unknown
+
+function run(executeTool: Execute, more: Partial<Execution> = {}) {
+  return execute(
+    {
+      tool: defineTool({ name: 'tool', execute: executeTool }),
+      input: { q: 'x' },
+      callId: 'call-1',
+      caller: { user: 'vera' },
+      cancelling: undefined,
+      onProgress: undefined,
+      startedMs: performance.now(),
+      deadlineMs: 60_000,
+      ...more,
+    },
+    createDeadlines(() => performance.now()),
+  )
+}
+
+const never = () => new Promise(() => {})
+
+describe('execute', () => {
+  it('gives at once what a tool gives at once', () => {
+    assert.deepEqual(
+      run(() => 7),
+      { ok: true, output: 7 },
+    )
+    assert.deepEqual(
+      run(() => undefined),
+      { ok: true, output: undefined },
+    )
+  })
+
+  it('waits for a promise, or anything that can be waited for', async () => {
+    assert.deepEqual(await run(async () => 7), { ok: true, output: 7 })
+    // oxlint-disable-next-line unicorn/no-thenable -- what a tool may give
+    const thenable = { then: (resolve: (value: number) => void) => resolve(7) }
+    assert.deepEqual(await run(() => thenable), { ok: true, output: 7 })
+  })
+
+  it('passes an output through untouched, an iterator too', () => {
+    async function* stream() {
+      yield 1
+    }
+    const output = stream()
+    const executed = run(() => output)
+    assert.ok(!(executed instanceof Promise) && executed.ok && executed.output === output)
+  })
+
+  it('tells the tool who calls, what, and lets it report its progress', () => {
+    const heard: Progress[] = []
+    void run(
+      (input, call) => {
+        assert.deepEqual([input, call.callId, call.caller.user, call.tool.id], [{ q: 'x' }, 'call-1', 'vera', 'tool'])
+        assert.equal(call.signal.aborted, false)
+        call.onProgress?.({ progress: 1, total: 2 })
+      },
+      { onProgress: (progress) => heard.push(progress) },
+    )
+    assert.deepEqual(heard, [{ progress: 1, total: 2 }])
+  })
+
+  it('fails with what the tool throws, now or later', async () => {
+    const error = new Error('boom')
+    const failed = { ok: false, code: 'tool_failed', error }
+    assert.deepEqual(
+      run(() => {
+        throw error
+      }),
+      failed,
+    )
+    assert.deepEqual(await run(() => Promise.reject(error)), failed)
+  })
+
+  it('fails for something that throws when it is waited for', async () => {
+    const error = new Error('boom')
+    // oxlint-disable-next-line unicorn/no-thenable -- what a tool may give
+    const getter = Object.defineProperty({}, 'then', {
+      get() {
+        throw error
+      },
+    })
+    assert.deepEqual(await run(() => getter), { ok: false, code: 'tool_failed', error })
+    // oxlint-disable-next-line unicorn/no-thenable -- what a tool may give
+    const thrower = Object.defineProperty({}, 'then', { value: () => assert.fail(error) })
+    assert.deepEqual(await run(() => thrower), { ok: false, code: 'tool_failed', error })
+  })
+
+  it('ends at the deadline, tells the tool, and drops what it says later', async () => {
+    let signal: AbortSignal | undefined
+    const late = Promise.withResolvers<string>()
+    const executed = await run(
+      (_, call) => {
+        signal = call.signal
+        return late.promise
+      },
+      { deadlineMs: 1 },
+    )
+    assert.ok(!executed.ok)
+    assert.equal(executed.code, 'tool_timeout')
+    assert.match(String(executed.error), /TimeoutError: no answer in 0\.001 s/)
+    assert.equal(signal?.aborted, true)
+    assert.equal(signal.reason, executed.error)
+    late.resolve('late')
+  })
+
+  it('ends when the caller goes away, tells the tool, and passes the reason on', async () => {
+    const caller = createCanceller()
+    let heard = 0
+    const running = run(
+      (_, call) => {
+        call.onAbort(() => heard++)
+        return never()
+      },
+      { cancelling: caller },
+    )
+    caller.abort('gone')
+    assert.deepEqual(await running, { ok: false, code: 'tool_aborted', error: 'gone' })
+    assert.equal(heard, 1)
+  })
+
+  it('ends at once for a caller who is gone already', async () => {
+    const caller = createCanceller()
+    caller.abort('gone')
+    const executed = run(
+      (_, call) => {
+        assert.deepEqual([call.signal.aborted, call.aborted, call.reason], [true, true, 'gone'])
+        return never()
+      },
+      { cancelling: caller },
+    )
+    assert.deepEqual(await executed, { ok: false, code: 'tool_aborted', error: 'gone' })
+  })
+
+  it('gives a signal that is aborted to a tool that asks for one too late', async () => {
+    let context: CallContext | undefined
+    await run(
+      (_, call) => {
+        context = call
+        return never()
+      },
+      { deadlineMs: 1 },
+    )
+    assert.equal(context?.signal.aborted, true)
+  })
+
+  it('leaves no late rejection unhandled', async () => {
+    const late = Promise.withResolvers<string>()
+    await run(() => late.promise, { deadlineMs: 1 })
+    late.reject(new Error('late'))
+    await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  it('is told of no abort after its answer', async () => {
+    const caller = createCanceller()
+    let signal: AbortSignal | undefined
+    await run(
+      async (_, call) => {
+        signal = call.signal
+      },
+      { cancelling: caller },
+    )
+    caller.abort('gone')
+    assert.equal(signal?.aborted, false)
+  })
+
+  it('lets a listener’s own fault pass by', async () => {
+    const executed = await run(
+      (_, call) => {
+        call.onAbort(() => assert.fail('its own'))
+        return never()
+      },
+      { deadlineMs: 1 },
+    )
+    assert.equal(!executed.ok && executed.code, 'tool_timeout')
+  })
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { Caller } from '../caller.ts'
+import { parseSelector } from '../tools/selector.ts'
+import { defineTool } from '../tools/tool.ts'
+import { createToolset } from '../tools/toolset.ts'
+import { indexLimits, LIMIT_PARTS, type LimitInput, parseLimits, type RateLimit, usesOf } from './limits.ts'
+
+const groups = new Map([['web', [parseSelector('web:*')]]])
+const parse = (limits: unknown) => parseLimits(limits as LimitInput, groups)
+
+describe('parseLimits', () => {
+  it('reads selector:uses/seconds, in one text or a list', () => {
+    const limits = ['web:search:10/60', 'notes:2/1', 'group:web:5/3600', '*:100/60']
+    const read = parse(limits).map(({ selector, max, windowMs, label }) => [selector.text, max, windowMs, label])
+    assert.deepEqual(read, [
+      ['web:search', 10, 60_000, '10/60'],
+      ['notes', 2, 1000, '2/1'],
+      ['group:web', 5, 3_600_000, '5/3600'],
+      ['*', 100, 60_000, '100/60'],
+    ])
+    assert.deepEqual(parse(limits.join(' , ')), parse(limits))
+    assert.deepEqual(parse(undefined), [])
+  })
+
+  it('takes objects, with what the limit counts apart', () => {
+    const [limit] = parse([{ match: 'notes', max: 3, windowMs: 1500, per: ['tenant'] }])
+    assert.deepEqual([limit?.max, limit?.windowMs, limit?.per, limit?.label], [3, 1500, ['tenant'], '3/1.5'])
+  })
+
+  const refused: readonly (readonly [limit: unknown, problem: RegExp])[] = [
+    ['notes', /"notes" must read selector:uses\/seconds/],
+    ['notes:10', /must read selector:uses\/seconds/],
+    ['notes:10/', /must read/],
+    ['notes:-1/60', /must read/],
+    ['notes:1.5/60', /must read/],
+    ['notes:1e3/60', /must read/],
+    [':10/60', /must read/],
+    ['', /must read/],
+    ['notes:0/60', /0 is not a count of 1 to 1000000/],
+    ['notes:1000001/60', /1000001 is not a count/],
+    ['notes:1/0', /the window must be 1 ms to 31 days long/],
+    ['notes:1/9999999', /the window must be 1 ms to 31 days long/],
+    ['group:wbe:1/60', /names no group; the groups are web/],
+    ['a b:1/60', /must not hold spaces/],
+    [{ match: 'notes', max: Number.NaN, windowMs: 1 }, /NaN is not a count/],
+    [{ match: 'notes', max: 1, windowMs: Number.NaN }, /the window must be/],
+    [
+      { match: 'notes', max: 1, windowMs: 1, per: ['usr'] },
+      /cannot count per "usr"; the parts are tenant, tool, chat, user/,
+    ],
+  ]
+  for (const [limit, problem] of refused) {
+    it(`refuses ${JSON.stringify(limit)} and names its place`, () => {
+      assert.throws(() => parse(['notes:1/1', limit]), { path: 'limits[1]', problem })
+    })
+  }
+})
+
+describe('usesOf', () => {
+  const snapshot = createToolset(['a', 'b'].map((name) => defineTool({ name })))
+  const usesBy = (limits: readonly (string | RateLimit)[], tool: string, caller: Caller) => {
+    const at = snapshot.indexOf(tool)
+    return usesOf(indexLimits(parse(limits), snapshot), at, snapshot.get(tool) ?? assert.fail(tool), caller)
+  }
+
+  it('gives every limit that names the tool', () => {
+    const uses = usesBy(['a:1/60', '*:5/60', 'b:9/60'], 'a', {})
+    assert.deepEqual(
+      uses.map(({ rule, label, max, windowMs }) => [rule, label, max, windowMs]),
+      [
+        ['a', '1/60', 1, 60_000],
+        ['*', '5/60', 5, 60_000],
+      ],
+    )
+  })
+
+  it('gives each tool a bucket of its own under *, and one for all where it is not counted per tool', () => {
+    const keyOf = (tool: string, per?: RateLimit['per']) =>
+      usesBy([{ match: '*', max: 1, windowMs: 1, ...(per && { per }) }], tool, {})[0]?.key
+    assert.notEqual(keyOf('a'), keyOf('b'))
+    assert.equal(keyOf('a', ['user']), keyOf('b', ['user']))
+  })
+
+  it('keeps the buckets of two limits apart', () => {
+    const keys = usesBy(['a:1/60', 'a:5/3600'], 'a', {}).map(({ key }) => key)
+    assert.equal(new Set(keys).size, 2)
+  })
+
+  it('gives two callers one bucket only where all that is counted apart is the same, whatever their spelling', () => {
+    const text = fc.option(fc.constantFrom('', '-', '1', '1:a', 'a|user1:b', '|', 'user-', 'a', 'b'), {
+      nil: undefined,
+    })
+    const caller: fc.Arbitrary<Caller> = fc.record({
+      tenant: text,
+      user: text,
+      chat: text.map((id) => (id === undefined ? undefined : { id })),
+    })
+    fc.assert(
+      fc.property(caller, caller, fc.subarray([...LIMIT_PARTS]), (one, other, per) => {
+        const keyOf = (who: Caller) => usesBy([{ match: 'a', max: 1, windowMs: 1, per }], 'a', who)[0]?.key
+        const parts = ({ tenant, user, chat }: Caller) => [
+          per.includes('tenant') && tenant,
+          per.includes('user') && user,
+          per.includes('chat') && chat?.id,
+        ]
+        assert.equal(keyOf(one) === keyOf(other), JSON.stringify(parts(one)) === JSON.stringify(parts(other)))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
