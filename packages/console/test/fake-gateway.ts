@@ -389,7 +389,7 @@ function makeApprovals(): Approval[] {
       ...base,
       id: 'a2',
       user: 'admin',
-      tenant: 'acme',
+      tenant: undefined,
       run: 'run-7',
       tool: 'memory:delete_entities',
       status: 'pending',
