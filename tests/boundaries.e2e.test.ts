@@ -7,11 +7,13 @@ import type { Policy } from '@toolgate/core'
 import { type ModernServer, startModernServer } from '../packages/gateway/fixtures/modern-server.ts'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { send, sendRaw } from './support/http.ts'
-import { KEYS } from './support/keys.ts'
+import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { type Era, ERAS, MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 import { filesServer, httpServer } from './support/servers.ts'
 
+/** Another operator's key. */
+const COLLEAGUE = 'demo-colleague'
 const folder = tempFolder()
 const workspace = join(folder.path, 'workspace')
 const secret = join(workspace, 'secret.txt')
@@ -47,6 +49,7 @@ before(async () => {
   modern = await startModernServer()
   gateway = await startTestGateway({
     servers: [filesServer(workspace), httpServer('recording', recording.url), httpServer('modern', modern.url)],
+    callers: [...CALLERS, callerConfig(COLLEAGUE, { user: 'colleague', roles: ['operator'] })],
     policy: policy(workspace),
   })
 })
@@ -338,6 +341,10 @@ describe('an operator', () => {
     const id = approvalOf(await gateway.call('operator', MODERN, 'recording__write_file', input))
     await gateway.api(`/api/approvals/${id}`, { method: 'POST', body: { decision: 'approve' } })
     assert.match(textOf(await gateway.call('viewer', MODERN, 'recording__write_file', input)), /is not available/)
+    const { headers, body } = toMessage(MODERN, 'tools/call', { name: 'recording__write_file', arguments: input })
+    const sent = { headers: { ...headers, ...bearer(COLLEAGUE) }, body: JSON.stringify(body) }
+    const colleague = (await send(gateway.mcpUrl, sent)).json() as RpcAnswer
+    assert.notEqual(approvalOf(colleague), id)
     assertNothingRan('by another caller')
     assert.equal(textOf(await gateway.call('operator', '2025-03-26', 'recording__write_file', input)), 'write_file ran')
   })
