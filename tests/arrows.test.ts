@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+
+/** What each package may import of ours: types alone, where it says so. */
+const PACKAGE_ARROWS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['core', []],
+  ['stores', ['core']],
+  // Stores too, since the gateway opens the audit that its configuration names.
+  ['gateway', ['core', 'stores']],
+  ['planner', ['core']],
+  ['adapters', ['core']],
+  // It speaks HTTP; of what goes over it, the types.
+  ['console', ['type gateway', 'type core']],
+  ['cli', ['gateway', 'stores', 'core']],
+])
+
+/** Types that are read past a package's entry, as the entry would bring all of the gateway into the console's program. */
+const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → type ../../gateway/src/api/wire.ts']
+
+/** Core's folders and files in the order of its pipeline: each stands on those before it. */
+const CORE_ORDER = [
+  'errors.ts',
+  'hash.ts',
+  'cancelling.ts',
+  'caller.ts',
+  'ports.ts',
+  'canonical.ts',
+  'freeze.ts',
+  'tools',
+  'decision',
+  'policy',
+  'layers',
+  'decide',
+  'audit',
+  'memory',
+  'door',
+  'search',
+  'view.ts',
+  'views.ts',
+  'gate.ts',
+  'expose',
+  'testing',
+  'index.ts',
+]
+
+/** Core does no I/O: of Node it has the hash and the lazy loading of its validator. */
+const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:module'])
+
+const STATEMENT = /^(?:import|export)\s+(?:(type)\s)?(?:([^;'"]*?)\s*from\s*)?['"]([^'"]+)['"]/gm
+const CALL = /^(?!\s*(?:\*|\/\/)).*?\b(import|require)\(\s*['"]([^'"]+)['"]/gm
+
+interface Import {
+  readonly from: string
+  readonly specifier: string
+  readonly typeOnly: boolean
+}
+
+const sources = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: ROOT })
+  .filter((file) => !/\.test(-d)?\.tsx?$/.test(file))
+  .toSorted()
+const imports = sources.flatMap(readImports)
+
+describe('the arrows between packages', () => {
+  for (const name of new Set(sources.map(packageOf))) {
+    const allowed = PACKAGE_ARROWS.get(name)
+    it(`${name} imports ${allowed?.join(', ') || 'nothing of ours'}`, () => {
+      assert.ok(allowed, `${name} has no row in the table of arrows`)
+      const wrong = imports
+        .filter(({ from }) => packageOf(from) === name)
+        .filter((one) => {
+          const to = targetPackage(one)
+          if (to === undefined || to === name) return false
+          return !allowed.includes(to) && !(one.typeOnly && allowed.includes(`type ${to}`))
+        })
+      assert.deepEqual(wrong.map(describeImport), [])
+    })
+  }
+
+  it('go through the packages’ own entries', () => {
+    const past = imports.filter((one) => one.specifier.startsWith('.') && targetPackage(one) !== packageOf(one.from))
+    assert.deepEqual(past.map(describeImport), PAST_THE_ENTRY)
+  })
+})
+
+describe('the arrows inside core', () => {
+  const inCore = imports.filter(({ from }) => packageOf(from) === 'core')
+
+  it('go from what comes later in the pipeline to what comes before', () => {
+    const wrong = inCore.filter((one) => {
+      const target = targetFile(one)
+      return target !== undefined && placeInCore(target) > placeInCore(one.from)
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+
+  it('leave I/O to others', () => {
+    const wrong = inCore
+      .filter(({ from }) => !from.startsWith('packages/core/src/testing/'))
+      .filter(({ specifier }) => isBuiltin(specifier) && !CORE_BUILTINS.has(specifier))
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+})
+
+describe('imports', () => {
+  it('make no circle', () => {
+    const targets = new Map<string, string[]>()
+    for (const one of imports) {
+      const target = targetFile(one)
+      if (target !== undefined) targets.set(one.from, [...(targets.get(one.from) ?? []), target])
+    }
+    assert.deepEqual(findCircle(targets), [])
+  })
+
+  it('are of files that there are', () => {
+    const known = new Set(sources)
+    const wrong = imports.filter((one) => {
+      const target = targetFile(one)
+      return target !== undefined && /\.tsx?$/.test(target) && !known.has(target)
+    })
+    assert.deepEqual(wrong.map(describeImport), [])
+  })
+
+  it('are read from every source', () => {
+    assert.ok(sources.length > 50 && imports.length > 200, `${sources.length} sources, ${imports.length} imports`)
+  })
+})
+
+function readImports(from: string): Import[] {
+  const text = readFileSync(path.join(ROOT, from), 'utf8')
+  const statements = [...text.matchAll(STATEMENT)].map(([, type, names = '', specifier = '']) => ({
+    from,
+    specifier,
+    typeOnly: type !== undefined || onlyTypes(names),
+  }))
+  const calls = [...text.matchAll(CALL)].map(([, , specifier = '']) => ({ from, specifier, typeOnly: false }))
+  return [...statements, ...calls]
+}
+
+/** `{ type A, type B }` imports no more than `type { A, B }` does. */
+function onlyTypes(names: string): boolean {
+  const listed = /^\{([^}]*)\}$/.exec(names.trim())?.[1]?.split(',')
+  const given = listed?.map((name) => name.trim()).filter((name) => name !== '') ?? []
+  return given.length > 0 && given.every((name) => name.startsWith('type '))
+}
+
+function packageOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function targetFile({ from, specifier }: Import): string | undefined {
+  return specifier.startsWith('.') ? path.posix.join(path.posix.dirname(from), specifier) : undefined
+}
+
+function targetPackage(one: Import): string | undefined {
+  const target = targetFile(one)
+  if (target !== undefined) return packageOf(target)
+  if (one.specifier === 'toolgate') return 'cli'
+  return /^@toolgate\/([^/]+)/.exec(one.specifier)?.[1]
+}
+
+function placeInCore(file: string): number {
+  const top = file.split('/')[3] ?? ''
+  const place = CORE_ORDER.indexOf(top)
+  assert.notEqual(place, -1, `${file}: "${top}" has no place in the pipeline of core`)
+  return place
+}
+
+function describeImport({ from, specifier, typeOnly }: Import): string {
+  return `${from} → ${typeOnly ? 'type ' : ''}${specifier}`
+}
+
+/** Gives the first circle, or an empty list. */
+function findCircle(targets: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const done = new Set<string>()
+  const visit = (file: string, trail: readonly string[]): readonly string[] => {
+    if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file]
+    if (done.has(file)) return []
+    for (const target of targets.get(file) ?? []) {
+      const circle = visit(target, [...trail, file])
+      if (circle.length > 0) return circle
+    }
+    done.add(file)
+    return []
+  }
+  for (const file of targets.keys()) {
+    const circle = visit(file, [])
+    if (circle.length > 0) return circle
+  }
+  return []
+}
