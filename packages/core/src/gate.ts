@@ -6,7 +6,7 @@ import { nearestNames } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
 import type { DoorPorts } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './door/deadlines.ts'
-import { createUses, type LimitInput, parseLimits } from './door/limits.ts'
+import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
 import { ConfigError, UnknownToolError } from './errors.ts'
 import { memoryApprovals } from './memory/approvals.ts'
@@ -16,6 +16,7 @@ import { memoryCounters } from './memory/counters.ts'
 import { checkSelectors, type LintWarning, lintPolicies } from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policy } from './policy/policy.ts'
+import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
 import type {
   ApprovalStore,
   AuditSink,
@@ -26,7 +27,7 @@ import type {
   ValidateInput,
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
-import { type Group, parseGroups } from './tools/groups.ts'
+import { type Group, type Groups, parseGroups } from './tools/groups.ts'
 import { matchesSelector } from './tools/selector.ts'
 import type { Tool } from './tools/tool.ts'
 import type { View, ViewHost } from './view.ts'
@@ -74,12 +75,28 @@ export interface Gate {
    * @throws {ConfigError} and keeps the old one, if the new one cannot be used
    */
   setPolicy(policy: Policy | readonly Policy[]): void
+  /**
+   * Gives a tighter gate over the same live catalog, groups, limits and stores. What tightens here later
+   * tightens there too; nothing there reaches here.
+   *
+   * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only
+   * tighten", and only on a gate that is not itself a fork.
+   *
+   * @throws {ConfigError} for a policy that cannot be used, and for `inherit: false` on a fork
+   */
+  fork(options: ForkOptions): Gate
   /** The ids of a group's tools, visible or not. */
   membersOf(group: string): readonly string[]
   /** What is probably not meant: selectors that name no tool. */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
   close(): void
+}
+
+export interface ForkOptions {
+  readonly policy?: Policy | readonly Policy[] | undefined
+  /** Default `true`. */
+  readonly inherit?: boolean | undefined
 }
 
 const DEFAULT_DEADLINE_MS = 60_000
@@ -103,13 +120,6 @@ export function createGate(options: GateOptions = {}): Gate {
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
   }
-  let policies = { revision: 1, parsed: parse(options.policy) }
-  const today = createEpochs({
-    catalog,
-    groups,
-    availability: options.availability ?? alwaysAvailable,
-    policies: () => policies,
-  })
   const ports: DoorPorts = {
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
@@ -121,34 +131,61 @@ export function createGate(options: GateOptions = {}): Gate {
     deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
     onFault: quiet(options.onFault),
   }
-  const host: ViewHost = {
+  const shared: Shared = {
+    catalog,
+    groups,
+    availability: options.availability ?? alwaysAvailable,
     ports,
-    today,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
-    parsePolicy: parse,
-    checkNames: (names) => checkNames(names, catalog),
+    parse,
+    approvals: createApprovals(ports, options.mayApprove),
+    visibilityDeadlineMs: checkDeadline(
+      'visibilityDeadlineMs',
+      options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
+    ),
   }
-  const visibilityDeadlineMs = options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS
+  return openGate(shared, createPolicyStack(parse(options.policy)), { isFork: false })
+}
 
+/** What a gate and its forks have in common. */
+interface Shared {
+  readonly catalog: Catalog
+  readonly groups: Groups
+  readonly availability: AvailabilitySource
+  readonly ports: DoorPorts
+  readonly usesOf: UsesOf
+  readonly parse: (policy: Policy | readonly Policy[] | undefined) => readonly ParsedPolicy[]
+  readonly approvals: Approvals
+  readonly visibilityDeadlineMs: number
+}
+
+function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
+  const { catalog, groups, availability, ports, usesOf, parse, approvals, visibilityDeadlineMs } = shared
+  const today = createEpochs({ catalog, groups, availability, policies: stack.inForce })
+  const host: ViewHost = { ports, today, usesOf, parsePolicy: parse, checkNames: (names) => checkNames(names, catalog) }
   return {
     catalog,
     get policyRevision() {
-      return policies.revision
+      return stack.inForce().revision
     },
-    view: createViews(host, checkDeadline('visibilityDeadlineMs', visibilityDeadlineMs)),
-    setPolicy(policy) {
-      policies = { revision: policies.revision + 1, parsed: parse(policy) }
+    view: createViews(host, visibilityDeadlineMs),
+    setPolicy: (policy) => stack.replace(parse(policy)),
+    fork({ policy, inherit = true }) {
+      if (!inherit && isFork) {
+        throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
+      }
+      return openGate(shared, createPolicyStack(parse(policy), inherit ? stack : undefined), { isFork: true })
     },
     membersOf(group) {
       const selectors = groups.selectors.get(group) ?? []
-      const tools = catalog
-        .snapshot()
-        .tools.filter((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible')))
-      return tools.map(({ id }) => id)
+      const { tools } = catalog.snapshot()
+      return tools
+        .filter((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible')))
+        .map(({ id }) => id)
     },
-    lint: () => lintPolicies(policies.parsed, catalog.snapshot()),
-    approvals: createApprovals(ports, options.mayApprove),
-    close: () => catalog.close(),
+    lint: () => lintPolicies(stack.inForce().parsed, catalog.snapshot()),
+    approvals,
+    close: () => (isFork ? undefined : catalog.close()),
   }
 }
 
