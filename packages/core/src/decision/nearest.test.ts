@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import { nearestNames } from './nearest.ts'
 
 describe('nearestNames', () => {
@@ -21,4 +22,25 @@ describe('nearestNames', () => {
     const long = 'a'.repeat(1_000_000)
     assert.deepEqual(nearestNames(long, [`b${long}`, long], 1), [long])
   })
+
+  it('counts what must be added, taken away or replaced', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 })
+    fc.assert(
+      fc.property(text, fc.array(text, { minLength: 2, maxLength: 6 }), (asked, names) => {
+        const ranked = nearestNames(asked, names, names.length).map((name) => distance(asked, name))
+        assert.deepEqual(
+          ranked,
+          ranked.toSorted((a, b) => a - b),
+        )
+      }),
+      { numRuns: 300 },
+    )
+  })
 })
+
+/** Levenshtein's distance as it is defined. */
+function distance(a: string, b: string): number {
+  if (a === '' || b === '') return a.length + b.length
+  if (a[0] === b[0]) return distance(a.slice(1), b.slice(1))
+  return 1 + Math.min(distance(a.slice(1), b), distance(a, b.slice(1)), distance(a.slice(1), b.slice(1)))
+}

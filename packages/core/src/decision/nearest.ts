@@ -11,16 +11,24 @@ export function nearestNames(asked: string, names: readonly string[], count: num
 
 /** Levenshtein's distance between the first 64 characters of two names. */
 function editDistance(a: string, b: string): number {
-  const x = a.slice(0, MAX_LENGTH)
-  const y = b.slice(0, MAX_LENGTH)
-  let row = Array.from({ length: y.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= x.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= y.length; j++) {
-      const substitution = (row[j - 1] as number) + (x[i - 1] === y[j - 1] ? 0 : 1)
-      next.push(Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+  const height = Math.min(a.length, MAX_LENGTH)
+  const width = Math.min(b.length, MAX_LENGTH)
+  for (let j = 0; j <= width; j++) row[j] = j
+  for (let i = 1; i <= height; i++) {
+    const unit = a.charCodeAt(i - 1)
+    let diagonal = i - 1
+    let left = i
+    for (let j = 1; j <= width; j++) {
+      const above = row[j] as number
+      const substituted = unit === b.charCodeAt(j - 1) ? diagonal : diagonal + 1
+      const moved = (left < above ? left : above) + 1
+      left = substituted < moved ? substituted : moved
+      diagonal = above
+      row[j] = left
     }
-    row = next
   }
-  return row[y.length] as number
+  return width === 0 ? height : (row[width] as number)
 }
+
+/** One row of the table, used again and again: this runs for every visible tool at each refusal. */
+const row = new Uint8Array(MAX_LENGTH + 1)
