@@ -9,6 +9,7 @@ import { createDeadlines, MAX_TIMER_MS } from './door/deadlines.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
 import { ConfigError, UnknownToolError } from './errors.ts'
+import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
 import { systemClock } from './memory/clock.ts'
@@ -29,6 +30,7 @@ import type {
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { type Group, type Groups, parseGroups } from './tools/groups.ts'
 import { matchesSelector } from './tools/selector.ts'
+import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
 import type { View, ViewHost } from './view.ts'
 import { createViews, type ViewOptions } from './views.ts'
@@ -85,12 +87,26 @@ export interface Gate {
    * @throws {ConfigError} for a policy that cannot be used, and for `inherit: false` on a fork
    */
   fork(options: ForkOptions): Gate
+  /** Opening locked groups, for one session each. */
+  readonly locks: Locks
   /** The ids of a group's tools, visible or not. */
   membersOf(group: string): readonly string[]
   /** What is probably not meant: selectors that name no tool. */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
   close(): void
+}
+
+/** What opens locked groups; each gives the groups that are open now and were not before. */
+export interface Locks {
+  /** The host saw a real call of `request_tools`. */
+  request(caller: Caller, group: string): readonly string[]
+  /** Something happened that groups wait for. */
+  event(caller: Caller, name: string): readonly string[]
+  /** A search of this caller found these tools. */
+  found(caller: Caller, tools: Iterable<string>): readonly string[]
+  /** Locks everything again: the session has ended. */
+  forget(caller: Caller): void
 }
 
 export interface ForkOptions {
@@ -135,6 +151,7 @@ export function createGate(options: GateOptions = {}): Gate {
     catalog,
     groups,
     availability: options.availability ?? alwaysAvailable,
+    unlocks: createUnlocks(),
     ports,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
     parse,
@@ -152,6 +169,7 @@ interface Shared {
   readonly catalog: Catalog
   readonly groups: Groups
   readonly availability: AvailabilitySource
+  readonly unlocks: Unlocks
   readonly ports: DoorPorts
   readonly usesOf: UsesOf
   readonly parse: (policy: Policy | readonly Policy[] | undefined) => readonly ParsedPolicy[]
@@ -160,9 +178,21 @@ interface Shared {
 }
 
 function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
-  const { catalog, groups, availability, ports, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const today = createEpochs({ catalog, groups, availability, policies: stack.inForce })
-  const host: ViewHost = { ports, today, usesOf, parsePolicy: parse, checkNames: (names) => checkNames(names, catalog) }
+  const { catalog, groups, unlocks, availability, ports, usesOf, parse, approvals, visibilityDeadlineMs } = shared
+  const today = createEpochs({ catalog, groups, availability, unlocks, policies: stack.inForce })
+  const host: ViewHost = {
+    ports,
+    today,
+    groups,
+    usesOf,
+    parsePolicy: parse,
+    checkNames: (names) => checkNames(names, catalog),
+  }
+  const membersOf = (group: string): readonly string[] => {
+    const selectors = groups.selectors.get(group) ?? []
+    const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
+    return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
+  }
   return {
     catalog,
     get policyRevision() {
@@ -176,16 +206,28 @@ function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: bool
       }
       return openGate(shared, createPolicyStack(parse(policy), inherit ? stack : undefined), { isFork: true })
     },
-    membersOf(group) {
-      const selectors = groups.selectors.get(group) ?? []
-      const { tools } = catalog.snapshot()
-      return tools
-        .filter((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible')))
-        .map(({ id }) => id)
-    },
+    locks: createLocks(groups, unlocks, membersOf),
+    membersOf,
     lint: () => lintPolicies(stack.inForce().parsed, catalog.snapshot()),
     approvals,
     close: () => (isFork ? undefined : catalog.close()),
+  }
+}
+
+function createLocks(groups: Groups, unlocks: Unlocks, membersOf: (group: string) => readonly string[]): Locks {
+  const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
+    const before = unlocks.openFor(caller)
+    const opened = groupsOpenedBy(groups, by, (group, tool) => membersOf(group).includes(tool)).filter(
+      (name) => !before.has(name),
+    )
+    unlocks.open(caller, opened)
+    return caller.session === undefined ? [] : opened
+  }
+  return {
+    request: (caller, group) => openBy(caller, { request: group }),
+    event: (caller, name) => openBy(caller, { event: name }),
+    found: (caller, tools) => openBy(caller, { found: tools }),
+    forget: (caller) => unlocks.forget(caller),
   }
 }
 

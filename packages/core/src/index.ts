@@ -39,8 +39,21 @@ export { canonicalize } from './canonical.ts'
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
 export { type CheckedAuditQuery, checkAuditQuery, matchesAuditQuery } from './audit/query.ts'
 export { sealEntry } from './audit/record.ts'
-export { createGate, type Gate, type GateOptions } from './gate.ts'
+export { createGate, type ForkOptions, type Gate, type GateOptions, type Locks } from './gate.ts'
 export type { ViewOptions, Visibility } from './views.ts'
+export {
+  createSteps,
+  type PrepareStep,
+  type PrepareStepContext,
+  type Step,
+  type StepCall,
+  type StepChange,
+  type StepRecord,
+  type Steps,
+  type StepsOptions,
+  unchanged,
+  withTools,
+} from './steps.ts'
 export { type Approvals, createApprovals } from './door/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
@@ -48,7 +61,7 @@ export { systemClock } from './memory/clock.ts'
 export { memoryCounters } from './memory/counters.ts'
 export { meetPolicies } from './policy/meet.ts'
 export { parsePolicies } from './policy/parse.ts'
-export { parseGroups, type Group } from './tools/groups.ts'
+export { parseGroups, type Group, type UnlockRule } from './tools/groups.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
 export { parseLimits, type RateLimit, type LimitInput } from './door/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'

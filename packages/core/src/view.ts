@@ -1,6 +1,8 @@
 import type { Caller } from './caller.ts'
 import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
+import { type Visible, visibleToday } from './decide/visible.ts'
+import { noticesOf } from './decide/notices.ts'
 import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
@@ -15,8 +17,10 @@ import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers
 import { stepMarks } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policy } from './policy/policy.ts'
+import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'
 import { type Bits, bitsWhere, hasBit, isEmpty, membersOf } from './tools/bits.ts'
 import { definitionHash } from './tools/definition-hash.ts'
+import type { Groups } from './tools/groups.ts'
 import type { Tool } from './tools/tool.ts'
 import type { Toolset } from './tools/toolset.ts'
 
@@ -31,6 +35,8 @@ export interface View {
   readonly fingerprint: string
   /** Why the view is empty, where this run's visibility failed. */
   readonly failure: string | undefined
+  /** What the instructions should tell the model: messages of denials, hints of locked groups. */
+  readonly notices: readonly string[]
   has(id: string): boolean
   get(id: string): Tool | undefined
   /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
@@ -43,6 +49,12 @@ export interface View {
    */
   narrow(options: NarrowOptions): View
   call(request: CallRequest): Promise<CallOutcome>
+  /**
+   * Ranks by a query what this view sees and may still see today; what is hidden leaves no trace in the answer.
+   *
+   * @throws {ToolgateError} `query_invalid`
+   */
+  search(query: string, options?: SearchOptions): readonly SearchHit[]
 }
 
 export interface NarrowOptions {
@@ -55,6 +67,7 @@ export interface NarrowOptions {
 export interface ViewHost {
   readonly ports: DoorPorts
   today(): Epoch
+  readonly groups: Groups
   readonly usesOf: UsesOf
   parsePolicy(policy: Policy | readonly Policy[]): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
@@ -93,6 +106,9 @@ class CallerView implements View, Sight {
   #tools: readonly Tool[] | undefined
   #ids: readonly string[] | undefined
   #fingerprint: string | undefined
+  #notices: readonly string[] | undefined
+  #today: Epoch | undefined
+  #visibleToday: Visible | undefined
 
   constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling) {
     this.caller = ceiling.caller
@@ -119,6 +135,10 @@ class CallerView implements View, Sight {
     return (this.#fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
   }
 
+  get notices(): readonly string[] {
+    return (this.#notices ??= noticesOf(this.#asked.ruling, this.#host.groups))
+  }
+
   readonly has = (id: string): boolean => {
     const index = this.#ceiling.snapshot.indexOf(id)
     return index !== -1 && hasBit(this.#visibleBits(), index)
@@ -134,6 +154,18 @@ class CallerView implements View, Sight {
   readonly explain = (id: string): Decision => {
     const today = this.#host.today()
     return explain(this.#asked, today, decide(this.#asked, today, id))
+  }
+
+  readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>
+    searchTools(this.visibleToday(), query, options)
+
+  visibleToday(): Visible {
+    const today = this.#host.today()
+    if (this.#visibleToday === undefined || this.#today !== today) {
+      this.#today = today
+      this.#visibleToday = visibleToday(this.#asked, today)
+    }
+    return this.#visibleToday
   }
 
   idsToday(): readonly string[] {

@@ -1,7 +1,7 @@
 import { type Caller, callerKey, defineCaller } from './caller.ts'
 import { createBoundedCache } from './decide/cache.ts'
 import type { Epoch } from './decide/epoch.ts'
-import { rule, visibleBits } from './decide/ruling.ts'
+import { rule, type Ruling, visibleBits } from './decide/ruling.ts'
 import { messageOf } from './errors.ts'
 import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
 import type { MaybePromise } from './ports.ts'
@@ -62,22 +62,22 @@ function createIdentities(): (caller: Caller) => Caller {
 /** Keeps the view of each caller for as long as nothing changes. */
 function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
   let epoch: Epoch | undefined
-  let views = new WeakMap<Caller, Promise<View>>()
+  let views = new WeakMap<Caller, { readonly ruling: Ruling; readonly view: Promise<View> }>()
   return (caller) => {
     const today = host.today()
     if (today !== epoch) {
       epoch = today
       views = new WeakMap()
     }
-    let view = views.get(caller)
-    if (!view) {
+    const ruling = today.ruling(caller)
+    let cached = views.get(caller)
+    if (cached?.ruling !== ruling) {
       const { snapshot, policies } = today
-      const ruling = today.ruling(caller)
       const ceiling = { caller, snapshot, policies, failure: undefined, marks: () => today.ceilingMarks(caller) }
-      view = Promise.resolve(createView(host, ceiling, ruling))
-      views.set(caller, view)
+      cached = { ruling, view: Promise.resolve(createView(host, ceiling, ruling)) }
+      views.set(caller, cached)
     }
-    return view
+    return cached.view
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.ts'
 import { availabilityMarks, type GroupIndex, indexGroups } from '../layers/availability.ts'
+import { lockMarks } from '../layers/locks.ts'
 import type { Mark } from '../layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
 import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
@@ -8,6 +9,7 @@ import type { AvailabilitySource } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import type { Unlocks } from '../unlocks.ts'
 import { rule, type Ruling } from './ruling.ts'
 
 /**
@@ -23,7 +25,7 @@ export interface Epoch {
   readonly catalogRevision: number
   /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
   ceilingMarks(caller: Caller): readonly Mark[]
-  /** Policy, scopes and availability together, cached by the caller's identity. */
+  /** Policy, scopes, availability and the session's locks together, cached by the caller's identity. */
   ruling(caller: Caller): Ruling
 }
 
@@ -31,21 +33,24 @@ export interface World {
   readonly catalog: Catalog
   readonly groups: Groups
   readonly availability: AvailabilitySource
+  readonly unlocks: Unlocks
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
 }
 
 /** Gives a function that answers with today's epoch: the same one until something changes. */
 export function createEpochs(world: World): () => Epoch {
   let indexes: Indexes | undefined
-  let epoch: (Epoch & { readonly availabilityRevision: number }) | undefined
+  let epoch: (Epoch & { readonly availabilityRevision: number; readonly lockRevision: number }) | undefined
   return () => {
     const { revision: policyRevision, parsed } = world.policies()
     const catalogRevision = world.catalog.revision
     const availabilityRevision = world.availability.revision
+    const lockRevision = world.unlocks.revision
     if (
       epoch?.policyRevision === policyRevision &&
       epoch.catalogRevision === catalogRevision &&
-      epoch.availabilityRevision === availabilityRevision
+      epoch.availabilityRevision === availabilityRevision &&
+      epoch.lockRevision === lockRevision
     ) {
       return epoch
     }
@@ -53,8 +58,9 @@ export function createEpochs(world: World): () => Epoch {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
     epoch = {
-      ...createEpoch(indexes, availabilityMarks(indexes.groups, world.groups, world.availability)),
+      ...createEpoch(indexes, availabilityMarks(indexes.groups, world.groups, world.availability), world),
       availabilityRevision,
+      lockRevision,
     }
     return epoch
   }
@@ -87,27 +93,40 @@ function indexSnapshot(
 }
 
 function createEpoch(
-  { snapshot, policies, scopes, fixed, policyRevision, catalogRevision }: Indexes,
+  { snapshot, policies, scopes, groups, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Mark[],
+  world: World,
 ): Epoch {
-  const rulings = new WeakMap<Caller, Ruling>()
+  const rulings = new WeakMap<Caller, CallerRuling>()
   const everybody = rule(snapshot, [...fixed, ...heldBack])
   const held = new Set(heldBack)
-  const ruling = (caller: Caller): Ruling => {
-    let known = rulings.get(caller)
-    if (!known) {
-      const own = policies.flatMap((policy) => callerMarks(policy, caller))
-      known = rule(snapshot, [...own, ...scopeMarks(scopes, caller.scopes)], everybody)
-      rulings.set(caller, known)
+  const known = (caller: Caller): CallerRuling => {
+    const open = world.unlocks.openFor(caller)
+    let found = rulings.get(caller)
+    if (found?.open !== open) {
+      const own = found?.own ?? [
+        ...policies.flatMap((policy) => callerMarks(policy, caller)),
+        ...scopeMarks(scopes, caller.scopes),
+      ]
+      const locks = lockMarks(groups, world.groups, open, caller.session)
+      found = { open, own, ruling: rule(snapshot, [...own, ...locks], everybody) }
+      rulings.set(caller, found)
     }
-    return known
+    return found
   }
   return {
     snapshot,
     policies,
     policyRevision,
     catalogRevision,
-    ruling,
-    ceilingMarks: (caller) => ruling(caller).marks.filter((mark) => !held.has(mark)),
+    ruling: (caller) => known(caller).ruling,
+    ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !held.has(mark)), ...known(caller).own],
   }
+}
+
+interface CallerRuling {
+  readonly open: ReadonlySet<string>
+  /** What policy and scopes say to this caller. */
+  readonly own: readonly Mark[]
+  readonly ruling: Ruling
 }

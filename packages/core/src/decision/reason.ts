@@ -1,7 +1,7 @@
 import type { Layer, OutcomeWord } from './words.ts'
 
 /** How a refusal with this code is told to the model; see `told.ts`. */
-export type Telling = 'hidden' | 'blocked' | 'unavailable' | 'inactive' | 'limited' | 'waiting'
+export type Telling = 'hidden' | 'blocked' | 'unavailable' | 'locked' | 'inactive' | 'limited' | 'waiting'
 
 /**
  * The one table of reasons: `code → the outcome it gives, how it is told`.
@@ -20,6 +20,7 @@ export const REASONS = {
   visibility_error: { outcome: 'deny', telling: 'hidden' },
   step_inactive: { outcome: 'wait', telling: 'inactive' },
   group_unavailable: { outcome: 'wait', telling: 'unavailable' },
+  group_locked: { outcome: 'wait', telling: 'locked' },
   tool_not_executable: { outcome: 'wait', telling: 'unavailable' },
   input_invalid: { outcome: 'deny', telling: 'blocked' },
   input_denied: { outcome: 'deny', telling: 'blocked' },

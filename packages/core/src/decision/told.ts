@@ -30,6 +30,8 @@ export function toldText({ reasons }: Decision, names: Names): string {
       return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${Math.max(1, Math.ceil((deciding.resetMs ?? 0) / 1000))} s.`
     case 'unavailable':
       return [`${tool} is unavailable: ${deciding.text}.`, deciding.suggestion].filter(Boolean).join(' ')
+    case 'locked':
+      return `${tool} is locked. ${deciding.suggestion}`
     case 'inactive':
       return `${tool} is not active in this step. ${listed(names)}`
     default:
@@ -41,10 +43,13 @@ export function toldText({ reasons }: Decision, names: Names): string {
 function toldDenial(denials: readonly Reason[], names: Names): string {
   const hidden = denials.filter(isHidden)
   const told = hidden.length > 0 ? hidden : denials
-  const messages = told.map((denial) => messageOf(denial))
-  if (messages.every((message) => message !== undefined))
-    return `TOOL_CALL_BLOCKED: ${[...new Set(messages)].join(' ')}`
+  if (tellsWhy(told)) return `TOOL_CALL_BLOCKED: ${[...new Set(told.map(messageOf))].join(' ')}`
   return `Tool "${echo(names.asked)}" is not available. ${listed(names)}`
+}
+
+/** Answers whether the caller may know why: the author of every one of these denials chose to speak. */
+export function tellsWhy(denials: readonly Reason[]): boolean {
+  return denials.every((denial) => messageOf(denial) !== undefined)
 }
 
 /** A condition over the input fails only for tools that the caller sees, so its error is no secret. */

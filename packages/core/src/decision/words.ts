@@ -10,6 +10,7 @@ export const LAYER_ORDER = [
   'visibility',
   'step',
   'availability',
+  'locks',
   'input',
   'limits',
   'approval',

@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../cancelling.ts'
+import type { Visible } from '../decide/visible.ts'
 import type { Decision } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
@@ -18,6 +19,7 @@ import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { LimitUseOf } from './limits.ts'
+import type { CallOutcome } from './outcome.ts'
 
 export interface CallRequest {
   /** A tool id. Adapters map wire names back; `undefined` where a name maps to none. */
@@ -33,6 +35,8 @@ export interface CallRequest {
   readonly calledAs?: string | undefined
   /** Gives the name of a tool as the client knows it, for refusals. Default: its id. */
   readonly nameOf?: ((id: string) => string) | undefined
+  /** The other way round, for tools that take names of tools: `undefined` where a name is none. Default: names are ids. */
+  readonly idOf?: ((name: string) => string | undefined) | undefined
 }
 
 /** What the door asks of the view that a call came through. Each answer is today's. */
@@ -46,6 +50,9 @@ export interface Sight {
   explainSeen(seen: Seen): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
   isStale(seen: Seen): boolean
+  /** The same object for as long as nothing changes. */
+  visibleToday(): Visible
+  call(request: CallRequest): Promise<CallOutcome>
 }
 
 /** One decided tool. */

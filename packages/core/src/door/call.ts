@@ -9,6 +9,7 @@ import { frozenCopy } from '../freeze.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
+import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
   type Attempt,
@@ -91,14 +92,21 @@ function admit(attempt: Attempt): MaybePromise<Admission> {
 
   const copy = frozenCopy(request.input ?? {})
   if ('problem' in copy) return refused(invalidInput(copy.problem))
-  attempt.input = copy.value
-  const problem = ports.validate(tool.inputSchema, copy.value)
-  if (problem) return refused(invalidInput(problem))
+  const parsed = parseInput(tool, copy, ports)
+  attempt.input = 'problem' in parsed ? copy.value : parsed.value
+  if ('problem' in parsed) return refused(invalidInput(parsed.problem))
 
-  const withInput = sight.seeInput(seen, copy.value)
+  const withInput = sight.seeInput(seen, parsed.value)
   if (!mayGoOn(withInput.outcome)) return refused(withInput)
   const asks = seen.outcome === 'ask' || withInput.outcome === 'ask'
   return asks ? admitByApproval(attempt, tool, withInput) : takeLimits(attempt, tool, undefined)
+}
+
+/** Gives the input as it is from here on: a schema of the tool's own may fill in defaults. */
+function parseInput(tool: Tool, copy: { value: unknown }, ports: DoorPorts): ReturnType<ParseInput> {
+  if (tool.parseInput) return tool.parseInput(copy.value)
+  const problem = ports.validate(tool.inputSchema, copy.value)
+  return problem ? { problem } : copy
 }
 
 /** Looks at the limits first: nobody should be asked to approve what could not run. */
@@ -111,6 +119,8 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const approval = await ports.approvals.request(bindingOf(sight.caller, tool, input), input, ports.clock.wallMs())
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'approved') return takeLimits(attempt, tool, approval)
+  const stopped = decideAgain(attempt, tool, { mayAsk: true })
+  if (stopped) return refused(stopped)
   const byPolicy = seen.outcome === 'ask' ? [sight.explainSeen(seen), withInput] : [withInput]
   return { kind: 'waiting', approval, decision: strictest(byPolicy) }
 }
@@ -163,7 +173,7 @@ async function afterRecord(attempt: Attempt, tool: Tool, written: Promise<void>)
 }
 
 /** Gives the decision that stops the call now, if there is one: the same question as at first, asked of today. */
-function decideAgain(attempt: Attempt, tool: Tool): Decision | undefined {
+function decideAgain(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
   const { sight, request, cancelling, seen, input, approvalId } = attempt
   if (cancelling?.aborted) return callerGone()
   if (!sight.isStale(seen)) return undefined
@@ -173,7 +183,7 @@ function decideAgain(attempt: Attempt, tool: Tool): Decision | undefined {
   const withInput = sight.seeInput(now, input)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
-  return asks && approvalId === undefined ? approvalNeeded() : undefined
+  return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined
 }
 
 async function undo(attempt: Attempt, decision: Decision, fault?: unknown): Promise<Admission> {
@@ -203,7 +213,17 @@ function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { sight, request, ports, callId, cancelling, input } = attempt
   const { onProgress, deadlineMs = ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
-  const execution = { tool, input, callId, caller: sight.caller, cancelling, onProgress, startedMs, deadlineMs }
+  const execution = {
+    tool,
+    input,
+    callId,
+    caller: sight.caller,
+    cancelling,
+    onProgress,
+    startedMs,
+    deadlineMs,
+    through: attempt,
+  }
   const running = execute(execution, ports.deadlines)
   return chain(running, (executed) => finish(attempt, executed, ports.clock.monotonicMs() - startedMs))
 }

@@ -2,6 +2,7 @@ import type { Caller } from '../caller.ts'
 import { callAll, type Cancelling } from '../cancelling.ts'
 import type { MaybePromise } from '../ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
+import type { Attempt } from './attempt.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
 import type { FailureCode } from './outcome.ts'
 
@@ -15,7 +16,12 @@ export interface Execution {
   /** On the monotonic clock. */
   readonly startedMs: number
   readonly deadlineMs: number
+  /** For the tools that find or run others in their caller's name. */
+  readonly through?: Through | undefined
 }
+
+/** The view that a call came through, and how. */
+export type Through = Pick<Attempt, 'sight' | 'request' | 'callId'>
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown }
@@ -36,6 +42,11 @@ export function execute(execution: Execution, deadlines: Deadlines): MaybePromis
   }
 }
 
+/** Gives what a call came through; `undefined` for a context that no door has made. */
+export function throughOf(call: CallContext): Through | undefined {
+  return Run.throughOf(call)
+}
+
 /** One execution: what the tool is given, and what ends it. */
 class Run implements CallContext, Timed {
   readonly callId: string
@@ -43,6 +54,7 @@ class Run implements CallContext, Timed {
   readonly caller: Caller
   readonly onProgress: ((progress: Progress) => void) | undefined
   readonly #parent: Cancelling | undefined
+  readonly #through: Through | undefined
   readonly #startedMs: number
   readonly #deadlineMs: number
   #controller: AbortController | undefined
@@ -53,14 +65,19 @@ class Run implements CallContext, Timed {
   #listeners: (() => void)[] = []
   #unwatchParent: (() => void) | undefined
 
-  constructor({ callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs }: Execution) {
+  constructor({ callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs, through }: Execution) {
     this.callId = callId
     this.tool = tool
     this.caller = caller
     this.onProgress = onProgress
     this.#parent = cancelling
+    this.#through = through
     this.#startedMs = startedMs
     this.#deadlineMs = deadlineMs
+  }
+
+  static throughOf(call: CallContext): Through | undefined {
+    return #through in call ? call.#through : undefined
   }
 
   get aborted(): boolean {

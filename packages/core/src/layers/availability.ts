@@ -6,13 +6,13 @@ import { matchesSelector } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Mark } from './mark.ts'
 
-/** The tools of each conditional group. */
+/** The tools of each group that can hold them back: conditional ones, and locked ones. */
 export type GroupIndex = ReadonlyMap<string, Bits>
 
 export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   const index = new Map<string, Bits>()
   // By name, so that the order in which groups were written changes no answer.
-  for (const name of [...groups.conditional.keys()].toSorted()) {
+  for (const name of [...new Set([...groups.conditional.keys(), ...groups.locked.keys()])].toSorted()) {
     const selectors = groups.selectors.get(name) ?? []
     const bits = bitsWhere(snapshot.size, (i) =>
       selectors.some((selector) => matchesSelector(selector, at(snapshot, i), 'possible')),
@@ -26,7 +26,9 @@ export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
 export function availabilityMarks(index: GroupIndex, groups: Groups, source: AvailabilitySource): Mark[] {
   const marks: Mark[] = []
   for (const [name, bits] of index) {
-    const { standsOn, group } = groups.conditional.get(name) as NonNullable<ReturnType<Groups['conditional']['get']>>
+    const conditional = groups.conditional.get(name)
+    if (!conditional) continue
+    const { standsOn, group } = conditional
     const culprit = standsOn.find((below) => !stateOf(source, below).available)
     if (culprit === undefined) continue
     const state = stateOf(source, culprit)

@@ -4,6 +4,7 @@ import { strictest } from '../decision/outcome.ts'
 import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
 import { messageOf } from '../errors.ts'
 import type { ConditionContext, ParsedCondition } from '../policy/condition.ts'
+import { askFunction, type FunctionAnswer } from '../policy/function-policy.ts'
 import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
 import {
   addBits,
@@ -77,6 +78,7 @@ export function fixedMarks(index: PolicyIndex): readonly Mark[] {
 
 /** Gives what a policy says to one caller beyond that. */
 export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[] {
+  if (index.policy.decide) return functionMarks(index, index.policy.decide, caller)
   const marks: Mark[] = []
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
@@ -90,6 +92,23 @@ export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[]
     addMark(marks, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
+  return marks
+}
+
+/** Asks a function about each tool of the snapshot. */
+function functionMarks(
+  index: PolicyIndex,
+  decide: NonNullable<ParsedPolicy['decide']>,
+  caller: Caller,
+): readonly Mark[] {
+  const { snapshot } = index
+  const answers = snapshot.tools.map((tool) => askFunction(decide, tool, caller))
+  const reasonOf = (tool: Tool) => functionReason(index, answers[snapshot.indexOf(tool.id)] as FunctionAnswer)
+  const marks: Mark[] = []
+  for (const outcome of ['deny', 'ask'] as const) {
+    const bits = bitsWhere(snapshot.size, (i) => answers[i]?.outcome === outcome)
+    addMark(marks, outcome, bits, reasonOf)
+  }
   return marks
 }
 
@@ -238,6 +257,13 @@ function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode
     ...placeOf(index, clause),
     message: clause.kind === 'deny' ? clause.message : undefined,
   })
+}
+
+function functionReason(index: PolicyIndex, { outcome, message, failure }: FunctionAnswer): Reason {
+  const place = { policy: index.policy.name, order: index.position * STRIDE }
+  if (failure !== undefined) return reason('policy', 'policy_error', `${nameOf(index)}: ${failure}`, place)
+  if (outcome === 'ask') return reason('policy', 'policy_ask', `${nameOf(index)} asks for approval of it`, place)
+  return reason('policy', 'policy_denied', `${nameOf(index)} denies it`, { ...place, message })
 }
 
 function errorReason(index: PolicyIndex, clause: ParsedClause, context: ConditionContext): Reason {

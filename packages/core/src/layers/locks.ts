@@ -1,0 +1,53 @@
+import { reason } from '../decision/reason.ts'
+import type { Bits } from '../tools/bits.ts'
+import type { Group, Groups, UnlockRule } from '../tools/groups.ts'
+import type { GroupIndex } from './availability.ts'
+import type { Mark } from './mark.ts'
+
+/**
+ * Holds back the tools of each locked group that this session has not opened.
+ *
+ * A caller without a session has nothing to open for: there a lock is about listing only, and listing is
+ * what the meta-tools are for, so it decides nothing here.
+ */
+export function lockMarks(
+  index: GroupIndex,
+  groups: Groups,
+  open: ReadonlySet<string>,
+  session: string | undefined,
+): Mark[] {
+  if (session === undefined) return []
+  return [...groups.locked].flatMap(([name, group]) => {
+    const bits = index.get(name)
+    return bits === undefined || open.has(name) ? [] : [lockMark(name, group, bits)]
+  })
+}
+
+function lockMark(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Mark {
+  const told = reason('locks', 'group_locked', `the group ${name} is locked for this session`, {
+    group: name,
+    suggestion: howToOpen(name, group.unlock),
+  })
+  return { outcome: 'wait', bits, reason: () => told }
+}
+
+/** Says how a locked group is opened, as a sentence for the model. */
+export function howToOpen(name: string, rule: UnlockRule): string {
+  if (rule === 'request') return `Call request_tools with the group "${name}" to open it.`
+  if (rule === 'search') return 'Search for it with search_tools to open it.'
+  return `It opens by itself at the event "${rule.event}".`
+}
+
+/** Gives the groups that something opens: all of each, and nothing that is not locked. */
+export function groupsOpenedBy(
+  groups: Groups,
+  by: { readonly request: string } | { readonly event: string } | { readonly found: Iterable<string> },
+  isMember: (group: string, tool: string) => boolean,
+): readonly string[] {
+  const opens = ([name, { unlock }]: [string, { unlock: UnlockRule }]): boolean => {
+    if ('request' in by) return unlock === 'request' && name === by.request
+    if ('event' in by) return typeof unlock === 'object' && unlock.event === by.event
+    return unlock === 'search' && [...by.found].some((tool) => isMember(name, tool))
+  }
+  return [...groups.locked].filter(opens).map(([name]) => name)
+}

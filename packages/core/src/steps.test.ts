@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate } from './gate.ts'
+import { memoryAvailability } from './memory/availability.ts'
+import { createSteps, type PrepareStepContext, unchanged, withTools } from './steps.ts'
+import { defineTool } from './tools/tool.ts'
+
+const names = ['analyze', 'search', 'write'] as const
+const make = () =>
+  createGate({
+    tools: [...names, 'secret'].map((name) => defineTool({ name, execute: () => `ran ${name}` })),
+    policy: { deny: ['secret'] },
+  })
+const done = (tool: string) => ({ tool, callId: tool, status: 'done' as const })
+
+describe('createSteps', () => {
+  it('narrows each step as prepareStep says, and by what the run has done', async () => {
+    const view = await make().view({ user: 'vera' })
+    const steps = createSteps(view, {
+      prepareStep({ stepNumber, hasUsedTool }) {
+        if (stepNumber === 0) return withTools('search')
+        return hasUsedTool('search') ? withTools('analyze', 'write') : unchanged()
+      },
+    })
+    assert.deepEqual((await steps.next()).view.ids, ['search'])
+    steps.record({ ...done('search'), status: 'refused' })
+    assert.deepEqual((await steps.next()).view.ids, [...names], 'a refused call is no use')
+    steps.record(done('search'))
+    assert.deepEqual((await steps.next()).view.ids, ['analyze', 'write'])
+  })
+
+  it('cannot widen, runs nothing outside the step, and warns the developer of what is hidden', async () => {
+    const view = await make().view({ user: 'vera' }, { activeTools: ['search', 'write'] })
+    const steps = createSteps(view, { prepareStep: () => withTools('analyze', 'search', 'secret') })
+    const step = await steps.next()
+    assert.deepEqual(step.view.ids, ['search'])
+    assert.deepEqual(step.warnings, [
+      '"analyze" is not visible in this step: it is not among the active tools of this step',
+      '"secret" is not visible in this step: policy "policy 1" denies secret',
+    ])
+    assert.equal((await step.view.call({ tool: 'write' })).status, 'refused')
+  })
+
+  it('refuses a name that the catalog has never seen, naming the nearest', async () => {
+    const steps = createSteps(await make().view({}), { prepareStep: () => withTools('serch') })
+    await assert.rejects(steps.next(), { code: 'tool_unknown', message: /"serch".*Did you mean "search"/ })
+  })
+
+  it('takes an empty list for no tools, and no answer for no change', async () => {
+    const view = await make().view({})
+    assert.deepEqual((await createSteps(view, { prepareStep: () => withTools() }).next()).view.ids, [])
+    assert.deepEqual((await createSteps(view, { prepareStep: async () => undefined }).next()).view.ids, [...names])
+    assert.deepEqual((await createSteps(view).next()).view.ids, [...names])
+  })
+
+  it('carries instructions and context forward, and model, options and active tools not', async () => {
+    const seen: PrepareStepContext<{ id: number }, string>[] = []
+    const steps = createSteps(await make().view({ user: 'vera' }), {
+      state: { id: 7 },
+      context: 'start',
+      instructions: 'Be brief.',
+      prepareStep(context: PrepareStepContext<{ id: number }, string>) {
+        seen.push(context)
+        if (context.stepNumber > 0) return undefined
+        return {
+          activeTools: ['search'],
+          instructions: 'Search first.',
+          context: 'searched',
+          model: 'm',
+          options: { temperature: 0 },
+        }
+      },
+    })
+    const [first, second] = [await steps.next(), await steps.next()]
+    assert.deepEqual(
+      [first.instructions, first.context, first.model, first.options],
+      ['Search first.', 'searched', 'm', { temperature: 0 }],
+    )
+    assert.deepEqual(
+      [second.instructions, second.context, second.model, second.options],
+      ['Search first.', 'searched', undefined, undefined],
+    )
+    assert.deepEqual(second.view.ids, [...names])
+    assert.deepEqual(
+      seen.map(({ stepNumber, context, state, caller }) => [stepNumber, context, state.id, caller.user]),
+      [
+        [0, 'start', 7, 'vera'],
+        [1, 'searched', 7, 'vera'],
+      ],
+    )
+  })
+
+  it('reads availability anew before each step', async () => {
+    const availability = memoryAvailability({ lab: { available: false } })
+    const gate = createGate({
+      tools: names.map((name) => defineTool({ name, execute: () => name })),
+      groups: { lab: { tools: ['analyze'], visibility: 'conditional' } },
+      availability,
+    })
+    const steps = createSteps(await gate.view({}))
+    assert.deepEqual((await steps.next()).view.ids, ['search', 'write'])
+    availability.set('lab', { available: true })
+    assert.deepEqual((await steps.next()).view.ids, [...names])
+  })
+
+  it('shows prepareStep the calls of earlier steps, frozen', async () => {
+    let last: PrepareStepContext | undefined
+    const steps = createSteps(await make().view({}), {
+      prepareStep(context: PrepareStepContext<undefined, undefined>) {
+        last = context
+        return undefined
+      },
+    })
+    await steps.next()
+    steps.record(done('search'))
+    await steps.next()
+    assert.deepEqual(last?.previousToolCalls(), [done('search')])
+    assert.deepEqual(last?.steps, [{ stepNumber: 0, calls: [done('search')] }])
+    assert.ok(Object.isFrozen(last?.steps[0]?.calls))
+  })
+
+  it('lets what prepareStep throws through, and counts no step for it', async () => {
+    let fail = true
+    const steps = createSteps(await make().view({}), {
+      prepareStep() {
+        if (fail) throw new Error('not ready')
+        return undefined
+      },
+    })
+    await assert.rejects(steps.next(), { message: 'not ready' })
+    fail = false
+    assert.equal((await steps.next()).stepNumber, 0)
+  })
+})

@@ -1,0 +1,163 @@
+import type { Caller } from './caller.ts'
+import type { MaybePromise } from './ports.ts'
+import type { View } from './view.ts'
+
+/** What one call of a step came to. */
+export interface StepCall {
+  /** A tool id. */
+  readonly tool: string
+  readonly callId: string
+  readonly status: 'done' | 'refused' | 'waiting' | 'failed'
+}
+
+export interface StepRecord {
+  readonly stepNumber: number
+  readonly calls: readonly StepCall[]
+}
+
+/** What `prepareStep` may look at before a step. */
+export interface PrepareStepContext<State = unknown, Context = unknown> {
+  /** From 0. */
+  readonly stepNumber: number
+  readonly state: State
+  readonly steps: readonly StepRecord[]
+  /** The ids that the run's view shows now. */
+  readonly tools: readonly string[]
+  readonly caller: Caller
+  readonly context: Context
+  /** Whether a call of this tool has ended `done` in an earlier step. */
+  hasUsedTool(tool: string): boolean
+  /** Every call of the earlier steps, oldest first. */
+  previousToolCalls(): readonly StepCall[]
+}
+
+/** What is to change for a step. Absent: no change. */
+export interface StepChange<Context = unknown> {
+  /** Ids, for this step only; it narrows the run's list and cannot widen it. `[]`: no tools. */
+  readonly activeTools?: readonly string[] | undefined
+  /** From this step on. */
+  readonly instructions?: string | undefined
+  readonly model?: unknown
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+  /** From this step on. */
+  readonly context?: Context | undefined
+}
+
+export type PrepareStep<State = unknown, Context = unknown> = (
+  context: PrepareStepContext<State, Context>,
+) => MaybePromise<StepChange<Context> | undefined>
+
+/** No change in this step. */
+export function unchanged(): undefined {
+  return undefined
+}
+
+/** Only these tools in this step; without a name, none. */
+export function withTools(...activeTools: readonly string[]): StepChange<never> {
+  return { activeTools }
+}
+
+export interface StepsOptions<State, Context> {
+  readonly prepareStep?: PrepareStep<State, Context> | undefined
+  readonly instructions?: string | undefined
+  readonly state?: State
+  readonly context?: Context
+}
+
+/** One step of a run, as it is to be made. */
+export interface Step<Context = unknown> {
+  readonly stepNumber: number
+  /** The run's view, narrowed: availability and locks are those of now. */
+  readonly view: View
+  readonly instructions: string | undefined
+  readonly model: unknown
+  readonly options: Readonly<Record<string, unknown>> | undefined
+  readonly context: Context
+  /** For the developer: names that were asked for and are hidden or gone now. */
+  readonly warnings: readonly string[]
+}
+
+/** The steps of one run, one after the other. */
+export interface Steps<Context = unknown> {
+  /**
+   * Prepares the next step.
+   *
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; whatever `prepareStep` throws
+   */
+  next(): Promise<Step<Context>>
+  /** Takes down a call of the step under way. */
+  record(call: StepCall): void
+}
+
+/**
+ * Gives the steps of a run over its view.
+ *
+ * `activeTools`, `model` and `options` hold for one step; `instructions` and `context` carry forward.
+ *
+ * @example
+ * const steps = createSteps(view, { prepareStep: ({ hasUsedTool }) => (hasUsedTool('search') ? undefined : withTools('search')) })
+ * const { view: tools } = await steps.next()
+ */
+export function createSteps<State = undefined, Context = undefined>(
+  view: View,
+  options: StepsOptions<State, Context> = {},
+): Steps<Context> {
+  const { prepareStep, state } = options
+  const steps: { stepNumber: number; calls: StepCall[] }[] = []
+  let instructions = options.instructions
+  let context = options.context as Context
+
+  return {
+    async next() {
+      const stepNumber = steps.length
+      const offered = view.narrow({})
+      const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
+      const change =
+        (await prepareStep?.(contextOf(stepNumber, offered, earlier, { state: state as State, context }))) ?? {}
+      const { activeTools, model, options: stepOptions } = change
+      instructions = change.instructions ?? instructions
+      context = change.context ?? context
+      const narrowed = activeTools === undefined ? offered : view.narrow({ activeTools })
+      steps.push({ stepNumber, calls: [] })
+      return {
+        stepNumber,
+        view: narrowed,
+        instructions,
+        model,
+        options: stepOptions,
+        context,
+        warnings: warningsOf(activeTools, narrowed),
+      }
+    },
+    record(call) {
+      const step = steps.at(-1)
+      if (!step) throw new TypeError('no step is under way: next() comes before record()')
+      step.calls.push(call)
+    },
+  }
+}
+
+function contextOf<State, Context>(
+  stepNumber: number,
+  offered: View,
+  steps: readonly StepRecord[],
+  given: { state: State; context: Context },
+): PrepareStepContext<State, Context> {
+  const previous = steps.flatMap(({ calls }) => calls)
+  return {
+    stepNumber,
+    steps,
+    ...given,
+    tools: offered.ids,
+    caller: offered.caller,
+    hasUsedTool: (tool) => previous.some((call) => call.tool === tool && call.status === 'done'),
+    previousToolCalls: () => previous,
+  }
+}
+
+function warningsOf(activeTools: readonly string[] | undefined, view: View): readonly string[] {
+  const absent = (activeTools ?? []).filter((id) => !view.has(id))
+  return absent.map(
+    (id) => `"${id}" is not visible in this step: ${view.explain(id).reasons[0]?.text ?? 'it is hidden'}`,
+  )
+}
