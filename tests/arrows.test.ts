@@ -31,6 +31,7 @@ const CORE_ORDER = [
   'ports.ts',
   'canonical.ts',
   'freeze.ts',
+  'unlocks.ts',
   'tools',
   'decision',
   'policy',
@@ -42,14 +43,15 @@ const CORE_ORDER = [
   'search',
   'view.ts',
   'views.ts',
+  'steps.ts',
   'gate.ts',
   'expose',
   'testing',
   'index.ts',
 ]
 
-/** Core does no I/O: of Node it has the hash and the lazy loading of its validator. */
-const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:module'])
+/** Core does no I/O: of Node it has the hash, the lazy loading of its validator, and deep equality. */
+const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:module', 'node:util'])
 
 const STATEMENT = /^(?:import|export)\s+(?:(type)\s)?(?:([^;'"]*?)\s*from\s*)?['"]([^'"]+)['"]/gm
 const CALL = /^(?!\s*(?:\*|\/\/)).*?\b(import|require)\(\s*['"]([^'"]+)['"]/gm
