@@ -1,7 +1,7 @@
 import type { Caller } from './caller.ts'
 import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
-import { type Visible, visibleToday } from './decide/visible.ts'
+import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
 import { noticesOf } from './decide/notices.ts'
 import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
@@ -166,6 +166,10 @@ class CallerView implements View, Sight {
       this.#visibleToday = visibleToday(this.#asked, today)
     }
     return this.#visibleToday
+  }
+
+  findableToday(): Visible {
+    return findableToday(this.#asked, this.#host.today(), this.#host.groups)
   }
 
   idsToday(): readonly string[] {

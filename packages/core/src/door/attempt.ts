@@ -52,6 +52,8 @@ export interface Sight {
   isStale(seen: Seen): boolean
   /** The same object for as long as nothing changes. */
   visibleToday(): Visible
+  /** Those, and the ones that a search would open. */
+  findableToday(): Visible
   call(request: CallRequest): Promise<CallOutcome>
 }
 
