@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+
+/** Each example prints what its `output.txt` says, so that both can be read side by side. `TOOLGATE_UPDATE=1` writes it anew. */
+const programs = globSync('*/main.ts', { cwd: import.meta.dirname }).toSorted()
+const runProgram = promisify(execFile)
+
+describe('the examples', { concurrency: true }, () => {
+  for (const program of programs) {
+    const file = path.join(import.meta.dirname, program)
+    const story = path.dirname(file)
+
+    it(`${path.basename(story)} prints what it says`, async () => {
+      const { stdout, stderr } = await runProgram(process.execPath, ['--conditions=toolgate-source', file])
+      const output = path.join(story, 'output.txt')
+      if (process.env['TOOLGATE_UPDATE']) writeFileSync(output, stdout)
+      assert.equal(stderr, '')
+      assert.equal(stdout, readFileSync(output, 'utf8'))
+    })
+
+    it(`${path.basename(story)} fits on a screen or two and needs nothing but core`, () => {
+      const text = readFileSync(file, 'utf8')
+      assert.ok(text.split('\n').length <= 81)
+      assert.deepEqual(
+        new Set([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name)),
+        new Set(['@toolgate/core']),
+      )
+    })
+  }
+
+  it('are all here', () => {
+    const stories = programs.map((program) => path.dirname(program))
+    assert.deepEqual(stories, ['group-chat', 'phased-research', 'role-based-access'])
+  })
+})
