@@ -5,8 +5,13 @@
 export const FAULTS = {
   config_invalid: { status: 500, exit: 2 },
   tool_invalid: { status: 500, exit: 2 },
+  schema_invalid: { status: 500, exit: 2 },
   tool_duplicate: { status: 500, exit: 2 },
   tool_unknown: { status: 404, exit: 2 },
+  source_invalid: { status: 500, exit: 2 },
+  filter_invalid: { status: 500, exit: 2 },
+  cursor_invalid: { status: 400, exit: 2 },
+  cursor_stale: { status: 409, exit: 2 },
   selector_invalid: { status: 500, exit: 2 },
   condition_invalid: { status: 500, exit: 2 },
   caller_invalid: { status: 400, exit: 2 },

@@ -16,7 +16,7 @@ import { systemClock } from './memory/clock.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { checkSelectors, type LintWarning, lintPolicies } from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
-import type { Policy } from './policy/policy.ts'
+import type { Policies } from './policy/policy.ts'
 import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
 import type {
   ApprovalStore,
@@ -29,6 +29,7 @@ import type {
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { type Group, type Groups, parseGroups } from './tools/groups.ts'
+import { type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
@@ -41,7 +42,7 @@ export interface GateOptions {
   readonly sources?: readonly Source[]
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
   /** All are met. None allows everything. */
-  readonly policy?: Policy | readonly Policy[]
+  readonly policy?: Policies
   readonly limits?: LimitInput
   /** Which conditional groups are available now. Default: all of them. */
   readonly availability?: AvailabilitySource
@@ -61,8 +62,22 @@ export interface GateOptions {
   readonly onFault?: (error: unknown) => void
 }
 
+/** Tools by their ids: those names are a type, and any other is a compile error. */
+export interface NamedGateOptions<Name extends string> extends Omit<GateOptions, 'tools' | 'sources' | 'policy'> {
+  /** The key is the id of the tool, or names a definition that has no name. */
+  readonly tools: ToolRecord<Name>
+  readonly sources?: undefined
+  readonly policy?: Policies<NoInfer<Name>>
+}
+
+/** Tools by their ids, beside sources whose names nobody knows beforehand: names are texts, checked at run time. */
+export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
+  readonly tools: ToolRecord
+  readonly sources: readonly Source[]
+}
+
 /** The long-lived, shareable object: catalog, policy and stores. */
-export interface Gate {
+export interface Gate<Name extends string = string> {
   readonly catalog: Catalog
   readonly policyRevision: number
   /**
@@ -70,13 +85,13 @@ export interface Gate {
    *
    * @throws {ToolgateError} `caller_invalid`; `tool_unknown` for a name in `activeTools` that the catalog has never seen
    */
-  view(caller: Caller, options?: ViewOptions): Promise<View>
+  view(caller: Caller, options?: ViewOptions<Name>): Promise<View<Name>>
   /**
    * Replaces the policy, atomically: the next decision is by the new one, also in runs under way.
    *
    * @throws {ConfigError} and keeps the old one, if the new one cannot be used
    */
-  setPolicy(policy: Policy | readonly Policy[]): void
+  setPolicy(policy: Policies<Name>): void
   /**
    * Gives a tighter gate over the same live catalog, groups, limits and stores. What tightens here later
    * tightens there too; nothing there reaches here.
@@ -86,7 +101,7 @@ export interface Gate {
    *
    * @throws {ConfigError} for a policy that cannot be used, and for `inherit: false` on a fork
    */
-  fork(options: ForkOptions): Gate
+  fork(options: ForkOptions<Name>): Gate<Name>
   /** Opening locked groups, for one session each. */
   readonly locks: Locks
   /** The ids of a group's tools, visible or not. */
@@ -109,8 +124,8 @@ export interface Locks {
   forget(caller: Caller): void
 }
 
-export interface ForkOptions {
-  readonly policy?: Policy | readonly Policy[] | undefined
+export interface ForkOptions<Name extends string = string> {
+  readonly policy?: Policies<Name> | undefined
   /** Default `true`. */
   readonly inherit?: boolean | undefined
 }
@@ -121,17 +136,23 @@ const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
 /**
  * Gives a gate.
  *
- * @throws {ConfigError} for a policy, group or limit that cannot be used
+ * @throws {ConfigError} for a tool, policy, group or limit that cannot be used
  * @example
  * const gate = createGate({ tools: [search, remove], policy: { deny: ['tag:danger'] } })
  * const view = await gate.view({ user: 'vera' })
  * const outcome = await view.call({ tool: 'search', input: { q: 'gates' } })
  */
-export function createGate(options: GateOptions = {}): Gate {
+export function createGate<Name extends string>(options: NamedGateOptions<Name>): Gate<Name>
+export function createGate(options?: GateOptions | RecordGateOptions): Gate
+export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
   const clock = options.clock ?? systemClock
   const groups = parseGroups(options.groups)
-  const catalog = createCatalog({ tools: options.tools ?? [], sources: options.sources ?? [] })
-  const parse = (policy: Policy | readonly Policy[] | undefined): readonly ParsedPolicy[] => {
+  const catalog = createCatalog({
+    tools: listTools(options.tools),
+    sources: options.sources ?? [],
+    onFault: quiet(options.onFault),
+  })
+  const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
     const parsed = parsePolicies(policy, groups.selectors)
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
@@ -172,7 +193,7 @@ interface Shared {
   readonly unlocks: Unlocks
   readonly ports: DoorPorts
   readonly usesOf: UsesOf
-  readonly parse: (policy: Policy | readonly Policy[] | undefined) => readonly ParsedPolicy[]
+  readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
 }
@@ -229,6 +250,14 @@ function createLocks(groups: Groups, unlocks: Unlocks, membersOf: (group: string
     found: (caller, tools) => openBy(caller, { found: tools }),
     forget: (caller) => unlocks.forget(caller),
   }
+}
+
+function listTools(tools: Iterable<Tool> | ToolRecord = []): Iterable<Tool> {
+  return isIterable(tools) ? tools : toolsOfRecord(tools)
+}
+
+function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool> {
+  return Symbol.iterator in tools
 }
 
 /** Tells the host of a fault; that its listener fails must not change an answer either. */

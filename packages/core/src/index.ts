@@ -6,7 +6,18 @@ export { type Reason, type ReasonCode, REASONS } from './decision/reason.ts'
 export type { CallContext, Progress } from './tools/tool.ts'
 export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting, FailureCode } from './door/outcome.ts'
 export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './errors.ts'
-export type { Clause, Condition, Policy } from './policy/policy.ts'
+export type {
+  Clause,
+  Condition,
+  FunctionPolicy,
+  MetPolicies,
+  Policies,
+  Policy,
+  PolicyAnswer,
+  SelectorText,
+} from './policy/policy.ts'
+export { type Environment, type EnvironmentOptions, policyFromEnv } from './policy/environment.ts'
+export { limitsFromEnv } from './door/limits-environment.ts'
 export {
   type Approval,
   type ApprovalBinding,
@@ -39,7 +50,15 @@ export { canonicalize } from './canonical.ts'
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
 export { type CheckedAuditQuery, checkAuditQuery, matchesAuditQuery } from './audit/query.ts'
 export { sealEntry } from './audit/record.ts'
-export { createGate, type ForkOptions, type Gate, type GateOptions, type Locks } from './gate.ts'
+export {
+  createGate,
+  type ForkOptions,
+  type Gate,
+  type GateOptions,
+  type Locks,
+  type NamedGateOptions,
+  type RecordGateOptions,
+} from './gate.ts'
 export type { ViewOptions, Visibility } from './views.ts'
 export {
   createSteps,
@@ -65,10 +84,37 @@ export { parseGroups, type Group, type UnlockRule } from './tools/groups.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
 export { parseLimits, type RateLimit, type LimitInput } from './door/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'
-export type { Source, Catalog, Conflict } from './tools/catalog.ts'
+export type { Page, PageRequest } from './tools/page.ts'
+export {
+  allowIds,
+  and,
+  byCategory,
+  byNamespace,
+  byTagsAll,
+  byTagsAny,
+  byTagsNone,
+  denyIds,
+  not,
+  or,
+  type ToolFilter,
+} from './tools/filters.ts'
+export { buildToolset, type BuildToolsetOptions } from './decide/build-toolset.ts'
+export type { Catalog, CatalogChange, Conflict, Rejection, Source, SourceFailure } from './tools/catalog.ts'
+export type { RejectedTool } from './tools/read-source.ts'
+export type { RecordTool, ToolRecord, UnnamedToolDefinition } from './tools/record.ts'
+export type { ParseInput, StandardSchema } from './tools/standard-schema.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'
 export type { CallRequest } from './door/attempt.ts'
 export type { View, NarrowOptions } from './view.ts'
 export type { LintWarning } from './policy/lint.ts'
+export { type Calling, callingOf } from './search/calling.ts'
+export {
+  type DetailsAnswer,
+  type MetaAnswer,
+  type MetaToolOptions,
+  metaTools,
+  type SearchAnswer,
+} from './search/meta-tools.ts'
+export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'

@@ -16,7 +16,7 @@ import type { Mark } from './layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers/policy.ts'
 import { stepMarks } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
-import type { Policy } from './policy/policy.ts'
+import type { Policies } from './policy/policy.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'
 import { type Bits, bitsWhere, hasBit, isEmpty, membersOf } from './tools/bits.ts'
 import { definitionHash } from './tools/definition-hash.ts'
@@ -25,7 +25,7 @@ import type { Tool } from './tools/tool.ts'
 import type { Toolset } from './tools/toolset.ts'
 
 /** What one caller sees in one run: an immutable snapshot. */
-export interface View {
+export interface View<Name extends string = string> {
   readonly caller: Caller
   /** The visible tools, in the order of their ids. */
   readonly tools: readonly Tool[]
@@ -47,8 +47,8 @@ export interface View {
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
    * @throws {ConfigError} for a policy that cannot be used
    */
-  narrow(options: NarrowOptions): View
-  call(request: CallRequest): Promise<CallOutcome>
+  narrow(options: NarrowOptions<Name>): View<Name>
+  call(request: CallRequest<Name>): Promise<CallOutcome>
   /**
    * Ranks by a query what this view sees and may still see today; what is hidden leaves no trace in the answer.
    *
@@ -57,10 +57,10 @@ export interface View {
   search(query: string, options?: SearchOptions): readonly SearchHit[]
 }
 
-export interface NarrowOptions {
+export interface NarrowOptions<Name extends string = string> {
   /** Ids. `[]` means none. */
-  readonly activeTools?: readonly string[] | undefined
-  readonly policy?: Policy | readonly Policy[] | undefined
+  readonly activeTools?: readonly Name[] | undefined
+  readonly policy?: Policies<Name> | undefined
 }
 
 /** What views ask of their gate. */
@@ -69,7 +69,7 @@ export interface ViewHost {
   today(): Epoch
   readonly groups: Groups
   readonly usesOf: UsesOf
-  parsePolicy(policy: Policy | readonly Policy[]): readonly ParsedPolicy[]
+  parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
 }
 

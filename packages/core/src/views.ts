@@ -9,11 +9,11 @@ import { membersOf } from './tools/bits.ts'
 import { isTool, type Tool } from './tools/tool.ts'
 import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
 
-export interface ViewOptions {
+export interface ViewOptions<Name extends string = string> {
   /** Narrows what this run sees: the tools or ids to show, or a function that gives them. */
   readonly visibility?: Visibility | undefined
   /** Ids. `[]` means none. */
-  readonly activeTools?: readonly string[] | undefined
+  readonly activeTools?: readonly Name[] | undefined
 }
 
 /**

@@ -21,9 +21,9 @@ import type { Deadlines } from './deadlines.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { CallOutcome } from './outcome.ts'
 
-export interface CallRequest {
+export interface CallRequest<Name extends string = string> {
   /** A tool id. Adapters map wire names back; `undefined` where a name maps to none. */
-  readonly tool: string | undefined
+  readonly tool: Name | undefined
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined

@@ -39,21 +39,36 @@ export interface ParsedLimit {
  *
  * @throws {ConfigError} naming the entry that cannot be read
  */
-export function parseLimits(limits: LimitInput | undefined, groups: GroupSelectors): readonly ParsedLimit[] {
-  const list =
-    limits === undefined ? [] : typeof limits === 'string' ? limits.split(',').map((entry) => entry.trim()) : limits
-  return list.map((limit, i) => parseLimit(`limits[${i}]`, limit, groups))
+export function parseLimits(
+  limits: LimitInput | undefined,
+  groups: GroupSelectors,
+  path = 'limits',
+): readonly ParsedLimit[] {
+  const list = limits === undefined ? [] : typeof limits === 'string' ? splitLimits(limits) : limits
+  if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of limits')
+  return list.map((limit: string | RateLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
+}
+
+/** Gives the entries of a text with commas between them. */
+export function splitLimits(text: string): readonly string[] {
+  return text.split(',').map((entry) => entry.trim())
 }
 
 /** `web_search:10/60,*:100/60`, or a list of such texts or of objects. */
 export type LimitInput = string | readonly (string | RateLimit)[]
 
 function parseLimit(path: string, written: string | RateLimit, groups: GroupSelectors): ParsedLimit {
-  const { match, max, windowMs, per = LIMIT_PARTS } = typeof written === 'string' ? readText(path, written) : written
+  const {
+    match,
+    max,
+    windowMs,
+    per = LIMIT_PARTS,
+  } = typeof written === 'string' ? readText(path, written) : checkKeys(path, written)
   if (!Number.isSafeInteger(max) || max < 1 || max > MAX_USES)
     throw new ConfigError(path, `${max} is not a count of 1 to ${MAX_USES}`)
-  if (!(windowMs >= 1 && windowMs <= MAX_WINDOW_MS))
+  if (!(typeof windowMs === 'number' && windowMs >= 1 && windowMs <= MAX_WINDOW_MS))
     throw new ConfigError(path, 'the window must be 1 ms to 31 days long')
+  if (!Array.isArray(per)) throw new ConfigError(path, `"per" must be a list of ${LIMIT_PARTS.join(', ')}`)
   const unknown = per.find((part) => !LIMIT_PARTS.includes(part))
   if (unknown !== undefined)
     throw new ConfigError(path, `a limit cannot count per "${unknown}"; the parts are ${LIMIT_PARTS.join(', ')}`)
@@ -62,6 +77,18 @@ function parseLimit(path: string, written: string | RateLimit, groups: GroupSele
   } catch (cause) {
     throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
   }
+}
+
+const LIMIT_KEYS: ReadonlySet<string> = new Set(['match', 'max', 'windowMs', 'per'])
+
+/** A misspelt key would be a limit that counts other than it says. */
+function checkKeys(path: string, written: RateLimit): RateLimit {
+  if (typeof written !== 'object' || written === null || Array.isArray(written))
+    throw new ConfigError(path, 'must be a text as "web_search:10/60", or an object')
+  const unknown = Object.keys(written).find((key) => !LIMIT_KEYS.has(key))
+  if (unknown !== undefined)
+    throw new ConfigError(`${path}.${unknown}`, `unknown key; the keys are ${[...LIMIT_KEYS].join(', ')}`)
+  return written
 }
 
 function readText(path: string, text: string): RateLimit {

@@ -1,4 +1,4 @@
-import type { Policy } from './policy.ts'
+import type { MetPolicies, Policies } from './policy.ts'
 
 /**
  * Combines policies in the open: the result is a list in which each still answers for itself,
@@ -6,8 +6,8 @@ import type { Policy } from './policy.ts'
  * up, allowlists intersect, the order does not matter.
  *
  * @example
- * createGate({ tools, policy: meetPolicies(baseline, [teamPolicy, { deny: ['tag:payments'] }]) })
+ * createGate({ tools, policy: meetPolicies(baseline, policyFromEnv(process.env), { deny: ['tag:payments'] }) })
  */
-export function meetPolicies(...policies: readonly (Policy | readonly Policy[] | undefined)[]): readonly Policy[] {
-  return policies.flatMap((policy) => policy ?? [])
+export function meetPolicies(...policies: readonly (Policies | undefined)[]): MetPolicies {
+  return policies.flatMap((policy) => policy ?? []) as readonly unknown[] as MetPolicies
 }

@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
-import type { Clause, Policy } from './policy.ts'
+import type { Clause, FunctionPolicy, Policies, Policy } from './policy.ts'
 
 export const CLAUSE_KINDS = ['deny', 'allow', 'ask'] as const
 export type ClauseKind = (typeof CLAUSE_KINDS)[number]
@@ -26,6 +26,8 @@ export interface ParsedPolicy {
   readonly deny: readonly ParsedClause[]
   readonly ask: readonly ParsedClause[]
   readonly requireTags: readonly string[]
+  /** Of a policy that is a function; it has no clauses. */
+  readonly decide: FunctionPolicy['decide'] | undefined
 }
 
 /**
@@ -33,13 +35,42 @@ export interface ParsedPolicy {
  *
  * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
  */
-export function parsePolicies(
-  policies: Policy | readonly Policy[] | undefined,
-  groups: GroupSelectors,
-): readonly ParsedPolicy[] {
-  const list: readonly Policy[] =
-    policies === undefined ? [] : Array.isArray(policies) ? policies : [policies as Policy]
-  return list.map((policy, i) => parsePolicy(policy, groups, `policy[${i}]`, i))
+export function parsePolicies(policies: Policies | undefined, groups: GroupSelectors): readonly ParsedPolicy[] {
+  return listPolicies(policies).map((policy, i) =>
+    isFunctionPolicy(policy)
+      ? parseFunctionPolicy(policy, `policy[${i}]`, i)
+      : parsePolicy(policy, groups, `policy[${i}]`, i),
+  )
+}
+
+export function listPolicies(policies: Policies | undefined): readonly (Policy | FunctionPolicy)[] {
+  if (policies === undefined) return []
+  return Array.isArray(policies) ? policies : [policies as Policy | FunctionPolicy]
+}
+
+export function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPolicy {
+  return typeof policy === 'object' && policy !== null && 'decide' in policy
+}
+
+/** A class may have `decide` on its prototype; of what it has itself, only the name is read. */
+function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: number): ParsedPolicy {
+  const { decide } = policy
+  if (typeof decide !== 'function') throw new ConfigError(`${path}.decide`, 'must be a function')
+  for (const kind of [...CLAUSE_KINDS, 'requireTags']) {
+    if (kind in policy) throw new ConfigError(`${path}.${kind}`, 'a policy that decides by a function has no clauses')
+  }
+  return {
+    name: nameOf(policy, path, position),
+    allow: undefined,
+    deny: [],
+    ask: [],
+    requireTags: [],
+    decide: (tool, caller) => decide.call(policy, tool, caller),
+  }
+}
+
+function nameOf({ name }: Policy | FunctionPolicy, path: string, position: number): string {
+  return name === undefined ? `policy ${position + 1}` : checkText(`${path}.name`, name)
 }
 
 const POLICY_KEYS: ReadonlySet<string> = new Set(['name', 'allow', 'deny', 'ask', 'requireTags'])
@@ -52,11 +83,12 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
-    name: policy.name === undefined ? `policy ${position + 1}` : checkText(`${path}.name`, policy.name),
+    name: nameOf(policy, path, position),
     allow: clauses('allow'),
     deny: clauses('deny') ?? [],
     ask: clauses('ask') ?? [],
     requireTags: (policy.requireTags ?? []).map((tag, i) => checkText(`${path}.requireTags[${i}]`, tag)),
+    decide: undefined,
   }
 }
 

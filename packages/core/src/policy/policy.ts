@@ -4,10 +4,19 @@ import type { Tool } from '../tools/tool.ts'
 /** A condition: CEL text, or a pure synchronous function. */
 export type Condition = string | ((context: { caller: Caller; tool: Tool; input?: unknown }) => boolean)
 
-export interface Clause {
+/**
+ * A selector as text. Where the names of the tools are a type, a text that is not one of them must be a glob, a group, a
+ * tag, a category or a hint; else any text, which is checked when it is read.
+ */
+export type SelectorText<Name extends string = string> =
+  | Name
+  | `${string}*${string}`
+  | `${'group' | 'tag' | 'category' | 'hint'}:${string}`
+
+export interface Clause<Name extends string = string> {
   readonly id?: string
   /** One selector or several; the clause is about every tool that one of them names. */
-  readonly match: string | readonly string[]
+  readonly match: SelectorText<Name> | readonly SelectorText<Name>[]
   /** Holds only where this is true of caller and tool. */
   readonly when?: Condition
   /** Does not hold where this is true: the opposite of `when`. */
@@ -19,11 +28,35 @@ export interface Clause {
 }
 
 /** Policies are combined by meeting, never by overriding; see `meetPolicies`. */
-export interface Policy {
+export interface Policy<Name extends string = string> {
   readonly name?: string
   /** Present: a tool is allowed only where one of these holds. `[]` allows nothing. */
-  readonly allow?: readonly (string | Clause)[]
-  readonly deny?: readonly (string | Clause)[]
-  readonly ask?: readonly (string | Clause)[]
+  readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
+  readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
+  readonly ask?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly requireTags?: readonly string[]
 }
+
+export type PolicyAnswer = 'allow' | 'ask' | 'deny'
+
+/**
+ * A policy as a pure, synchronous function of tool and caller, asked once for each tool and caller while nothing changes.
+ *
+ * A throw, a promise and any other answer deny with `policy_error`. The message of a denial is disclosed to the caller.
+ */
+export interface FunctionPolicy {
+  readonly name?: string
+  decide(tool: Tool, caller: Caller): PolicyAnswer | { readonly outcome: PolicyAnswer; readonly message?: string }
+}
+
+/** What a gate takes for its policy: data, functions, or several of both. All are met. */
+export type Policies<Name extends string = string> =
+  | Policy<Name>
+  | FunctionPolicy
+  | readonly (Policy<Name> | FunctionPolicy)[]
+  | MetPolicies
+
+declare const met: unique symbol
+
+/** Policies that `meetPolicies` combined: the names in them are checked when they are read, not by the compiler. */
+export type MetPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCatalog, type Source } from './catalog.ts'
-import { defineTool, type Tool } from './tool.ts'
+import { z } from 'zod'
+import { ToolgateError } from '../errors.ts'
+import { type CatalogChange, createCatalog, type Source } from './catalog.ts'
+import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
 const tool = (name: string, description = '') => defineTool({ name, description })
 
 function liveSource(name: string, offered: readonly Tool[]) {
   const listeners = new Set<() => void>()
-  let tools: () => Iterable<Tool> = () => offered
+  let tools: Source['tools'] = () => offered
   const source: Source = {
     name,
     tools: () => tools(),
@@ -19,7 +21,7 @@ function liveSource(name: string, offered: readonly Tool[]) {
   return {
     source,
     listeners,
-    change(next: () => Iterable<Tool>) {
+    change(next: Source['tools']) {
       tools = next
       for (const listener of listeners) listener()
     },
@@ -67,7 +69,6 @@ describe('createCatalog', () => {
     assert.deepEqual(catalog.conflicts, [
       { id: 'a', kept: 'tools', dropped: 'one' },
       { id: 'b', kept: 'one', dropped: 'two' },
-      { id: 'b', kept: 'one', dropped: 'two' },
     ])
   })
 
@@ -94,11 +95,15 @@ describe('createCatalog', () => {
     assert.deepEqual(catalog.snapshot().ids, ['a'])
   })
 
-  it('takes only what defineTool made', () => {
+  it('takes only what defineTool made, and makes a tool of its own of each definition', () => {
     const fake = { ...tool('a') }
     assert.throws(() => createCatalog({ tools: [fake] }), { code: 'tool_invalid' })
-    const catalog = createCatalog({ sources: [{ name: 's', tools: () => [fake] }] })
-    assert.deepEqual([catalog.snapshot().ids, catalog.failures.length], [[], 1])
+    const definition = { name: 'b', tags: ['read'] }
+    const catalog = createCatalog({ sources: [{ name: 's', tools: () => [fake, definition] }] })
+    definition.tags.push('danger')
+    assert.deepEqual(catalog.snapshot().ids, ['a', 'b'])
+    assert.notEqual(catalog.get('a'), fake)
+    assert.deepEqual([isTool(catalog.get('a')), catalog.get('b')?.tags], [true, ['read']])
   })
 
   it('refuses two fixed tools of one id', () => {
@@ -111,4 +116,172 @@ describe('createCatalog', () => {
     catalog.close()
     assert.equal(live.listeners.size, 0)
   })
+})
+
+describe('Catalog.subscribe', () => {
+  const changes = (offered: readonly Tool[], onFault?: (error: unknown) => void) => {
+    const live = liveSource('s', offered)
+    const catalog = createCatalog({ sources: [live.source], ...(onFault && { onFault }) })
+    const heard: CatalogChange[] = []
+    catalog.subscribe((change) => heard.push(change))
+    return { ...live, catalog, heard }
+  }
+
+  it('tells what was added, changed and removed, once for each batch', () => {
+    const { change, heard } = changes([tool('a'), tool('b'), tool('c')])
+    change(() => [tool('e'), tool('d'), tool('c'), tool('b', 'new')])
+    assert.deepEqual(heard, [{ revision: 2, added: ['d', 'e'], changed: ['b'], removed: ['a'] }])
+  })
+
+  it('is silent when a source offers the same again, and the tools stay the same objects', () => {
+    const inputSchema = z.object({ q: z.string() })
+    const execute = () => 'done'
+    const make = (): readonly (Tool | ToolDefinition)[] => [tool('a'), { name: 'b', inputSchema, execute }]
+    const live = liveSource('s', [])
+    live.change(make)
+    const catalog = createCatalog({ sources: [live.source] })
+    const [a, b] = [catalog.get('a'), catalog.get('b')]
+    let heard = 0
+    catalog.subscribe(() => heard++)
+    live.change(() => make().toReversed())
+    assert.deepEqual([heard, catalog.revision], [0, 1])
+    assert.ok(catalog.get('a') === a && catalog.get('b') === b)
+  })
+
+  const other = () => 'other'
+  const differing: readonly (readonly [what: string, definition: Partial<ToolDefinition>])[] = [
+    ['its tags', { tags: ['danger'] }],
+    ['its scopes', { requiredScopes: ['admin'] }],
+    ['its hints', { annotations: { readOnlyHint: true } }],
+    ['whose word its hints are', { hintsTrusted: false }],
+    ['its schema', { inputSchema: { type: 'object', properties: {} } }],
+    ['what it executes', { execute: other }],
+  ]
+  for (const [what, definition] of differing) {
+    it(`calls a tool changed when ${what} differs`, () => {
+      const { change, heard, catalog } = changes([tool('a')])
+      change(() => [{ name: 'a', ...definition }])
+      assert.deepEqual(heard[0]?.changed, ['a'])
+      assert.equal(catalog.revision, 2)
+    })
+  }
+
+  it('tells nothing of a batch that fails halfway', () => {
+    const { change, heard, catalog } = changes([tool('a')])
+    change(function* () {
+      yield tool('b')
+      throw new Error('gone')
+    })
+    assert.deepEqual([heard, catalog.revision, catalog.snapshot().ids], [[], 1, ['a']])
+  })
+
+  it('tells what another source’s tool gives way to', () => {
+    const first = liveSource('first', [tool('a', 'first')])
+    const catalog = createCatalog({ sources: [first.source, { name: 'second', tools: () => [tool('a', 'second')] }] })
+    const heard: CatalogChange[] = []
+    catalog.subscribe((change) => heard.push(change))
+    first.change(() => [])
+    assert.deepEqual(heard, [{ revision: 2, added: [], changed: ['a'], removed: [] }])
+    assert.deepEqual([catalog.get('a')?.description, catalog.conflicts], ['second', []])
+  })
+
+  it('tells everybody, also when a listener throws', () => {
+    const faults: unknown[] = []
+    const { change, catalog } = changes([], (error) => faults.push(error))
+    let heard = 0
+    catalog.subscribe(() => {
+      throw new Error('deaf')
+    })
+    catalog.subscribe(() => heard++)
+    change(() => [tool('a')])
+    assert.deepEqual([heard, faults.map((fault) => (fault as Error).message)], [1, ['deaf']])
+  })
+
+  it('tells changes in their order, also one that a listener causes', () => {
+    const { change, catalog } = changes([])
+    const heard: number[] = []
+    catalog.subscribe(({ revision }) => {
+      if (revision === 2) change(() => [tool('a'), tool('b')])
+    })
+    catalog.subscribe(({ revision }) => heard.push(revision))
+    change(() => [tool('a')])
+    assert.deepEqual(
+      [heard, catalog.snapshot().ids],
+      [
+        [2, 3],
+        ['a', 'b'],
+      ],
+    )
+  })
+
+  it('survives a source that says it changed whenever it is read', () => {
+    const live = liveSource('s', [])
+    const catalog = createCatalog({ sources: [live.source] })
+    let reads = 0
+    live.change(function* () {
+      for (const listener of live.listeners) listener()
+      yield tool(`t${++reads}`)
+    })
+    assert.ok(reads < 20)
+    assert.deepEqual(catalog.snapshot().ids, [`t${reads}`])
+  })
+})
+
+describe('Catalog.rejected', () => {
+  const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ items: inner }), {})
+  const refused: readonly (readonly [what: string, offered: unknown, tool: string, code: string, reason: RegExp])[] = [
+    ['a bad name', { name: 'a b' }, 'a b', 'tool_invalid', /must not hold spaces/],
+    ['a reserved namespace', { name: 'a', namespace: 'tag' }, 'a', 'tool_invalid', /reserved/],
+    ['a schema that is too deep', { name: 'a', inputSchema: deep }, 'a', 'schema_invalid', /more than 32 levels/],
+    [
+      'a schema that is too large',
+      { name: 'a', inputSchema: { description: 'x'.repeat(70_000) } },
+      'a',
+      'schema_invalid',
+      /at most 65536/,
+    ],
+    ['what is no schema', { name: 'a', inputSchema: { type: 'text' } }, 'a', 'schema_invalid', /\/type must be one of/],
+    ['a remote reference', { name: 'a', inputSchema: { $ref: 'http://x/y' } }, 'a', 'schema_invalid', /outside/],
+    ['a second tool of one id', { name: 'ok' }, 'ok', 'tool_duplicate', /"ok" twice/],
+    ['what is no tool', null, 'tools[1]', 'tool_invalid', /must be an object/],
+    ['a name that is no text', { name: 7 }, 'tools[1]', 'tool_invalid', /must be a string/],
+  ]
+  for (const [what, offered, name, code, reason] of refused) {
+    it(`lists ${what} with the reason, and the other tools stay`, () => {
+      const tools = () => [tool('ok'), offered, tool('other')] as Tool[]
+      const { rejected, failures, snapshot } = createCatalog({ sources: [{ name: 's', tools }] })
+      assert.deepEqual([snapshot().ids, failures], [['ok', 'other'], []])
+      assert.deepEqual(
+        rejected.map((one) => [one.source, one.tool, one.code]),
+        [['s', name, code]],
+      )
+      assert.match(rejected[0]?.reason ?? '', reason)
+    })
+  }
+
+  it('is empty again once the source offers what can be used', () => {
+    const live = liveSource('s', [])
+    const catalog = createCatalog({ sources: [live.source] })
+    live.change(() => [{ name: 'a b' }])
+    assert.deepEqual([catalog.rejected.length, catalog.revision], [1, 1])
+    live.change(() => [])
+    assert.deepEqual(catalog.rejected, [])
+  })
+})
+
+describe('Catalog.failures', () => {
+  const broken: readonly (readonly [what: string, tools: unknown])[] = [
+    ['a promise', () => Promise.resolve([tool('a')])],
+    ['nothing', () => undefined],
+    ['an object', () => ({ a: tool('a') })],
+    ['no function', [tool('a')]],
+  ]
+  for (const [what, tools] of broken) {
+    it(`names a source whose tools are ${what}`, () => {
+      const { failures, snapshot } = createCatalog({ sources: [{ name: 's', tools: tools as Source['tools'] }] })
+      assert.equal(failures[0]?.source, 's')
+      assert.ok(failures[0]?.error instanceof ToolgateError && failures[0].error.code === 'source_invalid')
+      assert.equal(snapshot().size, 0)
+    })
+  }
 })

@@ -1,11 +1,13 @@
-import { ToolgateError } from '../errors.ts'
-import { isTool, type Tool } from './tool.ts'
-import { createToolset, type Toolset } from './toolset.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type RejectedTool, readSource, type SourceReading } from './read-source.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
+import { checkTool, createToolset, type Toolset } from './toolset.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
 export interface Source {
   readonly name: string
-  tools(): Iterable<Tool>
+  /** All of them, at once. Definitions are checked as `defineTool` does. */
+  tools(): Iterable<Tool | ToolDefinition>
   /** Hears of every change, until the function it gives is called. */
   subscribe?(listener: () => void): () => void
 }
@@ -17,17 +19,31 @@ export interface Conflict {
   readonly dropped: string
 }
 
+/** A tool that a source offered and the catalog did not take. */
+export interface Rejection extends RejectedTool {
+  readonly source: string
+}
+
 /** A source that could not be read: its tools of before are kept. */
 export interface SourceFailure {
   readonly source: string
   readonly error: unknown
 }
 
+/** Ids, in order. `changed` are tools that are another now: their definition, tags, scopes or what they execute. */
+export interface CatalogChange {
+  readonly revision: number
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+}
+
 /** The live collection: sources in, snapshots out. */
 export interface Catalog {
-  /** Grows by one with every change. */
+  /** Grows by one with every change of a tool. */
   readonly revision: number
   readonly conflicts: readonly Conflict[]
+  readonly rejected: readonly Rejection[]
   readonly failures: readonly SourceFailure[]
   /** Whether the tools can still change. */
   readonly dynamic: boolean
@@ -35,38 +51,55 @@ export interface Catalog {
   get(id: string): Tool | undefined
   /** Whether some snapshot, now or before, had this id. */
   hasSeen(id: string): boolean
-  subscribe(listener: () => void): () => void
+  /** Tells of every change, in order and after it is in force, until the function it gives is called. */
+  subscribe(listener: (change: CatalogChange) => void): () => void
   close(): void
 }
 
-/** @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool */
-export function createCatalog({
-  tools = [],
-  sources = [],
-}: {
-  tools?: Iterable<Tool>
-  sources?: readonly Source[]
-}): Catalog {
+export interface CatalogOptions {
+  readonly tools?: Iterable<Tool>
+  readonly sources?: readonly Source[]
+  /** Hears of listeners that throw. Default: ignores them. */
+  readonly onFault?: (error: unknown) => void
+}
+
+/**
+ * Gives the catalog of some fixed tools and sources.
+ *
+ * A source is read whole or not at all: when it throws, also halfway, its tools of before stay. A tool that did not
+ * change stays the same object, whoever made it anew, so that what was decided of it holds.
+ *
+ * @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool
+ */
+export function createCatalog({ tools = [], sources = [], onFault = () => {} }: CatalogOptions): Catalog {
   const fixed = createToolset(Array.from(tools, checkTool))
-  const latest = new Map<Source, readonly Tool[]>()
-  const listeners = new Set<() => void>()
-  let state = { revision: 1, ...merge(fixed, sources, latest) }
+  const readings = new Map(sources.map((source) => [source, read(source, undefined)]))
+  const announce = createAnnouncer(onFault)
+  let revision = 1
+  let state = merge(fixed, readings)
   const seen = new Set(state.snapshot.ids)
 
-  const unsubscribes = sources.map((source) =>
-    source.subscribe?.(() => {
-      state = { revision: state.revision + 1, ...merge(fixed, sources, latest) }
-      for (const id of state.snapshot.ids) seen.add(id)
-      for (const listener of listeners) listener()
-    }),
-  )
+  const update = (source: Source) => {
+    readings.set(source, read(source, readings.get(source)))
+    const before = state.snapshot
+    state = merge(fixed, readings)
+    const change = compare(before, state.snapshot, revision + 1)
+    if (!change) return
+    revision += 1
+    for (const id of change.added) seen.add(id)
+    announce.tell(change)
+  }
+  const unsubscribes = sources.map((source) => source.subscribe?.(oneAtATime(() => update(source))))
 
   return {
     get revision() {
-      return state.revision
+      return revision
     },
     get conflicts() {
       return state.conflicts
+    },
+    get rejected() {
+      return state.rejected
     },
     get failures() {
       return state.failures
@@ -75,41 +108,120 @@ export function createCatalog({
     snapshot: () => state.snapshot,
     get: (id) => state.snapshot.get(id),
     hasSeen: (id) => seen.has(id),
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: announce.subscribe,
     close() {
       for (const unsubscribe of unsubscribes) unsubscribe?.()
-      listeners.clear()
+      announce.close()
     },
   }
 }
 
-/** Only `defineTool` makes tools: what it has not checked and frozen could change after it was decided. */
-function checkTool(tool: unknown): Tool {
-  if (isTool(tool)) return tool
-  throw new ToolgateError('tool_invalid', 'What is offered as a tool was not made by defineTool.')
+interface Reading extends SourceReading {
+  readonly failure: { readonly error: unknown } | undefined
 }
 
-function merge(fixed: Toolset, sources: readonly Source[], latest: Map<Source, readonly Tool[]>) {
-  const owners = new Map<string, { tool: Tool; source: string }>()
-  const conflicts: Conflict[] = []
-  const failures: SourceFailure[] = []
-  const add = (tool: Tool, source: string) => {
-    const owner = owners.get(tool.id)
-    if (owner) conflicts.push({ id: tool.id, kept: owner.source, dropped: source })
-    else owners.set(tool.id, { tool, source })
+const NOTHING: Reading = { tools: [], rejected: [], failure: undefined }
+
+function read(source: Source, before: Reading = NOTHING): Reading {
+  try {
+    const { tools, rejected } = readSource(source)
+    const known = new Map(before.tools.map((tool) => [tool.id, tool]))
+    return { tools: tools.map((tool) => same(known.get(tool.id), tool)), rejected, failure: undefined }
+  } catch (error) {
+    return { ...before, failure: { error } }
   }
-  for (const tool of fixed) add(tool, 'tools')
-  for (const source of sources) {
-    try {
-      latest.set(source, Array.from(source.tools(), checkTool))
-    } catch (error) {
-      failures.push({ source: source.name, error })
+}
+
+/** Gives the tool of before where the new one says and does the same. */
+function same(before: Tool | undefined, now: Tool): Tool {
+  return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
+}
+
+function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {
+  const owners = new Map<string, { tool: Tool; source: string }>()
+  for (const tool of fixed) owners.set(tool.id, { tool, source: 'tools' })
+  const conflicts: Conflict[] = []
+  const rejected: Rejection[] = []
+  const failures: SourceFailure[] = []
+  for (const [{ name }, reading] of readings) {
+    if (reading.failure) failures.push({ source: name, error: reading.failure.error })
+    for (const one of reading.rejected) rejected.push({ source: name, ...one })
+    for (const tool of reading.tools) {
+      const owner = owners.get(tool.id)
+      if (owner) conflicts.push({ id: tool.id, kept: owner.source, dropped: name })
+      else owners.set(tool.id, { tool, source: name })
     }
-    for (const tool of latest.get(source) ?? []) add(tool, source.name)
   }
   const snapshot = createToolset([...owners.values()].map(({ tool }) => tool))
-  return { snapshot, conflicts, failures }
+  return { snapshot, conflicts, rejected, failures }
+}
+
+/** Gives what differs between two snapshots, if anything does. */
+function compare(before: Toolset, now: Toolset, revision: number): CatalogChange | undefined {
+  const added = now.ids.filter((id) => !before.has(id))
+  const removed = before.ids.filter((id) => !now.has(id))
+  const changed = now.ids.filter((id) => before.has(id) && before.get(id) !== now.get(id))
+  if (added.length + removed.length + changed.length === 0) return undefined
+  return Object.freeze({
+    revision,
+    added: Object.freeze(added),
+    changed: Object.freeze(changed),
+    removed: Object.freeze(removed),
+  })
+}
+
+const MAX_ROUNDS = 8
+
+/** A source that says it changed while it is being read is read again afterwards, but not for ever. */
+function oneAtATime(run: () => void): () => void {
+  let running = false
+  let again = false
+  return () => {
+    again = true
+    if (running) return
+    running = true
+    try {
+      for (let round = 0; again && round < MAX_ROUNDS; round++) {
+        again = false
+        run()
+      }
+    } finally {
+      running = false
+    }
+  }
+}
+
+/** Tells each listener of every change in order, also when a listener itself causes the next one. */
+function createAnnouncer(onFault: (error: unknown) => void) {
+  const listeners = new Set<(change: CatalogChange) => void>()
+  const waiting: CatalogChange[] = []
+  let telling = false
+  const tellAll = (change: CatalogChange) => {
+    for (const listener of listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        onFault(error)
+      }
+    }
+  }
+  return {
+    subscribe(listener: (change: CatalogChange) => void): () => void {
+      // A function of its own for each: one that subscribes twice hears twice, and is forgotten once at a time.
+      const own = (change: CatalogChange) => listener(change)
+      listeners.add(own)
+      return () => listeners.delete(own)
+    },
+    tell(change: CatalogChange): void {
+      waiting.push(change)
+      if (telling) return
+      telling = true
+      try {
+        for (let next = waiting.shift(); next; next = waiting.shift()) tellAll(next)
+      } finally {
+        telling = false
+      }
+    },
+    close: () => listeners.clear(),
+  }
 }

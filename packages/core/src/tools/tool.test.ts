@@ -19,6 +19,7 @@ describe('defineTool', () => {
       requiredScopes: [],
       annotations: {},
       hintsTrusted: true,
+      parseInput: undefined,
     })
   })
 
@@ -76,7 +77,8 @@ describe('defineTool', () => {
   ]
   for (const [what, definition, problem] of refused) {
     it(`refuses ${what}, and says so`, () => {
-      assert.throws(() => defineTool(definition as ToolDefinition), { code: 'tool_invalid', message: problem })
+      const code = what.startsWith('a schema') ? 'schema_invalid' : 'tool_invalid'
+      assert.throws(() => defineTool(definition as ToolDefinition), { code, message: problem })
     })
   }
 })

@@ -1,7 +1,15 @@
 import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../cancelling.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
+import { findSchemaProblem } from './schema.ts'
+import {
+  isStandardSchema,
+  type ParseInput,
+  type StandardSchema,
+  toJsonSchema,
+  toParseInput,
+} from './standard-schema.ts'
 import { checkName, checkNamespace, toToolId } from './tool-id.ts'
 
 /** A JSON Schema document that is an object. */
@@ -28,9 +36,12 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly namespace?: string | undefined
   readonly title?: string | undefined
   readonly description?: string | undefined
-  /** JSON Schema, draft-07 or 2020-12 (chosen by `$schema`). Default: any object. */
-  readonly inputSchema?: JsonSchema | undefined
-  readonly outputSchema?: JsonSchema | undefined
+  /**
+   * JSON Schema, draft-07 or 2020-12 (chosen by `$schema`), or a Standard Schema - zod, valibot, ArkType - which then
+   * validates the input itself. Default: any object.
+   */
+  readonly inputSchema?: JsonSchema | StandardSchema<Input> | undefined
+  readonly outputSchema?: JsonSchema | StandardSchema | undefined
   readonly tags?: readonly string[] | undefined
   readonly category?: string | undefined
   /** A caller must hold all of them. */
@@ -57,6 +68,8 @@ export interface Tool {
   readonly requiredScopes: readonly string[]
   readonly annotations: ToolAnnotations
   readonly hintsTrusted: boolean
+  /** The validation of a Standard Schema, which is asked instead of the JSON Schema. */
+  readonly parseInput: ParseInput | undefined
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
 }
 
@@ -83,12 +96,14 @@ const NO_ANNOTATIONS: ToolAnnotations = Object.freeze({})
 /**
  * Gives a checked, frozen Tool. Later changes to the definition's own objects do not reach it.
  *
- * @throws {ConfigError} `tool_invalid` for a name, namespace, schema or other field that cannot be used
+ * @throws {ConfigError} `tool_invalid` for a name, namespace or other field that cannot be used; `schema_invalid` for
+ * a schema that is none, has more than 32 levels or 64 KiB, or refers to another document
  * @example
  * const search = defineTool({ name: 'search', tags: ['read'], execute: ({ q }) => find(q) })
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- as above
 export function defineTool<Input = any, Output = unknown>(definition: ToolDefinition<Input, Output>): Tool {
+  if (!OBJECT[1](definition)) throw new ConfigError('tool', 'a tool must be an object', { code: 'tool_invalid' })
   const { name, namespace } = definition
   checkName(name)
   checkNamespace(namespace)
@@ -110,6 +125,7 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     requiredScopes: sortedSet(requiredScopes),
     annotations: annotations ?? NO_ANNOTATIONS,
     hintsTrusted: definition.hintsTrusted ?? true,
+    parseInput: isStandardSchema(definition.inputSchema) ? toParseInput(definition.inputSchema) : undefined,
     execute: checkExecute(id, definition.execute),
   })
   made.add(tool)
@@ -145,17 +161,49 @@ const PLAIN_FIELDS = {
 type PlainField = keyof typeof PLAIN_FIELDS
 
 /** Copies and freezes the fields that are data, so that a definition always has a canonical form. */
-function plainParts(id: string, definition: ToolDefinition): Pick<ToolDefinition, PlainField> {
+function plainParts(id: string, definition: ToolDefinition): PlainParts {
   const parts: Partial<Record<PlainField, unknown>> = {}
   for (const [field, [what, passes]] of Object.entries(PLAIN_FIELDS) as [PlainField, Check][]) {
-    const value = definition[field]
+    const value: unknown = isSchemaField(field) ? schemaOf(id, definition, field) : definition[field]
     if (value === undefined) continue
-    if (!passes(value)) throw invalid(id, `${field} must be ${what}`)
+    if (!passes(value)) throw invalid(id, `${field} must be ${what}`, codeFor(field))
     parts[field] = value
   }
   const copy = frozenCopy(parts)
-  if ('problem' in copy) throw invalid(id, `${copy.problem.pointer.slice(1)} ${copy.problem.message}`)
-  return copy.value as Pick<ToolDefinition, PlainField>
+  if ('problem' in copy) {
+    const { pointer, message } = copy.problem
+    const field = pointer.split('/')[1] as PlainField
+    throw invalid(id, `${pointer.slice(1)} ${message}`, codeFor(field))
+  }
+  const plain = copy.value as PlainParts
+  for (const field of SCHEMA_FIELDS) {
+    const problem = plain[field] && findSchemaProblem(plain[field])
+    if (problem) throw invalid(id, `${field}${problem.pointer} ${problem.message}`, 'schema_invalid')
+  }
+  return plain
+}
+
+type PlainParts = Partial<Pick<Tool, PlainField>>
+
+const SCHEMA_FIELDS = ['inputSchema', 'outputSchema'] as const
+
+function isSchemaField(field: PlainField): field is (typeof SCHEMA_FIELDS)[number] {
+  return field === 'inputSchema' || field === 'outputSchema'
+}
+
+/** Gives the JSON Schema of a field, asking a Standard Schema for it. */
+function schemaOf(id: string, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
+  const schema = definition[field]
+  if (!isStandardSchema(schema)) return schema
+  try {
+    return toJsonSchema(schema, field === 'inputSchema' ? 'input' : 'output')
+  } catch (error) {
+    throw invalid(id, `${field} ${messageOf(error)}`, 'schema_invalid')
+  }
+}
+
+function codeFor(field: PlainField): 'schema_invalid' | 'tool_invalid' {
+  return isSchemaField(field) ? 'schema_invalid' : 'tool_invalid'
 }
 
 function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['execute'] {
@@ -163,8 +211,8 @@ function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['exe
   return execute
 }
 
-function invalid(id: string, problem: string): ConfigError {
-  return new ConfigError(`tool "${id}"`, problem, { code: 'tool_invalid' })
+function invalid(id: string, problem: string, code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid'): ConfigError {
+  return new ConfigError(`tool "${id}"`, problem, { code })
 }
 
 function sortedSet(values: readonly string[] | undefined): readonly string[] {

@@ -43,3 +43,47 @@ describe('createToolset', () => {
     })
   })
 })
+
+describe('Toolset.add, replace and remove', () => {
+  const set = createToolset(tools)
+  const notes = defineTool({ name: 'notes', description: 'other' })
+
+  it('give a new set in the order of ids, and leave the old one as it is', () => {
+    const mail = defineTool({ namespace: 'mail', name: 'send' })
+    assert.deepEqual(set.add(mail).ids, ['__proto__', 'files:read', 'mail:send', 'notes', 'web:search'])
+    assert.equal(set.replace(notes).get('notes'), notes)
+    assert.deepEqual(set.remove('notes', 'web:search').ids, ['__proto__', 'files:read'])
+    assert.deepEqual([set.size, set.get('notes')?.description], [4, ''])
+  })
+
+  it('give an equal set when there is nothing to do', () => {
+    assert.deepEqual([set.add().ids, set.replace().ids, set.remove().ids], [set.ids, set.ids, set.ids])
+    assert.equal(set.add().hash(), set.hash())
+  })
+
+  const refused: readonly (readonly [what: string, edit: () => unknown, code: string, message: RegExp])[] = [
+    ['to add an id that is there', () => set.add(notes), 'tool_duplicate', /"notes"/],
+    ['to add one id twice', () => set.remove('notes').add(notes, notes), 'tool_duplicate', /"notes"/],
+    ['to replace what is not there', () => set.remove('notes').replace(notes), 'tool_unknown', /Unknown tool "notes"/],
+    ['to replace one id twice', () => set.replace(notes, defineTool({ name: 'notes' })), 'tool_duplicate', /"notes"/],
+    ['to replace by one tool twice', () => set.replace(notes, notes), 'tool_duplicate', /"notes"/],
+    ['to remove what is not there', () => set.remove('note'), 'tool_unknown', /"note". Did you mean "notes"/],
+    ['to remove by a glob', () => set.remove('*'), 'tool_unknown', /Unknown tool "\*"/],
+    ['to add what defineTool did not make', () => set.add({ ...notes, id: 'x' }), 'tool_invalid', /not made by/],
+    ['to replace by what defineTool did not make', () => set.replace({ ...notes }), 'tool_invalid', /not made by/],
+  ]
+  for (const [what, edit, code, message] of refused) {
+    it(`refuse ${what}`, () => {
+      assert.throws(edit, { code, message })
+    })
+  }
+})
+
+describe('Toolset.hash', () => {
+  it('is equal for equal definitions in any order, and differs where a definition does', () => {
+    const set = createToolset(tools)
+    assert.match(set.hash(), /^[0-9a-f]{64}$/)
+    assert.equal(createToolset(tools.toReversed()).hash(), set.hash())
+    assert.notEqual(set.replace(defineTool({ name: 'notes', description: 'x' })).hash(), set.hash())
+  })
+})

@@ -1,8 +1,13 @@
-import { ToolgateError } from '../errors.ts'
+import { nearestNames } from '../decision/nearest.ts'
+import { ToolgateError, UnknownToolError } from '../errors.ts'
+import { sha256Hex } from '../hash.ts'
+import { definitionHash } from './definition-hash.ts'
+import { keeps, type ToolFilter } from './filters.ts'
+import { type Page, type PageRequest, pageOf } from './page.ts'
 import { compareToolIds } from './tool-id.ts'
-import type { Tool } from './tool.ts'
+import { isTool, type Tool } from './tool.ts'
 
-/** An immutable collection of tools in the order of their ids. Filtering gives a new one. */
+/** An immutable collection of tools in the order of their ids. Filtering and editing give a new one. */
 export interface Toolset extends Iterable<Tool> {
   readonly size: number
   readonly tools: readonly Tool[]
@@ -11,25 +16,83 @@ export interface Toolset extends Iterable<Tool> {
   get(id: string): Tool | undefined
   /** Position in `tools`, or -1. */
   indexOf(id: string): number
-  filter(keep: (tool: Tool) => boolean): Toolset
+  filter(keep: ToolFilter): Toolset
+  /** @throws {ToolgateError} `tool_duplicate`, naming the id that is there already */
+  add(...tools: readonly Tool[]): Toolset
+  /** @throws {UnknownToolError} naming the id that is not there to be replaced */
+  replace(...tools: readonly Tool[]): Toolset
+  /** @throws {UnknownToolError} naming the id that is not there to be removed */
+  remove(...ids: readonly string[]): Toolset
+  /**
+   * Gives one page, and the cursor of the next. Equal sets have equal cursors, in any process.
+   *
+   * @throws {ToolgateError} `cursor_invalid`; `cursor_stale` for a cursor of a set with other tools
+   */
+  page(request?: PageRequest): Page
+  /** SHA-256 over the definitions, 64 hex digits: equal sets have equal hashes. */
+  hash(): string
 }
 
 /** @throws {ToolgateError} `tool_duplicate`, naming the id that two tools have */
 export function createToolset(tools: Iterable<Tool>): Toolset {
-  const sorted = Object.freeze([...tools].toSorted((a, b) => compareToolIds(a.id, b.id)))
+  return fromSorted([...tools].toSorted((a, b) => compareToolIds(a.id, b.id)))
+}
+
+function fromSorted(tools: readonly Tool[]): Toolset {
+  const sorted = Object.freeze(tools)
   const indexes = new Map<string, number>()
   for (const [index, { id }] of sorted.entries()) {
-    if (indexes.has(id)) throw new ToolgateError('tool_duplicate', `Two tools have the id "${id}".`)
+    if (indexes.has(id)) throw duplicate(id)
     indexes.set(id, index)
   }
-  return Object.freeze({
+  const ids = Object.freeze(sorted.map((tool) => tool.id))
+  let hash: string | undefined
+  const set: Toolset = {
     size: sorted.length,
     tools: sorted,
-    ids: Object.freeze(sorted.map((tool) => tool.id)),
-    has: (id: string) => indexes.has(id),
-    get: (id: string) => sorted[indexes.get(id) ?? -1],
-    indexOf: (id: string) => indexes.get(id) ?? -1,
-    filter: (keep: (tool: Tool) => boolean) => createToolset(sorted.filter(keep)),
+    ids,
+    has: (id) => indexes.has(id),
+    get: (id) => sorted[indexes.get(id) ?? -1],
+    indexOf: (id) => indexes.get(id) ?? -1,
+    filter: (keep) => fromSorted(sorted.filter((tool) => keeps(keep, tool))),
+    add: (...more) => addTo(set, more),
+    replace: (...others) => replaceIn(set, others),
+    remove: (...gone) => removeFrom(set, gone),
+    page: (request = {}) => pageOf(set, request),
+    hash: () => (hash ??= sha256Hex(sorted.map(definitionHash).join('\n'))),
     [Symbol.iterator]: () => sorted[Symbol.iterator](),
-  })
+  }
+  return Object.freeze(set)
+}
+
+function addTo(set: Toolset, more: readonly Tool[]): Toolset {
+  const present = more.find(({ id }) => set.has(id))
+  if (present) throw duplicate(present.id)
+  return createToolset([...set.tools, ...more.map(checkTool)])
+}
+
+function replaceIn(set: Toolset, others: readonly Tool[]): Toolset {
+  for (const { id } of others) checkPresent(set, id)
+  const byId = createToolset(others.map(checkTool))
+  return fromSorted(set.tools.map((tool) => byId.get(tool.id) ?? tool))
+}
+
+function removeFrom(set: Toolset, gone: readonly string[]): Toolset {
+  for (const id of gone) checkPresent(set, id)
+  const ids = new Set(gone)
+  return fromSorted(set.tools.filter(({ id }) => !ids.has(id)))
+}
+
+function checkPresent(set: Toolset, id: string): void {
+  if (!set.has(id)) throw new UnknownToolError(id, nearestNames(id, set.ids, 3))
+}
+
+/** Only `defineTool` makes tools: what it has not checked and frozen could change after it was decided. */
+export function checkTool(tool: unknown): Tool {
+  if (isTool(tool)) return tool
+  throw new ToolgateError('tool_invalid', 'What is offered as a tool was not made by defineTool.')
+}
+
+function duplicate(id: string): ToolgateError {
+  return new ToolgateError('tool_duplicate', `Two tools have the id "${id}".`)
 }

@@ -4,6 +4,7 @@ import type { McpTool, Upstream } from '../upstream/upstream.ts'
 import { toTool } from './overlay.ts'
 
 export interface UpstreamSource extends Source {
+  tools(): Iterable<Tool>
   /** Tools that the upstream lists and the catalog does not take, with the reason. */
   readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
 }

@@ -1,0 +1,60 @@
+import { type Caller, defineCaller } from '../caller.ts'
+import { ToolgateError } from '../errors.ts'
+import { callerMarks, fixedMarks, indexPolicy } from '../layers/policy.ts'
+import { checkSelectors } from '../policy/lint.ts'
+import { parsePolicies } from '../policy/parse.ts'
+import type { Policies } from '../policy/policy.ts'
+import { hasBit } from '../tools/bits.ts'
+import type { Source } from '../tools/catalog.ts'
+import { and, checkFilters, type ToolFilter } from '../tools/filters.ts'
+import { type Group, parseGroups } from '../tools/groups.ts'
+import { readSource } from '../tools/read-source.ts'
+import { createToolset, type Toolset } from '../tools/toolset.ts'
+import type { Tool } from '../tools/tool.ts'
+import { rule, visibleBits } from './ruling.ts'
+
+export interface BuildToolsetOptions {
+  /** Where the tools come from: a list, a Toolset, or anything with `tools()`. */
+  readonly from: Iterable<Tool> | Pick<Source, 'tools'>
+  /** All must keep a tool. None keeps all. */
+  readonly filters?: readonly ToolFilter[]
+  /** Comes after all filters; what it denies is left out. All are met. */
+  readonly policy?: Policies
+  /** Whom the policy is asked about. Default: one of whom nothing is known, for whom conditions mostly fail. */
+  readonly caller?: Caller
+  /** For `group:` selectors of the policy. */
+  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+}
+
+/**
+ * Gives the tools of a source that every filter keeps and no policy denies, as a snapshot: later changes of the
+ * source do not reach it. An empty source gives an empty set.
+ *
+ * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and what its tools and policy throw
+ * @example
+ * const reading = buildToolset({ from: catalog, filters: [byTagsAny('read')], policy: { deny: ['web:*'] } })
+ */
+export function buildToolset(options: BuildToolsetOptions): Toolset {
+  const { from, filters = [], policy, caller = {}, groups } = options
+  checkFilters('filters', filters)
+  const all = createToolset(toolsFrom(from))
+  const kept = all.filter(and(...filters))
+  const parsed = parsePolicies(policy, parseGroups(groups).selectors)
+  checkSelectors(parsed, all)
+  const asked = defineCaller(caller)
+  const marks = parsed.flatMap((one, i) => {
+    const index = indexPolicy(one, i, kept)
+    return [...fixedMarks(index), ...callerMarks(index, asked)]
+  })
+  const visible = visibleBits(rule(kept, marks))
+  return kept.filter(({ id }) => hasBit(visible, kept.indexOf(id)))
+}
+
+function toolsFrom(from: BuildToolsetOptions['from'] | undefined | null): Iterable<Tool> {
+  if (typeof from !== 'object' || from === null)
+    throw new ToolgateError('source_invalid', 'buildToolset needs a source of tools in `from`.')
+  const { tools, rejected } = readSource(Symbol.iterator in from ? { tools: () => from } : from)
+  const [first] = rejected
+  if (first) throw new ToolgateError(first.code, first.reason)
+  return tools
+}

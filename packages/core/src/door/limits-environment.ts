@@ -1,0 +1,30 @@
+import { ConfigError } from '../errors.ts'
+import { type Environment, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
+import { parseGroups } from '../tools/groups.ts'
+import { parseLimits, type RateLimit, splitLimits } from './limits.ts'
+
+const VARIABLE = 'TOOL_RATE_LIMITS'
+
+/**
+ * Gives the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts and of
+ * objects as `{"match":"web_search","max":10,"windowMs":60000,"per":["user"]}`. Blank is unset.
+ *
+ * @throws {ConfigError} naming the entry that cannot be read
+ * @example
+ * createGate({ tools, limits: ['*:100/60', ...limitsFromEnv(process.env)] })
+ */
+export function limitsFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly (string | RateLimit)[] {
+  const text = readVariable(VARIABLE, env)
+  if (text === undefined) return []
+  const list = /^\s*[[{]/.test(text) ? readJson(text) : splitLimits(text)
+  parseLimits(list, parseGroups(groups).selectors, VARIABLE)
+  return list
+}
+
+function readJson(text: string): readonly (string | RateLimit)[] {
+  try {
+    return JSON.parse(text) as readonly (string | RateLimit)[]
+  } catch (cause) {
+    throw new ConfigError(VARIABLE, `is no JSON: ${(cause as Error).message}`, { cause })
+  }
+}

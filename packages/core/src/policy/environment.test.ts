@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Caller } from '../caller.ts'
+import { createGate } from '../gate.ts'
+import { defineTool } from '../tools/tool.ts'
+import { type Environment, policyFromEnv } from './environment.ts'
+import { meetPolicies } from './meet.ts'
+import type { Policy } from './policy.ts'
+
+const tools = ['web:search', 'web:fetch', 'files:read', 'notes'].map((id) => {
+  const [name = '', namespace] = id.split(':').toReversed()
+  return defineTool({ name, namespace, tags: name === 'fetch' ? ['net'] : [] })
+})
+const ALL = ['files:read', 'notes', 'web:fetch', 'web:search']
+const groups = { web: { tools: ['web:*'] }, empty: { tools: [] } }
+
+async function visible(env: Environment, caller: Caller, base: Policy = {}): Promise<readonly string[]> {
+  const gate = createGate({ tools, groups, policy: meetPolicies(base, policyFromEnv(env, { groups })) })
+  return (await gate.view(caller)).ids
+}
+
+const chat = (type?: string): Caller => ({ chat: { id: 'c', ...(type !== undefined && { type }) } })
+
+/** Each row: the environment, the type of the chat (`-` for no chat), what is visible. */
+const rows: readonly (readonly [env: Environment, type: string, ids: readonly string[]])[] = [
+  [{}, '-', ALL],
+  [{ TOOL_ALLOWLIST: '', TOOL_DENYLIST: '  ' }, '-', ALL],
+  [{ TOOL_ALLOWLIST: undefined }, '-', ALL],
+  [{ TOOL_ALLOWLIST: 'notes' }, '-', ['notes']],
+  [{ TOOL_ALLOWLIST: ' notes , web:* ' }, '-', ['notes', 'web:fetch', 'web:search']],
+  [{ TOOL_ALLOWLIST: 'group:web' }, 'dm', ['web:fetch', 'web:search']],
+  [{ TOOL_DENYLIST: 'tag:net,notes' }, '-', ['files:read', 'web:search']],
+  [{ TOOL_DENYLIST: 'group:empty' }, '-', ALL],
+  [{ TOOL_ALLOWLIST: 'group:web', TOOL_DENYLIST: 'web:fetch' }, '-', ['web:search']],
+  [{ TOOL_ALLOWLIST_DM: 'notes' }, 'dm', ['notes']],
+  [{ TOOL_ALLOWLIST_DM: 'notes' }, 'private', ['notes']],
+  [{ TOOL_ALLOWLIST_DM: 'notes' }, 'group', ALL],
+  [{ TOOL_ALLOWLIST_DM: 'notes' }, 'supergroup', ALL],
+  [{ TOOL_ALLOWLIST_DM: 'notes' }, 'channel', ALL],
+  [{ TOOL_ALLOWLIST_GROUP: 'notes' }, 'dm', ALL],
+  [{ TOOL_ALLOWLIST_GROUP: 'notes' }, 'private', ALL],
+  [{ TOOL_ALLOWLIST_GROUP: 'notes' }, 'group', ['notes']],
+  [{ TOOL_ALLOWLIST_GROUP: 'notes' }, 'supergroup', ['notes']],
+  [{ TOOL_ALLOWLIST_GROUP: 'notes' }, 'channel', ['notes']],
+  [{ TOOL_DENYLIST_GROUP: 'group:web' }, 'group', ['files:read', 'notes']],
+  [{ TOOL_DENYLIST_GROUP: 'group:web' }, 'dm', ALL],
+  [{ TOOL_DENYLIST_DM: 'group:web' }, 'private', ['files:read', 'notes']],
+  [{ TOOL_DENYLIST_DM: 'group:web' }, 'channel', ALL],
+  // Unknown and absent types meet both.
+  [{ TOOL_ALLOWLIST_DM: 'notes,web:*', TOOL_ALLOWLIST_GROUP: 'web:*,files:*' }, 'forum', ['web:fetch', 'web:search']],
+  [{ TOOL_ALLOWLIST_DM: 'notes,web:*', TOOL_ALLOWLIST_GROUP: 'web:*,files:*' }, '', ['web:fetch', 'web:search']],
+  [{ TOOL_ALLOWLIST_DM: 'notes,web:*', TOOL_ALLOWLIST_GROUP: 'web:*,files:*' }, '-', ['web:fetch', 'web:search']],
+  [{ TOOL_ALLOWLIST_DM: 'notes,web:*', TOOL_ALLOWLIST_GROUP: 'web:*' }, 'DM', ['web:fetch', 'web:search']],
+  [{ TOOL_DENYLIST_DM: 'notes', TOOL_DENYLIST_GROUP: 'web:*' }, 'Group', ['files:read']],
+  [{ TOOL_DENYLIST_DM: 'notes', TOOL_DENYLIST_GROUP: 'web:*' }, '-', ['files:read']],
+  // Variants meet the base.
+  [{ TOOL_ALLOWLIST: 'web:*', TOOL_ALLOWLIST_DM: 'notes,web:search' }, 'dm', ['web:search']],
+  [{ TOOL_ALLOWLIST: 'web:*', TOOL_ALLOWLIST_DM: 'notes' }, 'group', ['web:fetch', 'web:search']],
+  [{ TOOL_DENYLIST: 'notes', TOOL_ALLOWLIST_GROUP: 'notes' }, 'group', []],
+]
+
+describe('policyFromEnv', () => {
+  for (const [env, type, ids] of rows) {
+    it(`reads ${JSON.stringify(env)} in a chat of type ${JSON.stringify(type)}`, async () => {
+      assert.deepEqual(await visible(env, type === '-' ? {} : chat(type)), ids)
+    })
+  }
+
+  it('meets both variants where the chat has no type', async () => {
+    assert.deepEqual(await visible({ TOOL_DENYLIST_DM: 'notes', TOOL_DENYLIST_GROUP: 'web:*' }, chat()), ['files:read'])
+  })
+
+  it('cannot lift what another policy forbids', async () => {
+    const rule: Policy = { deny: ['notes'], allow: ['notes', 'web:search'] }
+    const lists = { TOOL_ALLOWLIST: '*', TOOL_ALLOWLIST_DM: 'notes,*:*', TOOL_ALLOWLIST_GROUP: 'notes' }
+    for (const type of ['dm', 'group', 'forum']) {
+      const ids = await visible(lists, chat(type), rule)
+      assert.ok(ids.length <= 1 && !ids.includes('notes'), type)
+    }
+  })
+
+  it('reads no other variable', () => {
+    assert.deepEqual(policyFromEnv({ TOOL_ALLOW: 'x', tool_allowlist: 'x', TOOL_RATE_LIMITS: 'x' }), [])
+  })
+
+  it('names its policies by the variables, for explanations', async () => {
+    const gate = createGate({ tools, policy: policyFromEnv({ TOOL_DENYLIST_GROUP: 'web:*' }) })
+    const [reason] = (await gate.view(chat('group'))).explain('web:fetch').reasons
+    assert.deepEqual([reason?.code, reason?.policy, reason?.clause], ['policy_denied', 'TOOL_DENYLIST_GROUP', 'web:*'])
+  })
+
+  const refused: readonly (readonly [env: Environment, path: string, problem: RegExp])[] = [
+    [{ TOOL_ALLOWLIST: 'a,,b' }, 'TOOL_ALLOWLIST[1]', /entry is empty/],
+    [{ TOOL_DENYLIST: 'a,' }, 'TOOL_DENYLIST[1]', /entry is empty/],
+    [{ TOOL_DENYLIST_DM: ',' }, 'TOOL_DENYLIST_DM[0]', /entry is empty/],
+    [{ TOOL_DENYLIST: 'a,b c' }, 'TOOL_DENYLIST[1]', /"b c": must not hold spaces/],
+    [{ TOOL_ALLOWLIST_GROUP: 'web:' }, 'TOOL_ALLOWLIST_GROUP[0]', /"web:": has nothing on one side/],
+    [{ TOOL_DENYLIST: 'a:b:c' }, 'TOOL_DENYLIST[0]', /more than one ":"/],
+    [{ TOOL_DENYLIST: 'a;b c' }, 'TOOL_DENYLIST[0]', /must not hold spaces/],
+    [{ TOOL_DENYLIST: 'hint:dangerous' }, 'TOOL_DENYLIST[0]', /names no hint/],
+    [{ TOOL_DENYLIST: 'a,group:wbe' }, 'TOOL_DENYLIST[1]', /"group:wbe": names no group; the groups are web, empty/],
+    [{ TOOL_DENYLIST: 7 as unknown as string }, 'TOOL_DENYLIST', /must be a text/],
+    [{ TOOL_ALLOWLIST: 'group:empty' }, 'TOOL_ALLOWLIST[0]', /"group:empty": names a group without tools/],
+    [{ TOOL_ALLOWLIST_DM: 'a,group:empty' }, 'TOOL_ALLOWLIST_DM[1]', /names a group without tools/],
+  ]
+  for (const [env, path, problem] of refused) {
+    it(`refuses ${JSON.stringify(env)}, naming ${path}`, () => {
+      assert.throws(() => policyFromEnv(env, { groups }), { name: 'ConfigError', path, problem })
+    })
+  }
+
+  it('refuses a group where it was told of none', () => {
+    assert.throws(() => policyFromEnv({ TOOL_DENYLIST: 'group:web' }), { code: 'selector_invalid' })
+  })
+})

@@ -1,0 +1,110 @@
+import { ConfigError } from '../errors.ts'
+import { type Group, parseGroups } from '../tools/groups.ts'
+import { parseSelector } from '../tools/selector.ts'
+import type { Clause, Policy } from './policy.ts'
+
+/** What `process.env` is. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface EnvironmentOptions {
+  /** The groups that `group:` selectors may name: the gate's own. */
+  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+}
+
+/**
+ * Gives the policies that the environment asks for, to be met with the others: they can only tighten.
+ *
+ * | variable | means |
+ * |---|---|
+ * | `TOOL_ALLOWLIST` | only tools that one of the selectors names |
+ * | `TOOL_DENYLIST` | no tool that one of the selectors names |
+ * | `TOOL_ALLOWLIST_DM`, `TOOL_DENYLIST_DM` | the same, in direct chats: `dm`, `private` |
+ * | `TOOL_ALLOWLIST_GROUP`, `TOOL_DENYLIST_GROUP` | the same, in chats of several: `group`, `supergroup`, `channel` |
+ *
+ * Each is a list of selectors with commas between them; blank is unset. Variants meet the base: they add to it and
+ * take nothing back. Where the type of the chat is unknown or absent, both variants are in force.
+ *
+ * @throws {ConfigError} naming the variable and the entry: one that is empty or no selector, a group that does not exist,
+ * a group without tools in an allowlist
+ * @example
+ * createGate({ tools, groups, policy: meetPolicies(baseline, policyFromEnv(process.env, { groups })) })
+ */
+export function policyFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly Policy[] {
+  const known = parseGroups(groups).selectors
+  return VARIANTS.flatMap(({ suffix, unless }) => {
+    const read = (list: List) =>
+      readSelectors(`TOOL_${list}${suffix}`, env, (selector) => checkEntry(list, selector, known))
+    const allowed = read('ALLOWLIST')
+    const denied = read('DENYLIST')
+    return [
+      ...(allowed ? [allowPolicy(`TOOL_ALLOWLIST${suffix}`, allowed, unless)] : []),
+      ...(denied ? [denyPolicy(`TOOL_DENYLIST${suffix}`, denied, unless)] : []),
+    ]
+  })
+}
+
+type List = 'ALLOWLIST' | 'DENYLIST'
+
+interface Variant {
+  readonly suffix: '' | '_DM' | '_GROUP'
+  /** Where it is not in force: in chats that are known to be of the other kind. */
+  readonly unless: string | undefined
+}
+
+const inChats = (types: readonly string[]) =>
+  `has(caller.chat) && has(caller.chat.type) && caller.chat.type in [${types.map((type) => `'${type}'`).join(', ')}]`
+
+const VARIANTS: readonly Variant[] = [
+  { suffix: '', unless: undefined },
+  { suffix: '_DM', unless: inChats(['group', 'supergroup', 'channel']) },
+  { suffix: '_GROUP', unless: inChats(['dm', 'private']) },
+]
+
+function denyPolicy(name: string, selectors: readonly string[], unless: string | undefined): Policy {
+  return { name, deny: selectors.map((match) => (unless === undefined ? match : { match, unless })) }
+}
+
+/** Where the variant is not in force it allows everything, so that only the base has a say. */
+function allowPolicy(name: string, selectors: readonly string[], unless: string | undefined): Policy {
+  const elsewhere: readonly Clause[] =
+    unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
+  return { name, allow: [...selectors, ...elsewhere] }
+}
+
+type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
+
+/** A group without tools in an allowlist would allow nothing, and nobody means that. */
+function checkEntry(list: List, text: string, groups: GroupSelectors): void {
+  const selector = parseSelector(text, groups)
+  if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.length === 0)
+    throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
+}
+
+/** Gives the entries of a variable, or nothing where it is unset. */
+function readSelectors(
+  variable: string,
+  env: Environment,
+  check: (text: string) => void,
+): readonly string[] | undefined {
+  const text = readVariable(variable, env)
+  if (text === undefined) return undefined
+  const entries = text.split(',').map((entry) => entry.trim())
+  for (const [i, entry] of entries.entries()) {
+    const path = `${variable}[${i}]`
+    if (entry === '') throw new ConfigError(path, 'an entry is empty; there is a comma too many')
+    try {
+      check(entry)
+    } catch (cause) {
+      throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
+    }
+  }
+  return entries
+}
+
+/** Gives the text of a variable, or nothing where it is unset or blank. */
+export function readVariable(variable: string, env: Environment): string | undefined {
+  const text: unknown = env[variable]
+  if (text === undefined) return undefined
+  if (typeof text !== 'string') throw new ConfigError(variable, 'must be a text')
+  return text.trim() === '' ? undefined : text
+}

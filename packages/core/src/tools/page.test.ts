@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { defineTool } from './tool.ts'
+import { createToolset, type Toolset } from './toolset.ts'
+
+const numbered = (count: number, description = '') =>
+  createToolset(
+    Array.from({ length: count }, (_, i) => defineTool({ name: `t${String(i).padStart(3, '0')}`, description })),
+  )
+
+describe('Toolset.page', () => {
+  it('gives every tool once and in order, whatever the size of the pages', () => {
+    fc.assert(
+      fc.property(fc.nat(40), fc.integer({ min: 1, max: 12 }), (count, limit) => {
+        const set = numbered(count)
+        assert.deepEqual(walk(set, limit), set.ids)
+      }),
+    )
+  })
+
+  it('gives 100 tools where no limit is asked for', () => {
+    const { tools, nextCursor } = numbered(101).page()
+    assert.deepEqual([tools.length, typeof nextCursor], [100, 'string'])
+    assert.deepEqual(numbered(100).page().nextCursor, undefined)
+    assert.deepEqual(numbered(0).page(), { tools: [], nextCursor: undefined })
+  })
+
+  it('gives equal sets equal cursors, so that any process can give the next page', () => {
+    const [one, other] = [numbered(5), createToolset([...numbered(5)].toReversed())]
+    const { nextCursor } = one.page({ limit: 2 })
+    assert.equal(other.page({ limit: 2 }).nextCursor, nextCursor)
+    assert.deepEqual(
+      other.page({ limit: 2, cursor: nextCursor }).tools.map(({ id }) => id),
+      ['t002', 't003'],
+    )
+  })
+
+  const changes: readonly (readonly [what: string, change: (set: Toolset) => Toolset])[] = [
+    ['lost a tool', (set) => set.remove('t004')],
+    ['got a tool', (set) => set.add(defineTool({ name: 'zzz' }))],
+    ['has a tool with another description', (set) => set.replace(defineTool({ name: 't004', description: 'new' }))],
+  ]
+  for (const [what, change] of changes) {
+    it(`refuses a cursor of before, when the set ${what}`, () => {
+      const set = numbered(5)
+      const { nextCursor } = set.page({ limit: 2 })
+      assert.throws(() => change(set).page({ limit: 2, cursor: nextCursor }), { code: 'cursor_stale' })
+    })
+  }
+
+  it('refuses a cursor that no page gave', () => {
+    const set = numbered(5)
+    const cursor = set.page({ limit: 2 }).nextCursor ?? ''
+    const encode = (text: string) => Buffer.from(text).toString('base64url')
+    const hash = set.hash().slice(0, 24)
+    const made = ['', 'x', ' ', '2', `${cursor}=`, ` ${cursor}`, cursor.toUpperCase(), 'A'.repeat(1_000_000)]
+    const forged = [`${hash}.5`, `${hash}.0`, `${hash}.-1`, `${hash}.02`, `${hash}.1e1`, `${hash}.2 `].map(encode)
+    for (const wrong of [...made, ...forged, 7, {}] as string[]) {
+      assert.throws(() => set.page({ cursor: wrong }), { code: 'cursor_invalid' }, JSON.stringify(wrong).slice(0, 80))
+    }
+  })
+
+  it('refuses a limit that is no count', () => {
+    for (const limit of [0, -1, 1.5, 1001, Number.NaN, '2' as unknown as number]) {
+      assert.throws(() => numbered(3).page({ limit }), { code: 'query_invalid', message: /limit must be/ })
+    }
+  })
+})
+
+function walk(set: Toolset, limit: number): readonly string[] {
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const { tools, nextCursor } = set.page({ limit, cursor })
+    ids.push(...tools.map(({ id }) => id))
+    cursor = nextCursor
+  } while (cursor !== undefined)
+  return ids
+}

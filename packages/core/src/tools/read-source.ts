@@ -1,0 +1,51 @@
+import { type FaultCode, ToolgateError } from '../errors.ts'
+import type { Source } from './catalog.ts'
+import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
+
+/** What a source offered and the catalog does not take. */
+export interface RejectedTool {
+  /** The name as it was offered, or the place in the source's list. */
+  readonly tool: string
+  /** `tool_invalid`, `schema_invalid` or `tool_duplicate`. */
+  readonly code: FaultCode
+  readonly reason: string
+}
+
+export interface SourceReading {
+  readonly tools: readonly Tool[]
+  readonly rejected: readonly RejectedTool[]
+}
+
+/**
+ * Reads a source whole: a tool that cannot be used is rejected with the reason, and the others stay.
+ *
+ * @throws {ToolgateError} `source_invalid` for what gives no list, and whatever the source itself throws
+ */
+export function readSource(source: Pick<Source, 'tools'>): SourceReading {
+  if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
+  const offered: unknown = source.tools()
+  if (typeof offered !== 'object' || offered === null || !(Symbol.iterator in offered))
+    throw new ToolgateError('source_invalid', 'A source of tools must give a list from tools(), and at once.')
+  const tools = new Map<string, Tool>()
+  const rejected: RejectedTool[] = []
+  for (const [i, one] of [...(offered as Iterable<Tool | ToolDefinition>)].entries()) {
+    try {
+      const tool = isTool(one) ? one : defineTool(one)
+      if (tools.has(tool.id))
+        throw new ToolgateError('tool_duplicate', `The source offers "${tool.id}" twice; the first counts.`)
+      tools.set(tool.id, tool)
+    } catch (error) {
+      if (!(error instanceof ToolgateError)) throw error
+      rejected.push({ tool: nameOf(one, i), code: error.code, reason: error.message })
+    }
+  }
+  return { tools: [...tools.values()], rejected }
+}
+
+const MAX_NAME_LENGTH = 128
+
+function nameOf(offered: unknown, index: number): string {
+  const name: unknown =
+    typeof offered === 'object' && offered !== null ? (offered as { name?: unknown }).name : undefined
+  return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : `tools[${index}]`
+}

@@ -1,0 +1,36 @@
+import { ConfigError } from '../errors.ts'
+import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
+
+/** What a record of tools holds: tools, definitions, or definitions that the key names. */
+export type RecordTool = Tool | ToolDefinition | UnnamedToolDefinition
+export type UnnamedToolDefinition = Omit<ToolDefinition, 'name' | 'namespace'> & {
+  readonly name?: undefined
+  readonly namespace?: undefined
+}
+
+/** Tools by their ids, so that the ids are known to the compiler. */
+export type ToolRecord<Name extends string = string> = Readonly<Record<Name, RecordTool>>
+
+/** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for what is no tool */
+export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
+  return Object.entries(record).map(([key, value]) => {
+    const tool = toTool(key, value)
+    if (tool.id !== key)
+      throw new ConfigError(`tools.${key}`, `the key must be the id of the tool, which is "${tool.id}"`, {
+        code: 'tool_invalid',
+      })
+    return tool
+  })
+}
+
+function toTool(key: string, value: RecordTool): Tool {
+  if (isTool(value)) return value
+  if (typeof value !== 'object' || value === null)
+    throw new ConfigError(`tools.${key}`, 'a tool must be an object', { code: 'tool_invalid' })
+  return defineTool(value.name === undefined ? { ...value, ...partsOf(key) } : value)
+}
+
+function partsOf(id: string): { name: string; namespace?: string } {
+  const colon = id.indexOf(':')
+  return colon === -1 ? { name: id } : { namespace: id.slice(0, colon), name: id.slice(colon + 1) }
+}

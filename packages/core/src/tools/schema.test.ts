@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { findSchemaProblem, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH } from './schema.ts'
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+
+const usable: readonly (readonly [what: string, schema: object])[] = [
+  ['an empty schema', {}],
+  ['true and false for a schema', { properties: { a: true, b: false }, additionalProperties: false }],
+  ['several types', { type: ['string', 'null'] }],
+  ['names that objects inherit', { properties: { constructor: { type: 'string' } }, required: ['toString'] }],
+  [
+    'every kind of part',
+    { if: {}, else: {}, not: {}, anyOf: [{}], prefixItems: [{}], dependentRequired: { a: ['b'] } },
+  ],
+  ['keywords of others', { type: 'object', 'x-order': 1, nullable: true, example: {} }],
+  ['data that looks like a reference', { default: { $ref: 'http://x' }, const: { $ref: 7 }, enum: [{ type: 'no' }] }],
+  ['a property that is named $ref', { properties: { $ref: { type: 'string' } } }],
+  ['a reference to itself', { properties: { child: { $ref: '#' } } }],
+  ['a reference into $defs', { $ref: '#/$defs/node', $defs: { node: { items: { $ref: '#/$defs/node' } } } }],
+  ['a reference with escapes', { $ref: '#/$defs/a~1b~0c%25', $defs: { 'a/b~c%': {} } }],
+  ['a reference to an anchor', { $ref: '#node', $defs: { node: { $anchor: 'node' } } }],
+  ['a schema with an $id in another', { $defs: { x: { $id: 'x', $ref: '#/$defs/y', $defs: { y: {} } } } }],
+]
+
+const unusable: readonly (readonly [schema: object, pointer: string, message: RegExp])[] = [
+  [{ type: 'text' }, '/type', /must be one of null, boolean/],
+  [{ type: ['string', 'string'] }, '/type', /must be one of/],
+  [{ type: [] }, '/type', /must be one of/],
+  [{ type: 'constructor' }, '/type', /must be one of/],
+  [{ properties: [] }, '/properties', /must be an object of schemas/],
+  [{ properties: { a: 'string' } }, '/properties/a', /must be a schema/],
+  [{ properties: { 'a/b~': null } }, '/properties/a~1b~0', /must be a schema/],
+  [{ required: 'a' }, '/required', /list of different names/],
+  [{ required: ['a', 'a'] }, '/required', /list of different names/],
+  [{ properties: { a: { required: true } } }, '/properties/a/required', /list of different names/],
+  [{ anyOf: [] }, '/anyOf', /list of schemas that is not empty/],
+  [{ anyOf: {} }, '/anyOf', /list of schemas/],
+  [{ oneOf: [{}, 7] }, '/oneOf/1', /must be a schema/],
+  [{ items: 'string' }, '/items', /must be a schema/],
+  [{ enum: 'a' }, '/enum', /must be a list/],
+  [{ minLength: -1 }, '/minLength', /whole number/],
+  [{ maxItems: 1.5 }, '/maxItems', /whole number/],
+  [{ minimum: '1' }, '/minimum', /must be a number/],
+  [{ exclusiveMinimum: true }, '/exclusiveMinimum', /must be a number/],
+  [{ multipleOf: 0 }, '/multipleOf', /above 0/],
+  [{ pattern: 7 }, '/pattern', /must be a string/],
+  [{ uniqueItems: 'yes' }, '/uniqueItems', /true or false/],
+  [{ dependentRequired: { a: 'b' } }, '/dependentRequired/a', /list of different names/],
+  [{ $ref: 7 }, '/$ref', /must be a string/],
+]
+
+const strayReferences: readonly (readonly [schema: object, pointer: string, message: RegExp])[] = [
+  [{ $ref: 'http://127.0.0.1/schema' }, '/$ref', /outside this schema/],
+  [{ $ref: 'other.json#/x' }, '/$ref', /"other.json#\/x", outside this schema/],
+  [{ $ref: 'file:///etc/passwd' }, '/$ref', /outside this schema/],
+  [{ $ref: '' }, '/$ref', /outside this schema/],
+  [{ $ref: ' #' }, '/$ref', /outside this schema/],
+  [{ anyOf: [{ items: { $ref: '//x' } }] }, '/anyOf/0/items/$ref', /outside this schema/],
+  [{ $defs: { unused: { $ref: 'https://x' } } }, '/$defs/unused/$ref', /outside this schema/],
+  [{ $dynamicRef: 'https://x#node' }, '/$dynamicRef', /outside this schema/],
+  [{ $ref: '#/$defs/none' }, '/$ref', /not in this schema/],
+  [{ $ref: '#/constructor', $defs: {} }, '/$ref', /not in this schema/],
+  [{ $ref: '#/type', type: 'object' }, '/$ref', /not in this schema/],
+  [{ $ref: '#none' }, '/$ref', /not in this schema/],
+  [{ $ref: '#%zz' }, '/$ref', /not in this schema/],
+  [{ $defs: { x: { $id: 'x', $ref: '#/$defs/y' }, y: {} } }, '/$defs/x/$ref', /not in this schema/],
+]
+
+describe('findSchemaProblem', () => {
+  for (const [what, schema] of usable) {
+    it(`takes ${what}, as ajv does`, () => {
+      assert.equal(findSchemaProblem(schema as never), undefined)
+      assert.ok(ajv.compile(schema))
+    })
+  }
+
+  for (const [schema, pointer, message] of unusable) {
+    it(`refuses ${JSON.stringify(schema)}, as ajv does`, () => {
+      const problem = findSchemaProblem(schema as never)
+      assert.equal(problem?.pointer, pointer)
+      assert.match(problem?.message ?? '', message)
+      assert.throws(() => ajv.compile(schema))
+    })
+  }
+
+  for (const [schema, pointer, message] of strayReferences) {
+    it(`refuses the reference of ${JSON.stringify(schema)}`, () => {
+      const problem = findSchemaProblem(schema as never)
+      assert.equal(problem?.pointer, pointer)
+      assert.match(problem?.message ?? '', message)
+    })
+  }
+
+  it('takes 32 levels of schemas and no more, by whatever keyword they nest', () => {
+    const nests: readonly ((inner: object) => object)[] = [
+      (inner) => ({ properties: { a: inner } }),
+      (inner) => ({ items: inner }),
+      (inner) => ({ anyOf: [inner] }),
+      (inner) => ({ $defs: { a: inner } }),
+      (inner) => ({ not: inner }),
+    ]
+    for (const nest of nests) {
+      const levels = (count: number) => Array.from({ length: count - 1 }).reduce<object>(nest, {})
+      assert.equal(findSchemaProblem(levels(MAX_SCHEMA_DEPTH) as never), undefined)
+      assert.match(findSchemaProblem(levels(MAX_SCHEMA_DEPTH + 1) as never)?.message ?? '', /more than 32 levels/)
+    }
+  })
+
+  it('takes 64 KiB of UTF-8 and no more', () => {
+    const empty = JSON.stringify({ description: '' }).length
+    const filled = (bytes: number) => ({ description: `é${'x'.repeat(bytes - empty - 2)}` })
+    assert.equal(findSchemaProblem(filled(MAX_SCHEMA_BYTES)), undefined)
+    assert.match(findSchemaProblem(filled(MAX_SCHEMA_BYTES + 1))?.message ?? '', /has 65537 bytes/)
+  })
+
+  it('finds its way through thousands of references to anchors at once', () => {
+    const properties = Object.fromEntries(Array.from({ length: 2500 }, (_, i) => [`p${i}`, { $ref: '#a' }]))
+    assert.equal(findSchemaProblem({ properties, $defs: { a: { $anchor: 'a' } } }), undefined)
+  })
+})

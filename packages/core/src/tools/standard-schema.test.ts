@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { z } from 'zod'
+import { createGate } from '../gate.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { StandardSchema } from './standard-schema.ts'
+import { defineTool } from './tool.ts'
+
+/** The same schema three times: a path, and a depth from 1 that is 2 where it is absent. */
+const libraries: readonly (readonly [name: string, schema: StandardSchema])[] = [
+  ['zod', z.object({ path: z.string(), depth: z.number().min(1).default(2) })],
+  ['arktype', type({ path: 'string', depth: 'number >= 1 = 2' })],
+  [
+    'valibot',
+    toStandardJsonSchema(v.object({ path: v.string(), depth: v.optional(v.pipe(v.number(), v.minValue(1)), 2) })),
+  ],
+]
+
+async function callOf(inputSchema: StandardSchema, input: unknown, policy: Policy = {}) {
+  const ran: unknown[] = []
+  const tool = defineTool({ name: 'read', inputSchema, execute: (given) => void ran.push(given) })
+  const view = await createGate({ tools: [tool], policy }).view({})
+  return { outcome: await view.call({ tool: 'read', input }), ran }
+}
+
+describe('defineTool with a Standard Schema', () => {
+  for (const [name, schema] of libraries) {
+    describe(name, () => {
+      it('tells models the JSON Schema of what it takes', () => {
+        const { inputSchema } = defineTool({ name: 'read', inputSchema: schema })
+        const { type: kind, required, properties } = inputSchema as Record<string, unknown>
+        assert.deepEqual([kind, required], ['object', ['path']])
+        const { path, depth } = properties as Record<string, Record<string, unknown>>
+        assert.deepEqual([path?.['type'], depth?.['type'], depth?.['minimum']], ['string', 'number', 1])
+      })
+
+      it('validates each input itself, and what it gives is what runs', async () => {
+        const { outcome, ran } = await callOf(schema, { path: 'a' })
+        assert.deepEqual([outcome.status, ran], ['done', [{ path: 'a', depth: 2 }]])
+      })
+
+      it('refuses an input with the pointer of what is wrong', async () => {
+        const { outcome, ran } = await callOf(schema, { path: 'a', depth: 0 })
+        assert.match(outcome.text, /^TOOL_CALL_BLOCKED: invalid input at "\/depth": /)
+        assert.deepEqual([outcome.status, ran], ['refused', []])
+      })
+    })
+  }
+
+  it('decides by what the schema gives, not by what was sent', async () => {
+    const schema = z.object({ path: z.string().transform((path) => `/etc/${path}`) })
+    const policy: Policy = { deny: [{ match: 'read', input: "!within(input.path, '/workspace')" }] }
+    const { outcome, ran } = await callOf(schema, { path: 'passwd' }, policy)
+    assert.deepEqual([outcome.status, ran], ['refused', []])
+  })
+
+  it('freezes what the schema gives', async () => {
+    const { ran } = await callOf(z.object({ tags: z.array(z.string()).default([]) }), {})
+    assert.deepEqual([Object.isFrozen(ran[0]), Object.isFrozen((ran[0] as { tags: object }).tags)], [true, true])
+  })
+
+  it('takes the JSON Schema of what an output schema gives', () => {
+    const { outputSchema } = defineTool({ name: 'a', outputSchema: z.object({ size: z.number().default(1) }) })
+    assert.deepEqual(outputSchema?.['required'], ['size'])
+  })
+
+  const at = (validate: unknown): StandardSchema => ({
+    '~standard': {
+      version: 1,
+      vendor: 'own',
+      validate: validate as () => unknown,
+      jsonSchema: { input: () => ({ type: 'object' }), output: () => ({}) },
+    },
+  })
+  const refusing: readonly (readonly [what: string, validate: () => unknown, text: RegExp])[] = [
+    ['that is asynchronous', () => Promise.resolve({ value: {} }), /the schema of own is asynchronous/],
+    ['whose promise rejects', () => Promise.reject(new Error('later')), /the schema of own is asynchronous/],
+    ['that throws', () => failWith('boom'), /the schema of own failed: boom/],
+    ['that answers nothing', () => undefined, /gave no answer/],
+    ['that answers neither value nor issues', () => ({}), /gave no answer/],
+    ['that finds issues without a text', () => ({ issues: [{}] }), /invalid input at "": is not valid/],
+    ['whose list of issues is empty', () => ({ issues: [], value: {} }), /is not valid/],
+    [
+      'that gives what JSON cannot say',
+      () => ({ value: { when: new Date(0) } }),
+      /at "\/when": becomes a value .* not a plain object/,
+    ],
+    [
+      'that names a step as an object',
+      () => ({ issues: [{ message: 'no', path: [{ key: 'a/b' }, 0] }] }),
+      /at "\/a~1b\/0": no/,
+    ],
+  ]
+  for (const [what, validate, text] of refusing) {
+    it(`refuses every input of a schema ${what}`, async () => {
+      const { outcome, ran } = await callOf(at(validate), {})
+      assert.match(outcome.text, text)
+      assert.deepEqual([outcome.status, ran], ['refused', []])
+    })
+  }
+
+  const unusable: readonly (readonly [what: string, schema: unknown, message: RegExp])[] = [
+    ['that gives no JSON Schema', v.object({}), /tool "a": inputSchema is a schema of valibot .*toStandardJsonSchema/],
+    ['that cannot be said in JSON Schema', z.object({ when: z.date() }), /inputSchema has no JSON Schema, says zod: /],
+    ['of an unknown kind', { '~standard': {} }, /inputSchema is a schema of a library that gives no JSON Schema/],
+    ['whose JSON Schema is none', standardOf(() => ({ type: 'text' })), /inputSchema\/type must be one of/],
+    ['whose JSON Schema is no object', standardOf(() => 7), /inputSchema must be an object/],
+    ['whose JSON Schema is remote', standardOf(() => ({ $ref: 'http://x' })), /outside this schema/],
+  ]
+  for (const [what, schema, message] of unusable) {
+    it(`refuses a schema ${what}`, () => {
+      assert.throws(() => defineTool({ name: 'a', inputSchema: schema as StandardSchema }), {
+        code: 'schema_invalid',
+        message,
+      })
+    })
+  }
+
+  it('infers the input of execute', () => {
+    defineTool({
+      name: 'a',
+      inputSchema: z.object({ q: z.string() }),
+      execute: ({ q }) => q.toUpperCase(),
+    })
+  })
+})
+
+function standardOf(input: () => unknown): unknown {
+  return { '~standard': { version: 1, vendor: 'own', jsonSchema: { input } } }
+}
+
+function failWith(message: string): never {
+  throw new Error(message)
+}
