@@ -14,7 +14,7 @@ import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
 import { systemClock } from './memory/clock.ts'
 import { memoryCounters } from './memory/counters.ts'
-import { checkSelectors, type LintWarning, lintPolicies } from './policy/lint.ts'
+import { checkSelectors, lintAll, type LintWarning } from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
@@ -106,7 +106,7 @@ export interface Gate<Name extends string = string> {
   readonly locks: Locks
   /** The ids of a group's tools, visible or not. */
   membersOf(group: string): readonly string[]
-  /** What is probably not meant: selectors that name no tool. */
+  /** What is allowed and probably not meant: selectors that name no tool, tools that nobody can see, names that look alike. */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
   close(): void
@@ -229,7 +229,7 @@ function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: bool
     },
     locks: createLocks(groups, unlocks, membersOf),
     membersOf,
-    lint: () => lintPolicies(stack.inForce().parsed, catalog.snapshot()),
+    lint: () => lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
     approvals,
     close: () => (isFork ? undefined : catalog.close()),
   }

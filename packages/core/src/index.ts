@@ -108,7 +108,8 @@ export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'
 export type { CallRequest } from './door/attempt.ts'
 export type { View, NarrowOptions } from './view.ts'
-export type { LintWarning } from './policy/lint.ts'
+export type { LintCode, LintWarning } from './policy/lint.ts'
+export { lint, type LintOptions } from './policy/lint-config.ts'
 export { type Calling, callingOf } from './search/calling.ts'
 export {
   type DetailsAnswer,

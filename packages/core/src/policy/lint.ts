@@ -1,24 +1,63 @@
 import { nearestNames } from '../decision/nearest.ts'
-import { ConfigError } from '../errors.ts'
-import { matchesSelector, type Selector } from '../tools/selector.ts'
+import { ConfigError, type FaultCode } from '../errors.ts'
+import { findConfusions } from '../tools/confusables.ts'
+import { type GroupSelectors, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { findUnreachable } from './lint-reach.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
-/** Something that is allowed and probably not meant. */
+/** Something that is allowed and probably not meant; or, of a configuration, something that a gate would refuse. */
 export interface LintWarning {
-  readonly code: 'selector_unmatched'
+  readonly code: LintCode
   /** Such as `policy[0].deny[1]`. */
   readonly path: string
   readonly text: string
+  /** The tools that it is about, where it is about some. */
+  readonly tools?: readonly string[]
 }
 
-/** Gives a warning for each selector that names no tool of the snapshot. */
+export type LintCode =
+  | 'selector_unmatched'
+  | 'tool_unreachable'
+  | 'name_confusable'
+  | 'group_cycle'
+  | 'group_unknown'
+  | FaultCode
+
+/** Gives what is allowed and probably not meant: selectors that name nothing, tools that nobody sees, names that look alike. */
+export function lintAll(
+  policies: readonly ParsedPolicy[],
+  groups: GroupSelectors,
+  snapshot: Toolset,
+): readonly LintWarning[] {
+  return [
+    ...lintPolicies(policies, snapshot),
+    ...lintMembers(groups, snapshot),
+    ...findUnreachable(policies, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
+    ...findConfusions(snapshot.ids).map(({ ids, text }): LintWarning => ({
+      code: 'name_confusable',
+      path: 'tools',
+      text,
+      tools: ids,
+    })),
+  ]
+}
+
+/** Gives a warning for each selector of a policy that names no tool of the snapshot. */
 export function lintPolicies(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly LintWarning[] {
-  return unmatched(policies, snapshot).map(({ path, selector }) => ({
-    code: 'selector_unmatched',
-    path,
-    text: describe(selector, snapshot),
-  }))
+  return unmatched(policies, snapshot).map(({ path, selector }) => warning(path, selector, snapshot))
+}
+
+function lintMembers(groups: GroupSelectors, snapshot: Toolset): readonly LintWarning[] {
+  return [...groups].flatMap(([name, members]) =>
+    members.flatMap((selector, i) =>
+      namesATool(selector, snapshot) ? [] : [warning(`groups.${name}.tools[${i}]`, selector, snapshot)],
+    ),
+  )
+}
+
+function warning(path: string, selector: Selector, snapshot: Toolset): LintWarning {
+  return { code: 'selector_unmatched', path, text: describe(selector, snapshot) }
 }
 
 /**
@@ -36,11 +75,15 @@ function unmatched(policies: readonly ParsedPolicy[], snapshot: Toolset): { path
     CLAUSE_KINDS.flatMap((kind) =>
       (policy[kind] ?? []).flatMap((clause) =>
         clause.selectors
-          .filter((selector) => !snapshot.tools.some((tool) => matchesSelector(selector, tool, 'possible')))
+          .filter((selector) => !namesATool(selector, snapshot))
           .map((selector) => ({ path: `policy[${p}].${kind}[${clause.index}]`, selector })),
       ),
     ),
   )
+}
+
+function namesATool(selector: Selector, snapshot: Toolset): boolean {
+  return snapshot.tools.some((tool) => matchesSelector(selector, tool, 'possible'))
 }
 
 function describe(selector: Selector, snapshot: Toolset): string {

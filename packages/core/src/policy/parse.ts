@@ -36,11 +36,15 @@ export interface ParsedPolicy {
  * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
  */
 export function parsePolicies(policies: Policies | undefined, groups: GroupSelectors): readonly ParsedPolicy[] {
-  return listPolicies(policies).map((policy, i) =>
-    isFunctionPolicy(policy)
-      ? parseFunctionPolicy(policy, `policy[${i}]`, i)
-      : parsePolicy(policy, groups, `policy[${i}]`, i),
-  )
+  return listPolicies(policies).map((policy, i) => parsePolicyAt(policy, groups, i))
+}
+
+/** @throws {ConfigError} for its first problem, with its path */
+export function parsePolicyAt(policy: Policy | FunctionPolicy, groups: GroupSelectors, position: number): ParsedPolicy {
+  const path = `policy[${position}]`
+  return isFunctionPolicy(policy)
+    ? parseFunctionPolicy(policy, path, position)
+    : parsePolicy(policy, groups, path, position)
 }
 
 export function listPolicies(policies: Policies | undefined): readonly (Policy | FunctionPolicy)[] {
@@ -48,7 +52,7 @@ export function listPolicies(policies: Policies | undefined): readonly (Policy |
   return Array.isArray(policies) ? policies : [policies as Policy | FunctionPolicy]
 }
 
-export function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPolicy {
+function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPolicy {
   return typeof policy === 'object' && policy !== null && 'decide' in policy
 }
 

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate } from '../gate.ts'
+import { defineTool } from '../tools/tool.ts'
+import { lint, type LintOptions } from './lint-config.ts'
+
+const toolsOf = (...ids: readonly string[]) =>
+  ids.map((id) => {
+    const [name = '', namespace] = id.split(':').toReversed()
+    return defineTool({ name, namespace, tags: id.includes('read') ? ['read'] : [] })
+  })
+const tools = toolsOf('files:read', 'files:write', 'web:search')
+/** What is found, as `code path: text`. */
+const found = (options: Partial<LintOptions>) =>
+  lint({ tools, ...options }).map(({ code, path, text }) => `${code} ${path}: ${text}`)
+
+describe('lint', () => {
+  it('has nothing to say of what is in order', () => {
+    const groups = { web: { tools: ['web:*'] }, all: { tools: ['*'], dependsOn: ['web'] } }
+    const policy = { allow: ['group:all'], deny: [{ match: 'files:write', when: "'guest' in caller.roles" }] }
+    assert.deepEqual(found({ groups, policy: [policy, { decide: () => 'deny' }] }), [])
+    assert.deepEqual(lint({ tools: [] }), [])
+  })
+
+  const rows: readonly (readonly [what: string, options: Partial<LintOptions>, expected: readonly string[]])[] = [
+    [
+      'a clause that names no tool',
+      { policy: { ask: ['mail:*'] } },
+      ['selector_unmatched policy[0].ask[0]: "mail:*" names no tool'],
+    ],
+    [
+      'a misspelt name, with the nearest',
+      { policy: { ask: ['files:raed'] } },
+      [
+        'selector_unmatched policy[0].ask[0]: "files:raed" names no tool; the nearest are "files:read", "files:write", "web:search"',
+      ],
+    ],
+    [
+      'a member of a group that names no tool',
+      { groups: { web: { tools: ['web:*', 'web:fetch'] } } },
+      [
+        'selector_unmatched groups.web.tools[1]: "web:fetch" names no tool; the nearest are "web:search", "files:read", "files:write"',
+      ],
+    ],
+    [
+      'tools that a clause denies to everybody',
+      { policy: { name: 'baseline', deny: [{ match: 'files:*', message: 'No files.' }] } },
+      [
+        'tool_unreachable policy[0].deny[0]: nobody can see "files:read", "files:write": policy "baseline" denies files:* to everybody',
+      ],
+    ],
+    [
+      'tools that an allowlist leaves out',
+      { policy: [{}, { allow: ['files:*'] }] },
+      ['tool_unreachable policy[1].allow: nobody can see "web:search": policy "policy 2" allows other tools only'],
+    ],
+    [
+      'tools that lack a required tag',
+      { policy: { requireTags: ['read'] } },
+      [
+        'tool_unreachable policy[0].requireTags[0]: nobody can see "files:write", "web:search": policy "policy 1" requires the tag read',
+      ],
+    ],
+    [
+      'an allowlist that only an untrusted hint could satisfy',
+      {
+        tools: [defineTool({ name: 'a', annotations: { readOnlyHint: true }, hintsTrusted: false })],
+        policy: { allow: ['hint:read-only'] },
+      },
+      ['tool_unreachable policy[0].allow: nobody can see "a": policy "policy 1" allows other tools only'],
+    ],
+    [
+      'a condition that may let somebody see it',
+      { policy: { deny: [{ match: '*', unless: "'a' in caller.roles" }] } },
+      [],
+    ],
+    ['a denial that depends on the input', { policy: { deny: [{ match: '*', input: 'has(input.x)' }] } }, []],
+    [
+      'a group that there is not, in a policy',
+      { groups: { web: { tools: ['*'] } }, policy: { deny: [{ match: ['group:wbe', 'web:x*'] }] } },
+      [
+        'group_unknown policy[0].deny[0]: "group:wbe" names no group; the groups are web',
+        'selector_unmatched policy[0].deny[0]: "web:x*" names no tool',
+      ],
+    ],
+    [
+      'a group that there is not, in another',
+      { groups: { web: { tools: ['*'], dependsOn: ['net'] } } },
+      ['group_unknown groups.web.dependsOn[0]: no group is named "net"; the groups are web'],
+    ],
+    [
+      'each cycle of groups once',
+      {
+        groups: {
+          c: { tools: ['*'], dependsOn: ['a'] },
+          a: { tools: ['*'], dependsOn: ['b'] },
+          b: { tools: ['*'], dependsOn: ['c', 'b'] },
+        },
+      },
+      ['group_cycle groups.a.dependsOn: a cycle: a → b → c → a', 'group_cycle groups.b.dependsOn: a cycle: b → b'],
+    ],
+    [
+      'everything at once, where a gate stops at the first',
+      {
+        groups: { a: { tools: ['x:'] } },
+        policy: [{ deny: ['a b'] }, { ask: [{ match: '*', when: 'caller.rolez' }] }, { ask: ['no:*'] }],
+      },
+      [
+        'selector_invalid groups.a.tools[0]: selector "x:": has nothing on one side of its ":"',
+        'selector_invalid policy[0].deny[0].match: selector "a b": must not hold spaces',
+        'condition_invalid policy[1].ask[0].when: No such key: rolez at character 8 of "caller.rolez"',
+        'selector_unmatched policy[2].ask[0]: "no:*" names no tool',
+      ],
+    ],
+    [
+      'names that look alike',
+      { tools: toolsOf('files:read', 'files:re\u0430d', 'files:list1', 'files:listl') },
+      [
+        'name_confusable tools: "files:list1" and "files:listl" look alike',
+        'name_confusable tools: "files:read" and "files:re\u0430d" (with U+0430) look alike',
+        'name_confusable tools: "files:re\u0430d" (with U+0430) mixes Latin and Cyrillic letters',
+      ],
+    ],
+  ]
+  for (const [what, options, expected] of rows) {
+    it(`${expected.length > 0 ? 'finds' : 'minds no'} ${what}`, () => assert.deepEqual(found(options), expected))
+  }
+
+  it('names every tool that a warning is about, in words the first five', () => {
+    const many = toolsOf(...Array.from({ length: 8 }, (_, i) => `t${i}`))
+    const [warning] = lint({ tools: many, policy: { allow: [] } })
+    assert.equal(warning?.tools?.length, 8)
+    assert.match(
+      warning?.text ?? '',
+      /"t0", "t1", "t2", "t3", "t4" and 3 more: policy "policy 1" allows other tools only$/,
+    )
+  })
+
+  it('reads policies that are no policies', () => {
+    const policy = [null, 7, { deny: 'x' }, { deny: [null] }] as unknown as []
+    assert.deepEqual(
+      lint({ tools, policy }).map(({ path }) => path),
+      ['policy[0]', 'policy[1]', 'policy[2].deny', 'policy[3].deny[0]'],
+    )
+  })
+})
+
+describe('gate.lint', () => {
+  it('finds the same on a gate, in today’s policy and its forks', () => {
+    const groups = { mail: { tools: ['mail:*'] } }
+    const gate = createGate({ tools, groups, policy: { ask: ['files:*'] } })
+    const codes = (of: typeof gate) => of.lint().map(({ code, path }) => `${code} ${path}`)
+    assert.deepEqual(codes(gate), ['selector_unmatched groups.mail.tools[0]'])
+    assert.deepEqual(codes(gate.fork({ policy: { deny: ['web:*'] } })), [
+      'selector_unmatched groups.mail.tools[0]',
+      'tool_unreachable policy[1].deny[0]',
+    ])
+    gate.setPolicy({ deny: ['tag:raed'], requireTags: ['read'] })
+    assert.deepEqual(codes(gate), [
+      'selector_unmatched policy[0].deny[0]',
+      'selector_unmatched groups.mail.tools[0]',
+      'tool_unreachable policy[0].requireTags[0]',
+    ])
+  })
+})

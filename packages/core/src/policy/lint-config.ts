@@ -1,0 +1,123 @@
+import { ConfigError } from '../errors.ts'
+import type { Group } from '../tools/groups.ts'
+import { lintGroups } from '../tools/lint-groups.ts'
+import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import { createToolset } from '../tools/toolset.ts'
+import { lintAll, type LintWarning } from './lint.ts'
+import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from './parse.ts'
+import type { FunctionPolicy, Policies, Policy } from './policy.ts'
+
+/** What is looked at: everything as it is written, before any of it is checked. */
+export interface LintOptions {
+  readonly tools: Iterable<Tool>
+  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+  readonly policy?: Policies
+}
+
+/**
+ * Gives everything that is wrong with a configuration or probably not meant, at once, where `createGate` stops at the first
+ * thing that is wrong.
+ *
+ * | code | means |
+ * |---|---|
+ * | `selector_unmatched` | a clause, or a member of a group, names no tool |
+ * | `tool_unreachable` | no caller could ever see these tools |
+ * | `name_confusable` | ids that look alike, or that mix scripts |
+ * | `group_cycle`, `group_unknown` | groups that depend on themselves, or that there are not |
+ * | any other | what `createGate` would throw |
+ *
+ * @example
+ * for (const { path, text } of lint({ tools, groups, policy })) console.warn(`${path}: ${text}`)
+ */
+export function lint({ tools, groups = {}, policy }: LintOptions): readonly LintWarning[] {
+  const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
+  const written = listPolicies(policy)
+  const known = readableSelectors(byName)
+  const strays = findStrays(written, byName)
+  const withStrays = new Map([...known, ...strays.map(({ group }) => [group, []] as const)])
+  const policies = readPolicies(written, withStrays)
+  const found = lintAll(policies.parsed, known, createToolset(tools))
+  // A group that there is not names no tool either; once is enough.
+  const rest = found.filter(
+    ({ path, text }) => !strays.some((stray) => stray.path === path && text.startsWith(stray.text)),
+  )
+  return [...lintGroups(byName), ...strays.map((stray) => toWarning(stray, byName)), ...policies.faults, ...rest]
+}
+
+/** A `group:` selector of a policy that names no group. */
+interface Stray {
+  readonly group: string
+  readonly path: string
+  readonly text: string
+}
+
+function findStrays(
+  policies: readonly (Policy | FunctionPolicy)[],
+  groups: ReadonlyMap<string, Group>,
+): readonly Stray[] {
+  return policies.flatMap((policy, p) =>
+    CLAUSE_KINDS.flatMap((kind) => {
+      const clauses: unknown = (policy as Partial<Record<string, unknown>> | null)?.[kind]
+      return (Array.isArray(clauses) ? clauses : []).flatMap((clause: unknown, i) =>
+        groupsIn(clause)
+          .filter((group) => !groups.has(group))
+          .map((group) => ({ group, path: `policy[${p}].${kind}[${i}]`, text: `"${GROUP}${group}"` })),
+      )
+    }),
+  )
+}
+
+function toWarning({ path, text }: Stray, groups: ReadonlyMap<string, Group>): LintWarning {
+  const names = [...groups.keys()].join(', ') || '(none)'
+  return { code: 'group_unknown', path, text: `${text} names no group; the groups are ${names}` }
+}
+
+const GROUP = 'group:'
+
+function groupsIn(clause: unknown): readonly string[] {
+  const match: unknown = typeof clause === 'string' ? clause : (clause as { match?: unknown } | null)?.match
+  return [match]
+    .flat()
+    .filter((text) => typeof text === 'string' && text.startsWith(GROUP))
+    .map((text) => (text as string).slice(GROUP.length))
+    .filter((group) => group !== '' && !/[\s:]/.test(group))
+}
+
+/** Gives the selectors of each group, without those that cannot be read. */
+function readableSelectors(groups: ReadonlyMap<string, Group>): GroupSelectors {
+  return new Map(
+    [...groups].map(([name, group]) => {
+      const members: readonly unknown[] = Array.isArray(group?.tools) ? group.tools : []
+      return [name, members.flatMap((text) => readable(text))] as const
+    }),
+  )
+}
+
+function readable(text: unknown): readonly Selector[] {
+  try {
+    return [parseSelector(text)]
+  } catch {
+    return []
+  }
+}
+
+const UNREADABLE: ParsedPolicy = { name: '', allow: undefined, deny: [], ask: [], requireTags: [], decide: undefined }
+
+/** A policy that cannot be read keeps its place, so that the paths of the others are right. */
+function readPolicies(
+  written: readonly (Policy | FunctionPolicy)[],
+  groups: GroupSelectors,
+): { readonly parsed: readonly ParsedPolicy[]; readonly faults: readonly LintWarning[] } {
+  const faults: LintWarning[] = []
+  const parsed = written.map((policy, i) => {
+    try {
+      return parsePolicyAt(policy, groups, i)
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      faults.push({ code: error.code, path: error.path, text: error.problem })
+      return UNREADABLE
+    }
+  })
+  return { parsed, faults }
+}
