@@ -1,6 +1,5 @@
 import { ToolgateError } from '../errors.ts'
 import type { Tool } from './tool.ts'
-import type { Toolset } from './toolset.ts'
 
 export interface PageRequest {
   /** 1 to 1,000; default 100. */
@@ -16,6 +15,13 @@ export interface Page {
   readonly nextCursor: string | undefined
 }
 
+/** What can be given in pages: tools in an order, and the hash of them all. */
+export interface Listing {
+  readonly size: number
+  readonly tools: readonly Tool[]
+  hash(): string
+}
+
 const MAX_LIMIT = 1000
 const DEFAULT_LIMIT = 100
 
@@ -27,7 +33,7 @@ const DEFAULT_LIMIT = 100
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
-export function pageOf(set: Toolset, { limit = DEFAULT_LIMIT, cursor }: PageRequest): Page {
+export function pageOf(set: Listing, { limit = DEFAULT_LIMIT, cursor }: PageRequest): Page {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolgateError('query_invalid', `limit must be a whole number of 1 to ${MAX_LIMIT}, not ${limit}.`)
   const start = cursor === undefined ? 0 : readCursor(set, cursor)
@@ -42,11 +48,11 @@ const HASH_LENGTH = 24
 const CURSOR = /^([0-9a-f]{24})\.([1-9]\d{0,8})$/
 const MAX_CURSOR_LENGTH = 64
 
-function writeCursor(set: Toolset, at: number): string {
+function writeCursor(set: Listing, at: number): string {
   return Buffer.from(`${set.hash().slice(0, HASH_LENGTH)}.${at}`).toString('base64url')
 }
 
-function readCursor(set: Toolset, cursor: unknown): number {
+function readCursor(set: Listing, cursor: unknown): number {
   const text =
     typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH
       ? Buffer.from(cursor, 'base64url').toString('latin1')

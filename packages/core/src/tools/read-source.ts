@@ -1,5 +1,4 @@
 import { type FaultCode, ToolgateError } from '../errors.ts'
-import type { Source } from './catalog.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
 /** What a source offered and the catalog does not take. */
@@ -21,7 +20,7 @@ export interface SourceReading {
  *
  * @throws {ToolgateError} `source_invalid` for what gives no list, and whatever the source itself throws
  */
-export function readSource(source: Pick<Source, 'tools'>): SourceReading {
+export function readSource(source: { tools(): Iterable<Tool | ToolDefinition> }): SourceReading {
   if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
   const offered: unknown = source.tools()
   if (typeof offered !== 'object' || offered === null || !(Symbol.iterator in offered))

@@ -1,5 +1,3 @@
-import type { JsonSchema } from './tool.ts'
-
 /** A whole schema has at most so many levels of schemas inside schemas. */
 export const MAX_SCHEMA_DEPTH = 32
 /** UTF-8 bytes of its canonical form. */
@@ -17,7 +15,7 @@ export interface SchemaProblem {
  * A `$ref` must stay inside the document and lead somewhere: nothing remote is ever fetched. It may lead back to where
  * it stands. Keywords that the drafts do not know are annotations.
  */
-export function findSchemaProblem(schema: JsonSchema): SchemaProblem | undefined {
+export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
   const bytes = Buffer.byteLength(JSON.stringify(schema))
   if (bytes > MAX_SCHEMA_BYTES)
