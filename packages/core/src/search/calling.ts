@@ -20,7 +20,7 @@ export interface Calling {
   /** The id that the client means; `undefined` where a name means none. */
   toId(name: string): string | undefined
   toName(id: string): string
-  /** A call of its own: decided, limited, approved and recorded as one that the caller makes. It ends with this one. */
+  /** A call of its own: decided, limited, approved and recorded as one that the caller makes; cancelled with this one. */
   call(name: string, input: unknown): Promise<CallOutcome>
 }
 

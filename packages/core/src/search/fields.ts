@@ -38,8 +38,14 @@ export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]
   }
 }
 
+/** Gives the term that only a tool of this very name, or id, has. No word holds its sign. */
+export function wholeTerm(joined: string): string {
+  return `=${stem(joined)}`
+}
+
 function namedTerms(words: string, whole: string): readonly string[] {
-  return [...new Set(toTerms([...tokenize(words), joinWords(whole)]))]
+  const joined = joinWords(whole)
+  return [...new Set([...toTerms([...tokenize(words), joined]), wholeTerm(joined)])]
 }
 
 function textTerms(text: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { toTerms } from './fields.ts'
+import { toTerms, wholeTerm } from './fields.ts'
 import { STOP_WORDS } from './stop-words.ts'
 import { endsInWord, joinWords, tokenize } from './tokenize.ts'
 
@@ -14,28 +14,25 @@ export interface ParsedQuery {
   readonly prefix: string | undefined
 }
 
+const NOTHING: ParsedQuery = { terms: [], prefix: undefined }
+
 /** Reads at most 512 characters and 24 terms of a query. */
 export function parseQuery(query: string): ParsedQuery {
   const text = query.slice(0, MAX_QUERY_LENGTH)
   const words = tokenize(text)
+  if (words.length === 0) return NOTHING
   const telling = words.filter((word) => !STOP_WORDS.has(word))
   const used = telling.length > 0 ? telling : words
-  // Together as one word they find the tool whose name they are.
-  const joined =
-    words.length > 1
-      ? [
-          joinWords(
-            text
-              .split(/\s+/)
-              .filter((word) => !STOP_WORDS.has(word.toLowerCase()))
-              .join(''),
-          ),
-        ]
-      : []
-  const terms = [...new Set(toTerms([...used, ...joined]))].slice(0, MAX_TERMS)
+  const joined = joinWords(telling.length > 0 ? withoutStopWords(text) : text)
+  const terms = [...new Set([...toTerms([...used, joined]), wholeTerm(joined)])].slice(0, MAX_TERMS)
   const last = used.at(-1)
   const isBeginning = last !== undefined && last === words.at(-1) && isLongEnough(last) && endsInWord(text)
   return { terms, prefix: isBeginning ? last : undefined }
+}
+
+function withoutStopWords(text: string): string {
+  const words = text.split(/\s+/)
+  return words.filter((word) => !STOP_WORDS.has(word.toLowerCase())).join(' ')
 }
 
 /** One letter of an alphabet begins too many words; one character of Han is much of a word. */

@@ -29,53 +29,59 @@ export interface Searched {
 export function rank(searched: Searched, { terms, prefix }: ParsedQuery, limit: number): readonly Ranked[] {
   const { index } = searched
   const scores = new Float64Array(index.size)
+  const found = createFound(index.size)
   for (const term of terms) {
     const at = positionOf(index.terms, term)
-    if (index.terms[at] === term) addScores(scores, searched, findTools(searched, at, at + 1), 1)
+    if (index.terms[at] !== term) continue
+    findTools(found, searched, at)
+    addScores(scores, found, searched, 1)
   }
   if (prefix !== undefined) {
-    const from = positionOf(index.terms, prefix)
-    const to = positionOf(index.terms, `${prefix}\uffff`)
-    addScores(scores, searched, findTools(searched, from, to, new Set(terms)), PREFIX_WEIGHT)
+    const known = new Set(terms)
+    const end = positionOf(index.terms, `${prefix}\uffff`)
+    for (let at = positionOf(index.terms, prefix); at < end; at++)
+      if (!known.has(index.terms[at] as string)) findTools(found, searched, at)
+    addScores(scores, found, searched, PREFIX_WEIGHT)
   }
   return bestOf(scores, limit)
 }
 
-/** The visible tools that have any of some terms, and how much. */
+/** The visible tools that have a term, or any of several, and how much of them. Used again and again in one query. */
 interface Found {
   readonly tools: Uint32Array
   readonly weights: Uint32Array
-  readonly count: number
+  count: number
 }
 
-/** Takes terms that begin alike for one: rare ones among them must not count as rare. */
-function findTools({ index, visible }: Searched, from: number, to: number, except?: ReadonlySet<string>): Found {
-  const { starts, terms } = index
-  const weights = new Uint32Array(index.size)
-  const tools = new Uint32Array(Math.min(index.size, (starts[to] as number) - (starts[from] as number)))
-  let count = 0
-  for (let term = from; term < to; term++) {
-    if (except?.has(terms[term] as string)) continue
-    const end = starts[term + 1] as number
-    for (let at = starts[term] as number; at < end; at++) {
-      const tool = index.tools[at] as number
-      if (!hasBit(visible, tool)) continue
-      const before = weights[tool] as number
-      if (before === 0) tools[count++] = tool
-      weights[tool] = before + (index.weights[at] as number)
-    }
+function createFound(size: number): Found {
+  return { tools: new Uint32Array(size), weights: new Uint32Array(size), count: 0 }
+}
+
+/** Adds up terms that begin alike as if they were one: rare ones among them must not count as rare. */
+function findTools(found: Found, { index, visible }: Searched, term: number): void {
+  const { tools, weights } = found
+  const end = index.starts[term + 1] as number
+  for (let at = index.starts[term] as number; at < end; at++) {
+    const tool = index.tools[at] as number
+    if (!hasBit(visible, tool)) continue
+    const before = weights[tool] as number
+    if (before === 0) tools[found.count++] = tool
+    weights[tool] = before + (index.weights[at] as number)
   }
-  return { tools, weights, count }
 }
 
-function addScores(scores: Float64Array, searched: Searched, { tools, weights, count }: Found, weight: number): void {
+/** Adds what was found to the scores, and empties it. */
+function addScores(scores: Float64Array, found: Found, searched: Searched, weight: number): void {
   const { index, averageLength } = searched
-  const rarity = weight * inverseFrequency(searched.count, count)
-  for (let i = 0; i < count; i++) {
+  const { tools, weights } = found
+  const rarity = weight * inverseFrequency(searched.count, found.count)
+  for (let i = 0; i < found.count; i++) {
     const tool = tools[i] as number
     const length = index.lengths[tool] as number
     scores[tool] = (scores[tool] as number) + rarity * saturation(weights[tool] as number, length, averageLength)
+    weights[tool] = 0
   }
+  found.count = 0
 }
 
 /** Walks the tools in the order of their ids, so that a later one must be better to come before. */

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { createGate } from '../gate.ts'
+import { naiveSearch, naiveText } from '../testing/naive-search.ts'
+import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { defineTool, type ToolDefinition } from '../tools/tool.ts'
+
+const file = new URL('relevance-tools.test.json', import.meta.url)
+const { tools: definitions } = JSON.parse(readFileSync(file, 'utf8')) as { tools: readonly ToolDefinition[] }
+const tools = definitions.map((definition) => defineTool(definition))
+const ids = tools.map(({ id }) => id)
+const texts = new Map(tools.map((tool) => [tool.id, naiveText(tool)]))
+const words = [...new Set([...texts.values()].flatMap(({ weights }) => [...weights.keys()]))].map((word) =>
+  word.replace('=', ''),
+)
+
+/** Words of the tools, beginnings of them, and anything. */
+const word = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...words) },
+  { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...words), fc.nat(4)).map(([text, n]) => text.slice(0, n + 1)) },
+  fc.string({ maxLength: 6 }),
+)
+const query = fc
+  .tuple(fc.array(word, { maxLength: 5 }), fc.constantFrom('', ' '))
+  .map(([parts, end]) => parts.join(' ') + end)
+const limit = fc.constantFrom(1, 3, 10, 100)
+
+describe('a search', () => {
+  it('ranks as the formula does, over the visible tools and nothing else', async () => {
+    const gate = createGate({ tools })
+    await fc.assert(
+      fc.asyncProperty(fc.subarray(ids), query, limit, async (visible, asked, most) => {
+        const view = await gate.view({}, { visibility: visible })
+        const expected = naiveSearch(
+          view.ids.map((id) => texts.get(id) as ReturnType<typeof naiveText>),
+          asked,
+          most,
+        )
+        const hits = view.search(asked, { limit: most, detail: 'names' })
+        assert.deepEqual(
+          hits.map(({ id }) => id),
+          expected.map(({ id }) => id),
+        )
+        for (const [i, { score }] of hits.entries()) assert.ok(Math.abs(score - (expected[i]?.score ?? 0)) < 0.0011)
+      }),
+      runs(400),
+    )
+  })
+})
+
+describe('what a search must not show', () => {
+  it('leaves no trace in it: hits, scores, order and details are those of a catalog without the hidden tools', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.subarray(ids), query, limit, async (visible, asked, most) => {
+        const view = await createGate({ tools }).view({}, { visibility: visible })
+        const without = await createGate({ tools: tools.filter(({ id }) => visible.includes(id)) }).view({})
+        const options = { limit: most, detail: 'schemas' as const }
+        assert.deepEqual(view.search(asked, options), without.search(asked, options))
+      }),
+      runs(100),
+    )
+  })
+
+  it('is the same whatever hides a tool: policy, scopes, visibility, availability or the step', async () => {
+    const asked = fc.constantFrom(
+      'read',
+      'write file',
+      'delete all',
+      'to',
+      'danger',
+      'search admin',
+      'web',
+      'constructor',
+      're',
+    )
+    await fc.assert(
+      fc.asyncProperty(worldArbitrary, asked, async (world, text) => {
+        const full = openWorld(world)
+        const view = await full.gate.view(world.caller, viewOptionsOf(world))
+        const without = openWorld(world)
+        without.offer(view.ids)
+        const smaller = await without.gate.view(world.caller, viewOptionsOf({ ...world, activeTools: undefined }))
+        const hits = view.search(text, { limit: 100, detail: 'schemas' })
+        assert.deepEqual(hits, smaller.search(text, { limit: 100, detail: 'schemas' }))
+        for (const { id } of hits) assert.ok(view.has(id), id)
+      }),
+      runs(200),
+    )
+  })
+})

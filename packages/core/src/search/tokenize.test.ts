@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { endsInWord, joinWords, tokenize } from './tokenize.ts'
+
+const ROWS: readonly (readonly [shows: string, text: string, words: readonly string[]])[] = [
+  ['snake_case', 'read_text_file', ['read', 'text', 'file']],
+  ['kebab-case', 'get-tiny-image', ['get', 'tiny', 'image']],
+  ['a namespace', 'files:read', ['files', 'read']],
+  ['camelCase, and the whole of it', 'readFile', ['read', 'file', 'readfile']],
+  ['an acronym before a word', 'XMLParser', ['xml', 'parser', 'xmlparser']],
+  ['an acronym in the plural', 'getURLs', ['get', 'urls', 'geturls']],
+  ['digits from letters', 's3 base64', ['s', '3', 's3', 'base', '64', 'base64']],
+  ['punctuation and pictures', 'Sends (all) mail! 🙂', ['sends', 'all', 'mail']],
+  ['diacritics', 'Größe naïve mañana', ['grosse', 'naive', 'manana']],
+  ['compatibility forms', 'ﬁle ｆｉｌｅ', ['file', 'file']],
+  ['case where it has a form of its own', 'ΟΔΟΣ οδός İzmir', ['οδοσ', 'οδοσ', 'izmir']],
+  ['what cannot be seen', 'a\u00adb c\u200bd', ['ab', 'cd']],
+  ['Cyrillic', 'поиск_страниц', ['поиск', 'страниц']],
+  ['Devanagari with its marks', 'मौसम पूर्वानुमान', ['मौसम', 'पूर्वानुमान']],
+  ['Arabic with its digits', 'ملف١٢', ['ملف', '١٢', 'ملف١٢']],
+  ['Japanese in pairs', 'ファイル', ['ファ', 'ァイ', 'イル']],
+  ['Chinese in pairs, beside Latin', 'GitHub课题组', ['git', 'hub', 'github', '课题', '题组']],
+  ['one character alone', '会', ['会']],
+  ['Hangul in pairs', '파일을', ['파일', '일을']],
+  ['Thai in pairs', 'ไฟล', ['ไฟ', 'ฟล']],
+  ['nothing', ' \n-_:', []],
+]
+
+describe('tokenize', () => {
+  for (const [shows, text, words] of ROWS) {
+    it(`splits ${shows}`, () => assert.deepEqual(tokenize(text), words))
+  }
+
+  it('cuts what is longer than a word', () => {
+    assert.deepEqual(tokenize('x'.repeat(1000)), ['x'.repeat(64)])
+    assert.ok(tokenize('xY1'.repeat(1000)).every((word) => word.length <= 64))
+  })
+
+  it('gives words of letters and digits for any text, the same for the text in capitals or composed otherwise', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 30 }), (text) => {
+        const words = tokenize(text)
+        for (const word of words) assert.match(word, /^[\p{L}\p{M}\p{N}]+$/u)
+        assert.deepEqual(tokenize(text.normalize('NFD')), tokenize(text.normalize('NFC')))
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('joinWords', () => {
+  it('gives a name as one word, however it is written', () => {
+    for (const name of ['read_text_file', 'readTextFile', 'Read Text-File', 'réad:text:file'])
+      assert.equal(joinWords(name), 'readtextfile')
+  })
+})
+
+describe('endsInWord', () => {
+  it('answers whether the last word may go on', () => {
+    assert.equal(endsInWord('read fi'), true)
+    assert.equal(endsInWord('検'), true)
+    assert.equal(endsInWord('read file '), false)
+    assert.equal(endsInWord(''), false)
+  })
+})
