@@ -1,5 +1,5 @@
 import { nearestNames } from '../decision/nearest.ts'
-import { ConfigError, type FaultCode } from '../errors.ts'
+import { ConfigError, type FaultCode, UnknownToolError } from '../errors.ts'
 import { findConfusions } from '../tools/confusables.ts'
 import { type GroupSelectors, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -67,7 +67,10 @@ function warning(path: string, selector: Selector, snapshot: Toolset): LintWarni
  */
 export function checkSelectors(policies: readonly ParsedPolicy[], snapshot: Toolset): void {
   const wrong = unmatched(policies, snapshot).find(({ selector }) => selector.kind === 'id')
-  if (wrong) throw new ConfigError(wrong.path, describe(wrong.selector, snapshot), { code: 'selector_invalid' })
+  if (!wrong) return
+  const { path, selector } = wrong
+  const cause = new UnknownToolError(selector.text, nearestNames(selector.text, snapshot.ids, 3))
+  throw new ConfigError(path, describe(selector, snapshot), { code: 'selector_invalid', cause })
 }
 
 function unmatched(policies: readonly ParsedPolicy[], snapshot: Toolset): { path: string; selector: Selector }[] {

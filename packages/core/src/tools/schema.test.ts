@@ -62,6 +62,7 @@ const strayReferences: readonly (readonly [schema: object, pointer: string, mess
   [{ $dynamicRef: 'https://x#node' }, '/$dynamicRef', /outside this schema/],
   [{ $ref: '#/$defs/none' }, '/$ref', /not in this schema/],
   [{ $ref: '#/constructor', $defs: {} }, '/$ref', /not in this schema/],
+  [{ $ref: '#/__proto__' }, '/$ref', /not in this schema/],
   [{ $ref: '#/type', type: 'object' }, '/$ref', /not in this schema/],
   [{ $ref: '#none' }, '/$ref', /not in this schema/],
   [{ $ref: '#%zz' }, '/$ref', /not in this schema/],
