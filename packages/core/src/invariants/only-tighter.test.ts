@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { OutcomeWord } from '../decision/words.ts'
+import { toPolicy } from '../testing/policies.ts'
 import {
   isNoWider,
   openWorld,
   runs,
-  toPolicy,
   viewOptionsOf,
   type World,
   type WorldWithMore,

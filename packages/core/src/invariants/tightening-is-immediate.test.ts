@@ -8,7 +8,8 @@ import { memoryAvailability } from '../memory/availability.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { type ApprovalStore, type AuditSink, type CounterStore, TERMINAL_EVENTS } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
-import { isNoWider, openWorld, runs, toPolicy, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
+import { toPolicy } from '../testing/policies.ts'
+import { isNoWider, openWorld, runs, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool } from '../tools/tool.ts'
 
@@ -84,13 +85,14 @@ describe('a change between deciding and executing', () => {
       'policy_error',
     ],
     ['a tool that is gone', ({ offer }) => offer([]), 'tool_not_found'],
+    ['a session that is forgotten', ({ gate }) => gate.locks.forget(SESSION), 'group_locked'],
     ['a group that is down', ({ availability }) => availability.set('web', { available: false }), 'group_unavailable'],
   ]
   for (const stage of stages) {
     for (const [what, change, code] of changes) {
       it(`keeps the tool from running: ${what}, while the ${stage} is awaited`, async () => {
         const world = bench({ policy: { ask: ['web:search'] }, pauseAt: stage })
-        const view = await world.gate.view({})
+        const view = await world.gate.view(SESSION)
         await approve(world)
         const running = view.call({ tool: 'web:search', input: { q: 'x' } })
         await world.paused
@@ -163,6 +165,9 @@ describe('a change between deciding and executing', () => {
     })
   }
 })
+
+/** Has opened the group of the tool. */
+const SESSION = { session: 's1' }
 
 type Stage = 'limit' | 'approval request' | 'approval' | 'audit'
 
@@ -244,7 +249,7 @@ function bench({
   const availability = memoryAvailability({ web: { available: up } })
   const gate = createGate({
     sources: [source],
-    groups: { web: { tools: ['web:*'], visibility: 'conditional' } },
+    groups: { web: { tools: ['web:*'], visibility: 'conditional', unlock: 'request' } },
     policy,
     availability,
     limits: 'web:search:1/60',
@@ -254,6 +259,7 @@ function bench({
     // A sink that answers at once has no second look after it.
     audit: pauseAt === 'audit' ? slowAudit : audit,
   })
+  gate.locks.request(SESSION, 'web')
   return {
     gate,
     availability,

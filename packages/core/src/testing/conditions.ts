@@ -110,12 +110,14 @@ export function toCondition({ form, judgement }: WrittenCondition): Condition {
   }
 }
 
-/** Conditions over caller and tool, or also over the input. */
-export function writtenCondition(values: {
+export interface ConditionValues {
   readonly tags: readonly string[]
   readonly names: readonly string[]
   readonly withInput: boolean
-}): fc.Arbitrary<WrittenCondition> {
+}
+
+/** Judgements over caller and tool, or also over the input. */
+export function judgementArbitrary(values: ConditionValues): fc.Arbitrary<Judgement> {
   const of = (op: 'role' | 'user' | 'chat' | 'team' | 'tag' | 'name' | 'path', among: readonly string[]) =>
     fc.record({ op: fc.constant(op), value: fc.constantFrom(...among) })
   const plain = [
@@ -130,15 +132,21 @@ export function writtenCondition(values: {
   const leaf: fc.Arbitrary<Judgement> = values.withInput
     ? fc.oneof({ weight: 8, arbitrary: of('path', PATHS) }, ...plain)
     : fc.oneof(...plain)
-  const tree = fc.letrec<{ node: Judgement }>((tie) => ({
+  return fc.letrec<{ node: Judgement }>((tie) => ({
     node: fc.oneof(
       { maxDepth: 3, depthIdentifier: 'condition' },
       { weight: 4, arbitrary: leaf },
       fc.record({ op: fc.constant('not' as const), of: tie('node') }),
       fc.record({ op: fc.constantFrom('and' as const, 'or' as const), left: tie('node'), right: tie('node') }),
     ),
-  }))
-  return fc.record({ form: fc.constantFrom('cel' as const, 'function' as const), judgement: tree.node })
+  })).node
+}
+
+export function writtenCondition(values: ConditionValues): fc.Arbitrary<WrittenCondition> {
+  return fc.record({
+    form: fc.constantFrom('cel' as const, 'function' as const),
+    judgement: judgementArbitrary(values),
+  })
 }
 
 export const ROLES = ['admin', 'viewer', 'constructor'] as const

@@ -1,8 +1,9 @@
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Group } from '../tools/groups.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Tool, ToolDefinition } from '../tools/tool.ts'
 import { judge, type Verdict } from './conditions.ts'
-import type { World, WrittenClause, WrittenPolicy } from './worlds.ts'
+import type { WrittenClause, WrittenDecide, WrittenPolicy } from './policies.ts'
+import { idOf, type Moment, type Trigger, type World } from './worlds.ts'
 
 /**
  * The words of the design as plain loops: no index, no cache, no bit sets.
@@ -11,15 +12,77 @@ import type { World, WrittenClause, WrittenPolicy } from './worlds.ts'
  */
 export function referenceDecide(world: World, tool: Tool | undefined, called: boolean): OutcomeWord {
   if (!tool) return 'deny'
-  const words: OutcomeWord[] = world.policies.map((policy) => decidePolicy(world, policy, tool, called))
+  const words: OutcomeWord[] = policiesOf(world).map((policy) => decidePolicy(world, policy, tool, called))
   const { caller, visibility, activeTools } = world
   // A caller must hold all of a tool's `requiredScopes`.
   if (!tool.requiredScopes.every((scope) => (caller.scopes ?? []).includes(scope))) words.push('deny')
   if (visibility && !visibility.includes(tool.id)) words.push('deny')
   if (activeTools && !activeTools.includes(tool.id)) words.push('wait')
   if (!isAvailable(world, tool)) words.push('wait')
+  if (isLocked(world, tool)) words.push('wait')
+  return strictestWord(words)
+}
+
+/**
+ * Whether a view lists a tool.
+ *
+ * A view fixes policy, scopes and visibility as they were. A step reads availability and locks anew, and what today's
+ * policy has come to refuse is not listed in it.
+ */
+export function referenceLists(world: World, moment: Moment, tool: Tool): boolean {
+  const [first, ...later] = worldsOf(world, moment)
+  const worlds = moment.through === 'options' ? [first] : [first, ...later]
+  return isVisible(strictestOf(worlds, tool, false))
+}
+
+/** What a view explains of a tool, and what a call comes to: as it was for the view and as it is today, the stricter. */
+export function referenceAnswers(
+  world: World,
+  moment: Moment,
+  tool: Tool,
+): Record<'explained' | 'called', OutcomeWord> {
+  const worlds = worldsOf(world, moment)
+  const explained = strictestOf(worlds, tool, false)
+  // What may not go on before the input is looked at is refused for that.
+  return { explained, called: isVisible(explained) ? strictestOf(worlds, tool, true) : explained }
+}
+
+/** The world that a view, or a step, is of, and that of today where it is another. */
+function worldsOf(world: World, moment: Moment): readonly [World, ...World[]] {
+  const today = since(world, moment)
+  if (today === world) return [world]
+  return [moment.through === 'options' ? world : { ...world, up: today.up, opened: today.opened }, today]
+}
+
+function since(world: World, { upSince, forgottenSince, openedSince, policiesSince }: Moment): World {
+  if (!upSince && !forgottenSince && !policiesSince && openedSince.length === 0) return world
+  return {
+    ...world,
+    policies: policiesSince ?? world.policies,
+    up: upSince ?? world.up,
+    opened: forgottenSince ? openedSince : [...world.opened, ...openedSince],
+  }
+}
+
+function strictestOf(worlds: readonly World[], tool: Tool, called: boolean): OutcomeWord {
+  return strictestWord(worlds.map((world) => referenceDecide(world, tool, called)))
+}
+
+function strictestWord(words: readonly OutcomeWord[]): OutcomeWord {
   for (const word of ['deny', 'wait', 'ask'] as const) if (words.includes(word)) return word
   return 'allow'
+}
+
+/** Visible: decided `allow` or `ask`. */
+function isVisible(word: OutcomeWord): boolean {
+  return word === 'allow' || word === 'ask'
+}
+
+/** A fork adds its policies to those it is a fork of, or, where it does not inherit, has only its own. */
+function policiesOf({ policies, forks }: World): readonly WrittenPolicy[] {
+  let all = policies
+  for (const fork of forks) all = fork.inherit ? [...all, ...fork.policies] : fork.policies
+  return all
 }
 
 /**
@@ -27,6 +90,7 @@ export function referenceDecide(world: World, tool: Tool | undefined, called: bo
  * `ask` clause holds → ask; else allow.
  */
 function decidePolicy(world: World, policy: WrittenPolicy, tool: Tool, called: boolean): OutcomeWord {
+  if (policy.decide) return decideByFunction(world, policy.decide, tool)
   const of = (kind: 'allow' | 'deny' | 'ask') =>
     (policy[kind] ?? []).map((clause) => clauseHolds(world, kind, clause, tool, called))
   // An error in a `deny` or `ask` clause is a deny.
@@ -37,6 +101,13 @@ function decidePolicy(world: World, policy: WrittenPolicy, tool: Tool, called: b
   if (policy.allow && !of('allow').includes(true)) return 'deny'
   if (!(policy.requireTags ?? []).every((tag) => tool.tags.includes(tag))) return 'deny'
   return asks.includes(true) ? 'ask' : 'allow'
+}
+
+/** A throw, a promise and any answer that is none deny. */
+function decideByFunction({ caller }: World, { judgement, yes, no }: WrittenDecide, tool: Tool): OutcomeWord {
+  const verdict = judge(judgement, { caller, tool })
+  const answer = verdict === 'error' ? 'nonsense' : verdict ? yes : no
+  return answer === 'allow' || answer === 'ask' ? answer : 'deny'
 }
 
 function clauseHolds(
@@ -59,7 +130,7 @@ function clauseHolds(
   return called ? (test(clause.input, { input }) ?? true) : true
 }
 
-function names(selector: string, tool: Tool, groups: World['groups'], certain: boolean): boolean {
+function names(selector: string, tool: Named, groups: World['groups'], certain: boolean): boolean {
   const [head, rest] = selector.includes(':') ? (selector.split(':') as [string, string]) : [undefined, selector]
   if (head === 'group') return (groups[rest]?.tools ?? []).some((member) => names(member, tool, groups, certain))
   if (head === 'tag') return tool.tags.includes(rest)
@@ -73,7 +144,7 @@ function names(selector: string, tool: Tool, groups: World['groups'], certain: b
 }
 
 /** Absent hints take MCP's defaults; where they are only claimed, the default holds beside the claim. */
-function hasHint({ annotations }: Tool, hint: string, orDefault: boolean): boolean {
+function hasHint({ annotations }: Named, hint: string, orDefault: boolean): boolean {
   const { readOnlyHint = false, destructiveHint = true, idempotentHint = false, openWorldHint = true } = annotations
   if (hint === 'read-only') return readOnlyHint
   if (hint === 'destructive') return (destructiveHint && !readOnlyHint) || orDefault
@@ -82,8 +153,10 @@ function hasHint({ annotations }: Tool, hint: string, orDefault: boolean): boole
 }
 
 function globs(pattern: string, text: string): boolean {
-  const escaped = pattern.split('*').map((part) => part.replaceAll(/[^a-z]/gi, String.raw`\$&`))
-  return new RegExp(`^${escaped.join('.*')}$`).test(text)
+  if (!pattern.includes('*')) return pattern === text
+  const rest = pattern.slice(1)
+  if (pattern.startsWith('*')) return globs(rest, text) || (text !== '' && globs(pattern, text.slice(1)))
+  return pattern[0] === text[0] && globs(rest, text.slice(1))
 }
 
 /** A tool is available if every conditional group that lists it is, and whatever those depend on. */
@@ -93,7 +166,36 @@ function isAvailable({ groups, up }: World, tool: Tool): boolean {
     const itself = group.visibility !== 'conditional' || up.includes(name)
     return itself && (group.dependsOn ?? []).every(groupIsUp)
   }
-  return Object.entries(groups).every(
-    ([name, group]) => !group.tools.some((selector) => names(selector, tool, groups, false)) || groupIsUp(name),
+  return Object.entries(groups).every(([name, group]) => !isMember(group, tool, groups) || groupIsUp(name))
+}
+
+/** A locked group is opened for one session, as its rule says; without a session a lock affects listing only. */
+function isLocked(world: World, tool: Tool): boolean {
+  const { groups, opened, caller } = world
+  if (caller.session === undefined) return false
+  return Object.entries(groups).some(
+    ([name, group]) =>
+      group.unlock !== undefined &&
+      isMember(group, tool, groups) &&
+      !opened.some((trigger) => opens(trigger, name, group, world)),
   )
+}
+
+function opens(trigger: Trigger, name: string, group: Group, { tools, groups }: World): boolean {
+  if ('request' in trigger) return group.unlock === 'request' && trigger.request === name
+  if ('event' in trigger) return typeof group.unlock === 'object' && group.unlock.event === trigger.event
+  const found = tools.filter((definition) => trigger.found.includes(idOf(definition)))
+  return group.unlock === 'search' && found.some((definition) => isMember(group, toNamed(definition), groups))
+}
+
+function isMember(group: Group, tool: Named, groups: World['groups']): boolean {
+  return group.tools.some((selector) => names(selector, tool, groups, false))
+}
+
+/** What selectors name a tool by. */
+type Named = Pick<Tool, 'namespace' | 'name' | 'tags' | 'category' | 'annotations' | 'hintsTrusted'>
+
+function toNamed(definition: ToolDefinition): Named {
+  const { namespace, name, tags = [], category, annotations = {}, hintsTrusted = true } = definition
+  return { namespace, name, tags, category, annotations, hintsTrusted }
 }

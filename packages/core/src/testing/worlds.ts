@@ -4,67 +4,37 @@ import { OUTCOMES, type OutcomeWord } from '../decision/words.ts'
 import type { CallOutcome } from '../door/outcome.ts'
 import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'
-import type { Clause, Policy } from '../policy/policy.ts'
 import type { Source } from '../tools/catalog.ts'
-import type { Group } from '../tools/groups.ts'
+import type { Group, UnlockRule } from '../tools/groups.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
-import {
-  CHAT_TYPES,
-  PATHS,
-  ROLES,
-  TEAMS,
-  toCondition,
-  USERS,
-  type WrittenCondition,
-  writtenCondition,
-} from './conditions.ts'
+import { CHAT_TYPES, PATHS, ROLES, TEAMS, USERS } from './conditions.ts'
+import { policyArbitrary, toPolicy, type WrittenPolicy } from './policies.ts'
 
 /** Everything that a decision depends on, as data. */
 export interface World {
   readonly tools: readonly ToolDefinition[]
   readonly groups: Readonly<Record<string, Group>>
   readonly policies: readonly WrittenPolicy[]
+  /** Each a fork of the one before, the first of the gate; it is the last that is asked. */
+  readonly forks: readonly WrittenFork[]
   /** The groups that are available now. */
   readonly up: readonly string[]
+  /** What the caller's session has opened groups by. */
+  readonly opened: readonly Trigger[]
   readonly caller: Caller
   readonly visibility: readonly string[] | undefined
   readonly activeTools: readonly string[] | undefined
   readonly input: Readonly<Record<string, string>>
 }
 
-export interface WrittenClause {
-  readonly match: readonly string[]
-  readonly when?: WrittenCondition | undefined
-  readonly unless?: WrittenCondition | undefined
-  readonly input?: WrittenCondition | undefined
-  readonly message?: string | undefined
+/** A gate on top of the gate before it. */
+export interface WrittenFork {
+  readonly policies: readonly WrittenPolicy[]
+  readonly inherit: boolean
 }
 
-export interface WrittenPolicy {
-  readonly allow?: readonly WrittenClause[] | undefined
-  readonly deny?: readonly WrittenClause[] | undefined
-  readonly ask?: readonly WrittenClause[] | undefined
-  readonly requireTags?: readonly string[] | undefined
-}
-
-export function toPolicy({ allow, deny, ask, requireTags }: WrittenPolicy): Policy {
-  return {
-    ...(allow && { allow: allow.map(toClause) }),
-    ...(deny && { deny: deny.map(toClause) }),
-    ...(ask && { ask: ask.map(toClause) }),
-    ...(requireTags && { requireTags }),
-  }
-}
-
-function toClause({ match, when, unless, input, message }: WrittenClause): Clause {
-  return {
-    match,
-    ...(when && { when: toCondition(when) }),
-    ...(unless && { unless: toCondition(unless) }),
-    ...(input && { input: toCondition(input) }),
-    ...(message !== undefined && { message }),
-  }
-}
+/** What can open a locked group for the caller's session. */
+export type Trigger = { readonly request: string } | { readonly event: string } | { readonly found: readonly string[] }
 
 const NAMESPACES = [undefined, 'files', 'web', '__proto__'] as const
 const NAMES = ['read', 'write', 'delete_all', 'toString', 'constructor'] as const
@@ -72,6 +42,8 @@ const TAGS = ['read', 'danger', '__proto__'] as const
 const CATEGORIES = ['search', 'admin'] as const
 const SCOPES = ['s1', 's2'] as const
 const GROUPS = ['g1', 'g2', 'constructor'] as const
+const SESSIONS = ['s1', 's2'] as const
+const EVENTS = ['e1', '__proto__'] as const
 
 const anyBoolean = fc.option(fc.boolean(), { nil: undefined })
 
@@ -86,7 +58,7 @@ const toolArbitrary: fc.Arbitrary<ToolDefinition> = fc.record({
     destructiveHint: anyBoolean,
     idempotentHint: anyBoolean,
     openWorldHint: anyBoolean,
-  }) as fc.Arbitrary<object>,
+  }),
   hintsTrusted: fc.boolean(),
 })
 
@@ -94,11 +66,12 @@ export const callerArbitrary: fc.Arbitrary<Caller> = fc.record({
   user: fc.constantFrom(undefined, ...USERS),
   roles: fc.option(fc.subarray([...ROLES]), { nil: undefined }),
   scopes: fc.option(fc.subarray([...SCOPES]), { nil: undefined }),
+  session: fc.constantFrom(undefined, ...SESSIONS),
   chat: fc.constantFrom(undefined, { id: 'c' }, ...CHAT_TYPES.map((type) => ({ id: 'c', type }))),
   attributes: fc.constantFrom(undefined, { number: 5 }, ...TEAMS.map((team) => ({ team, number: 5 }))),
 })
 
-function idOf({ namespace, name }: ToolDefinition): string {
+export function idOf({ namespace, name }: ToolDefinition): string {
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 
@@ -117,29 +90,6 @@ function selectorArbitrary(ids: readonly string[], groups: readonly string[]): f
   )
 }
 
-function clauseArbitrary(selector: fc.Arbitrary<string>): fc.Arbitrary<WrittenClause> {
-  const values = { tags: TAGS, names: NAMES }
-  const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
-    fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 2, arbitrary })
-  return fc.record({
-    match: fc.array(selector, { minLength: 1, maxLength: 2 }),
-    when: rarely(writtenCondition({ ...values, withInput: false })),
-    unless: rarely(writtenCondition({ ...values, withInput: false })),
-    input: rarely(writtenCondition({ ...values, withInput: true })),
-    message: fc.constantFrom(undefined, undefined, 'Not for you.'),
-  })
-}
-
-function policyArbitraryOf(selector: fc.Arbitrary<string>): fc.Arbitrary<WrittenPolicy> {
-  const clauses = (maxLength: number) => fc.array(clauseArbitrary(selector), { maxLength })
-  return fc.record({
-    allow: fc.option(clauses(3), { nil: undefined, freq: 2 }),
-    deny: fc.option(clauses(2), { nil: undefined, freq: 2 }),
-    ask: fc.option(clauses(2), { nil: undefined, freq: 2 }),
-    requireTags: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, fc.subarray([...TAGS], { maxLength: 1 })),
-  })
-}
-
 /** Groups that depend on later ones only, so that there is no cycle. */
 function groupsArbitrary(ids: readonly string[]): fc.Arbitrary<Record<string, Group>> {
   const selector = selectorArbitrary(ids, [])
@@ -148,7 +98,14 @@ function groupsArbitrary(ids: readonly string[]): fc.Arbitrary<Record<string, Gr
       tools: fc.array(selector, { maxLength: 2 }),
       visibility: fc.constantFrom('always' as const, 'conditional' as const),
       dependsOn: fc.subarray(GROUPS.slice(at + 1)),
-    })
+      unlock: fc.constantFrom<UnlockRule | undefined>(
+        undefined,
+        undefined,
+        'request',
+        'search',
+        ...EVENTS.map((event) => ({ event })),
+      ),
+    }) as fc.Arbitrary<Group>
   return fc
     .tuple(fc.constantFrom(0, 0, 0, 1, 2, 3), ...GROUPS.map((_, at) => groupAt(at)))
     .map(([first, ...groups]) =>
@@ -156,37 +113,134 @@ function groupsArbitrary(ids: readonly string[]): fc.Arbitrary<Record<string, Gr
     )
 }
 
+function triggerArbitrary(ids: readonly string[]): fc.Arbitrary<Trigger> {
+  return fc.oneof(
+    fc.record({ request: fc.constantFrom(...GROUPS) }),
+    fc.record({ event: fc.constantFrom(...EVENTS) }),
+    fc.record({ found: fc.subarray([...ids, 'no-such-tool'], { maxLength: 2 }) }),
+  )
+}
+
+/** What may be another way each time that the same gate is asked. */
+export type Situation = Pick<World, 'up' | 'opened' | 'caller' | 'visibility' | 'activeTools' | 'input'>
+
+function situationArbitrary(ids: readonly string[]): fc.Arbitrary<Situation> {
+  return fc.record({
+    up: fc.subarray([...GROUPS]),
+    opened: fc.array(triggerArbitrary(ids), { maxLength: 2 }),
+    caller: callerArbitrary,
+    visibility: fc.option(fc.subarray([...ids, 'no-such-tool']), { nil: undefined, freq: 2 }),
+    activeTools: fc.option(fc.subarray([...ids]), { nil: undefined, freq: 2 }),
+    input: fc.constantFrom<Record<string, string>>({}, ...PATHS.map((path) => ({ path }))),
+  })
+}
+
+/** How a view came about, and what has changed between it and the question. */
+export interface Moment extends Situation {
+  /** Active tools as an option of the view, by narrowing it, or by `prepareStep`. */
+  readonly through: 'options' | 'narrow' | 'steps'
+  readonly upSince: readonly string[] | undefined
+  /** Whether the session was locked again meanwhile, before anything was opened anew. */
+  readonly forgottenSince: boolean
+  readonly openedSince: readonly Trigger[]
+  /** What somebody else has opened groups by, whose session differs in one part. */
+  readonly neighbour: { readonly part: 'user' | 'tenant' | 'session'; readonly opened: readonly Trigger[] }
+  readonly policiesSince: readonly WrittenPolicy[] | undefined
+  /** Which tool is explained and called: one of the world's, counted round and round. */
+  readonly asked: number
+}
+
+/** A gate, and what it is asked in turn: so that what it keeps of one answer is there for the next. */
+export interface History {
+  readonly tools: World['tools']
+  readonly groups: World['groups']
+  readonly policies: World['policies']
+  readonly forks: World['forks']
+  readonly moments: readonly Moment[]
+}
+
+function momentArbitrary(ids: readonly string[], policy: fc.Arbitrary<WrittenPolicy>): fc.Arbitrary<Moment> {
+  const since = fc.record({
+    through: fc.constantFrom('options' as const, 'narrow' as const, 'steps' as const),
+    upSince: fc.option(fc.subarray([...GROUPS]), { nil: undefined, freq: 2 }),
+    forgottenSince: fc.constantFrom(false, false, false, true),
+    neighbour: fc.record({
+      part: fc.constantFrom('user' as const, 'tenant' as const, 'session' as const),
+      opened: fc.array(triggerArbitrary(ids), { maxLength: 2 }),
+    }),
+    openedSince: fc.oneof(
+      { weight: 2, arbitrary: fc.constant([]) },
+      fc.array(triggerArbitrary(ids), { minLength: 1, maxLength: 2 }),
+    ),
+    policiesSince: fc.oneof({ weight: 24, arbitrary: fc.constant(undefined) }, fc.array(policy, { maxLength: 1 })),
+    asked: fc.nat(6),
+  })
+  return fc.tuple(situationArbitrary(ids), since).map(([situation, more]) => ({ ...situation, ...more }))
+}
+
+/** Histories of `1` to `maxMoments` moments. */
+export function historyArbitrary(maxMoments: number): fc.Arbitrary<History> {
+  return groundArbitrary.chain(({ tools, ids, groups, policy }) =>
+    fc.record({
+      tools: fc.constant(tools),
+      groups: fc.constant(groups),
+      policies: fc.array(policy, { maxLength: 3 }),
+      forks: forksArbitrary(policy),
+      moments: fc.array(momentArbitrary(ids, policy), { minLength: 1, maxLength: maxMoments, size: 'max' }),
+    }),
+  )
+}
+
+/** Only the first can replace what it is a fork of; mostly there is none, at times they are many. */
+function forksArbitrary(policy: fc.Arbitrary<WrittenPolicy>): fc.Arbitrary<readonly WrittenFork[]> {
+  const fork = (inherit: boolean) =>
+    fc.record({ policies: fc.array(policy, { maxLength: 1 }), inherit: fc.constant(inherit) })
+  const empty: WrittenFork = { policies: [], inherit: true }
+  return fc
+    .tuple(
+      fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, fc.tuple(fork(true)), fc.tuple(fork(false))),
+      fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(fork(true), { maxLength: 2 })),
+      fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 50),
+    )
+    .map(([first, more, deep]) => [...first, ...more, ...Array.from({ length: deep }, () => empty)])
+}
+
+const groundArbitrary = fc.uniqueArray(toolArbitrary, { minLength: 1, maxLength: 7, selector: idOf }).chain((tools) => {
+  const ids = tools.map(idOf)
+  return groupsArbitrary(ids).map((groups) => {
+    const selector = selectorArbitrary(ids, Object.keys(groups))
+    return { tools, ids, groups, policy: policyArbitrary(selector, { tags: TAGS, names: NAMES }) }
+  })
+})
+
 /** A world, and policies more for what is added to it later. */
 export interface WorldWithMore {
   readonly world: World
   readonly more: readonly WrittenPolicy[]
 }
 
-export const worldWithMore: fc.Arbitrary<WorldWithMore> = fc
-  .uniqueArray(toolArbitrary, { minLength: 1, maxLength: 7, selector: idOf })
-  .chain((tools) => {
-    const ids = tools.map(idOf)
-    return groupsArbitrary(ids).chain((groups) => {
-      const policy = policyArbitraryOf(selectorArbitrary(ids, Object.keys(groups)))
-      const world = fc.record({
-        tools: fc.constant(tools),
-        groups: fc.constant(groups),
-        policies: fc.array(policy, { maxLength: 3 }),
-        up: fc.subarray([...GROUPS]),
-        caller: callerArbitrary,
-        visibility: fc.option(fc.subarray([...ids, 'no-such-tool']), { nil: undefined, freq: 2 }),
-        activeTools: fc.option(fc.subarray(ids), { nil: undefined, freq: 2 }),
-        input: fc.constantFrom<Record<string, string>>({}, ...PATHS.map((path) => ({ path }))),
-      })
-      return fc.record({ world, more: fc.array(policy, { minLength: 1, maxLength: 2 }) })
-    })
+export const worldWithMore: fc.Arbitrary<WorldWithMore> = groundArbitrary.chain(({ tools, ids, groups, policy }) => {
+  const ground = fc.record({
+    tools: fc.constant(tools),
+    groups: fc.constant(groups),
+    policies: fc.array(policy, { maxLength: 3 }),
+    // That a fork may replace a policy is the one exception to what these worlds are for.
+    forks: forksArbitrary(policy).filter((forks) => forks.every(({ inherit }) => inherit)),
   })
+  return fc.record({
+    world: fc.tuple(ground, situationArbitrary(ids)).map(([fixed, situation]) => ({ ...fixed, ...situation })),
+    more: fc.array(policy, { minLength: 1, maxLength: 2 }),
+  })
+})
 
 export const worldArbitrary: fc.Arbitrary<World> = worldWithMore.map(({ world }) => world)
 
 /** A gate of a world, with what its tools themselves say of being run. */
 export interface Opened {
+  /** The last fork, or the gate itself. */
   readonly gate: Gate
+  /** The gate that the forks are of. */
+  readonly root: Gate
   readonly tools: readonly Tool[]
   readonly availability: MemoryAvailability
   /** How often each tool ran, by its id: the tools' own word. */
@@ -196,6 +250,13 @@ export interface Opened {
 }
 
 export function openWorld(world: World, options: GateOptions = {}): Opened {
+  const opened = openGate(world, options)
+  fire(opened.gate, world.caller, world.opened)
+  return opened
+}
+
+/** Gives the gate of a world before anything has been opened. */
+export function openGate(world: Omit<World, keyof Situation> & Partial<Situation>, options: GateOptions = {}): Opened {
   const ran = new Map<string, number>()
   const tools = world.tools.map((definition) => {
     const id = idOf(definition)
@@ -218,9 +279,11 @@ export function openWorld(world: World, options: GateOptions = {}): Opened {
     },
   }
   const availability = memoryAvailability(
-    Object.fromEntries(Object.keys(world.groups).map((name) => [name, { available: world.up.includes(name) }])),
+    Object.fromEntries(
+      Object.keys(world.groups).map((name) => [name, { available: world.up?.includes(name) ?? true }]),
+    ),
   )
-  const gate = createGate({
+  const root = createGate({
     sources: [source],
     groups: world.groups,
     policy: world.policies.map(toPolicy),
@@ -231,7 +294,20 @@ export function openWorld(world: World, options: GateOptions = {}): Opened {
     offered = tools.filter((tool) => ids.includes(tool.id))
     for (const listener of listeners) listener()
   }
-  return { gate, tools, availability, ran, offer }
+  const gate = world.forks.reduce(
+    (above, { policies, inherit }) => above.fork({ policy: policies.map(toPolicy), inherit }),
+    root,
+  )
+  return { gate, root, tools, availability, ran, offer }
+}
+
+/** Lets everything happen that may open a group for a caller's session. */
+export function fire({ locks }: Gate, caller: Caller, triggers: readonly Trigger[]): void {
+  for (const trigger of triggers) {
+    if ('request' in trigger) locks.request(caller, trigger.request)
+    else if ('event' in trigger) locks.event(caller, trigger.event)
+    else locks.found(caller, trigger.found)
+  }
 }
 
 export function viewOptionsOf({ visibility, activeTools }: World): {
