@@ -4,14 +4,15 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import type { Caller } from '../caller.ts'
 import type { CallOutcome } from '../door/outcome.ts'
-import { createGate } from '../gate.ts'
+import { createGate, type Gate } from '../gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { GroupState } from '../ports.ts'
 import type { Group } from '../tools/groups.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
+import { createSteps, unchanged, withTools } from '../steps.ts'
 import type { View } from '../view.ts'
-import { wordOf } from './worlds.ts'
+import { fire, type Trigger, wordOf } from './worlds.ts'
 
 /** A decision as data: what somebody who does not program can read and check. */
 export interface DecisionCase {
@@ -25,6 +26,14 @@ export interface DecisionCase {
   readonly caller?: Caller
   /** What is known of groups. Without it, each is available. */
   readonly availability?: Readonly<Record<string, GroupState>>
+  /** What the caller's session has opened groups by, before the view: `{ "request": "web" }`. */
+  readonly unlocked?: readonly Trigger[]
+  /** The same, between the view and the step. */
+  readonly unlockedSince?: readonly Trigger[]
+  /** The policies of forks, each of the one before; it is the last that is asked. */
+  readonly forks?: readonly (Policy | readonly Policy[])[]
+  /** The active tools of each step, all in one run; the last is asked. `null`: no change in that step. */
+  readonly steps?: readonly (readonly string[] | null)[]
   readonly visibility?: readonly string[]
   readonly activeTools?: readonly string[]
   /** The input of every call. */
@@ -32,6 +41,10 @@ export interface DecisionCase {
   readonly expect: {
     /** Every visible id, in order. */
     readonly visible?: readonly string[]
+    /** What the instructions should tell the model, in order. */
+    readonly notices?: readonly string[]
+    /** What the developer is warned of in the last step. */
+    readonly warnings?: readonly string[]
     /** The word that a call of each comes to: `allow` ran. */
     readonly call?: Readonly<Record<string, string>>
     /** What the model is told of a call, exactly. */
@@ -67,9 +80,24 @@ export function decisionCases(folder: string): void {
 const CASE_KEYS = new Map<string, readonly string[]>([
   [
     'a case',
-    ['shows', 'policy', 'groups', 'tools', 'caller', 'availability', 'visibility', 'activeTools', 'input', 'expect'],
+    [
+      'shows',
+      'policy',
+      'forks',
+      'groups',
+      'tools',
+      'caller',
+      'availability',
+      'unlocked',
+      'unlockedSince',
+      'visibility',
+      'activeTools',
+      'steps',
+      'input',
+      'expect',
+    ],
   ],
-  ['expect', ['visible', 'call', 'text', 'reasons', 'error']],
+  ['expect', ['visible', 'notices', 'warnings', 'call', 'text', 'reasons', 'error']],
   ['a tool', ['id', 'tags', 'category', 'annotations', 'requiredScopes', 'hintsTrusted', 'inputSchema']],
 ])
 
@@ -90,14 +118,16 @@ function checkKeys(what: string, value: unknown): void {
 }
 
 async function checkCase(given: DecisionCase): Promise<void> {
-  const { error, visible } = given.expect
+  const { error, visible, notices, warnings } = given.expect
   const expected = (name: 'call' | 'text' | 'reasons') => new Map(Object.entries(given.expect[name] ?? {}))
   if (error !== undefined) {
     await assert.rejects(async () => open(given), { message: error })
     return
   }
-  const { view, ran } = await open(given)
+  const { view, ran, warned } = await open(given)
   if (visible) assert.deepEqual(view.ids, visible)
+  if (notices) assert.deepEqual(view.notices, notices)
+  if (warnings) assert.deepEqual(warned, warnings)
   const [words, texts, codes] = [expected('call'), expected('text'), expected('reasons')]
   for (const tool of new Set([...words.keys(), ...texts.keys(), ...codes.keys()])) {
     const outcome = await view.call({ tool, input: given.input })
@@ -108,16 +138,38 @@ async function checkCase(given: DecisionCase): Promise<void> {
   }
 }
 
-async function open(given: DecisionCase): Promise<{ view: View; ran: ReadonlySet<string> }> {
-  const { policy, groups = {}, tools, caller = {}, availability, visibility, activeTools } = given
+interface OpenCase {
+  readonly view: View
+  readonly ran: ReadonlySet<string>
+  readonly warned: readonly string[]
+}
+
+async function open(given: DecisionCase): Promise<OpenCase> {
+  const { policy, forks = [], groups = {}, tools, caller = {}, availability, visibility, activeTools } = given
   const ran = new Set<string>()
-  const gate = createGate({
+  const root = createGate({
     tools: tools.map((tool) => toTool(typeof tool === 'string' ? { id: tool } : tool, ran)),
     groups: new Map(Object.entries(groups).map(([name, group]) => [name, 'tools' in group ? group : { tools: group }])),
     ...(policy && { policy }),
     ...(availability && { availability: memoryAvailability(availability) }),
   })
-  return { view: await gate.view(caller, { visibility, activeTools }), ran }
+  const gate = forks.reduce<Gate>((above, own) => above.fork({ policy: own }), root)
+  fire(gate, caller, given.unlocked ?? [])
+  const run = await gate.view(caller, { visibility, activeTools })
+  fire(gate, caller, given.unlockedSince ?? [])
+  return { ...(given.steps ? await lastStep(run, given.steps) : { view: run, warned: [] }), ran }
+}
+
+async function lastStep(run: View, lists: NonNullable<DecisionCase['steps']>): Promise<Omit<OpenCase, 'ran'>> {
+  const steps = createSteps(run, {
+    prepareStep({ stepNumber }) {
+      const activeTools = lists[stepNumber]
+      return activeTools ? withTools(...activeTools) : unchanged()
+    },
+  })
+  for (let step = 1; step < lists.length; step++) await steps.next()
+  const { view, warnings } = await steps.next()
+  return { view, warned: warnings }
 }
 
 function toTool({ id, ...more }: CaseTool, ran: Set<string>): Tool {
