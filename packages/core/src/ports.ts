@@ -178,8 +178,10 @@ export interface AuditReader {
 /** What is known of one group's dependency. */
 export interface GroupState {
   readonly available: boolean
-  /** Why not, in a clause without a full stop: `nothing listens on 127.0.0.1:4444`. */
+  /** Why not, in a clause without a full stop: `nothing listens on 127.0.0.1:4444`. Callers are told it. */
   readonly reason?: string
+  /** More about it, for people only, as it may quote what a server wrote: `exited with code 1 (…)`. */
+  readonly detail?: string
   /** What to do about it, as a sentence. */
   readonly suggestion?: string
   /** Wall-clock milliseconds of the latest change. */

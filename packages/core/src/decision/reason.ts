@@ -45,7 +45,7 @@ export interface Reason {
   readonly order: number
   /** For people: which policy, clause, group or rule said so, and why. */
   readonly text: string
-  /** What the author of a denial lets the caller know. */
+  /** What the caller may know: of a denial, what its author says; of what is unavailable, why. */
   readonly message?: string | undefined
   readonly policy?: string | undefined
   readonly clause?: string | undefined

@@ -29,7 +29,9 @@ export function toldText({ reasons }: Decision, names: Names): string {
     case 'limited':
       return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${Math.max(1, Math.ceil((deciding.resetMs ?? 0) / 1000))} s.`
     case 'unavailable':
-      return [`${tool} is unavailable: ${deciding.text}.`, deciding.suggestion].filter(Boolean).join(' ')
+      return [`${tool} is unavailable: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
+        .filter(Boolean)
+        .join(' ')
     case 'locked':
       return `${tool} is locked. ${deciding.suggestion}`
     case 'inactive':

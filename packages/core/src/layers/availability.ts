@@ -34,11 +34,17 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
     const state = stateOf(source, culprit)
     const because = state.reason ?? 'it is switched off'
     const why = culprit === name ? because : `it needs ${culprit}, which is unavailable because ${because}`
-    const told = reason('availability', 'group_unavailable', why, {
-      group: name,
-      suggestion: state.suggestion ?? groups.conditional.get(culprit)?.group.suggestion ?? group.suggestion,
-      since: state.since,
-    })
+    const told = reason(
+      'availability',
+      'group_unavailable',
+      state.detail === undefined ? why : `${why}: ${state.detail}`,
+      {
+        group: name,
+        message: state.detail === undefined ? undefined : why,
+        suggestion: state.suggestion ?? groups.conditional.get(culprit)?.group.suggestion ?? group.suggestion,
+        since: state.since,
+      },
+    )
     marks.push({ outcome: 'wait', bits, reason: () => told })
   }
   return marks

@@ -22,10 +22,19 @@ describe('toGroups', () => {
     assert.equal('availableWhen' in (groups.get('browser') ?? {}), false)
   })
 
-  it('hides the tools of a server that is down, and no others', async () => {
+  it('hides the tools of a server that is down, and no others, and tells callers nothing that it wrote', async () => {
     const state = new Map<string, GroupState>([
       ['browser', { available: true }],
-      ['server:files', toGroupState('files', { status: 'down', reason: 'gone', since: 1, restarts: 0, rejected: [] })],
+      [
+        'server:files',
+        toGroupState('files', {
+          status: 'down',
+          reason: 'exited (Error: root:secret@db)',
+          since: 1,
+          restarts: 0,
+          rejected: [],
+        }),
+      ],
       ['server:web', toGroupState('web', { status: 'ready', since: 1, restarts: 0, rejected: [] })],
     ])
     const gate = createGate({
@@ -35,7 +44,14 @@ describe('toGroups', () => {
     })
     const view = await gate.view({})
     assert.deepEqual(view.ids, ['web:open'])
-    assert.deepEqual(view.explain('files:open').reasons[0]?.text, 'the server files is down: gone')
+    assert.equal(
+      view.explain('files:open').reasons[0]?.text,
+      'the server files is down: exited (Error: root:secret@db)',
+    )
+    assert.equal(
+      (await view.call({ tool: 'files:open' })).text,
+      'files:open is unavailable: the server files is down. It is restarted by itself; try again in a while.',
+    )
   })
 })
 
@@ -56,7 +72,8 @@ describe('toGroupState', () => {
 
   it('says why it is not, and what becomes of it', () => {
     const down = toGroupState('files', { ...state, status: 'down', reason: 'exited with code 1' })
-    assert.equal(down.reason, 'the server files is down: exited with code 1')
+    assert.equal(down.reason, 'the server files is down')
+    assert.equal(down.detail, 'exited with code 1')
     assert.equal(down.suggestion, 'It is restarted by itself; try again in a while.')
     assert.equal(down.since, 5)
     assert.equal(toGroupState('files', { ...state, status: 'starting' }).reason, 'the server files is starting')

@@ -18,12 +18,14 @@ export function toGroups(groups: readonly GroupConfig[], servers: readonly Serve
   ])
 }
 
-/** Gives the availability of a server's tools. */
+/** Gives the availability of a server's tools. Why it is down may quote its stderr, which is for people only. */
 export function toGroupState(server: string, { status, reason, since }: UpstreamState): GroupState {
   if (status === 'ready') return { available: true, since }
-  const why =
-    status === 'starting'
-      ? `the server ${server} is starting`
-      : `the server ${server} is down${reason ? `: ${reason}` : ''}`
-  return { available: false, reason: why, suggestion: 'It is restarted by itself; try again in a while.', since }
+  return {
+    available: false,
+    reason: `the server ${server} is ${status === 'starting' ? 'starting' : 'down'}`,
+    ...(reason === undefined ? {} : { detail: reason }),
+    suggestion: 'It is restarted by itself; try again in a while.',
+    since,
+  }
 }

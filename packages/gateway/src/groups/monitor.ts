@@ -168,6 +168,7 @@ function carryOn(former: GroupState | undefined, state: GroupState, clock: Clock
   const same =
     former?.available === state.available &&
     former.reason === state.reason &&
+    former.detail === state.detail &&
     former.suggestion === state.suggestion &&
     former.since === since
   return same ? former : Object.freeze({ ...state, since })
