@@ -18,6 +18,17 @@ describe('nearestNames', () => {
     assert.deepEqual(nearestNames('x', ['a', 'b'], 0), [])
   })
 
+  it('finds a misspelt name among very many, at the beginning, in the middle and at the end', () => {
+    const names = Array.from({ length: 10_000 }, (_, i) => `server_${i % 50}__some_tool_of_it_${i}`)
+    for (const asked of ['sever_7__some_tool_of_it_57', 'server_7__sme_tool_of_it_57', 'server_7__some_tool_of_it_57x'])
+      assert.equal(nearestNames(asked, names, 20)[0], 'server_7__some_tool_of_it_57', asked)
+  })
+
+  it('gives as many as it is asked for, in the order of the names, where none of very many is alike', () => {
+    const names = Array.from({ length: 1000 }, (_, i) => `tool_${i + 1000}`)
+    assert.deepEqual(nearestNames('?', names, 20), names.slice(0, 20))
+  })
+
   it('compares the beginnings of names that are very long', () => {
     const long = 'a'.repeat(1_000_000)
     assert.deepEqual(nearestNames(long, [`b${long}`, long], 1), [long])
