@@ -34,6 +34,12 @@ describe('within', () => {
     '~/a',
     '~root',
     '/workspace/a\0.txt',
+    '/workspace/.. ',
+    '..\n',
+    '..\u00a0',
+    '/workspace/.."',
+    "..'",
+    '"/workspace/a',
   ]
   for (const text of outside) {
     it(`finds ${JSON.stringify(text)} outside /workspace`, () => assert.equal(within(text, '/workspace'), false))

@@ -4,15 +4,15 @@ import { matchesGlob, parseGlob } from '../tools/selector.ts'
  * Answers whether a POSIX path lies at or below a root, once `.` and `..` are resolved.
  *
  * A relative path is relative to the root, as `server-filesystem` reads it. A path that a
- * server may read as another - one that begins with `~`, a quote or white space, or holds NUL - is
- * outside. Symbolic links are not followed:
- * that is for the server, which knows its disk.
+ * server may read as another is outside: one that begins with `~`, holds NUL, or begins or ends
+ * with a quote or white space, which servers cut off (`/root/.. ` is then `/root/..`). Symbolic
+ * links are not followed: that is for the server, which knows its disk.
  *
  * @throws {TypeError} for a root that is not absolute: what lies in it cannot be known
  */
 export function within(path: string, root: string): boolean {
   if (!root.startsWith('/')) throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
-  if (/^[~'"\s]|\0/.test(path)) return false
+  if (/^[~'"\s]|['"\s]$|\0/.test(path)) return false
   const base = normalise(root)
   const full = normalise(path.startsWith('/') ? path : `${root}/${path}`)
   return base.every((part, i) => full[i] === part)
