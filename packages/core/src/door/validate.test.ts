@@ -25,6 +25,52 @@ describe('createValidator', () => {
     assert.equal(validate(text({ pattern: '^(a+)+$' }), { path: `${'a'.repeat(50_000)}b` })?.pointer, '/path')
   })
 
+  it('ends the checking of a schema whose references multiply, and refuses the input', () => {
+    const both = (i: number) => ({ allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] })
+    const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`d${i}`, both(i)]))
+    const message = /^cannot be checked against the tool's schema: it takes more than 1000000 steps$/
+    assert.match(validate({ $defs: { ...$defs, d60: {} }, ...both(-1) }, {})?.message ?? '', message)
+
+    const branch = (k: string) => ({ properties: { x: { $ref: '#/$defs/n' }, k: { const: k } } })
+    const tree = { $defs: { n: { anyOf: [branch('a'), branch('b')] } }, $ref: '#/$defs/n' }
+    const nested = (depth: number): object => (depth === 0 ? { k: 'c' } : { x: nested(depth - 1) })
+    assert.match(validate(tree, nested(60))?.message ?? '', message)
+    assert.match(validate(tree, nested(3))?.message ?? '', /^must/)
+  })
+
+  it('refuses what a schema that refers to nothing but itself is asked about', () => {
+    assert.match(validate({ $ref: '#' }, {})?.message ?? '', /^cannot be checked/)
+  })
+
+  it('finds equal items in linear time', () => {
+    const unique = { properties: { list: { type: 'array', uniqueItems: true } } }
+    const equal: readonly unknown[][] = [
+      [1, 1],
+      [0, -0],
+      [
+        { a: 1, b: [2] },
+        { b: [2], a: 1 },
+      ],
+      [null, 'x', null],
+    ]
+    for (const list of equal)
+      assert.deepEqual(validate(unique, { list }), { pointer: '/list', message: 'must NOT have duplicate items' })
+    const different: readonly unknown[][] = [[], ['1', 1], [[1], [2]], [{ a: 1 }, { a: 1, b: null }], [false, null, 0]]
+    for (const list of different) assert.equal(validate(unique, { list }), undefined)
+    const many = Array.from({ length: 100_000 }, (_, i) => [i])
+    assert.equal(validate(unique, { list: many }), undefined)
+    assert.equal(validate(unique, { list: [...many, [7]] })?.pointer, '/list')
+  })
+
+  it('names an unknown property as a pointer does', () => {
+    assert.equal(validate({ additionalProperties: false }, { 'a/b~c': 1 })?.pointer, '/a~1b~0c')
+  })
+
+  it('goes on after a thousand schemas as before', () => {
+    for (let i = 0; i < 1100; i++)
+      assert.equal(validate({ required: [`p${i}`] }, {})?.message, `must have required property 'p${i}'`)
+  })
+
   it('reads draft-07 where $schema says so, and 2020-12 otherwise', () => {
     const tuple = { properties: { list: { type: 'array', items: [{ type: 'number' }] } } }
     assert.equal(
