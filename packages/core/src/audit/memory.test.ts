@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { auditSinkContract } from '../testing/audit-sink.ts'
 import { auditEntry } from '../testing/entries.ts'
-import { memoryAudit } from './memory.ts'
+import { type MemoryAudit, memoryAudit } from './memory.ts'
 
 auditSinkContract('memoryAudit', () => ({ sink: memoryAudit() }))
 
@@ -40,6 +43,18 @@ describe('memoryAudit', () => {
     }
   })
 
+  it('keeps the inputs of what it is given for a second, or until it is read', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const audit = memoryAudit()
+    const write = () => Array.from({ length: 50 }, () => writeInput(audit))
+    const [first, second] = [write(), write()]
+    t.mock.timers.tick(1000)
+    assert.equal(await countAlive([...first, ...second]), 0)
+    const third = write()
+    assert.equal(audit.records.length, 150)
+    assert.equal(await countAlive(third), 0)
+  })
+
   it('gives the same record each time it is read', () => {
     const audit = memoryAudit()
     audit.write(auditEntry())
@@ -50,3 +65,21 @@ describe('memoryAudit', () => {
     for (const capacity of [0, -1, 1.5, Number.NaN]) assert.throws(() => memoryAudit({ capacity }), /capacity/)
   })
 })
+
+function writeInput(audit: MemoryAudit): WeakRef<object> {
+  const input = { text: 'x' }
+  audit.write(auditEntry({ input }))
+  return new WeakRef(input)
+}
+
+/** Counts what is left after collecting garbage. */
+async function countAlive(refs: readonly WeakRef<object>[]): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  // A WeakRef holds its object to the end of the turn in which it was made or asked.
+  for (let i = 0; i < 3; i++) {
+    await turn()
+    collect()
+  }
+  return refs.filter((ref) => ref.deref() !== undefined).length
+}

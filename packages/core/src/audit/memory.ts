@@ -3,6 +3,8 @@ import type { AuditEntry, AuditQuery, AuditReader, AuditRecord, AuditSink } from
 import { checkAuditQuery, matchesAuditQuery } from './query.ts'
 import { sealEntry } from './record.ts'
 
+const SEAL_MS = 1000
+
 export interface MemoryAudit extends AuditSink, AuditReader {
   /** The newest records, oldest first. */
   readonly records: readonly AuditRecord[]
@@ -13,24 +15,30 @@ export interface MemoryAudit extends AuditSink, AuditReader {
 /**
  * Gives an audit that keeps its newest records in memory, for tests and embedding.
  *
- * An entry is sealed when it is first read, so that writing one costs next to nothing.
+ * An entry is sealed when it is first read, or within a second, so that writing one costs next to nothing. Until
+ * then its input is kept.
  * Nothing survives the process.
  */
 export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): MemoryAudit {
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
   /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
-  const kept: AuditEntry[] = []
+  const kept: (AuditEntry | undefined)[] = []
   const sealed: AuditRecord[] = []
   let written = 0
   let sealedTo = 0
+  let sealTimer: ReturnType<typeof setTimeout> | undefined
   let closed = false
 
   const oldestSeq = (): number => Math.max(1, written - capacity + 1)
 
   function seal(): void {
+    clearTimeout(sealTimer)
+    sealTimer = undefined
     for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
       const place = (seq - 1) % capacity
       sealed[place] = sealEntry(kept[place] as AuditEntry, seq)
+      // It holds the input, which may be large.
+      kept[place] = undefined
     }
     sealedTo = written
   }
@@ -45,6 +53,7 @@ export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): 
       if (closed) throw new ToolgateError('audit_closed', 'The audit is closed.')
       kept[written % capacity] = entry
       written++
+      sealTimer ??= setTimeout(seal, SEAL_MS).unref()
     },
     query(query) {
       const checked = checkAuditQuery(query)
@@ -59,6 +68,7 @@ export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): 
     flush: async () => {},
     close: async () => {
       closed = true
+      seal()
     },
   }
 }
