@@ -35,6 +35,19 @@ describe('memoryApprovals', () => {
     assert.equal((await store.list({ status: 'pending', limit: 1000 }, NOW)).length, 102)
   })
 
+  it('refuses a user of a tenant more than 8 million characters of pending inputs', async () => {
+    const store = memoryApprovals()
+    const ask = async (inputHash: string, length: number, user = 'vera') =>
+      store.request(binding({ inputHash, user }), { text: 'x'.repeat(length) }, NOW)
+    const first = await ask('a', 4_000_000)
+    await assert.rejects(ask('b', 4_000_000), { code: 'approval_forbidden', message: /8000000 characters/ })
+    await ask('b', 3_900_000)
+    await ask('a', 4_000_000)
+    await ask('b', 4_000_000, 'ada')
+    await store.decide(first.id, { decision: 'reject', by: 'ada', atMs: NOW })
+    await ask('c', 4_000_000)
+  })
+
   it('lets a user ask again once one was decided, or all have expired', async () => {
     const store = memoryApprovals({ ttlMs: 1000 })
     const ids: string[] = []

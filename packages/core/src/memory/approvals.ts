@@ -10,15 +10,17 @@ export interface MemoryApprovalsOptions {
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */
 const MAX_PENDING_PER_USER = 100
+/** Characters of JSON, over all pending ones: they are kept, and shown together. */
+const MAX_PENDING_INPUT_PER_USER = 8_000_000
 const MAX_KEPT = 10_000
 const DEFAULT_LIMIT = 100
 
 /**
  * Gives approvals that live in this process.
  *
- * One user of one tenant has at most 100 pending at a time: the oldest stay, and a request for
- * another is refused with `approval_forbidden`. Finished ones are kept for people to see until
- * they have been over for as long as they lived, or until 10,000 are kept.
+ * One user of one tenant has at most 100 pending at a time, with inputs of 8 million characters together: the
+ * oldest stay, and a request for another is refused with `approval_forbidden`. Finished ones are kept for people to
+ * see until they have been over for as long as they lived, or until 10,000 are kept.
  */
 export function memoryApprovals({
   ttlMs = 600_000,
@@ -27,7 +29,8 @@ export function memoryApprovals({
   /** By id, in the order of asking, which is also that of expiry. */
   const kept = new Map<string, Approval>()
   const idByBinding = new Map<string, string>()
-  const pendingByUser = new Map<string, Set<string>>()
+  /** The ids of each user's pending ones, with the length of their inputs. */
+  const pendingByUser = new Map<string, Map<string, number>>()
 
   function find(id: string, nowMs: number): Approval | undefined {
     const approval = kept.get(id)
@@ -62,16 +65,12 @@ export function memoryApprovals({
     throw new ToolgateError('approval_forbidden', 'Too many approvals are waiting. Try again later.')
   }
 
-  function pendingOf(binding: ApprovalBinding, nowMs: number): Set<string> {
+  function pendingOf(binding: ApprovalBinding, nowMs: number): Map<string, number> {
     const key = userKey(binding)
-    const ids = pendingByUser.get(key) ?? new Set()
-    pendingByUser.set(key, ids)
-    for (const id of ids) if (find(id, nowMs)?.status !== 'pending') ids.delete(id)
-    if (ids.size < MAX_PENDING_PER_USER) return ids
-    throw new ToolgateError(
-      'approval_forbidden',
-      `${MAX_PENDING_PER_USER} approvals of this user are waiting for a person; no more can be asked for until one is decided.`,
-    )
+    const pending = pendingByUser.get(key) ?? new Map<string, number>()
+    pendingByUser.set(key, pending)
+    for (const id of pending.keys()) if (find(id, nowMs)?.status !== 'pending') pending.delete(id)
+    return pending
   }
 
   return {
@@ -80,6 +79,9 @@ export function memoryApprovals({
       const current = find(idByBinding.get(key) ?? '', nowMs)
       if (current && isLive(current, nowMs)) return current
       makeRoom(nowMs)
+      const pending = pendingOf(binding, nowMs)
+      const length = JSON.stringify(input)?.length ?? 0
+      checkPending(pending, length)
       const { tenant, user, tool, definitionHash, inputHash, run } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
@@ -94,7 +96,7 @@ export function memoryApprovals({
         requestedAt: nowMs,
         expiresAt: nowMs + ttlMs,
       })
-      pendingOf(binding, nowMs).add(approval.id)
+      pending.set(approval.id, length)
       kept.set(approval.id, approval)
       idByBinding.set(key, approval.id)
       return approval
@@ -130,6 +132,19 @@ export function memoryApprovals({
       if (approval?.status === 'consumed') change(approval, { status: 'approved' })
     },
   }
+}
+
+function checkPending(pending: ReadonlyMap<string, number>, length: number): void {
+  const refuse = (what: string) =>
+    new ToolgateError(
+      'approval_forbidden',
+      `${what} of this user are waiting for a person; no more can be asked for until one is decided.`,
+    )
+  if (pending.size >= MAX_PENDING_PER_USER) throw refuse(`${MAX_PENDING_PER_USER} approvals`)
+  let total = length
+  for (const other of pending.values()) total += other
+  if (total > MAX_PENDING_INPUT_PER_USER)
+    throw refuse(`Approvals of more than ${MAX_PENDING_INPUT_PER_USER} characters`)
 }
 
 /** A pending or approved one is over at its expiry; what was rejected or consumed stays so, for people to see. */
