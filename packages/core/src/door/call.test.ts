@@ -423,6 +423,7 @@ describe('an approval', () => {
         ['tool_result', undefined],
       ],
     )
+    assert.equal(entries[1]?.detail, 'approved by vera')
   })
 })
 

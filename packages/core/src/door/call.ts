@@ -141,21 +141,21 @@ function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined
 }
 
 function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
-  if (!approval) return recordCall(attempt, tool)
+  if (!approval) return recordCall(attempt, tool, undefined)
   const { approvals, clock } = attempt.ports
   return chain<boolean, Admission>(approvals.consume(approval.id, clock.wallMs()), (consumed) => {
     if (!isYes(consumed)) return undo(attempt, approvalUsed())
     attempt.approvalId = approval.id
-    return recordCall(attempt, tool)
+    return recordCall(attempt, tool, `approved by ${approval.decidedBy}`)
   })
 }
 
 /** Decides once more, records the call that goes ahead, and if that took time, decides once more again. */
-function recordCall(attempt: Attempt, tool: Tool): MaybePromise<Admission> {
+function recordCall(attempt: Attempt, tool: Tool, detail: string | undefined): MaybePromise<Admission> {
   const stopped = decideAgain(attempt, tool)
   if (stopped) return undo(attempt, stopped)
   try {
-    const written = write(attempt, 'tool_call', { approval_id: attempt.approvalId })
+    const written = write(attempt, 'tool_call', { approval_id: attempt.approvalId, detail })
     return written === undefined ? { kind: 'admitted', tool } : afterRecord(attempt, tool, written)
   } catch (error) {
     return undo(attempt, auditFailed(error), error)
