@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AuditBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type Answer, send, type Sending, sendRaw } from './support/http.ts'
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { type Era, ERAS, MODERN, type Params, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
-import { httpServer } from './support/servers.ts'
+import { httpServer, nodeServer } from './support/servers.ts'
 
 const CAP_BYTES = 4 * 1024 * 1024
 const DEEP_KEY = 'key-with-scope'
@@ -506,6 +507,54 @@ describe('a hidden tool and one that does not exist', () => {
     gateway.gate.setPolicy({ deny: [{ match: 'rec:hidden', message: 'Ask an admin.' }] })
     await until(() => gateway.gate.catalog.get('rec:hidden'))
     assert.equal(textOf(await gateway.call('viewer', MODERN, 'rec__hidden')), 'TOOL_CALL_BLOCKED: Ask an admin.')
+  })
+})
+
+/** Answers a call with 50 MB of progress, then with a result. */
+const TALKATIVE = `
+  const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+  const capabilities = { tools: {} }
+  const results = {
+    initialize: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'talkative', version: '1' } },
+    'tools/list': { tools: [{ name: 'talk', inputSchema: { type: 'object' } }] },
+    'tools/call': { content: [{ type: 'text', text: 'said all' }] },
+  }
+  require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line)
+    if (method === 'tools/call')
+      for (let progress = 0; progress < 100; progress++)
+        say({
+          method: 'notifications/progress',
+          params: { progressToken: params._meta.progressToken, progress, message: 'x'.repeat(500_000) },
+        })
+    if (results[method]) say({ id, result: results[method] })
+  })`
+
+describe('a client that does not read', () => {
+  it('loses progress, and not the result; the gateway does not keep it all for it', async () => {
+    const talking = await startTestGateway({ servers: [nodeServer('t', ['--eval', TALKATIVE])] })
+    try {
+      const { headers, body } = toMessage(MODERN, 'tools/call', { name: 't__talk', _meta: { progressToken: 1 } })
+      const text = JSON.stringify(body)
+      const fields = Object.entries({
+        ...headers,
+        ...bearer(KEYS.admin),
+        host: new URL(talking.url).host,
+        connection: 'close',
+      })
+      const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+      const socket = connect(talking.port, '127.0.0.1').pause()
+      socket.write(`POST /mcp HTTP/1.1\r\n${head}content-length: ${text.length}\r\n\r\n${text}`)
+      await until(
+        async () => ((await talking.api('/api/audit?event=tool_result')).body as AuditBody).records.length === 1,
+      )
+      let answer = ''
+      for await (const chunk of socket) answer += String(chunk)
+      assert.match(answer, /"said all"/)
+      assert.ok(answer.length < 25_000_000, `${answer.length} characters`)
+    } finally {
+      await talking.close()
+    }
   })
 })
 

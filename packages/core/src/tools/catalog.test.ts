@@ -57,6 +57,15 @@ describe('createCatalog', () => {
     assert.deepEqual([catalog.hasSeen('a'), catalog.get('a'), catalog.hasSeen('b')], [true, undefined, false])
   })
 
+  it('forgets the oldest of very many ids that are gone, and none that is there', () => {
+    const listed = (list: number) => Array.from({ length: 50_100 }, (_, i) => tool(`${list}-${i}`))
+    const live = liveSource('s', listed(0))
+    const catalog = createCatalog({ tools: [tool('a')], sources: [live.source] })
+    live.change(() => listed(1))
+    const known = ['a', '0-0', '0-50099', '1-0', '1-50099'].map(catalog.hasSeen)
+    assert.deepEqual(known, [true, false, true, true, true])
+  })
+
   it('keeps the first of two tools of one id, and names both sources', () => {
     const catalog = createCatalog({
       tools: [tool('a', 'fixed')],

@@ -49,7 +49,7 @@ export interface Catalog {
   readonly dynamic: boolean
   snapshot(): Toolset
   get(id: string): Tool | undefined
-  /** Whether some snapshot, now or before, had this id. */
+  /** Whether some snapshot, now or before, had this id. Of those that are gone, the latest 100,000 ids are known. */
   hasSeen(id: string): boolean
   /** Tells of every change, in order and after it is in force, until the function it gives is called. */
   subscribe(listener: (change: CatalogChange) => void): () => void
@@ -86,7 +86,7 @@ export function createCatalog({ tools = [], sources = [], onFault = () => {} }: 
     const change = compare(before, state.snapshot, revision + 1)
     if (!change) return
     revision += 1
-    for (const id of change.added) seen.add(id)
+    remember(seen, change.added)
     announce.tell(change)
   }
   const unsubscribes = sources.map((source) => source.subscribe?.(oneAtATime(() => update(source))))
@@ -107,12 +107,23 @@ export function createCatalog({ tools = [], sources = [], onFault = () => {} }: 
     dynamic: sources.some((source) => source.subscribe !== undefined),
     snapshot: () => state.snapshot,
     get: (id) => state.snapshot.get(id),
-    hasSeen: (id) => seen.has(id),
+    hasSeen: (id) => state.snapshot.has(id) || seen.has(id),
     subscribe: announce.subscribe,
     close() {
       for (const unsubscribe of unsubscribes) unsubscribe?.()
       announce.close()
     },
+  }
+}
+
+const MAX_SEEN = 100_000
+
+/** A source that never lists the same names twice must not fill the memory. */
+function remember(seen: Set<string>, ids: readonly string[]): void {
+  for (const id of ids) seen.add(id)
+  for (const oldest of seen) {
+    if (seen.size <= MAX_SEEN) return
+    seen.delete(oldest)
   }
 }
 

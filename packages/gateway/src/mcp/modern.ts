@@ -150,12 +150,15 @@ function paramHeadersOf(schema: { readonly [keyword: string]: unknown }): Return
   return declared
 }
 
+const MAX_UNREAD_BYTES = 1024 * 1024
+
 /** Turns the answer into an event stream at the first progress, and not before: most calls have none. */
 function createProgressStream(response: ServerResponse, progressToken: RequestId) {
   return {
     begun: () => response.headersSent,
     send: (progress: object): void => {
-      if (response.destroyed || response.writableEnded) return
+      // Progress may be lost; memory for a client that does not read may not.
+      if (response.destroyed || response.writableEnded || response.writableLength > MAX_UNREAD_BYTES) return
       if (!response.headersSent) {
         response.writeHead(200, {
           'content-type': 'text/event-stream',

@@ -34,5 +34,6 @@ describe('createEventStream', () => {
   it('refuses an event that is too large, in one line or many', () => {
     assert.throws(() => read(`data: ${'x'.repeat(2_000)}`), { code: 'upstream_too_large' })
     assert.throws(() => read('data: xxxxxxxxxx\n'.repeat(200)), { code: 'upstream_too_large' })
+    assert.throws(() => read('data\n'.repeat(2_000)), { code: 'upstream_too_large' })
   })
 })

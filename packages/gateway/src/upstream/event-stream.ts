@@ -47,7 +47,8 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
   }
 
   function addData(value: string): void {
-    dataLength += value.length
+    // Its line break counts too: a stream of empty lines would never be too large.
+    dataLength += value.length + 1
     if (dataLength > maxBytes) throw new UpstreamError('upstream_too_large', 'answered an event that is too large')
     data.push(value)
   }
