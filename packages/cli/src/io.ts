@@ -30,7 +30,8 @@ export function printJson(stream: Stream, value: unknown): void {
 }
 
 /** C0, C1, and what turns or hides text: a tool's description must not write on the terminal by itself. */
-const UNPRINTABLE = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+const UNPRINTABLE =
+  /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
 
 /** Gives text from elsewhere with its control characters spelt out. */
 export function printable(text: string): string {

@@ -135,8 +135,8 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
   const { reason, detail, error, duration_ms: duration } = record
   const why = [reason, detail ?? error].filter((part) => part !== undefined).join(': ')
   return [
-    record.ts,
-    paint(STYLES[record.event] ?? 'dim', record.event),
+    printable(record.ts),
+    paint(STYLES[record.event] ?? 'dim', printable(record.event)),
     printable(record.user_id ?? '-'),
     printable(record.tool),
     printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),
