@@ -17,9 +17,10 @@ export function lockMarks(
   session: string | undefined,
 ): Mark[] {
   if (session === undefined) return []
-  return [...groups.locked].flatMap(([name, group]) => {
-    const bits = index.get(name)
-    return bits === undefined || open.has(name) ? [] : [lockMark(name, group, bits)]
+  // In the index's order, by name, so that the order in which groups were written changes no answer.
+  return [...index].flatMap(([name, bits]) => {
+    const group = groups.locked.get(name)
+    return group === undefined || open.has(name) ? [] : [lockMark(name, group, bits)]
   })
 }
 
