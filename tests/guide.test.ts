@@ -1,53 +1,146 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { after, describe, it } from 'node:test'
-import { pathToFileURL } from 'node:url'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { FAULTS, REASONS } from '@toolgate/core'
+import { API_FAULTS } from '../packages/gateway/src/api/faults.ts'
+import { RPC_ERRORS } from '../packages/gateway/src/mcp/protocol.ts'
 
-/** The examples of the guide: each block of TypeScript that imports something is a program, which is compiled and run. */
 const ROOT = path.resolve(import.meta.dirname, '..')
-const BLOCK = /^```ts\n(import .*?)^```$/gms
+const TSC = path.join(ROOT, 'node_modules/.bin/tsc')
+const pages = ['README.md', ...globSync('docs/guide/*.md', { cwd: ROOT }).toSorted()]
+const texts = new Map(pages.map((page) => [page, readFileSync(path.join(ROOT, page), 'utf8')]))
 
-const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-guide-'))
-symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
-writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-const programs = globSync('docs/guide/*.md', { cwd: ROOT }).toSorted().flatMap(programsOf)
+describe('the guide', () => {
+  it('has examples that compile', async () => {
+    const blocks = pages.flatMap((page) => findBlocks(page, texts.get(page) as string))
+    assert.ok(blocks.length > 20, `${blocks.length} blocks`)
+    assert.equal(await compile(blocks), '')
+  })
 
-describe('the examples of the guide', () => {
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  it('leads to files that there are', () => {
+    const links = pages.flatMap((page) => findLinks(page, texts.get(page) as string))
+    assert.ok(links.length > 30, `${links.length} links`)
+    assert.deepEqual(
+      links.filter(({ target }) => !existsSync(target)).map(({ page, written }) => `${page}: ${written}`),
+      [],
+    )
+  })
 
-  for (const { name, file } of programs) {
-    it(`${name} runs`, () => import(pathToFileURL(file).href))
-  }
-
-  it('are all compiled', () => {
-    const { compilerOptions } = JSON.parse(readFileSync(path.join(ROOT, 'tsconfig.check.json'), 'utf8')) as {
-      compilerOptions: object
-    }
-    const config = {
-      extends: path.join(ROOT, 'tsconfig.base.json'),
-      // An example may leave a result unused.
-      compilerOptions: {
-        ...compilerOptions,
-        noUnusedLocals: false,
-        typeRoots: [path.join(ROOT, 'node_modules/@types')],
-      },
-      files: programs.map(({ file }) => file),
-    }
-    writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(config))
-    const { stdout, status } = spawnSync(path.join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { encoding: 'utf8' })
-    assert.equal(status, 0, stdout)
+  it('lists all of its pages', () => {
+    const listed = new Set(
+      findLinks('docs/guide/README.md', texts.get('docs/guide/README.md') as string).map(({ target }) => target),
+    )
+    const missing = pages
+      .slice(1)
+      .filter((page) => path.basename(page) !== 'README.md' && !listed.has(path.join(ROOT, page)))
+    assert.deepEqual(missing, [])
   })
 })
 
-function programsOf(guide: string): readonly { name: string; file: string }[] {
-  const text = readFileSync(path.join(ROOT, guide), 'utf8')
-  return [...text.matchAll(BLOCK)].map(([, program = ''], i) => {
-    const name = `${path.basename(guide, '.md')}-${i + 1}`
-    const file = path.join(folder, `${name}.ts`)
-    writeFileSync(file, program)
-    return { name, file }
+describe('docs/guide/errors.md', () => {
+  const tables = readTables(texts.get('docs/guide/errors.md') as string)
+
+  it('has every fault with its status and exit code', () => {
+    const expected = Object.entries(FAULTS).map(([code, { status, exit }]) => [code, String(status), String(exit)])
+    assert.deepEqual(columns(tables, 'fault', 3), expected)
   })
+
+  it('has every fault of the HTTP API with its status', () => {
+    const expected = Object.entries(API_FAULTS).map(([code, status]) => [code, String(status)])
+    assert.deepEqual(columns(tables, 'fault of the API', 2), expected)
+  })
+
+  it('has every rule of the MCP endpoint with its code and status', () => {
+    const expected = Object.entries(RPC_ERRORS).map(([rule, { code, status }]) => [rule, String(code), String(status)])
+    assert.deepEqual(columns(tables, 'rule', 3), expected)
+  })
+
+  it('has every reason with its outcome and how it is told', () => {
+    const expected = Object.entries(REASONS).map(([code, { outcome, telling }]) => [code, outcome, telling])
+    assert.deepEqual(columns(tables, 'reason', 3), expected)
+  })
+})
+
+interface Block {
+  /** As `docs/guide/steps.md:12`. */
+  readonly at: string
+  readonly text: string
+}
+
+/** What an example leaves out stands before it, where a reader of the page does not see it: `<!-- given: declare … -->`. */
+const BLOCK = /(?:<!-- given: ([\s\S]*?) -->\n+)?```ts\n([\s\S]*?)\n```/g
+
+function findBlocks(page: string, text: string): readonly Block[] {
+  return [...text.matchAll(BLOCK)].map((match) => {
+    const line = text.slice(0, match.index).split('\n').length
+    return { at: `${page}:${line}`, text: `${match[1] ?? ''}\n${match[2]}\nexport {}\n` }
+  })
+}
+
+/** Compiles each block as a module of its own, all at once. Gives what the compiler says. */
+async function compile(blocks: readonly Block[]): Promise<string> {
+  const folder = path.join(ROOT, 'node_modules/.cache/guide')
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const files = blocks.map(({ at, text }) => {
+    const name = `${at.replaceAll(/[^\w]+/g, '-')}.ts`
+    writeFileSync(path.join(folder, name), text)
+    return name
+  })
+  const config = {
+    extends: path.join(ROOT, 'tsconfig.check.json'),
+    // An example names what it shows, whether or not it goes on to use it.
+    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+    files,
+    include: [],
+    exclude: [],
+  }
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(config))
+  try {
+    const { stdout } = await promisify(execFile)(TSC, ['-p', folder, '--pretty', 'false'], { cwd: folder })
+    return stdout
+  } catch (error) {
+    return (error as { stdout?: string }).stdout || String(error)
+  }
+}
+
+interface Link {
+  readonly page: string
+  readonly written: string
+  readonly target: string
+}
+
+function findLinks(page: string, text: string): readonly Link[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, written = '']) => written)
+    .filter((written) => !/^[a-z]+:/.test(written) && !written.startsWith('#'))
+    .map((written) => ({ page, written, target: path.resolve(ROOT, path.dirname(page), written.replace(/#.*/, '')) }))
+}
+
+type Table = readonly (readonly string[])[]
+
+/** Gives the tables of a page, head first, without the marks around codes. */
+function readTables(text: string): readonly Table[] {
+  return [...text.matchAll(/(?:^\|.*\|\n)+/gm)].map(([table]) =>
+    table
+      .trim()
+      .split('\n')
+      .filter((_, row) => row !== 1)
+      .map((row) =>
+        row
+          .slice(1, -1)
+          .split('|')
+          .map((cell) => cell.trim().replaceAll('`', '')),
+      ),
+  )
+}
+
+/** Gives the first columns of the table whose head begins so. */
+function columns(tables: readonly Table[], head: string, count: number): Table {
+  const table = tables.find(([first]) => first?.[0] === head)
+  assert.ok(table, `no table of "${head}"`)
+  return table.slice(1).map((row) => row.slice(0, count))
 }
