@@ -103,6 +103,18 @@ export type { Catalog, CatalogChange, Conflict, Rejection, Source, SourceFailure
 export type { RejectedTool } from './tools/read-source.ts'
 export type { RecordTool, ToolRecord, UnnamedToolDefinition } from './tools/record.ts'
 export type { ParseInput, StandardSchema } from './tools/standard-schema.ts'
+export { expose } from './expose/expose.ts'
+export type {
+  ExposedNames,
+  ExposedTools,
+  ExposeError,
+  ExposeErrorCode,
+  ExposeWarning,
+  Exposure,
+} from './expose/exposure.ts'
+export type { ExposeMode, ExposeOptions } from './expose/options.ts'
+export { EXPOSE_TARGETS, type ExposeTarget } from './expose/target-names.ts'
+export type { TokenCount, Tokenizer } from './expose/tokens.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'

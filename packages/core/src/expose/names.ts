@@ -1,5 +1,4 @@
 import { sha256Hex } from '../hash.ts'
-import type { Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** What every provider and MCP client takes. */
@@ -25,20 +24,30 @@ function isPlain(part: string): boolean {
   return SAFE.test(part) && !part.includes('__') && !part.startsWith('_') && !part.endsWith('_')
 }
 
-/** The names of one snapshot, both ways. Two tools that meet in one name are in neither. */
+/** The names of some tools, both ways. Two tools that meet in one name are in neither. */
 export interface WireNames {
   toId(name: string): string | undefined
   toName(id: string): string | undefined
   readonly collisions: readonly { readonly name: string; readonly ids: readonly string[] }[]
 }
 
-export function createWireNames(snapshot: Toolset): WireNames {
-  const ids = Map.groupBy(snapshot.ids, (id) => toWireName(snapshot.get(id) as Tool))
-  const collisions = [...ids].filter(([, owners]) => owners.length > 1).map(([name, owners]) => ({ name, ids: owners }))
-  const unique = [...ids]
-    .filter(([, owners]) => owners.length === 1)
-    .map(([name, [id]]) => [name, id as string] as const)
-  const toId = new Map(unique)
-  const toName = new Map(unique.map(([name, id]) => [id, name]))
-  return { toId: (name) => toId.get(name), toName: (id) => toName.get(id), collisions }
+type Identified = Pick<Tool, 'id' | 'namespace' | 'name'>
+
+/** `nameOf` is another where a target's own rules make it so. */
+export function createWireNames<T extends Identified>(
+  tools: Iterable<T>,
+  nameOf: (tool: T) => string = toWireName,
+): WireNames {
+  const ids = new Map<string, string>()
+  const met = new Map<string, string[]>()
+  for (const tool of tools) {
+    const name = nameOf(tool)
+    const first = ids.get(name)
+    if (first === undefined) ids.set(name, tool.id)
+    else met.set(name, [...(met.get(name) ?? [first]), tool.id])
+  }
+  for (const name of met.keys()) ids.delete(name)
+  const names = new Map([...ids].map(([name, id]) => [id, name]))
+  const collisions = [...met].map(([name, owners]) => ({ name, ids: owners }))
+  return { toId: (name) => ids.get(name), toName: (id) => names.get(id), collisions }
 }

@@ -1,0 +1,192 @@
+import type { JsonSchema, Tool, ToolAnnotations } from '../tools/tool.ts'
+import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
+import type { Dialect } from './schema/dialect.ts'
+import { overLimit } from './schema/limits.ts'
+import { below, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'
+import { type Written, writeSchema } from './schema/writer.ts'
+import type { Target } from './targets/target.ts'
+
+/** One tool as a target takes it. */
+export interface Converted {
+  readonly definition: object | undefined
+  readonly warnings: readonly ExposeWarning[]
+  readonly error: ExposeError | undefined
+}
+
+export interface Manner {
+  readonly name: string
+  readonly strict: boolean
+  readonly deferred: boolean
+}
+
+interface Kept extends Manner {
+  readonly target: Target
+  readonly converted: Converted
+}
+
+/** Tools are immutable, so what they were made into lasts as long as they do. */
+const conversions = new WeakMap<Tool, Kept[]>()
+
+/** Gives a tool as a target takes it, frozen. */
+export function convert(tool: Tool, target: Target, manner: Manner): Converted {
+  const kept = conversions.get(tool)
+  const known = kept?.find((each) => each.target === target && isSame(each, manner))
+  if (known) return known.converted
+  const converted = convertNew(tool, target, manner)
+  if (kept) kept.push({ ...manner, target, converted })
+  else conversions.set(tool, [{ ...manner, target, converted }])
+  return converted
+}
+
+function isSame(a: Manner, b: Manner): boolean {
+  return a.name === b.name && a.strict === b.strict && a.deferred === b.deferred
+}
+
+function convertNew(tool: Tool, target: Target, manner: Manner): Converted {
+  const warnings: ExposeWarning[] = []
+  try {
+    const { schema, strict } = writeInput(tool, target, manner.strict, warnings)
+    const output = writeOutput(tool, target, warnings)
+    const definition = target.define({
+      name: manner.name,
+      title: target.keeps.has('title') ? tool.title : undefined,
+      description: fitDescription(tool, target, warnings),
+      input: schema,
+      output,
+      annotations:
+        target.keeps.has('annotations') && hasFields(tool.annotations)
+          ? (sortKeys(tool.annotations) as ToolAnnotations)
+          : undefined,
+      strict,
+      deferred: manner.deferred,
+    })
+    warnOfLosses(tool, target, warnings)
+    return { definition: deepFreeze(definition), warnings: warnings.toSorted(byPlace), error: undefined }
+  } catch (error) {
+    if (!(error instanceof SchemaProblem)) throw error
+    return { definition: undefined, warnings: [], error: toError(tool, error.code, error.path, error.message) }
+  }
+}
+
+/** In strict mode where the schema fits it, and else as it is. */
+function writeInput(
+  tool: Tool,
+  target: Target,
+  strict: boolean,
+  warnings: ExposeWarning[],
+): { schema: JsonSchema; strict: boolean } {
+  const { strictDialect } = target
+  const written = strict && strictDialect ? writeSchema(tool.inputSchema, strictDialect) : undefined
+  const over = written && strictDialect?.limits ? overLimit(written.schema, strictDialect.limits) : undefined
+  const { schema, notes } = written && over === undefined ? written : writeSchema(tool.inputSchema, target.dialect)
+  if (over !== undefined) warnings.push({ tool: tool.id, path: '', feature: 'strict', from: over, action: 'removed' })
+  for (const note of notes) warnings.push(toWarning(tool, note))
+  const dialect = written && over === undefined ? (strictDialect as Dialect) : target.dialect
+  return {
+    schema: withAllowedNames(tool, schema, dialect, warnings),
+    strict: written !== undefined && over === undefined,
+  }
+}
+
+/** A parameter whose name is not allowed cannot be renamed, as the tool would not know it. */
+function withAllowedNames(
+  tool: Tool,
+  schema: JsonSchema,
+  { parameterName }: Dialect,
+  warnings: ExposeWarning[],
+): JsonSchema {
+  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, unknown>>
+  const refused = parameterName ? Object.keys(properties).filter((name) => !parameterName.test(name)) : []
+  if (refused.length === 0) return schema
+  const needed = refused.find((name) => ((tool.inputSchema['required'] ?? []) as unknown[]).includes(name))
+  if (needed !== undefined)
+    throw new SchemaProblem(
+      'parameter_name',
+      below('/properties', needed),
+      `requires a parameter with the name ${toText(needed)}, which is not allowed there`,
+    )
+  for (const name of refused) {
+    const path = below('/properties', name)
+    warnings.push({ tool: tool.id, path, feature: 'parameter name', from: toText(name), action: 'removed' })
+  }
+  const kept = Object.entries(properties).filter(([name]) => !refused.includes(name))
+  const required = ((schema['required'] ?? []) as string[]).filter((name) => !refused.includes(name))
+  return { ...schema, properties: Object.fromEntries(kept), ...('required' in schema && { required }) }
+}
+
+/** An output schema that cannot be written is left out: the tool can be called without. */
+function writeOutput(tool: Tool, target: Target, warnings: ExposeWarning[]): JsonSchema | undefined {
+  const { outputDialect } = target
+  if (!tool.outputSchema || !outputDialect) return undefined
+  let written: Written
+  try {
+    written = writeSchema(tool.outputSchema, outputDialect)
+  } catch (error) {
+    if (!(error instanceof SchemaProblem)) throw error
+    warnings.push({
+      tool: tool.id,
+      path: error.path,
+      feature: 'outputSchema',
+      from: `a schema that ${error.message}`,
+      action: 'removed',
+    })
+    return undefined
+  }
+  for (const note of written.notes) warnings.push(toWarning(tool, { ...note, feature: `outputSchema ${note.feature}` }))
+  return written.schema
+}
+
+function fitDescription(
+  { id, description }: Tool,
+  { maxDescription = Infinity }: Target,
+  warnings: ExposeWarning[],
+): string | undefined {
+  if (description.length <= maxDescription) return description === '' ? undefined : description
+  const cut = `${description.slice(0, maxDescription - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+  warnings.push({
+    tool: id,
+    path: '',
+    feature: 'description',
+    from: `${description.length} characters`,
+    to: `${cut.length} characters`,
+    action: 'rewritten',
+  })
+  return cut
+}
+
+function warnOfLosses(tool: Tool, target: Target, warnings: ExposeWarning[]): void {
+  const lose = (feature: string, value: unknown): void =>
+    void warnings.push({ tool: tool.id, path: '', feature, from: toText(value), action: 'removed' })
+  if (tool.title !== undefined && !target.keeps.has('title')) lose('title', tool.title)
+  if (hasFields(tool.annotations) && !target.keeps.has('annotations')) lose('annotations', tool.annotations)
+  if (tool.outputSchema && !target.outputDialect) lose('outputSchema', tool.outputSchema)
+}
+
+function hasFields(value: object): boolean {
+  return Object.keys(value).length > 0
+}
+
+function toWarning(tool: Tool, { path, feature, from, to, action }: Note): ExposeWarning {
+  return { tool: tool.id, path, feature, from, ...(to !== undefined && { to }), action }
+}
+
+export function toError(tool: Pick<Tool, 'id'>, code: ExposeErrorCode, path: string, problem: string): ExposeError {
+  return Object.freeze({ tool: tool.id, path, code, message: `The tool "${tool.id}" ${problem}.` })
+}
+
+function byPlace(a: ExposeWarning, b: ExposeWarning): number {
+  return compare(a.path, b.path) || compare(a.feature, b.feature)
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
+/** Freezes a value and all that it holds, unless that is frozen already. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const key in value) deepFreeze(value[key])
+  }
+  return value
+}

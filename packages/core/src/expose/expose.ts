@@ -1,0 +1,152 @@
+import { createBoundedCache } from '../decide/cache.ts'
+import { ConfigError } from '../errors.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { View } from '../view.ts'
+import { convert, deepFreeze, toError } from './convert.ts'
+import type { ExposedTools, ExposeError, ExposeWarning, Exposure } from './exposure.ts'
+import { createWireNames, toWireName, type WireNames } from './names.ts'
+import type { ExposeMode, ExposeOptions } from './options.ts'
+import { withoutNulls } from './restore.ts'
+import { EXPOSE_TARGETS, type ExposeTarget } from './target-names.ts'
+import { findTarget } from './targets/index.ts'
+import type { Named, Target } from './targets/target.ts'
+import { countTokens, type Tokenizer } from './tokens.ts'
+
+/** Twice as many exposures are kept, over all gates. */
+const MAX_KEPT = 128
+const kept = createBoundedCache<string, Exposure>(MAX_KEPT)
+
+/**
+ * Gives the tools of a view as a provider, protocol or framework takes them.
+ *
+ * What the target cannot express is rewritten or removed, with a warning each; a tool that cannot be exposed is
+ * an error entry, and the others still come. Equal views give equal bytes. The gate still enforces: call with
+ * `view.call({ tool: exposure.names.toId(name), input: exposure.toInput(id, input) })`.
+ *
+ * @throws {ConfigError} for a target that does not exist
+ * @example
+ * const exposure = expose(view, 'openai-responses')
+ * await client.responses.create({ model, input, ...exposure.request })
+ */
+export function expose<T extends ExposeTarget>(
+  view: View,
+  target: T,
+  options: ExposeOptions = NO_OPTIONS,
+): Exposure<T> {
+  const known = findTarget(target, options)
+  if (!known) throw new ConfigError('target', `"${target}" is none of ${EXPOSE_TARGETS.join(', ')}`)
+  if (known.writesInto) return exposeNew(view, target, known, options) as unknown as Exposure<T>
+  const key = keyOf(view, target, options)
+  let exposure = kept.get(key)
+  if (!exposure) kept.set(key, (exposure = exposeNew(view, target, known, options)))
+  return exposure as unknown as Exposure<T>
+}
+
+const NO_OPTIONS: ExposeOptions = {}
+
+function keyOf(view: View, target: string, options: ExposeOptions): string {
+  const { mode = 'filter', step, strict = false, loaded, search, schemas, provider, tokenizer } = options
+  const tokens = tokenizer ? identify(tokenizer) : 0
+  return `${view.fingerprint} ${target} ${mode} ${step?.fingerprint} ${strict} ${search} ${schemas} ${provider} ${tokens} ${loaded ? JSON.stringify(loaded) : ''}`
+}
+
+const tokenizers = new WeakMap<Tokenizer, number>()
+let lastTokenizer = 0
+
+function identify(tokenizer: Tokenizer): number {
+  const known = tokenizers.get(tokenizer)
+  if (known !== undefined) return known
+  tokenizers.set(tokenizer, ++lastTokenizer)
+  return lastTokenizer
+}
+
+function exposeNew(view: View, name: ExposeTarget, target: Target, options: ExposeOptions): Exposure {
+  const warnings: ExposeWarning[] = []
+  const mode = settleMode(target, options, warnings)
+  if (options.strict && !target.strictDialect)
+    warnings.push({ tool: '', path: '', feature: 'strict', from: 'true', action: 'removed' })
+
+  const step = options.step ? new Set(options.step.ids) : undefined
+  const shown = mode === 'mask' || !step ? view.tools : view.tools.filter(({ id }) => step.has(id))
+  const names = createWireNames(shown, (tool) => (target.toName ? target.toName(toWireName(tool)) : toWireName(tool)))
+  const { named, exposed, errors } = convertAll(shown, target, names, { ...options, mode }, warnings)
+  const mask = mode === 'mask' ? named.filter(({ id }) => !step || step.has(id)).map((each) => each.name) : undefined
+  const definitions = target.writesInto ? structuredClone(named) : named
+  const { tools, request } = target.collect(definitions, { mask, deferred: mode === 'defer', options })
+  const text = JSON.stringify(tools)
+  const bytes = Buffer.byteLength(text)
+
+  return Object.freeze({
+    target: name,
+    mode,
+    tools: (target.writesInto ? tools : deepFreeze(tools)) as ExposedTools[ExposeTarget],
+    request: target.writesInto ? request : deepFreeze(request),
+    names: Object.freeze({
+      toId: (wireName: string) => exposed.get(names.toId(wireName) ?? '')?.id,
+      toName: (id: string) => (exposed.has(id) ? names.toName(id) : undefined),
+    }),
+    warnings: Object.freeze(warnings),
+    errors: Object.freeze(errors),
+    tokens: Object.freeze(countTokens(text, bytes, name, options.tokenizer)),
+    bytes,
+    toInput: (id: string, input: unknown) => {
+      const tool = exposed.get(id)
+      return tool && options.strict && target.strictDialect?.allRequired ? withoutNulls(tool, input) : input
+    },
+  })
+}
+
+function settleMode(target: Target, { mode = 'filter' }: ExposeOptions, warnings: ExposeWarning[]): ExposeMode {
+  if (mode === 'filter' || (mode === 'mask' && target.canMask) || (mode === 'defer' && target.canDefer)) return mode
+  warnings.push({ tool: '', path: '', feature: 'mode', from: mode, to: 'filter', action: 'rewritten' })
+  return 'filter'
+}
+
+interface All {
+  readonly named: readonly (Named & { readonly id: string })[]
+  readonly exposed: ReadonlyMap<string, Tool>
+  readonly errors: readonly ExposeError[]
+}
+
+/** In the order of the ids, which is the view's. */
+function convertAll(
+  tools: readonly Tool[],
+  target: Target,
+  names: WireNames,
+  { mode, strict = false, loaded = [] }: ExposeOptions,
+  warnings: ExposeWarning[],
+): All {
+  const named: (Named & { id: string })[] = []
+  const exposed = new Map<string, Tool>()
+  const errors: ExposeError[] = []
+  const always = new Set(loaded)
+  for (const tool of tools) {
+    const name = names.toName(tool.id)
+    const refusal = refuse(tool, target, names, named.length)
+    if (refusal || name === undefined) {
+      if (refusal) errors.push(refusal)
+      continue
+    }
+    const converted = convert(tool, target, { name, strict, deferred: mode === 'defer' && !always.has(tool.id) })
+    warnings.push(...converted.warnings)
+    if (converted.error) errors.push(converted.error)
+    if (!converted.definition) continue
+    named.push({ id: tool.id, name, definition: converted.definition })
+    exposed.set(tool.id, tool)
+  }
+  return { named, exposed, errors }
+}
+
+function refuse(tool: Tool, target: Target, names: WireNames, count: number): ExposeError | undefined {
+  const name = names.toName(tool.id)
+  if (name === undefined) {
+    const met = names.collisions.find(({ ids }) => ids.includes(tool.id))
+    const others = met?.ids.filter((id) => id !== tool.id).map((id) => `"${id}"`) ?? []
+    return toError(tool, 'name_collision', '', `has the name ${met?.name} on the wire, as ${others.join(', ')} has`)
+  }
+  if (target.reserved?.has(name))
+    return toError(tool, 'name_reserved', '', `has the name ${name}, which is the provider's own`)
+  if (target.maxTools !== undefined && count >= target.maxTools)
+    return toError(tool, 'too_many_tools', '', `is beyond the ${target.maxTools} tools that a request may have`)
+  return undefined
+}

@@ -1,0 +1,29 @@
+import type { View } from '../view.ts'
+import type { Tokenizer } from './tokens.ts'
+
+/**
+ * How a step's tools are told to the model.
+ *
+ * `filter` sends them and no others. `mask` sends those of the whole run and limits the choice by the provider's
+ * own means, so that its prompt cache keeps hitting. `defer` leaves the definitions to the provider's tool search.
+ */
+export type ExposeMode = 'filter' | 'mask' | 'defer'
+
+export interface ExposeOptions {
+  /** Default `filter`. Where a target has no means for it, it is `filter`, with a warning. */
+  readonly mode?: ExposeMode | undefined
+  /** What the step sees, of what the run's view sees. Default: all of it. */
+  readonly step?: View | undefined
+  /** The provider guarantees inputs that match, which takes a smaller JSON Schema. Default `false`. */
+  readonly strict?: boolean | undefined
+  /** With `defer`: ids that are loaded from the start. */
+  readonly loaded?: readonly string[] | undefined
+  /** With `defer` for Anthropic: how its tool search looks for them. Default `bm25`. */
+  readonly search?: 'bm25' | 'regex' | undefined
+  /** For Gemini: which of its two forms schemas have. Default `json-schema`. */
+  readonly schemas?: 'json-schema' | 'openapi' | undefined
+  /** For the AI SDK: the provider behind it, whose own means `mask` then uses. */
+  readonly provider?: 'openai' | undefined
+  /** Counts the tokens. Without one they are estimated. */
+  readonly tokenizer?: Tokenizer | undefined
+}

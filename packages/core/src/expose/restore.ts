@@ -1,0 +1,63 @@
+import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { isObject } from './schema/node.ts'
+import { createResolve, type Resolve } from './schema/resolve.ts'
+
+const MAX_DEPTH = 64
+
+/**
+ * Gives an input without the nulls that stand for absent properties.
+ *
+ * A strict mode requires every property and lets optional ones be null. Where the tool's own schema neither
+ * requires the property nor takes null for it, it is left out again.
+ */
+export function withoutNulls(tool: Tool, input: unknown): unknown {
+  const resolve = createResolve(tool.inputSchema)
+  return restore(input, [tool.inputSchema], resolve, 0)
+}
+
+function restore(value: unknown, schemas: readonly JsonSchema[], resolve: Resolve, depth: number): unknown {
+  if (depth > MAX_DEPTH || typeof value !== 'object' || value === null) return value
+  const all = schemas.flatMap((schema) => applicable(schema, resolve))
+  if (Array.isArray(value)) {
+    const items = all.flatMap((schema) => schemasIn([schema['items'], schema['prefixItems']].flat()))
+    return value.map((item) => restore(item, items, resolve, depth + 1))
+  }
+  const required = new Set(all.flatMap((schema) => [schema['required'] ?? []].flat() as string[]))
+  const entries = Object.entries(value).flatMap(([key, item]) => {
+    const own = all.flatMap((schema) => {
+      const properties = schema['properties']
+      return isObject(properties) && Object.hasOwn(properties, key) ? schemasIn([properties[key]]) : []
+    })
+    const absent =
+      item === null && own.length > 0 && !required.has(key) && !own.some((schema) => takesNull(schema, resolve))
+    return absent ? [] : [[key, restore(item, own, resolve, depth + 1)] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** A schema and those that may hold with it: where it refers to, its parts and its branches. */
+function applicable(schema: JsonSchema, resolve: Resolve, seen = new Set<JsonSchema>()): readonly JsonSchema[] {
+  if (seen.has(schema)) return []
+  seen.add(schema)
+  const parts = schemasIn(['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => [schema[keyword] ?? []].flat()))
+  const target = typeof schema['$ref'] === 'string' ? resolve(schema, schema['$ref'], '').raw : undefined
+  return [schema, ...[...parts, ...schemasIn([target])].flatMap((part) => applicable(part, resolve, seen))]
+}
+
+function takesNull(schema: JsonSchema, resolve: Resolve): boolean {
+  const all = applicable(schema, resolve)
+  const named = all.filter((each) => ['type', 'enum', 'const'].some((keyword) => keyword in each))
+  return (
+    named.length === 0 ||
+    named.some(
+      (each) =>
+        [each['type']].flat().includes('null') ||
+        each['nullable'] === true ||
+        ('const' in each ? each['const'] === null : !('type' in each) && [each['enum']].flat().includes(null)),
+    )
+  )
+}
+
+function schemasIn(values: readonly unknown[]): readonly JsonSchema[] {
+  return values.filter(isObject)
+}

@@ -1,0 +1,86 @@
+import type { JsonSchema } from '../../tools/tool.ts'
+
+/**
+ * A schema as it is rewritten: spelt in 2020-12, with what is no schema taken out.
+ *
+ * Keywords hold nodes where JSON Schema has schemas, and maps where it has objects of schemas. Immutable, so
+ * that one node can be written in several places.
+ */
+export interface Node {
+  /** Where it is in the schema it was read from, RFC 6901. */
+  readonly pointer: string
+  readonly words: ReadonlyMap<string, unknown>
+  /** What it was read from. One that was put together on the way has none. */
+  readonly raw: object | undefined
+}
+
+export type NodeMap = ReadonlyMap<string, Node>
+
+/** One thing that a target cannot express, and what became of it. */
+export interface Note {
+  readonly path: string
+  readonly feature: string
+  readonly from: string
+  readonly to: string | undefined
+  readonly action: 'removed' | 'rewritten' | 'described'
+}
+
+export type SchemaProblemCode =
+  | 'remote_ref'
+  | 'unresolved_ref'
+  | 'schema_too_large'
+  | 'schema_unusable'
+  | 'parameter_name'
+
+/** A schema that cannot be written for a target at all. */
+export class SchemaProblem extends Error {
+  override readonly name = 'SchemaProblem'
+  readonly code: SchemaProblemCode
+  readonly path: string
+
+  constructor(code: SchemaProblemCode, path: string, message: string) {
+    super(message)
+    this.code = code
+    this.path = path
+  }
+}
+
+export function createNode(pointer: string, words: ReadonlyMap<string, unknown>, raw?: object): Node {
+  return { pointer, words, raw }
+}
+
+/** Gives the node that holds when both do. */
+export function both(a: Node, b: Node): Node {
+  return createNode(a.pointer, new Map([['allOf', [a, b]]]))
+}
+
+const ESCAPED = /[~/]/
+
+/** Adds a step to a pointer (RFC 6901). */
+export function below(pointer: string, step: string | number): string {
+  const text = String(step)
+  return `${pointer}/${ESCAPED.test(text) ? text.replaceAll('~', '~0').replaceAll('/', '~1') : text}`
+}
+
+export function isObject(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const MAX_TEXT = 120
+
+/** Gives a value as a warning shows it. */
+export function toText(value: unknown): string {
+  const text = value === undefined ? '' : JSON.stringify(sortKeys(value))
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…` : text
+}
+
+/** Gives a value with the keys of its objects sorted, so that equal values have equal bytes. */
+export function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .toSorted()
+      .map((key) => [key, sortKeys(value[key])]),
+  )
+}

@@ -1,0 +1,159 @@
+import { KEYWORDS, type Shape, SILENT, TYPES } from './keywords.ts'
+import { below, createNode, isObject, type Node, type Note, SchemaProblem, toText } from './node.ts'
+
+/** More than any real schema has; a longer one would keep the process busy. */
+const MAX_NODES = 10_000
+
+/** Reads schemas of one document into nodes, each once. */
+export type Reader = (raw: object | boolean, pointer: string) => Node
+
+/**
+ * Gives a reader that spells draft-04, -06 and -07 in 2020-12, which says the same and is not noted, and takes
+ * out what is no schema (`properties: 5`), which is.
+ */
+export function createReader(note: (note: Note) => void): Reader {
+  const nodes = new Map<object, Node>()
+
+  const read: Reader = (raw, pointer) => {
+    if (typeof raw === 'boolean') return raw ? createNode(pointer, EMPTY) : createNode(pointer, NOTHING)
+    const known = nodes.get(raw)
+    if (known) return known
+    if (nodes.size >= MAX_NODES)
+      throw new SchemaProblem('schema_too_large', '', `has more than ${MAX_NODES} schemas in it`)
+    const words = new Map<string, unknown>()
+    const node = createNode(pointer, words, raw)
+    nodes.set(raw, node)
+    for (const [keyword, value, at] of modernise(raw as Record<string, unknown>, pointer)) {
+      const shape = KEYWORDS.get(keyword)
+      const word = shape === undefined ? value : readWord(shape, value, at)
+      if (word === undefined)
+        note({ path: at, feature: keyword, from: toText(value), to: undefined, action: 'removed' })
+      else words.set(keyword, word)
+    }
+    return node
+  }
+
+  /** Gives `undefined` for a value that the keyword cannot have. */
+  function readWord(shape: Shape, value: unknown, at: string): unknown {
+    switch (shape) {
+      case 'schema':
+        return isSchema(value) ? read(value, at) : undefined
+      case 'schema-or-flag':
+        return typeof value === 'boolean' ? value : isSchema(value) ? read(value, at) : undefined
+      case 'schemas':
+        return Array.isArray(value) && value.length > 0 && value.every(isSchema)
+          ? value.map((item, i) => read(item, below(at, i)))
+          : undefined
+      case 'schema-map':
+        return isObject(value) && Object.values(value).every(isSchema)
+          ? new Map(
+              Object.keys(value)
+                .toSorted()
+                .map((key) => [key, read(value[key] as object | boolean, below(at, key))]),
+            )
+          : undefined
+      case 'texts-map':
+        return isObject(value) && Object.values(value).every(isTexts) ? value : undefined
+      default:
+        return CHECKS[shape](value)
+    }
+  }
+
+  return read
+}
+
+const EMPTY: ReadonlyMap<string, unknown> = new Map()
+/** `false`: what no value is. */
+const NOTHING: ReadonlyMap<string, unknown> = new Map([['not', createNode('', EMPTY, {})]])
+
+type Plain = Exclude<Shape, 'schema' | 'schema-or-flag' | 'schemas' | 'schema-map' | 'texts-map'>
+
+const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
+  types(value) {
+    const types: readonly unknown[] = Array.isArray(value) ? [...new Set<unknown>(value)] : [value]
+    if (types.length === 0 || !types.every((type) => TYPES.includes(type as 'null'))) return undefined
+    return types
+  },
+  texts: (value) => (isTexts(value) ? [...new Set(value)] : undefined),
+  text: (value) => (typeof value === 'string' ? value : undefined),
+  values: (value) => (Array.isArray(value) && value.length > 0 ? (value as unknown[]) : undefined),
+  value: (value) => value,
+  number: (value) => (typeof value === 'number' ? value : undefined),
+  positive: (value) => (typeof value === 'number' && value > 0 ? value : undefined),
+  count: (value) => (typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined),
+  flag: (value) => (typeof value === 'boolean' ? value : undefined),
+  pattern: (value) => (typeof value === 'string' && compiles(value) ? value : undefined),
+}
+
+type Entry = readonly [keyword: string, value: unknown, pointer: string]
+
+/** Gives the keywords of a schema in 2020-12, sorted, each with where it came from. */
+function modernise(raw: Readonly<Record<string, unknown>>, pointer: string): readonly Entry[] {
+  const entries: Entry[] = []
+  for (const key of Object.keys(raw).toSorted()) {
+    const value = raw[key]
+    const at = below(pointer, key)
+    if (SILENT.has(key)) continue
+    const spell = EARLIER.get(key)
+    if (spell) entries.push(...spell(value, at, raw))
+    else entries.push([key, value, at])
+  }
+  return entries
+}
+
+type Spell = (value: unknown, at: string, raw: Readonly<Record<string, unknown>>) => readonly Entry[]
+
+/** Keywords that earlier drafts wrote in another way. */
+const EARLIER: ReadonlyMap<string, Spell> = new Map<string, Spell>([
+  ['items', (value, at) => [Array.isArray(value) ? ['prefixItems', value, at] : ['items', value, at]]],
+  ['additionalItems', (value, at, raw) => (Array.isArray(raw['items']) ? [['items', value, at]] : [])],
+  ['exclusiveMinimum', (value, at, raw) => spellExclusive('exclusiveMinimum', 'minimum', value, at, raw)],
+  ['exclusiveMaximum', (value, at, raw) => spellExclusive('exclusiveMaximum', 'maximum', value, at, raw)],
+  ['minimum', (value, at, raw) => (raw['exclusiveMinimum'] === true ? [] : [['minimum', value, at]])],
+  ['maximum', (value, at, raw) => (raw['exclusiveMaximum'] === true ? [] : [['maximum', value, at]])],
+  ['dependencies', spellDependencies],
+  ['$recursiveRef', (value, at) => [['$ref', value, at]]],
+  ['$dynamicRef', (value, at) => [['$ref', value, at]]],
+  // OpenAPI's, which speaks only of a type beside it.
+  ['nullable', (value, at) => (typeof value === 'boolean' ? [] : [['nullable', value, at]])],
+  ['type', (value, at, raw) => [['type', raw['nullable'] === true ? [value, 'null'].flat() : value, at]]],
+])
+
+function spellExclusive(
+  keyword: string,
+  bound: string,
+  value: unknown,
+  at: string,
+  raw: Readonly<Record<string, unknown>>,
+): readonly Entry[] {
+  if (value === true) return [[keyword, raw[bound], at]]
+  return value === false ? [] : [[keyword, value, at]]
+}
+
+function spellDependencies(value: unknown, at: string): readonly Entry[] {
+  if (!isObject(value)) return [['dependencies', value, at]]
+  const entries = Object.entries(value)
+  const required = entries.filter(([, item]) => Array.isArray(item))
+  const schemas = entries.filter(([, item]) => !Array.isArray(item))
+  return [
+    ...(required.length > 0 ? [['dependentRequired', Object.fromEntries(required), at] as const] : []),
+    ...(schemas.length > 0 ? [['dependentSchemas', Object.fromEntries(schemas), at] as const] : []),
+  ]
+}
+
+function isSchema(value: unknown): value is object | boolean {
+  return typeof value === 'boolean' || isObject(value)
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+/** Compiled, never run: what it matches is the validator's affair. */
+function compiles(pattern: string): boolean {
+  try {
+    return Boolean(new RegExp(pattern, 'u'))
+  } catch {
+    return false
+  }
+}

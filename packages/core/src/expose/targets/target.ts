@@ -1,0 +1,67 @@
+import type { JsonSchema, ToolAnnotations } from '../../tools/tool.ts'
+import type { ExposeOptions } from '../options.ts'
+import type { Dialect } from '../schema/dialect.ts'
+
+/** A tool whose schemas are written already. */
+export interface Parts {
+  readonly name: string
+  readonly title: string | undefined
+  /** Not empty. */
+  readonly description: string | undefined
+  readonly input: JsonSchema
+  readonly output: JsonSchema | undefined
+  /** `undefined` where there are none. */
+  readonly annotations: ToolAnnotations | undefined
+  readonly strict: boolean
+  readonly deferred: boolean
+}
+
+export interface Named {
+  readonly name: string
+  readonly definition: unknown
+}
+
+/** Which of the tools may be called at a step, by their names on the wire. */
+export type Mask = readonly string[]
+
+/** What a provider, protocol or framework takes for tools. */
+export interface Target {
+  /** How input schemas are written, and in strict mode. Without one there is no such mode. */
+  readonly dialect: Dialect
+  readonly strictDialect?: Dialect
+  /** How output schemas are written. Without one they have no place. */
+  readonly outputDialect?: Dialect
+  /** What it has a place for. */
+  readonly keeps: ReadonlySet<'title' | 'annotations'>
+  readonly maxTools?: number
+  /** Characters. */
+  readonly maxDescription?: number
+  readonly canMask: boolean
+  readonly canDefer: boolean
+  /** Its SDK writes into what it is given, so each exposure has copies of its own. */
+  readonly writesInto?: boolean
+  /** Names that its own tools have. */
+  readonly reserved?: ReadonlySet<string>
+  /** Gives the name that a tool has there, from its name everywhere else. */
+  toName?(name: string): string
+  define(parts: Parts): object
+  /** Gives the tools of a request, and the fields of the request that carry them. */
+  collect(
+    named: readonly Named[],
+    choice: { readonly mask: Mask | undefined; readonly deferred: boolean; readonly options: ExposeOptions },
+  ): { readonly tools: object; readonly request: Readonly<Record<string, unknown>> }
+}
+
+/** Leaves out the fields that are `undefined`. */
+export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const kept: Record<string, unknown> = {}
+  for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key]
+  return kept as never
+}
+
+/** The request of a provider that takes `tools`, where an empty list is an error. */
+export function withTools(tools: readonly object[], more: object = {}): Readonly<Record<string, unknown>> {
+  return tools.length === 0 ? {} : { tools, ...more }
+}
+
+export const NOTHING: ReadonlySet<never> = new Set()
