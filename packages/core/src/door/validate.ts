@@ -3,6 +3,7 @@ import type { Ajv, AnySchemaObject, ErrorObject, Options, ValidateFunction } fro
 import { canonicalize } from '../canonical.ts'
 import { messageOf } from '../errors.ts'
 import type { InputProblem, ValidateInput } from '../ports.ts'
+import { DRAFT_07 } from '../tools/schema.ts'
 
 /** Loaded at the first call of a tool: compiling a schema is not needed to list it. */
 const require = createRequire(import.meta.url)
@@ -46,7 +47,6 @@ function check(validate: ValidateFunction, input: unknown): InputProblem | undef
   }
 }
 
-const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-0[467]\/schema#?$/
 /** ajv keeps all that it has compiled, for tools that are gone too; a new one has nothing to keep. */
 const MAX_SCHEMAS = 1000
 const compilers = new Map<'2020' | '07', { readonly ajv: Ajv; schemas: number }>()

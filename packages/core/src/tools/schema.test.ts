@@ -39,7 +39,9 @@ const unusable: readonly (readonly [schema: object, pointer: string, message: Re
   [{ anyOf: {} }, '/anyOf', /list of schemas/],
   [{ oneOf: [{}, 7] }, '/oneOf/1', /must be a schema/],
   [{ items: 'string' }, '/items', /must be a schema/],
+  [{ items: [{}] }, '/items', /must be a schema/],
   [{ enum: 'a' }, '/enum', /must be a list/],
+  [{ enum: [] }, '/enum', /must be a list that is not empty/],
   [{ minLength: -1 }, '/minLength', /whole number/],
   [{ maxItems: 1.5 }, '/maxItems', /whole number/],
   [{ minimum: '1' }, '/minimum', /must be a number/],
@@ -93,6 +95,13 @@ describe('findSchemaProblem', () => {
       assert.match(problem?.message ?? '', message)
     })
   }
+
+  it('takes a list for `items` where $schema says draft-07', () => {
+    const $schema = 'http://json-schema.org/draft-07/schema#'
+    assert.equal(findSchemaProblem({ $schema, items: [{ type: 'string' }] }), undefined)
+    assert.match(findSchemaProblem({ $schema, items: [] })?.message ?? '', /not empty/)
+    assert.equal(findSchemaProblem({ $schema, items: [{ type: 'text' }] })?.pointer, '/items/0/type')
+  })
 
   it('takes 32 levels of schemas and no more, by whatever keyword they nest', () => {
     const nests: readonly ((inner: object) => object)[] = [

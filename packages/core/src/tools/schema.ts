@@ -3,6 +3,9 @@ export const MAX_SCHEMA_DEPTH = 32
 /** UTF-8 bytes of its canonical form. */
 export const MAX_SCHEMA_BYTES = 64 * 1024
 
+/** `$schema` of the drafts that are read as draft-07; any other, or none, is read as 2020-12. */
+export const DRAFT_07: RegExp = /^https?:\/\/json-schema\.org\/draft-0[467]\/schema#?$/
+
 /** What cannot be used of a schema, and where: an RFC 6901 pointer. */
 export interface SchemaProblem {
   readonly pointer: string
@@ -20,7 +23,8 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(schema))
   if (bytes > MAX_SCHEMA_BYTES)
     return { pointer: '', message: `has ${bytes} bytes; at most ${MAX_SCHEMA_BYTES} are allowed` }
-  return findIn(schema, { pointer: '', depth: 1, resource: schema })
+  const isDraft07 = DRAFT_07.test(String((schema as { $schema?: unknown }).$schema))
+  return findIn(schema, { pointer: '', depth: 1, resource: schema, isDraft07 })
 }
 
 interface Place {
@@ -28,6 +32,7 @@ interface Place {
   readonly depth: number
   /** The document, or the part of it with an `$id` of its own, which its references are relative to. */
   readonly resource: object
+  readonly isDraft07: boolean
 }
 
 type Find = (value: unknown, place: Place) => SchemaProblem | undefined
@@ -71,9 +76,8 @@ const nameMap: Find = (value, place) =>
     ? firstOf(Object.entries(value), (item, name) => names(item, below(place, name)))
     : problem(place, 'must be an object of lists of names')
 
-/** Draft-07 has a list here; an empty one is allowed there. */
-const items: Find = (value, place) =>
-  Array.isArray(value) ? firstOf(value.entries(), (item, i) => schema(item, below(place, i))) : schema(value, place)
+/** Draft-07 may have a list here, which 2020-12 calls `prefixItems`. */
+const items: Find = (value, place) => (place.isDraft07 && Array.isArray(value) ? schemas : schema)(value, place)
 
 const TYPES: readonly unknown[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
 
@@ -93,6 +97,7 @@ const count = expects(
 const number = expects('must be a number', (value) => typeof value === 'number')
 const text = expects('must be a string', (value) => typeof value === 'string')
 const flag = expects('must be true or false', (value) => typeof value === 'boolean')
+const choices = expects('must be a list that is not empty', (value) => Array.isArray(value) && value.length > 0)
 const list = expects('must be a list', Array.isArray)
 
 /** Only a reference inside the document is followed. */
@@ -120,8 +125,8 @@ const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
   ['dependentRequired', nameMap],
   ['required', names],
   ['type', types],
-  ['enum', list],
-  ...each(['examples'], list),
+  ['enum', choices],
+  ['examples', list],
   ...each(
     'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains'.split(' '),
     count,
