@@ -41,7 +41,12 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   ])
 
   const followCancellation = createCancelling()
-  const createServer = (caller: Caller, body: LegacyMessage, cancelled: AbortSignal | undefined) => {
+  const createServer = (
+    caller: Caller,
+    body: LegacyMessage,
+    cancelled: AbortSignal | undefined,
+    response: ServerResponse,
+  ) => {
     const server = new Server(serverInfo, { capabilities: { tools: {} } })
     server.setRequestHandler('tools/list', async () => {
       const view = await gate.view(caller)
@@ -61,6 +66,8 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
           progressToken === undefined
             ? undefined
             : (progress) => {
+                // Progress may be lost; memory for a client that does not read may not.
+                if (response.writableNeedDrain) return
                 mcpReq
                   .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
                   .catch(onFault)
@@ -75,7 +82,7 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
   return (request, response, body, caller) => {
     const message = body as LegacyMessage
     const cancelled = followCancellation(message, request, response, caller)
-    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled), onFault)
+    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled, response), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }
