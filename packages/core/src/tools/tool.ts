@@ -22,11 +22,11 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
  * unless read-only, not idempotent, open world.
  */
 export interface ToolAnnotations {
-  readonly title?: string
-  readonly readOnlyHint?: boolean
-  readonly destructiveHint?: boolean
-  readonly idempotentHint?: boolean
-  readonly openWorldHint?: boolean
+  readonly title?: string | undefined
+  readonly readOnlyHint?: boolean | undefined
+  readonly destructiveHint?: boolean | undefined
+  readonly idempotentHint?: boolean | undefined
+  readonly openWorldHint?: boolean | undefined
 }
 
 /** What an author writes. Everything but `name` may be absent. */
