@@ -184,9 +184,9 @@ function compare(a: string, b: string): number {
 
 /** Freezes a value and all that it holds, unless that is frozen already. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const key in value) deepFreeze(value[key])
-  }
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  if (Array.isArray(value)) for (const item of value) deepFreeze(item)
+  else for (const key in value) deepFreeze(value[key])
   return value
 }

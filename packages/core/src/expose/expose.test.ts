@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
 import { ConfigError } from '../errors.ts'
 import { createGate } from '../gate.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
@@ -243,6 +244,32 @@ describe('expose: names', () => {
     assert.equal(names.toId('_1st'), '1st')
   })
 
+  it('are at most 64 of [A-Za-z0-9_-] and lead back, whatever the tool and the target', async () => {
+    const part = fc.oneof(
+      fc.string({ unit: fc.constantFrom('a', '1', '_', '-', 'é', '読', '.'), minLength: 1, maxLength: 70 }),
+      fc.constantFrom('constructor', '__proto__', 'tool_search_tool_bm25'),
+    )
+    const definition = fc.record({ name: part, namespace: fc.option(part, { nil: undefined }) })
+    const definitions = fc.uniqueArray(definition, {
+      maxLength: 5,
+      selector: ({ name, namespace }) => `${namespace}:${name}`,
+    })
+    await fc.assert(
+      fc.asyncProperty(definitions, fc.constantFrom(...EXPOSE_TARGETS), async (some, target) => {
+        const view = await viewOf(...some)
+        const { names, errors } = expose(view, target)
+        const refused = new Set(errors.map(({ tool }) => tool))
+        for (const id of view.ids) {
+          const name = names.toName(id)
+          if (refused.has(id)) assert.equal(name, undefined)
+          else
+            assert.match(name ?? '', target === 'gemini' ? /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/ : /^[A-Za-z0-9_-]{1,64}$/)
+          if (name !== undefined) assert.equal(names.toId(name), id)
+        }
+      }),
+    )
+  })
+
   it('that are the provider’s own are errors', async () => {
     const { errors, names, tools } = expose(await viewOf({ name: 'tool_search_tool_bm25' }, READ), 'anthropic')
     assert.deepEqual(errors, [
@@ -388,6 +415,18 @@ describe('expose: strict', () => {
     assert.deepEqual(toInput('a', { unknown: null }), { unknown: null })
     assert.deepEqual(toInput('other', said), said)
     for (const odd of [null, 5, 'x', [null]]) assert.deepEqual(toInput('a', odd), odd)
+  })
+
+  it('takes any input', async () => {
+    const inputSchema = { type: 'object', properties: { a: { $ref: '#' }, b: { prefixItems: [{}, { $ref: '#' }] } } }
+    const { toInput } = expose(await viewOf({ name: 'a', inputSchema }), 'openai-chat', { strict: true })
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.boolean(), (value, deep) => {
+        const said = deep ? { a: { a: value, b: [null, value] } } : value
+        const once = toInput('a', said)
+        assert.deepEqual(toInput('a', once), once)
+      }),
+    )
   })
 
   it('changes no input without it', async () => {

@@ -85,4 +85,15 @@ describe('createWireNames', () => {
       assert.equal(names.toName(name), undefined)
     }
   })
+
+  it('gives two tools that meet in one name to neither, and names both', () => {
+    const tools = ['a', 'b', 'c', 'd'].map((name) => defineTool({ name }))
+    const names = createWireNames(tools, ({ id }) => (id === 'd' ? 'd' : 'same'))
+    assert.deepEqual(names.collisions, [{ name: 'same', ids: ['a', 'b', 'c'] }])
+    assert.equal(names.toId('same'), undefined)
+    assert.deepEqual(
+      tools.map(({ id }) => names.toName(id)),
+      [undefined, undefined, undefined, 'd'],
+    )
+  })
 })

@@ -39,15 +39,20 @@ export function createWireNames<T extends Identified>(
   nameOf: (tool: T) => string = toWireName,
 ): WireNames {
   const ids = new Map<string, string>()
+  const names = new Map<string, string>()
   const met = new Map<string, string[]>()
   for (const tool of tools) {
     const name = nameOf(tool)
     const first = ids.get(name)
-    if (first === undefined) ids.set(name, tool.id)
-    else met.set(name, [...(met.get(name) ?? [first]), tool.id])
+    if (first === undefined) {
+      ids.set(name, tool.id)
+      names.set(tool.id, name)
+    } else met.set(name, [...(met.get(name) ?? [first]), tool.id])
   }
-  for (const name of met.keys()) ids.delete(name)
-  const names = new Map([...ids].map(([name, id]) => [id, name]))
+  for (const [name, owners] of met) {
+    ids.delete(name)
+    for (const id of owners) names.delete(id)
+  }
   const collisions = [...met].map(([name, owners]) => ({ name, ids: owners }))
   return { toId: (name) => ids.get(name), toName: (id) => names.get(id), collisions }
 }

@@ -19,6 +19,7 @@ import { ANTHROPIC_STRICT, OPENAI_STRICT } from './schema/dialect.ts'
 import { writeSchema } from './schema/writer.ts'
 
 const RICH: JsonSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
   type: 'object',
   definitions: {
     node: { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#/definitions/node' } } } },

@@ -23,13 +23,13 @@ export function createReader(note: (note: Note) => void): Reader {
     const words = new Map<string, unknown>()
     const node = createNode(pointer, words, raw)
     nodes.set(raw, node)
-    for (const [keyword, value, at] of modernise(raw as Record<string, unknown>, pointer)) {
+    const set = (keyword: string, value: unknown, at: string): void => {
       const shape = KEYWORDS.get(keyword)
       const word = shape === undefined ? value : readWord(shape, value, at)
-      if (word === undefined)
-        note({ path: at, feature: keyword, from: toText(value), to: undefined, action: 'removed' })
-      else words.set(keyword, word)
+      if (word !== undefined) words.set(keyword, word)
+      else note({ path: at, feature: keyword, from: toText(value), to: undefined, action: 'removed' })
     }
+    modernise(raw as Record<string, unknown>, pointer, set)
     return node
   }
 
@@ -87,18 +87,15 @@ const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
 
 type Entry = readonly [keyword: string, value: unknown, pointer: string]
 
-/** Gives the keywords of a schema in 2020-12, sorted, each with where it came from. */
-function modernise(raw: Readonly<Record<string, unknown>>, pointer: string): readonly Entry[] {
-  const entries: Entry[] = []
+/** Tells the keywords of a schema in 2020-12, sorted, each with where it came from. */
+function modernise(raw: Readonly<Record<string, unknown>>, pointer: string, set: (...entry: Entry) => void): void {
   for (const key of Object.keys(raw).toSorted()) {
-    const value = raw[key]
-    const at = below(pointer, key)
     if (SILENT.has(key)) continue
+    const at = below(pointer, key)
     const spell = EARLIER.get(key)
-    if (spell) entries.push(...spell(value, at, raw))
-    else entries.push([key, value, at])
+    if (!spell) set(key, raw[key], at)
+    else for (const entry of spell(raw[key], at, raw)) set(...entry)
   }
-  return entries
 }
 
 type Spell = (value: unknown, at: string, raw: Readonly<Record<string, unknown>>) => readonly Entry[]

@@ -316,9 +316,10 @@ function closedObject(draft: Draft, { dialect, note }: Writer): void {
 function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
   const required = draft.words.get('required') as readonly string[] | undefined
   if (!dialect.keywords || !required) return
-  const properties = new Map((draft.words.get('properties') ?? new Map()) as NodeMap)
-  const undeclared = required.filter((name) => !properties.has(name))
+  const declaredNow = draft.words.get('properties') as NodeMap | undefined
+  const undeclared = required.filter((name) => !declaredNow?.has(name))
   if (undeclared.length === 0) return
+  const properties = new Map(declaredNow)
   if (dialect.closed) {
     for (const name of undeclared) properties.set(name, createNode(below(draft.pointer, 'required'), new Map()))
     draft.words.set('properties', sortedMap(properties))
