@@ -69,8 +69,10 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
       epoch = today
       views = new WeakMap()
     }
-    const ruling = today.ruling(caller)
     let cached = views.get(caller)
+    // Within an epoch only a session's locks can open, and only for that session.
+    if (cached && caller.session === undefined) return cached.view
+    const ruling = today.ruling(caller)
     if (cached?.ruling !== ruling) {
       const { snapshot, policies } = today
       const ceiling = { caller, snapshot, policies, failure: undefined, marks: () => today.ceilingMarks(caller) }

@@ -73,7 +73,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const close = once(() => closeAll(closers, onFault))
   try {
     const { host } = config.listen
-    const origins = createOriginRules({ host, port: listener.port })
+    const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
     const audit = await openAudit(config.audit)
     closers.push(() => audit.close())
 

@@ -31,6 +31,8 @@ export interface CallRequest<Name extends string = string> {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the execution after so many milliseconds. Default: the gate's. */
   readonly deadlineMs?: number | undefined
+  /** What is wrong with the request itself, as its host found: it is refused and recorded, and runs nothing. */
+  readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Gives the name of a tool as the client knows it, for refusals. Default: its id. */

@@ -89,6 +89,7 @@ function admit(attempt: Attempt): MaybePromise<Admission> {
   const { tool } = seen
   if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explainSeen(seen))
   if (!tool.execute) return refused(notExecutable())
+  if (request.malformed !== undefined) return refused(invalidInput({ pointer: '', message: request.malformed }))
 
   const copy = frozenCopy(request.input ?? {})
   if ('problem' in copy) return refused(invalidInput(copy.problem))

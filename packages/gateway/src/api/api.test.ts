@@ -272,6 +272,22 @@ describe('createApi', () => {
       })
   })
 
+  it('shows a person of a tenant nothing of another', async () => {
+    const vera = { authorization: 'Bearer vera-console' }
+    const { callers } = await json<CallersBody>('/api/callers', vera)
+    assert.deepEqual([...new Set(callers.map(({ user }) => user))], ['vera', 'vera#2'])
+    const { approvals } = await json<ApprovalsBody>('/api/approvals', vera)
+    assert.deepEqual(
+      approvals.map(({ id }) => id),
+      ['a2'],
+    )
+    assert.equal((await get('/api/tools?as=viewer', vera)).status, 404)
+    const other = encodeURIComponent(JSON.stringify({ user: 'x', tenant: 'other' }))
+    assert.equal((await get(`/api/why?tool=files:read&caller=${other}`, vera)).status, 400)
+    assert.equal((await get('/api/tools?as=vera', vera)).status, 200)
+    assert.deepEqual((await json<AuditBody>('/api/audit', vera)).records, [])
+  })
+
   describe('/api/approvals', () => {
     it('lists them, all or of one status', async () => {
       assert.equal((await json<ApprovalsBody>('/api/approvals')).approvals.length, 3)
@@ -373,8 +389,8 @@ describe('createApi', () => {
     return api.fetch(new Request(`${OWN}${path}`, { method: 'POST', body: JSON.stringify(body), headers: all }))
   }
 
-  async function json<Body>(path: string): Promise<Body> {
-    const answer = await get(path, CONSOLE)
+  async function json<Body>(path: string, headers: Readonly<Record<string, string>> = CONSOLE): Promise<Body> {
+    const answer = await get(path, headers)
     assert.equal(answer.status, 200)
     return (await answer.json()) as Body
   }

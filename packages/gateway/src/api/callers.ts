@@ -1,6 +1,7 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
 import { ApiFault } from './faults.ts'
+import { maySee } from './tenant.ts'
 import { invalid, type Parameter, required, text } from './query.ts'
 
 export interface NamedCaller {
@@ -52,12 +53,18 @@ export const WHOSE: { readonly as: Parameter<string>; readonly caller: Parameter
 export function findCaller(
   callers: ReadonlyMap<string, NamedCaller>,
   { as, caller }: WhoseQuery,
+  person: Caller,
 ): Pick<NamedCaller, 'name' | 'caller'> {
   if (as !== undefined && caller !== undefined) throw invalid('caller', 'cannot be given beside "as"')
+  if (caller && !maySee(person, caller)) throw invalid('caller', 'is of another tenant')
   if (caller) return { name: toName(caller), caller }
   const found = callers.get(required('as', as))
-  if (found) return found
-  const known = [...callers.keys()].slice(0, MAX_NAMED).join(', ')
+  if (found && maySee(person, found.caller)) return found
+  const mine = [...callers.values()].filter((one) => maySee(person, one.caller))
+  const known = mine
+    .map(({ name }) => name)
+    .slice(0, MAX_NAMED)
+    .join(', ')
   throw new ApiFault('caller_unknown', `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.`)
 }
 

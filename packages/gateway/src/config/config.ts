@@ -4,7 +4,12 @@ import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
 export interface GatewayConfig {
   /** Absolute path of the file, for messages. */
   readonly file: string
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: {
+    readonly host: string
+    readonly port: number
+    /** Further names it is reached by, such as `https://tools.example.com` in front of a proxy. */
+    readonly origins?: readonly string[]
+  }
   readonly servers: readonly ServerConfig[]
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]

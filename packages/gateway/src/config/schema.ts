@@ -178,6 +178,10 @@ export const listenSchema = z.strictObject({
     .max(65_535, 'a port from 0 (any free one) to 65535')
     .describe('Default: 8787. 0: any free one.')
     .optional(),
+  origins: z
+    .array(z.string().regex(/^https?:\/\/[^/\s?#]+\/?$/, 'an origin, such as https://tools.example.com'))
+    .describe('Further names it is reached by, such as https://tools.example.com in front of a proxy.')
+    .optional(),
 })
 
 export const auditSchema = z.strictObject({

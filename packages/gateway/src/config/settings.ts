@@ -27,7 +27,8 @@ export function readListen({ source }: Reading): GatewayConfig['listen'] {
         source.report(['callers', i, 'key'], `found a demo key with listen.host beyond loopback, expected a secret one`)
     }
   }
-  return { host, port: input?.port ?? DEFAULT_PORT }
+  const origins = input?.origins
+  return { host, port: input?.port ?? DEFAULT_PORT, ...(origins === undefined ? {} : { origins }) }
 }
 
 /** Reads `limits`: a selector, uses and seconds each. */

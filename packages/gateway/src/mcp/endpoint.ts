@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
-import { readMessage } from './envelope.ts'
+import { recordRefusedCall } from './call.ts'
+import { type Params, readMessage } from './envelope.ts'
 import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
-import { createModernHandler, type ModernDeps, sendJson } from './modern.ts'
+import { createModernHandler, type ModernDeps, readCall, sendJson } from './modern.ts'
 import { echoableId, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
 
 export interface EndpointDeps extends ModernDeps, LegacyDeps {
@@ -28,21 +29,44 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     body: unknown,
   ): Promise<void> => {
     const message = readMessage(body, request.headers)
-    if (message.era === 'legacy') return legacy(request, response, body, caller)
+    if (message.era === 'legacy') {
+      const { method, params } = body as { method?: string; params?: Params }
+      if (method === 'tools/call') readCall(params ?? {})
+      return legacy(request, response, body, caller)
+    }
     if (message.kind === 'request') return modern.handle(message, request.headers, caller, response)
     response.writeHead(202).end()
   }
 
   return async (request, response) => {
     let body: unknown
+    let caller: Caller | undefined
     try {
-      const caller = admitCaller(request, deps)
+      caller = admitCaller(request, deps)
       checkRequest(request)
       body = parseBody(await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES))
       await serve(request, response, caller, body)
     } catch (error) {
+      if (caller && error instanceof RpcFault) await recordIfCall(deps, caller, body, error)
       answerFault(response, error, body, deps.onFault)
     }
+  }
+}
+
+/** Never rejects: a record that cannot be written changes no answer. */
+async function recordIfCall(
+  { gate, naming, onFault }: EndpointDeps,
+  caller: Caller,
+  body: unknown,
+  fault: RpcFault,
+): Promise<void> {
+  if (typeof body !== 'object' || body === null) return
+  const { method, params } = body as { method?: unknown; params?: { name?: unknown } | null }
+  if (method !== 'tools/call') return
+  try {
+    await recordRefusedCall(await gate.view(caller), naming(gate.catalog.snapshot()), params?.name, fault.message)
+  } catch (error) {
+    onFault(error)
   }
 }
 

@@ -100,7 +100,8 @@ interface CallParams {
   readonly progressToken: RequestId | undefined
 }
 
-function readCall(params: Params): CallParams {
+/** @throws {RpcFault} `params_invalid`, `body_not_message` */
+export function readCall(params: Params): CallParams {
   const { name, arguments: input } = params
   if (typeof name !== 'string') throw new RpcFault('params_invalid', 'params.name must be a string.')
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {

@@ -2,6 +2,7 @@ import { APPROVAL_STATUSES, type ApprovalVerdict } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, wholeNumber } from '../query.ts'
+import { maySee } from '../tenant.ts'
 import type { ApprovalsBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
@@ -10,13 +11,13 @@ const DEFAULT_LIMIT = 100
 
 /** `GET /api/approvals?status=&limit=`: newest first. */
 export function approvalsRoute(deps: ApiDeps): Route {
-  return async ({ query }) => {
+  return async ({ query, person }) => {
     const { limit = DEFAULT_LIMIT, status } = parseQuery(query, {
       limit: wholeNumber(1, 1000),
       status: oneOf(APPROVAL_STATUSES),
     })
     const approvals = await deps.approvals.list({ limit, ...(status === undefined ? {} : { status }) })
-    return { approvals } satisfies ApprovalsBody
+    return { approvals: approvals.filter((approval) => maySee(person, approval)) } satisfies ApprovalsBody
   }
 }
 

@@ -1,6 +1,7 @@
 import { AUDIT_EVENTS } from '@toolgate/core'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
+import { queryFor } from '../tenant.ts'
 import type { AuditBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
@@ -16,9 +17,9 @@ const PARAMETERS = {
 
 /** `GET /api/audit?limit=&tool=&user=&event=&before=&after=`: what was attempted, newest first. */
 export function auditRoute(deps: ApiDeps): Route {
-  return async ({ query }) => {
+  return async ({ query, person }) => {
     const { before, after, ...filter } = parseQuery(query, PARAMETERS)
-    const records = await deps.audit.query({
+    const records = await queryFor(person, deps.audit, {
       ...filter,
       ...(before === undefined ? {} : { beforeSeq: before }),
       ...(after === undefined ? {} : { afterSeq: after }),

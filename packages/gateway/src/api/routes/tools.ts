@@ -7,8 +7,8 @@ import type { Route } from './route.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`: every tool, with what is decided of it for that caller and why. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
-  return async ({ query }) => {
-    const { name, caller } = findCaller(callers, parseQuery(query, WHOSE))
+  return async ({ query, person }) => {
+    const { name, caller } = findCaller(callers, parseQuery(query, WHOSE), person)
     const view = await deps.view(caller)
     return {
       as: name,

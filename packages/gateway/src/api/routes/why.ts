@@ -7,10 +7,10 @@ import type { Route } from './route.ts'
 
 /** `GET /api/why?tool=&as=` or `&caller=<json>`: every layer's answer about one tool, the deciding one first. */
 export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
-  return async ({ query }) => {
+  return async ({ query, person }) => {
     const { tool, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(callers, whose)
+    const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller)
     if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
     const { outcome, reasons } = view.explain(id)

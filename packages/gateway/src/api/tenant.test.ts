@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryAudit } from '@toolgate/core'
+import { maySee, queryFor } from './tenant.ts'
+
+describe('maySee', () => {
+  it('lets a person of a tenant see what is of that tenant, and one without a tenant see all', () => {
+    const [acme, root] = [{ user: 'vera', tenant: 'acme' }, { user: 'owner' }]
+    assert.deepEqual(
+      [{ tenant: 'acme' }, { tenant: 'other' }, {}].map((one) => maySee(acme, one)),
+      [true, false, false],
+    )
+    assert.ok([{ tenant: 'acme' }, {}].every((one) => maySee(root, one)))
+  })
+})
+
+describe('queryFor', () => {
+  const audit = memoryAudit()
+  for (let i = 0; i < 5000; i++) {
+    audit.write({
+      event: 'tool_call',
+      wallMs: i,
+      tool: 't',
+      tool_call_id: String(i),
+      policy_revision: 1,
+      catalog_revision: 1,
+      tenant: i % 1500 === 0 ? 'acme' : 'other',
+    })
+  }
+
+  it('gives a person of a tenant the records of that tenant alone, newest first, however far they lie apart', async () => {
+    const records = await queryFor({ tenant: 'acme' }, audit, { limit: 3 })
+    assert.deepEqual(
+      records.map(({ tool_call_id: id }) => id),
+      ['4500', '3000', '1500'],
+    )
+    const rest = await queryFor({ tenant: 'acme' }, audit, { limit: 3, beforeSeq: 1501 })
+    assert.deepEqual(
+      rest.map(({ tool_call_id: id }) => id),
+      ['0'],
+    )
+  })
+
+  it('passes the query of a person without a tenant on as it is', async () => {
+    assert.equal((await queryFor({ user: 'owner' }, audit, { limit: 3 }))[0]?.tool_call_id, '4999')
+  })
+})

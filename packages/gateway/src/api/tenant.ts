@@ -1,0 +1,27 @@
+import type { AuditQuery, AuditReader, AuditRecord, Caller } from '@toolgate/core'
+
+/** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
+export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
+  return person.tenant === undefined || person.tenant === tenant
+}
+
+const DEFAULT_LIMIT = 100
+const PAGE = 1000
+/** So many records are looked through for one answer; a person goes on with `before`. */
+const MAX_PAGES = 100
+
+/** Gives the records of a query that a person may see. */
+export async function queryFor(person: Caller, audit: AuditReader, query: AuditQuery): Promise<readonly AuditRecord[]> {
+  if (person.tenant === undefined) return audit.query(query)
+  const limit = query.limit ?? DEFAULT_LIMIT
+  const found: AuditRecord[] = []
+  let next: AuditQuery = { ...query, limit: PAGE }
+  for (let page = 0; page < MAX_PAGES && found.length < limit; page++) {
+    const records = await audit.query(next)
+    found.push(...records.filter((record) => maySee(person, record)))
+    const oldest = records.at(-1)
+    if (records.length < PAGE || !oldest) break
+    next = { ...next, beforeSeq: oldest.seq }
+  }
+  return found.slice(0, limit)
+}
