@@ -282,6 +282,7 @@ describe('expose: names', () => {
     ])
     assert.equal(tools.length, 1)
     assert.equal(names.toId('tool_search_tool_bm25'), undefined)
+    assert.equal(names.toName('tool_search_tool_bm25'), undefined)
   })
 })
 

@@ -1,6 +1,6 @@
 import { KEYWORDS } from './keywords.ts'
 
-/** What a target takes of JSON Schema, as data. What it lacks is rewritten (`rewrites.ts`) or removed. */
+/** What a target takes of JSON Schema, as data. What it lacks is rewritten (`rewrites/`) or removed. */
 export interface Dialect {
   /** Part of the key under which results are kept. */
   readonly name: string

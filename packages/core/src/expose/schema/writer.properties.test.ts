@@ -106,7 +106,7 @@ describe('writeSchema, for any schema and target', () => {
   it('leaves no keyword that the target lacks', () => {
     each((raw, dialect) => {
       const schema = tryWrite(raw, dialect)
-      if (schema) visit(schema, (each_, atRoot) => checkKeywords(each_, dialect, atRoot))
+      if (schema) visit(schema, (inner, atRoot) => checkKeywords(inner, dialect, atRoot))
     })
   })
 
@@ -116,7 +116,7 @@ describe('writeSchema, for any schema and target', () => {
       if (!schema) return
       const names = Object.keys(schema['$defs'] ?? {})
       visit(schema, ({ $ref }) => {
-        if ($ref !== undefined) assert.ok(['#', ...names.map((each_) => `#/$defs/${each_}`)].includes($ref as string))
+        if ($ref !== undefined) assert.ok(['#', ...names.map((one) => `#/$defs/${one}`)].includes($ref as string))
       })
     })
   })

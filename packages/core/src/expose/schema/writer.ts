@@ -6,7 +6,7 @@ import { meet } from './meet.ts'
 import { below, isObject, type Node, type Note, SchemaProblem, sortKeys, toText } from './node.ts'
 import { createReader } from './read.ts'
 import { createReferences } from './references.ts'
-import { REWRITES } from './rewrites.ts'
+import { REWRITES } from './rewrites/index.ts'
 
 export interface Written {
   readonly schema: JsonSchema
