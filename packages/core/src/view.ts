@@ -35,6 +35,8 @@ export interface View<Name extends string = string> {
   readonly fingerprint: string
   /** Why the view is empty, where this run's visibility failed. */
   readonly failure: string | undefined
+  /** What this run's visibility named beyond what it was given, for the developer: it is not shown. */
+  readonly foreign: readonly string[]
   /** What the instructions should tell the model: messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
   has(id: string): boolean
@@ -81,6 +83,7 @@ export interface ViewCeiling {
   readonly marks: () => readonly Mark[]
   readonly policies: readonly PolicyIndex[]
   readonly failure: string | undefined
+  readonly foreign?: readonly string[]
 }
 
 /** Gives the view of a ceiling today. `ruling` is what both add up to, where that is known already. */
@@ -99,6 +102,7 @@ export function createView(
 class CallerView implements View, Sight {
   readonly caller: Caller
   readonly failure: string | undefined
+  readonly foreign: readonly string[]
   readonly #host: ViewHost
   readonly #ceiling: ViewCeiling
   readonly #asked: Ceiling
@@ -113,6 +117,7 @@ class CallerView implements View, Sight {
   constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling) {
     this.caller = ceiling.caller
     this.failure = ceiling.failure
+    this.foreign = ceiling.foreign ?? NONE
     this.#host = host
     this.#ceiling = ceiling
     this.#asked = { caller: ceiling.caller, ruling, policies: ceiling.policies }
@@ -207,6 +212,7 @@ class CallerView implements View, Sight {
 }
 
 const NO_USES: readonly LimitUseOf[] = []
+const NONE: readonly string[] = Object.freeze([])
 
 /** An epoch never changes, so what was decided in one holds for as long as it is today's. */
 interface SeenToday extends Seen {

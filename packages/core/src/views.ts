@@ -6,6 +6,7 @@ import { messageOf } from './errors.ts'
 import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
 import type { MaybePromise } from './ports.ts'
 import { membersOf } from './tools/bits.ts'
+import { compareToolIds } from './tools/tool-id.ts'
 import { isTool, type Tool } from './tools/tool.ts'
 import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
 
@@ -18,7 +19,7 @@ export interface ViewOptions<Name extends string = string> {
 
 /**
  * Asked once per view, with the tools that policy and scopes permit, available now or not. What it names
- * beyond them is ignored; a throw, a nonsensical answer or none in time empties the view.
+ * beyond them is not shown and stands in `view.foreign`; a throw, a nonsensical answer or none in time empties the view.
  */
 export type Visibility =
   | Iterable<string | Tool>
@@ -101,14 +102,17 @@ async function openView(
 async function applyVisibility(ceiling: ViewCeiling, visibility: Visibility, deadlineMs: number): Promise<ViewCeiling> {
   const { caller, snapshot } = ceiling
   const marks = ceiling.marks()
-  const tools = () => membersOf(visibleBits(rule(snapshot, marks))).map((i) => snapshot.tools[i] as Tool)
+  const offered = membersOf(visibleBits(rule(snapshot, marks))).map((i) => snapshot.tools[i] as Tool)
   try {
     const shown =
       typeof visibility === 'function'
-        ? await inTime(visibility({ tools: Object.freeze(tools()), caller }), deadlineMs)
+        ? await inTime(visibility({ tools: Object.freeze(offered), caller }), deadlineMs)
         : visibility
-    const hidden = visibilityMarks(snapshot, toIds(shown))
-    return { ...ceiling, marks: () => [...marks, ...hidden] }
+    const ids = toIds(shown)
+    const hidden = visibilityMarks(snapshot, ids)
+    const known = new Set(offered.map(({ id }) => id))
+    const foreign = Object.freeze([...ids].filter((id) => !known.has(id)).toSorted(compareToolIds))
+    return { ...ceiling, foreign, marks: () => [...marks, ...hidden] }
   } catch (error) {
     const failure = messageOf(error)
     const hidden = failedVisibilityMarks(snapshot, failure)
