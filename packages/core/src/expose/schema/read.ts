@@ -4,7 +4,7 @@ import { below, createNode, isObject, type Node, type Note, SchemaProblem, toTex
 /** More than any real schema has; a longer one would keep the process busy. */
 const MAX_NODES = 10_000
 
-/** Reads schemas of one document into nodes, each once. */
+/** Reads schemas of one document, which holds no object twice, into nodes. */
 export type Reader = (raw: object | boolean, pointer: string) => Node
 
 /**
