@@ -15,19 +15,26 @@ export interface Figure {
   readonly highUs: number
 }
 
-const ROUNDS = 9
-const ROUND_MS = 40
+export interface MeasureOptions {
+  /** Default 9. */
+  readonly rounds?: number
+  /** How much CPU time a round of one case takes at least. Default 40. */
+  readonly roundMs?: number
+}
 
 /**
  * Measures several cases in turn, round by round, so that a noisy moment falls on all of them.
  *
  * CPU time, not wall time: another process on the machine makes a round longer, but not dearer.
  */
-export async function measure(cases: readonly Case[]): Promise<readonly Figure[]> {
+export async function measure(
+  cases: readonly Case[],
+  { rounds: roundCount = 9, roundMs = 40 }: MeasureOptions = {},
+): Promise<readonly Figure[]> {
   const counts: number[] = []
-  for (const each of cases) counts.push(await countFor(each))
+  for (const each of cases) counts.push(await countFor(each, roundMs))
   const rounds: number[][] = cases.map(() => [])
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < roundCount; round++) {
     for (const [i, each] of cases.entries()) {
       globalThis.gc?.()
       const count = counts[i] ?? 1
@@ -41,14 +48,14 @@ export async function measure(cases: readonly Case[]): Promise<readonly Figure[]
 }
 
 /** Gives how often a case fits in a round. What it does the first time, such as loading and compiling, does not count. */
-async function countFor(each: Case): Promise<number> {
+async function countFor(each: Case, roundMs: number): Promise<number> {
   await each.run(1)
   await each.run(100)
   let count = 1
   for (;;) {
     const us = await cpuOf(each, count)
-    if (us >= ROUND_MS * 1000) return count
-    count = us < 1000 ? count * 10 : Math.ceil((count * ROUND_MS * 1100) / us)
+    if (us >= roundMs * 1000) return count
+    count = us < 1000 ? count * 10 : Math.ceil((count * roundMs * 1100) / us)
   }
 }
 
