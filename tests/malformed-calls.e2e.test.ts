@@ -57,13 +57,13 @@ describe('a call that is no call', () => {
   for (const era of ERAS) {
     for (const { shows, params, tool, reason } of MALFORMED) {
       it(`is refused and recorded: ${shows} (${era})`, async () => {
-        const before = (await newest())?.seq ?? 0
+        const seq = (await newest())?.seq ?? 0
         const { text } = await gateway.ask('viewer', era, 'tools/call', params)
         assert.match(text, /"code":-326/)
         const record = await newest()
         assert.deepEqual(
           [record?.seq, record?.event, record?.tool, record?.reason],
-          [before + 1, 'tool_blocked', tool, reason],
+          [seq + 1, 'tool_blocked', tool, reason],
         )
       })
     }

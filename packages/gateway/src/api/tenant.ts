@@ -15,13 +15,13 @@ export async function queryFor(person: Caller, audit: AuditReader, query: AuditQ
   if (person.tenant === undefined) return audit.query(query)
   const limit = query.limit ?? DEFAULT_LIMIT
   const found: AuditRecord[] = []
-  let next: AuditQuery = { ...query, limit: PAGE }
+  let { beforeSeq } = query
   for (let page = 0; page < MAX_PAGES && found.length < limit; page++) {
-    const records = await audit.query(next)
+    const records = await audit.query({ ...query, limit: PAGE, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
     found.push(...records.filter((record) => maySee(person, record)))
     const oldest = records.at(-1)
     if (records.length < PAGE || !oldest) break
-    next = { ...next, beforeSeq: oldest.seq }
+    beforeSeq = oldest.seq
   }
   return found.slice(0, limit)
 }
