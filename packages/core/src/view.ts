@@ -3,7 +3,7 @@ import { type Ceiling, decide, type Decided, decideWithInput, explain } from './
 import type { Epoch } from './decide/epoch.ts'
 import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
 import { noticesOf } from './decide/notices.ts'
-import { projectMarks, rule, type Ruling, visibleBits } from './decide/ruling.ts'
+import { projectMarks, rule, type Ruling } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
 import { reason } from './decision/reason.ts'
@@ -11,15 +11,13 @@ import type { CallRequest, DoorPorts, Seen, Sight } from './door/attempt.ts'
 import { call } from './door/call.ts'
 import type { LimitUseOf, UsesOf } from './door/limits.ts'
 import type { CallOutcome } from './door/outcome.ts'
-import { sha256Hex } from './hash.ts'
 import type { Mark } from './layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers/policy.ts'
 import { stepMarks } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'
-import { type Bits, bitsWhere, hasBit, isEmpty, membersOf } from './tools/bits.ts'
-import { definitionHash } from './tools/definition-hash.ts'
+import { bitsWhere, hasBit, isEmpty } from './tools/bits.ts'
 import type { Groups } from './tools/groups.ts'
 import type { Tool } from './tools/tool.ts'
 import type { Toolset } from './tools/toolset.ts'
@@ -106,10 +104,6 @@ class CallerView implements View, Sight {
   readonly #host: ViewHost
   readonly #ceiling: ViewCeiling
   readonly #asked: Ceiling
-  #visible: Bits | undefined
-  #tools: readonly Tool[] | undefined
-  #ids: readonly string[] | undefined
-  #fingerprint: string | undefined
   #notices: readonly string[] | undefined
   #today: Epoch | undefined
   #visibleToday: Visible | undefined
@@ -124,12 +118,11 @@ class CallerView implements View, Sight {
   }
 
   get tools(): readonly Tool[] {
-    const { tools } = this.#ceiling.snapshot
-    return (this.#tools ??= Object.freeze(membersOf(this.#visibleBits()).map((i) => tools[i] as Tool)))
+    return this.#asked.ruling.listing.tools
   }
 
   get ids(): readonly string[] {
-    return (this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id)))
+    return this.#asked.ruling.listing.ids
   }
 
   get size(): number {
@@ -137,7 +130,7 @@ class CallerView implements View, Sight {
   }
 
   get fingerprint(): string {
-    return (this.#fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
+    return this.#asked.ruling.listing.fingerprint
   }
 
   get notices(): readonly string[] {
@@ -146,7 +139,7 @@ class CallerView implements View, Sight {
 
   readonly has = (id: string): boolean => {
     const index = this.#ceiling.snapshot.indexOf(id)
-    return index !== -1 && hasBit(this.#visibleBits(), index)
+    return index !== -1 && hasBit(this.#asked.ruling.listing.visible, index)
   }
 
   readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#ceiling.snapshot.get(id) : undefined)
@@ -204,10 +197,6 @@ class CallerView implements View, Sight {
 
   isStale(seen: Seen): boolean {
     return this.#host.today() !== (seen as SeenToday).today
-  }
-
-  #visibleBits(): Bits {
-    return (this.#visible ??= visibleBits(this.#asked.ruling))
   }
 }
 

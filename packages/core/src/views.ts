@@ -1,11 +1,10 @@
 import { type Caller, callerKey, defineCaller } from './caller.ts'
 import { createBoundedCache } from './decide/cache.ts'
 import type { Epoch } from './decide/epoch.ts'
-import { rule, type Ruling, visibleBits } from './decide/ruling.ts'
+import { rule, type Ruling } from './decide/ruling.ts'
 import { messageOf } from './errors.ts'
 import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
 import type { MaybePromise } from './ports.ts'
-import { membersOf } from './tools/bits.ts'
 import { compareToolIds } from './tools/tool-id.ts'
 import { isTool, type Tool } from './tools/tool.ts'
 import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
@@ -102,12 +101,10 @@ async function openView(
 async function applyVisibility(ceiling: ViewCeiling, visibility: Visibility, deadlineMs: number): Promise<ViewCeiling> {
   const { caller, snapshot } = ceiling
   const marks = ceiling.marks()
-  const offered = membersOf(visibleBits(rule(snapshot, marks))).map((i) => snapshot.tools[i] as Tool)
+  const offered = rule(snapshot, marks).listing.tools
   try {
     const shown =
-      typeof visibility === 'function'
-        ? await inTime(visibility({ tools: Object.freeze(offered), caller }), deadlineMs)
-        : visibility
+      typeof visibility === 'function' ? await inTime(visibility({ tools: offered, caller }), deadlineMs) : visibility
     const ids = toIds(shown)
     const hidden = visibilityMarks(snapshot, ids)
     const known = new Set(offered.map(({ id }) => id))

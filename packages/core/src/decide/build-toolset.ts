@@ -11,7 +11,7 @@ import { type Group, parseGroups } from '../tools/groups.ts'
 import { readSource } from '../tools/read-source.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
-import { rule, visibleBits } from './ruling.ts'
+import { rule } from './ruling.ts'
 
 export interface BuildToolsetOptions {
   /** Where the tools come from: a list, a Toolset, or anything with `tools()`. */
@@ -46,7 +46,7 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
     const index = indexPolicy(one, i, kept)
     return [...fixedMarks(index), ...callerMarks(index, asked)]
   })
-  const visible = visibleBits(rule(kept, marks))
+  const visible = rule(kept, marks).listing.visible
   return kept.filter(({ id }) => hasBit(visible, kept.indexOf(id)))
 }
 

@@ -8,9 +8,11 @@ import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
+import type { Bits } from '../tools/bits.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Unlocks } from '../unlocks.ts'
-import { rule, type Ruling } from './ruling.ts'
+import { createBoundedCache } from './cache.ts'
+import { addUp, rule, ruleAs, type Ruling, type Sum } from './ruling.ts'
 
 /**
  * The world between two changes: one snapshot, one set of policies, one state of the groups.
@@ -100,6 +102,7 @@ function createEpoch(
   const rulings = new WeakMap<Caller, CallerRuling>()
   const everybody = rule(snapshot, [...fixed, ...heldBack])
   const held = new Set(heldBack)
+  const sumOf = createSums((marks) => addUp(snapshot, marks, everybody))
   const known = (caller: Caller): CallerRuling => {
     const open = world.unlocks.openFor(caller)
     let found = rulings.get(caller)
@@ -109,7 +112,8 @@ function createEpoch(
         ...scopeMarks(scopes, caller.scopes),
       ]
       const locks = lockMarks(groups, world.groups, open, caller.session)
-      found = { open, own, ruling: rule(snapshot, [...own, ...locks], everybody) }
+      const marks = [...own, ...locks]
+      found = { open, own, ruling: marks.length === 0 ? everybody : ruleAs(snapshot, marks, everybody, sumOf(marks)) }
       rulings.set(caller, found)
     }
     return found
@@ -121,6 +125,27 @@ function createEpoch(
     catalogRevision,
     ruling: (caller) => known(caller).ruling,
     ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !held.has(mark)), ...known(caller).own],
+  }
+}
+
+const MAX_SUMS = 1000
+
+/** Adds equal marks up once: callers for whom the same clauses hold see the same, and share it. */
+function createSums(add: (marks: readonly Mark[]) => Sum): (marks: readonly Mark[]) => Sum {
+  const numbers = new WeakMap<Bits, number>()
+  const sums = createBoundedCache<string, Sum>(MAX_SUMS)
+  let next = 0
+  const numberOf = (bits: Bits): number => {
+    let number = numbers.get(bits)
+    if (number === undefined) numbers.set(bits, (number = next++))
+    return number
+  }
+  return (marks) => {
+    let key = ''
+    for (const { outcome, bits } of marks) key += `${outcome}${numberOf(bits)} `
+    let sum = sums.get(key)
+    if (!sum) sums.set(key, (sum = add(marks)))
+    return sum
   }
 }
 

@@ -5,7 +5,7 @@ import type { Mark } from '../layers/mark.ts'
 import { bitsWhere, membersOf } from '../tools/bits.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { outcomeAt, projectMarks, reasonsAt, rule, visibleBits } from './ruling.ts'
+import { outcomeAt, projectMarks, reasonsAt, rule } from './ruling.ts'
 
 const toolset = (...names: string[]) => createToolset(names.map((name) => defineTool({ name })))
 const snapshot = toolset('a', 'b', 'c', 'd')
@@ -22,7 +22,7 @@ describe('rule', () => {
       [0, 1, 2, 3].map((i) => outcomeAt(ruling, i)),
       ['ask', 'wait', 'deny', 'allow'],
     )
-    assert.deepEqual(membersOf(visibleBits(ruling)), [0, 3])
+    assert.deepEqual(membersOf(ruling.listing.visible), [0, 3])
   })
 
   it('explains from the same marks', () => {

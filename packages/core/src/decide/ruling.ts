@@ -1,31 +1,48 @@
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Reason } from '../decision/reason.ts'
 import type { Mark } from '../layers/mark.ts'
-import { addBits, type Bits, bitsWhere, hasBit, invertBits, noBits } from '../tools/bits.ts'
+import { addBits, type Bits, bitsWhere, hasBit, noBits } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { Listing } from './listing.ts'
 
-/** The marks of every layer over one snapshot, and what they add up to. */
-export interface Ruling {
-  readonly snapshot: Toolset
-  readonly marks: readonly Mark[]
+/** What marks add up to: in each set, the tools with at least one mark of that outcome. Shared by equal sums. */
+export interface Sum {
   readonly deny: Bits
   readonly wait: Bits
   readonly ask: Bits
+  readonly listing: Listing
 }
 
-/** Adds up marks: in each set, the tools with at least one mark of that outcome. With no mark to add, `base` itself. */
+/** The marks of every layer over one snapshot, and what they add up to. */
+export interface Ruling extends Sum {
+  readonly snapshot: Toolset
+  readonly marks: readonly Mark[]
+}
+
+/** Adds marks up, to those of `base`. With no mark to add, `base` itself. */
 export function rule(snapshot: Toolset, marks: readonly Mark[], base?: Ruling): Ruling {
   if (base && marks.length === 0) return base
-  const empty = base ?? {
-    deny: noBits(snapshot.size),
-    wait: noBits(snapshot.size),
-    ask: noBits(snapshot.size),
-    marks: [],
+  return ruleAs(snapshot, marks, base, addUp(snapshot, marks, base))
+}
+
+/** Gives the ruling of marks whose sum is known already. */
+export function ruleAs(snapshot: Toolset, marks: readonly Mark[], base: Ruling | undefined, sum: Sum): Ruling {
+  const { deny, wait, ask, listing } = sum
+  return { snapshot, marks: base ? [...base.marks, ...marks] : marks, deny, wait, ask, listing }
+}
+
+/** A set that no mark touches is the base's own. */
+export function addUp(snapshot: Toolset, marks: readonly Mark[], base?: Sum): Sum {
+  const sumOf = (outcome: 'deny' | 'wait' | 'ask'): Bits => {
+    const before = base?.[outcome] ?? noBits(snapshot.size)
+    if (!marks.some((mark) => mark.outcome === outcome)) return before
+    const bits = before.slice()
+    for (const mark of marks) if (mark.outcome === outcome) addBits(bits, mark.bits)
+    return bits
   }
-  const sets = { deny: empty.deny.slice(), wait: empty.wait.slice(), ask: empty.ask.slice() }
-  for (const { outcome, bits } of marks) addBits(sets[outcome], bits)
-  return { snapshot, marks: [...empty.marks, ...marks], ...sets }
+  const [deny, wait, ask] = [sumOf('deny'), sumOf('wait'), sumOf('ask')]
+  return { deny, wait, ask, listing: new Listing(snapshot, deny, wait) }
 }
 
 /** Gives the strictest outcome that any layer has for the tool at an index. */
@@ -38,14 +55,6 @@ export function outcomeAt({ deny, wait, ask }: Ruling, index: number): OutcomeWo
 /** Gives every reason that layers have against the tool at an index, in the order of the layers. */
 export function reasonsAt({ marks, snapshot }: Ruling, index: number): Reason[] {
   return marks.filter(({ bits }) => hasBit(bits, index)).map((mark) => mark.reason(snapshot.tools[index] as Tool))
-}
-
-/** Gives the indexes of the visible tools as a set: decided `allow` or `ask`. */
-export function visibleBits({ deny, wait, snapshot }: Ruling): Bits {
-  const hidden = noBits(snapshot.size)
-  addBits(hidden, deny)
-  addBits(hidden, wait)
-  return invertBits(hidden, snapshot.size)
 }
 
 /** Gives the marks of a ruling over another snapshot; a tool that is gone there has none. */

@@ -5,7 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Ceiling } from './decide.ts'
 import type { Epoch } from './epoch.ts'
-import { rule, type Ruling, visibleBits } from './ruling.ts'
+import { rule, type Ruling } from './ruling.ts'
 
 /** Some tools of a snapshot. */
 export interface Visible {
@@ -27,10 +27,10 @@ export function findableToday({ ruling, caller }: Ceiling, today: Epoch, groups:
 
 function visibleInBoth(first: Ruling, current: Ruling): Bits {
   const { snapshot } = first
-  const visible = visibleBits(first)
+  const { visible } = first.listing
   if (current === first) return visible
-  if (current.snapshot === snapshot) return intersect(visible, visibleBits(current), snapshot.size)
-  const visibleNow = visibleBits(current)
+  if (current.snapshot === snapshot) return intersect(visible, current.listing.visible, snapshot.size)
+  const visibleNow = current.listing.visible
   return bitsWhere(
     snapshot.size,
     (i) => {
