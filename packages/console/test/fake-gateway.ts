@@ -267,7 +267,7 @@ function makeView(caller: Caller, tools: readonly Tool[], isWeb: boolean, webSin
     ids,
     size: ids.length,
     has: (id: string) => ids.includes(id),
-    explain: (id: string) => decide(byId.get(id)),
+    explain: (id: string) => ({ ...decide(byId.get(id)), answers: [] }),
   }
   return view as View
 }

@@ -131,3 +131,4 @@ export {
   type SearchAnswer,
 } from './search/meta-tools.ts'
 export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'
+export type { Explanation, LayerAnswer } from './decide/explanation.ts'

@@ -2,6 +2,7 @@ import type { Caller } from './caller.ts'
 import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
 import type { Epoch } from './decide/epoch.ts'
 import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
+import { type Explanation, toExplanation } from './decide/explanation.ts'
 import { noticesOf } from './decide/notices.ts'
 import { projectMarks, rule, type Ruling } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
@@ -40,7 +41,7 @@ export interface View<Name extends string = string> {
   has(id: string): boolean
   get(id: string): Tool | undefined
   /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
-  explain(id: string): Decision
+  explain(id: string): Explanation
   /**
    * Gives a tighter view, for a step or a sub-agent; availability is read anew.
    *
@@ -149,9 +150,9 @@ class CallerView implements View, Sight {
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
 
-  readonly explain = (id: string): Decision => {
+  readonly explain = (id: string): Explanation => {
     const today = this.#host.today()
-    return explain(this.#asked, today, decide(this.#asked, today, id))
+    return toExplanation(explain(this.#asked, today, decide(this.#asked, today, id)))
   }
 
   readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>

@@ -495,7 +495,13 @@ function fakeView(caller: Caller): View {
     reasons: [{ layer: 'policy', code: 'policy_denied', outcome: 'deny', order: 0, text: 'policy baseline denies it' }],
   }
   const explain = (id: string): Decision => (ids.includes(id) ? { outcome: 'allow', reasons: [] } : denied)
-  const view: Partial<View> = { caller, ids, size: ids.length, has: (id: string) => ids.includes(id), explain }
+  const view: Partial<View> = {
+    caller,
+    ids,
+    size: ids.length,
+    has: (id: string) => ids.includes(id),
+    explain: (id: string) => ({ ...explain(id), answers: [] }),
+  }
   return view as View
 }
 

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate } from '../gate.ts'
+import { memoryAvailability } from '../memory/availability.ts'
+import { defineTool } from '../tools/tool.ts'
+
+describe('view.explain', () => {
+  const gate = createGate({
+    tools: [
+      defineTool({ name: 'a', execute: () => 1 }),
+      defineTool({ name: 'b', requiredScopes: ['s'], execute: () => 1 }),
+    ],
+    groups: { lab: { tools: ['b'], visibility: 'conditional' } },
+    availability: memoryAvailability({ lab: { available: false, reason: 'nothing listens' } }),
+    policy: { ask: ['b'] },
+  })
+
+  it('gives the answer of every layer, the deciding one first', async () => {
+    const view = await gate.view({ user: 'vera' }, { activeTools: ['a'] })
+    assert.deepEqual(
+      view.explain('b').answers.map(({ layer, outcome }) => `${layer}: ${outcome}`),
+      [
+        'scopes: deny',
+        'step: wait',
+        'availability: wait',
+        'policy: ask',
+        'catalog: allow',
+        'visibility: allow',
+        'locks: allow',
+      ],
+    )
+  })
+
+  it('gives the catalog as the one that decides of a tool that there is not', async () => {
+    const view = await gate.view({ user: 'vera' })
+    assert.deepEqual(view.explain('none').answers[0], { layer: 'catalog', outcome: 'deny' })
+    assert.ok(
+      view
+        .explain('none')
+        .answers.slice(1)
+        .every(({ outcome }) => outcome === 'allow'),
+    )
+  })
+})

@@ -1,0 +1,27 @@
+import { compareStrictness, type Decision } from '../decision/outcome.ts'
+import type { Layer, OutcomeWord } from '../decision/words.ts'
+
+/** What one layer says of a tool. */
+export interface LayerAnswer {
+  readonly layer: Layer
+  readonly outcome: OutcomeWord
+}
+
+/** A decision for people: beside the reasons against it, the answer of every layer. */
+export interface Explanation extends Decision {
+  /** The deciding layer first, the others in the order in which layers are told. */
+  readonly answers: readonly LayerAnswer[]
+}
+
+/** The layers that are asked before a call. What the door finds in a call itself has no answer before it. */
+const ASKED: readonly Layer[] = ['catalog', 'policy', 'scopes', 'visibility', 'step', 'availability', 'locks']
+
+export function toExplanation({ outcome, reasons }: Decision): Explanation {
+  const answers = ASKED.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
+  return { outcome, reasons, answers: answers.toSorted((a, b) => compareStrictness(a.outcome, b.outcome)) }
+}
+
+function strictestOf(layer: Layer, reasons: Decision['reasons']): OutcomeWord {
+  const own = reasons.filter((reason) => reason.layer === layer).map(({ outcome }) => outcome)
+  return own.toSorted(compareStrictness)[0] ?? 'allow'
+}
