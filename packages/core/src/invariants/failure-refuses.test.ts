@@ -11,7 +11,7 @@ import { defineTool } from '../tools/tool.ts'
 
 /** Everything that is no answer: what is thrown, and what is given instead of one. */
 const anyFailure: fc.Arbitrary<() => unknown> = fc.oneof(
-  fc.constantFrom('a text', undefined, null, new Error('broken'), { then: 1 }).map((thrown) => () => {
+  fc.constantFrom('a text', undefined, null, new Error('broken'), Object.create(null)).map((thrown) => () => {
     throw thrown
   }),
   fc
