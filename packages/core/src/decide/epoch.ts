@@ -8,11 +8,10 @@ import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
-import type { Bits } from '../tools/bits.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { createBoundedCache } from './cache.ts'
-import { addUp, rule, ruleAs, type Ruling, type Sum } from './ruling.ts'
+import { rule, type Ruling } from './ruling.ts'
 
 /**
  * The world between two changes: one snapshot, one set of policies, one state of the groups.
@@ -102,7 +101,7 @@ function createEpoch(
   const rulings = new WeakMap<Caller, CallerRuling>()
   const everybody = rule(snapshot, [...fixed, ...heldBack])
   const held = new Set(heldBack)
-  const sumOf = createSums((marks) => addUp(snapshot, marks, everybody))
+  const share = createSharing()
   const known = (caller: Caller): CallerRuling => {
     const open = world.unlocks.openFor(caller)
     let found = rulings.get(caller)
@@ -112,8 +111,7 @@ function createEpoch(
         ...scopeMarks(scopes, caller.scopes),
       ]
       const locks = lockMarks(groups, world.groups, open, caller.session)
-      const marks = [...own, ...locks]
-      found = { open, own, ruling: marks.length === 0 ? everybody : ruleAs(snapshot, marks, everybody, sumOf(marks)) }
+      found = share(open, own, locks, () => ({ open, own, ruling: rule(snapshot, [...own, ...locks], everybody) }))
       rulings.set(caller, found)
     }
     return found
@@ -128,24 +126,26 @@ function createEpoch(
   }
 }
 
-const MAX_SUMS = 1000
+const MAX_SHARED = 1000
 
-/** Adds equal marks up once: callers for whom the same clauses hold see the same, and share it. */
-function createSums(add: (marks: readonly Mark[]) => Sum): (marks: readonly Mark[]) => Sum {
-  const numbers = new WeakMap<Bits, number>()
-  const sums = createBoundedCache<string, Sum>(MAX_SUMS)
+/** Makes one ruling for all callers for whom the same clauses hold: they see the same, and share it. */
+function createSharing() {
+  const numbers = new WeakMap<object, number>()
+  const shared = createBoundedCache<string, CallerRuling>(MAX_SHARED)
   let next = 0
-  const numberOf = (bits: Bits): number => {
-    let number = numbers.get(bits)
-    if (number === undefined) numbers.set(bits, (number = next++))
+  const numberOf = (thing: object): number => {
+    let number = numbers.get(thing)
+    if (number === undefined) numbers.set(thing, (number = next++))
     return number
   }
-  return (marks) => {
-    let key = ''
-    for (const { outcome, bits } of marks) key += `${outcome}${numberOf(bits)} `
-    let sum = sums.get(key)
-    if (!sum) sums.set(key, (sum = add(marks)))
-    return sum
+  return (open: object, own: readonly Mark[], locks: readonly Mark[], make: () => CallerRuling): CallerRuling => {
+    let key = `${numberOf(open)}`
+    for (const mark of own) key += ` ${numberOf(mark)}`
+    // Of a locked group there is one set of tools, and one thing to say of it.
+    for (const { bits } of locks) key += ` lock ${numberOf(bits)}`
+    let ruling = shared.get(key)
+    if (!ruling) shared.set(key, (ruling = make()))
+    return ruling
   }
 }
 

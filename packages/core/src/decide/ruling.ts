@@ -6,34 +6,29 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { Listing } from './listing.ts'
 
-/** What marks add up to: in each set, the tools with at least one mark of that outcome. Shared by equal sums. */
-export interface Sum {
+/** The marks of every layer over one snapshot, and what they add up to. */
+export interface Ruling {
+  readonly snapshot: Toolset
+  readonly marks: readonly Mark[]
+  /** In each set, the tools with at least one mark of that outcome. */
   readonly deny: Bits
   readonly wait: Bits
   readonly ask: Bits
   readonly listing: Listing
 }
 
-/** The marks of every layer over one snapshot, and what they add up to. */
-export interface Ruling extends Sum {
-  readonly snapshot: Toolset
-  readonly marks: readonly Mark[]
-}
-
 /** Adds marks up, to those of `base`. With no mark to add, `base` itself. */
 export function rule(snapshot: Toolset, marks: readonly Mark[], base?: Ruling): Ruling {
   if (base && marks.length === 0) return base
-  return ruleAs(snapshot, marks, base, addUp(snapshot, marks, base))
-}
-
-/** Gives the ruling of marks whose sum is known already. */
-export function ruleAs(snapshot: Toolset, marks: readonly Mark[], base: Ruling | undefined, sum: Sum): Ruling {
-  const { deny, wait, ask, listing } = sum
-  return { snapshot, marks: base ? [...base.marks, ...marks] : marks, deny, wait, ask, listing }
+  return { snapshot, marks: base ? [...base.marks, ...marks] : marks, ...addUp(snapshot, marks, base) }
 }
 
 /** A set that no mark touches is the base's own. */
-export function addUp(snapshot: Toolset, marks: readonly Mark[], base?: Sum): Sum {
+function addUp(
+  snapshot: Toolset,
+  marks: readonly Mark[],
+  base?: Ruling,
+): Pick<Ruling, 'deny' | 'wait' | 'ask' | 'listing'> {
   const sumOf = (outcome: 'deny' | 'wait' | 'ask'): Bits => {
     const before = base?.[outcome] ?? noBits(snapshot.size)
     if (!marks.some((mark) => mark.outcome === outcome)) return before

@@ -83,7 +83,9 @@ export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[]
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
     const { holds, errors } = evaluate(indexed, index.snapshot, caller)
-    addMark(marks, outcome, holds, () => clauseReason(index, clause, code))
+    const reasonOf = () => clauseReason(index, clause, code)
+    if (holds === indexed.bits) marks.push(wholeMark(indexed, outcome, reasonOf))
+    else addMark(marks, outcome, holds, reasonOf)
     addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
@@ -93,6 +95,15 @@ export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[]
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
   return marks
+}
+
+const wholeMarks = new WeakMap<ClauseIndex, Mark>()
+
+/** The mark of a clause that holds for all that it is about: the same object for every caller for whom it does. */
+function wholeMark(indexed: ClauseIndex, outcome: Mark['outcome'], reasonOf: () => Reason): Mark {
+  let mark = wholeMarks.get(indexed)
+  if (!mark) wholeMarks.set(indexed, (mark = { outcome, bits: indexed.bits, reason: reasonOf }))
+  return mark
 }
 
 /** Asks a function about each tool of the snapshot. */
