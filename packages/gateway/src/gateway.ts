@@ -19,6 +19,7 @@ import { createMonitor, type Monitor } from './groups/index.ts'
 import { listen } from './http/server.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
 import { createNaming } from './mcp/listing.ts'
+import { once } from './once.ts'
 import { createReaper, createUpstream, type Upstream } from './upstream/index.ts'
 import { VERSION } from './version.ts'
 
@@ -238,11 +239,6 @@ async function closeAll(
       onFault(error)
     }
   }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => (made ??= { value: make() }).value
 }
 
 function describe(error: unknown): string {

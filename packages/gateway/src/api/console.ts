@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { once } from '../once.ts'
 
 export interface Console {
   /** Answers GET and HEAD of the console's files. */
@@ -128,9 +129,4 @@ function text(status: number, body: string, headers: Readonly<Record<string, str
     status,
     headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', ...headers },
   })
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined
-  return () => (made ??= make())
 }

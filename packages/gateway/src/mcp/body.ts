@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { countMembers } from '../json-text.ts'
 import { RpcFault } from './protocol.ts'
 
 /** What the SDK takes too. */
@@ -53,7 +54,9 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
  * @throws {RpcFault} `body_not_json`, `body_not_message`
  */
 export function parseBody(text: string): unknown {
-  const members = countMembers(text)
+  const members = countMembers(text, MAX_DEPTH)
+  if (members === undefined)
+    throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -76,43 +79,4 @@ function countKeys(value: unknown): number {
   }
   for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key])
   return count
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const BRACE = 0x7b
-const BRACE_END = 0x7d
-const BRACKET = 0x5b
-const BRACKET_END = 0x5d
-
-/**
- * Counts the members that a JSON text writes: its colons outside of strings.
- *
- * The depth is seen on the way, before anything is parsed: a body of nothing but brackets takes the parser
- * half a second and hundreds of megabytes.
- */
-function countMembers(text: string): number {
-  let count = 0
-  let depth = 0
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === QUOTE) i = endOfString(text, i)
-    else if (unit === COLON) count++
-    else if (unit === BRACE || unit === BRACKET) {
-      if (++depth > MAX_DEPTH)
-        throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
-    } else if (unit === BRACE_END || unit === BRACKET_END) depth--
-  }
-  return count
-}
-
-/** Gives the position of the quote that ends the string begun at `start`. */
-function endOfString(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === QUOTE) return i
-    if (unit === BACKSLASH) i++
-  }
-  return text.length
 }

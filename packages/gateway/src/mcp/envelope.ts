@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isObject } from '../upstream/json-rpc.ts'
 import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
 
 /** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */
@@ -147,8 +148,4 @@ export function decodeHeader(value: string): string | undefined {
 /** A header that is sent twice is joined by Node with a comma, and so agrees with no body. */
 function one(value: string | string[] | undefined): string | undefined {
   return (Array.isArray(value) ? value.join(', ') : value)?.trim()
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import type { Clock } from '@toolgate/core'
+import { type Clock, systemClock } from '@toolgate/core'
 
 import type { ServerConfig } from '../config/config.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
@@ -31,8 +31,6 @@ export interface UpstreamDeps {
 /** Progress puts the timeout of a call off, but not beyond so many times its length. */
 const MAX_TIMEOUT_FACTOR = 10
 const HEADER_MISMATCH = -32_020
-
-const systemClock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
 
 /**
  * Gives one MCP server, kept alive from `start` to `close`.

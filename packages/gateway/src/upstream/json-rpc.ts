@@ -1,3 +1,4 @@
+import { countMembers } from '../json-text.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
@@ -51,33 +52,9 @@ export function clip(text: string, max = 200): string {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line
 }
 
-/**
- * Says whether JSON text nests arrays and objects deeper than `limit`, without parsing it.
- *
- * `JSON.parse` takes any depth, but everything that walks the value afterwards
- * runs out of stack.
- */
+/** Says whether JSON text nests arrays and objects deeper than `limit`, without parsing it. */
 export function nestsDeeperThan(text: string, limit: number): boolean {
-  let depth = 0
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === QUOTE) i = endOfString(text, i)
-    else if (unit === BRACE || unit === BRACKET) {
-      if (++depth > limit) return true
-    } else if (unit === BRACE_END || unit === BRACKET_END) depth--
-  }
-  return false
-}
-
-const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
-
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return end
-  }
-  return text.length
+  return countMembers(text, limit) === undefined
 }
 
 function tooDeep(text: string): RpcMessage {

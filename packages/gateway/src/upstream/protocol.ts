@@ -1,5 +1,4 @@
-import { createRequire } from 'node:module'
-
+import { VERSION } from '../version.ts'
 import type { Era } from './connection.ts'
 import type { JsonObject } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
@@ -10,10 +9,7 @@ export const MODERN_VERSION = '2026-07-28'
 /** The revisions that begin with `initialize`, newest first. */
 export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-// Read at run time: importing it would put it outside the compiler's root folder.
-const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
-
-export const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version }
+export const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version: VERSION }
 
 /** None: what a server asks of its client (roots, sampling, elicitation) is not governed yet. */
 export const CLIENT_CAPABILITIES: JsonObject = {}
