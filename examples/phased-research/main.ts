@@ -56,6 +56,6 @@ for (const wanted of script) {
 }
 
 console.log('\nThe audit: one record ends each attempt')
-for (const { seq, event, tool, reason = '', limit = '' } of audit.records) {
+for (const { seq, event, tool = '', reason = '', limit = '' } of audit.records) {
   console.log(`  ${String(seq).padStart(2)}  ${event.padEnd(17)} ${tool.padEnd(8)} ${reason} ${limit}`.trimEnd())
 }

@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts'
+import type { Cancelling } from './cancelling.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
@@ -88,7 +89,8 @@ export interface ApprovalStore {
   giveBack(id: string): MaybePromise<void>
 }
 
-export const AUDIT_EVENTS = [
+/** What an attempt leaves: `tool_call` when it goes ahead, and one of the others at its end. */
+export const ATTEMPT_EVENTS = [
   'tool_call',
   'tool_result',
   'tool_blocked',
@@ -96,9 +98,25 @@ export const AUDIT_EVENTS = [
   'tool_approval_required',
   'tool_abandoned',
 ] as const
-export type AuditEvent = (typeof AUDIT_EVENTS)[number]
+/** What happens beside attempts, to the gate and to the audit itself. */
+export const GATE_EVENTS = [
+  'policy_changed',
+  'approval_decided',
+  'tool_changed',
+  'tool_flagged',
+  'tool_accepted',
+  'halt_set',
+  'halt_released',
+  'audit_opened',
+  'audit_closed',
+  'audit_dropped',
+] as const
+export const AUDIT_EVENTS = [...ATTEMPT_EVENTS, ...GATE_EVENTS] as const
+export type AttemptEvent = (typeof ATTEMPT_EVENTS)[number]
+export type GateEvent = (typeof GATE_EVENTS)[number]
+export type AuditEvent = AttemptEvent | GateEvent
 /** The events that end an attempt. Each attempt has exactly one. */
-export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(AUDIT_EVENTS.filter((event) => event !== 'tool_call'))
+export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.filter((event) => event !== 'tool_call'))
 
 /** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
 export interface AuditRecord {
@@ -107,9 +125,10 @@ export interface AuditRecord {
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** The tool id that was asked for; at most 256 characters. */
-  readonly tool: string
-  readonly tool_call_id: string
+  /** The tool id that was asked for; at most 256 characters. Absent where an event of the gate is about none. */
+  readonly tool?: string
+  /** Absent only on events of the gate. */
+  readonly tool_call_id?: string
   readonly chat_id?: string
   readonly user_id?: string
   readonly session_id?: string
@@ -117,6 +136,12 @@ export interface AuditRecord {
   readonly agent?: string
   readonly app?: string
   readonly run_id?: string
+  /** Of the run, counted from 0. */
+  readonly step?: number
+  /** The model that asked, as the host names it. */
+  readonly model?: string
+  /** W3C trace id, 32 hex digits. */
+  readonly trace_id?: string
   /** Code of the deciding reason, such as `policy_denied`. */
   readonly reason?: string
   /** What decided, for people: the policy, clause, group or rule. Never shown to the model. */
@@ -142,7 +167,7 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly input?: unknown
 }
 
-type AlwaysRecorded = 'event' | 'tool' | 'tool_call_id' | 'policy_revision' | 'catalog_revision'
+type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'
 
 /**
  * Takes audit entries.
@@ -173,6 +198,76 @@ export interface AuditQuery {
 /** Reads the audit, newest first. Sees every record whose `flush` or `write` has resolved. */
 export interface AuditReader {
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
+}
+
+/** Small values that must outlive a process, or reach every replica: halts, pins, pauses, preferences. Plain JSON. */
+export interface StateStore {
+  /** Gives the value of a key; `undefined` where there is none or it has expired. */
+  get(key: string): MaybePromise<unknown>
+  set(key: string, value: unknown, options?: StateOptions): MaybePromise<void>
+  /** Sets a key that has no value; `false` where it has one. */
+  add(key: string, value: unknown, options?: StateOptions): MaybePromise<boolean>
+  /** Gives the value and removes it: of any number who ask at once, one gets it. */
+  take(key: string): MaybePromise<unknown>
+  /** The entries whose keys begin so, in the order of their keys, bytewise. */
+  list(prefix: string): MaybePromise<readonly StateEntry[]>
+  /** Calls the listener after any change, by whatever process, within a second. Gives the way to end it. */
+  subscribe(listener: () => void): () => void
+}
+
+export interface StateOptions {
+  /** Wall-clock milliseconds from which on it is as if it were not there. Default: never. */
+  readonly expiresAt?: number | undefined
+}
+
+export interface StateEntry {
+  readonly key: string
+  readonly value: unknown
+}
+
+/** Lets one at a time into each session, in the order of asking. Nothing is kept of an idle session. */
+export interface SessionLock {
+  /**
+   * Resolves when it is this one's turn.
+   *
+   * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after `deadlineMs`
+   */
+  acquire(session: string, options?: LockOptions): Promise<Lease>
+}
+
+export interface LockOptions {
+  readonly signal?: AbortSignal | Cancelling | undefined
+  /** The longest wait. Default: no end. */
+  readonly deadlineMs?: number | undefined
+}
+
+/** A turn in a session. */
+export interface Lease {
+  /** Grows with every lease of a session: what a later holder has written tells an earlier one by it. */
+  readonly fencingToken: number
+  /** Ends the turn; a second time does nothing. */
+  release(): MaybePromise<void>
+}
+
+/** Follows calls for a tracing system. Made so that an absent one costs nothing. */
+export interface Telemetry {
+  startCall(call: TracedCall): CallTrace | undefined
+}
+
+export interface TracedCall {
+  /** The tool, where the catalog has it: names that a client made up are no names of spans. */
+  readonly tool: { readonly id: string; readonly name: string; readonly description: string } | undefined
+  readonly callId: string
+  readonly caller: Caller
+  readonly run: string | undefined
+}
+
+export interface CallTrace {
+  /** W3C, 32 hex digits. */
+  readonly traceId: string | undefined
+  /** Runs the tool so that what it starts is traced beneath the call. */
+  within<T>(work: () => T): T
+  end(result: { readonly status: 'done' | 'failed' | 'refused' | 'waiting'; readonly code: string | undefined }): void
 }
 
 /** What is known of one group's dependency. */

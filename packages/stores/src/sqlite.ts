@@ -21,7 +21,7 @@ const SCHEMA = `
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY,
     event TEXT NOT NULL,
-    tool TEXT NOT NULL,
+    tool TEXT,
     user_id TEXT,
     record TEXT NOT NULL
   ) STRICT;
@@ -124,7 +124,7 @@ function auditIn(db: DatabaseSync, path: string, mode: 'batched' | 'required'): 
         let seq = Number(newest.get()?.['seq'] ?? 0)
         for (const record of records) {
           record.seq = ++seq
-          insert.run(seq, record.event, record.tool, record.user_id ?? null, JSON.stringify(record))
+          insert.run(seq, record.event, record.tool ?? null, record.user_id ?? null, JSON.stringify(record))
         }
         commit.run()
       } catch (error) {

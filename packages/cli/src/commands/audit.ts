@@ -129,6 +129,16 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   tool_rate_limited: 'cyan',
   tool_approval_required: 'yellow',
   tool_abandoned: 'magenta',
+  policy_changed: 'blue',
+  approval_decided: 'blue',
+  tool_changed: 'yellow',
+  tool_flagged: 'yellow',
+  tool_accepted: 'blue',
+  halt_set: 'red',
+  halt_released: 'blue',
+  audit_opened: 'dim',
+  audit_closed: 'dim',
+  audit_dropped: 'red',
 }
 
 function cellsOf(record: AuditRecord, paint: Paint): string[] {
@@ -138,7 +148,7 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
     printable(record.ts),
     paint(STYLES[record.event] ?? 'dim', printable(record.event)),
     printable(record.user_id ?? '-'),
-    printable(record.tool),
+    printable(record.tool ?? '-'),
     printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),
   ]
 }

@@ -61,7 +61,7 @@ const Row = memo(({ record, nowMs, choose }: RowProps): ReactElement => {
         <span className="narrowest">
           <EventBadge record={record} />
         </span>
-        <Choice text={tool} what="tool" choose={choose} />
+        {tool === undefined ? '–' : <Choice text={tool} what="tool" choose={choose} />}
         <span className="narrow dim">
           {user !== undefined && <Exact text={user} />}
           {durationMs !== undefined && ` · ${formatDuration(durationMs)}`}

@@ -31,15 +31,18 @@ export function sealEntry(entry: AuditEntry, seq: number): AuditRecord {
   const inputHash = hashInput(entry.input)
   if (inputHash !== undefined) record.input_hash = inputHash
   if (entry.limit !== undefined) record.limit = capText(entry.limit)
+  if (entry.model !== undefined) record.model = capText(entry.model)
   record.policy_revision = entry.policy_revision
   if (entry.reason !== undefined) record.reason = capText(entry.reason)
   if (isFinite(entry.reset_ms)) record.reset_ms = entry.reset_ms
   if (entry.run_id !== undefined) record.run_id = capText(entry.run_id)
   record.seq = seq
   if (entry.session_id !== undefined) record.session_id = capText(entry.session_id)
+  if (isFinite(entry.step)) record.step = entry.step
   if (entry.tenant !== undefined) record.tenant = capText(entry.tenant)
-  record.tool = capText(entry.tool, MAX_TOOL_LENGTH)
-  record.tool_call_id = capText(entry.tool_call_id)
+  if (entry.tool !== undefined) record.tool = capText(entry.tool, MAX_TOOL_LENGTH)
+  if (entry.tool_call_id !== undefined) record.tool_call_id = capText(entry.tool_call_id)
+  if (entry.trace_id !== undefined) record.trace_id = capText(entry.trace_id)
   record.ts = toTimestamp(entry.wallMs)
   if (entry.user_id !== undefined) record.user_id = capText(entry.user_id)
   return record as AuditRecord

@@ -1,7 +1,16 @@
 import type { Layer, OutcomeWord } from './words.ts'
 
 /** How a refusal with this code is told to the model; see `told.ts`. */
-export type Telling = 'hidden' | 'blocked' | 'unavailable' | 'locked' | 'inactive' | 'limited' | 'waiting'
+export type Telling =
+  | 'hidden'
+  | 'blocked'
+  | 'unavailable'
+  | 'locked'
+  | 'suspended'
+  | 'inactive'
+  | 'limited'
+  | 'busy'
+  | 'waiting'
 
 /**
  * The one table of reasons: `code → the outcome it gives, how it is told`.
@@ -21,10 +30,16 @@ export const REASONS = {
   step_inactive: { outcome: 'wait', telling: 'inactive' },
   group_unavailable: { outcome: 'wait', telling: 'unavailable' },
   group_locked: { outcome: 'wait', telling: 'locked' },
+  tool_suspended: { outcome: 'wait', telling: 'suspended' },
+  tool_quarantined: { outcome: 'deny', telling: 'hidden' },
+  halted: { outcome: 'wait', telling: 'unavailable' },
   tool_not_executable: { outcome: 'wait', telling: 'unavailable' },
   input_invalid: { outcome: 'deny', telling: 'blocked' },
   input_denied: { outcome: 'deny', telling: 'blocked' },
+  hook_denied: { outcome: 'deny', telling: 'blocked' },
+  hook_error: { outcome: 'deny', telling: 'blocked' },
   rate_limited: { outcome: 'wait', telling: 'limited' },
+  too_busy: { outcome: 'wait', telling: 'busy' },
   approval_required: { outcome: 'ask', telling: 'waiting' },
   approval_used: { outcome: 'deny', telling: 'blocked' },
   approval_rejected: { outcome: 'deny', telling: 'blocked' },

@@ -34,6 +34,12 @@ export function toldText({ reasons }: Decision, names: Names): string {
         .join(' ')
     case 'locked':
       return `${tool} is locked. ${deciding.suggestion}`
+    case 'suspended':
+      return [`${tool} is suspended: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
+        .filter(Boolean)
+        .join(' ')
+    case 'busy':
+      return `${tool} is busy: ${deciding.message ?? deciding.text}. Try again later.`
     case 'inactive':
       return `${tool} is not active in this step. ${listed(names)}`
     default:

@@ -180,8 +180,8 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         await sink.write(auditEntry({ tool: 't'.repeat(300), error: 'e'.repeat(1_000_000), detail: '🙂'.repeat(600) }))
         await sink.flush()
         const [record] = (await sink.query({})) as [AuditRecord]
-        assert.match(record.tool, /^t+… \(300 characters\)$/)
-        assert.equal(record.tool.length, 256)
+        assert.match(record.tool ?? '', /^t+… \(300 characters\)$/)
+        assert.equal(record.tool?.length, 256)
         assert.match(record.error ?? '', /^e+… \(1000000 characters\)$/)
         assert.equal(record.error?.length, 1024)
         assert.match(record.detail ?? '', /^(🙂)+… \(1200 characters\)$/u)
