@@ -145,3 +145,6 @@ export {
 } from './search/meta-tools.ts'
 export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'
 export type { Explanation, LayerAnswer } from './decide/explanation.ts'
+export { memoryLock, type MemoryLock } from './memory/lock.ts'
+export { memoryState, type MemoryState } from './memory/state.ts'
+export { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './memory/state-text.ts'

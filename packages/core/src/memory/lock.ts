@@ -1,0 +1,144 @@
+import { type Cancelling, toCancelling } from '../cancelling.ts'
+import { createDeadlines, type Deadlines, type Timed, type Watched } from '../door/deadlines.ts'
+import { ToolgateError } from '../errors.ts'
+import type { Clock, Lease, LockOptions, SessionLock } from '../ports.ts'
+import { systemClock } from './clock.ts'
+
+export interface MemoryLock extends SessionLock {
+  /** How many sessions are held now. */
+  readonly size: number
+}
+
+export interface MemoryLockOptions {
+  readonly clock?: Pick<Clock, 'monotonicMs'>
+}
+
+/** Gives a lock for the sessions of this process. Fencing tokens grow over all of its sessions. */
+export function memoryLock({ clock = systemClock }: MemoryLockOptions = {}): MemoryLock {
+  return new ProcessLock(clock)
+}
+
+/** Those that wait for one session, in the order of asking. There is one exactly while the session is held. */
+interface Line {
+  readonly session: string
+  first: Waiter | undefined
+  last: Waiter | undefined
+}
+
+// Classes, as a turn is taken for every run and a closure for each of its parts costs more than the turn.
+
+class ProcessLock implements MemoryLock {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #deadlines: Deadlines
+  readonly #lines = new Map<string, Line>()
+  #token = 0
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock
+    this.#deadlines = createDeadlines(() => clock.monotonicMs())
+  }
+
+  get size(): number {
+    return this.#lines.size
+  }
+
+  acquire(session: string, { signal, deadlineMs }: LockOptions = {}): Promise<Lease> {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's own
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    const line = this.#lines.get(session)
+    if (line === undefined) {
+      const held: Line = { session, first: undefined, last: undefined }
+      this.#lines.set(session, held)
+      return Promise.resolve(this.#leaseOf(held))
+    }
+    return new Promise((resolve, reject) => {
+      const waiter = new Waiter(line, resolve, reject)
+      if (signal) waiter.follow(toCancelling(signal))
+      if (deadlineMs !== undefined && deadlineMs < Number.POSITIVE_INFINITY)
+        waiter.expireAfter(this.#deadlines, this.#clock.monotonicMs(), deadlineMs)
+    })
+  }
+
+  /** Gives the turn to the next, or forgets the session. */
+  next(line: Line): void {
+    const waiter = line.first
+    if (waiter === undefined) this.#lines.delete(line.session)
+    else waiter.begin(this.#leaseOf(line))
+  }
+
+  #leaseOf(line: Line): Lease {
+    return new Turn(this, line, ++this.#token)
+  }
+}
+
+class Turn implements Lease {
+  readonly fencingToken: number
+  readonly #lock: ProcessLock
+  #line: Line | undefined
+
+  constructor(lock: ProcessLock, line: Line, fencingToken: number) {
+    this.#lock = lock
+    this.#line = line
+    this.fencingToken = fencingToken
+  }
+
+  release(): void {
+    const line = this.#line
+    this.#line = undefined
+    if (line) this.#lock.next(line)
+  }
+}
+
+class Waiter implements Timed {
+  readonly #line: Line
+  readonly #resolve: (lease: Lease) => void
+  readonly #reject: (reason: unknown) => void
+  #before: Waiter | undefined
+  #after: Waiter | undefined
+  #unfollow: (() => void) | undefined
+  #deadlines: Deadlines | undefined
+  #watched: Watched | undefined
+
+  constructor(line: Line, resolve: (lease: Lease) => void, reject: (reason: unknown) => void) {
+    this.#line = line
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#before = line.last
+    if (line.last) line.last.#after = this
+    else line.first = this
+    line.last = this
+  }
+
+  follow(signal: Cancelling): void {
+    this.#unfollow = signal.onAbort(() => {
+      this.#leave()
+      this.#reject(signal.reason)
+    })
+  }
+
+  expireAfter(deadlines: Deadlines, nowMs: number, deadlineMs: number): void {
+    this.#deadlines = deadlines
+    this.#watched = deadlines.watch(this, nowMs, deadlineMs)
+  }
+
+  expire(): void {
+    this.#watched = undefined
+    this.#leave()
+    this.#reject(new ToolgateError('lock_timeout', 'The session is busy: its turn did not come in time.'))
+  }
+
+  begin(lease: Lease): void {
+    this.#leave()
+    this.#resolve(lease)
+  }
+
+  #leave(): void {
+    this.#unfollow?.()
+    if (this.#watched) this.#deadlines?.unwatch(this.#watched)
+    this.#watched = undefined
+    if (this.#before) this.#before.#after = this.#after
+    else this.#line.first = this.#after
+    if (this.#after) this.#after.#before = this.#before
+    else this.#line.last = this.#before
+  }
+}

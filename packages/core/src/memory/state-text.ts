@@ -1,0 +1,65 @@
+import { ToolgateError } from '../errors.ts'
+import { frozenCopy } from '../freeze.ts'
+import type { StateOptions } from '../ports.ts'
+
+const MAX_KEY_LENGTH = 512
+const MAX_VALUE_BYTES = 1024 * 1024
+
+/** @throws {ToolgateError} `state_invalid` for a key that is not 1 to 512 characters of well-formed text */
+export function checkStateKey(key: string): void {
+  if (typeof key !== 'string' || key === '') throw invalid('A key of the state must be text that is not empty.')
+  checkText('A key', key)
+}
+
+/** A prefix may be empty, which every key begins with. */
+export function checkStatePrefix(prefix: string): void {
+  if (typeof prefix !== 'string') throw invalid('A prefix of keys of the state must be text.')
+  checkText('A prefix of keys', prefix)
+}
+
+/** Gives the time from which on a value is gone; infinite where there is none. */
+export function toStateExpiry({ expiresAt = Number.POSITIVE_INFINITY }: StateOptions = {}): number {
+  if (typeof expiresAt !== 'number' || Number.isNaN(expiresAt))
+    throw invalid('expiresAt must be a number of milliseconds since 1970.')
+  return expiresAt
+}
+
+/**
+ * Gives the JSON text of a value for a state store to keep.
+ *
+ * @throws {ToolgateError} `state_invalid` for what is not plain JSON, and for more than 1 MiB of it
+ */
+export function toStateText(value: unknown): string {
+  const text = JSON.stringify(plainCopy(value))
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_VALUE_BYTES)
+    throw invalid(`A value of the state has ${bytes} bytes of JSON; at most ${MAX_VALUE_BYTES} are allowed.`)
+  return text
+}
+
+/** Gives the value of a text that `toStateText` made, deeply frozen. */
+export function parseStateText(text: string): unknown {
+  return plainCopy(JSON.parse(text))
+}
+
+function plainCopy(value: unknown): unknown {
+  let copied: ReturnType<typeof frozenCopy>
+  try {
+    copied = frozenCopy(value)
+  } catch (cause) {
+    throw invalid('A value of the state cannot be read.', cause)
+  }
+  if ('value' in copied) return copied.value
+  const { pointer, message } = copied.problem
+  throw invalid(`A value of the state is not plain JSON: ${pointer === '' ? 'it' : pointer.slice(0, 200)} ${message}.`)
+}
+
+function checkText(what: string, text: string): void {
+  if (text.length > MAX_KEY_LENGTH)
+    throw invalid(`${what} of the state has ${text.length} characters; at most ${MAX_KEY_LENGTH} are allowed.`)
+  if (!text.isWellFormed()) throw invalid(`${what} of the state holds a lone surrogate.`)
+}
+
+function invalid(message: string, cause?: unknown): ToolgateError {
+  return new ToolgateError('state_invalid', message, cause === undefined ? {} : { cause })
+}

@@ -1,0 +1,93 @@
+import { callAll } from '../cancelling.ts'
+import type { Clock, StateStore } from '../ports.ts'
+import { compareToolIds } from '../tools/tool-id.ts'
+import { systemClock } from './clock.ts'
+import { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './state-text.ts'
+
+export interface MemoryState extends StateStore {
+  /** How many entries are held now, expired ones that were not dropped yet among them. */
+  readonly size: number
+}
+
+export interface MemoryStateOptions {
+  readonly clock?: Pick<Clock, 'wallMs'>
+}
+
+interface Entry {
+  /** Deeply frozen, so it can be given to anybody. */
+  readonly value: unknown
+  readonly expiresAt: number
+}
+
+const MIN_SWEEP_SIZE = 64
+
+/**
+ * Gives a state that lives in this process. It answers at once, and listeners are called before a change returns.
+ *
+ * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store could keep
+ */
+export function memoryState({ clock = systemClock }: MemoryStateOptions = {}): MemoryState {
+  const entries = new Map<string, Entry>()
+  const listeners = new Set<() => void>()
+  let sweepAtSize = MIN_SWEEP_SIZE
+
+  function find(key: string): Entry | undefined {
+    checkStateKey(key)
+    const entry = entries.get(key)
+    if (entry === undefined || entry.expiresAt > clock.wallMs()) return entry
+    entries.delete(key)
+    return undefined
+  }
+
+  function put(key: string, text: string, expiresAt: number): void {
+    entries.set(key, { value: parseStateText(text), expiresAt })
+    if (entries.size >= sweepAtSize) sweep()
+    callAll([...listeners])
+  }
+
+  /** Done each time that the entries have doubled, so a change costs no more on average. */
+  function sweep(): void {
+    const nowMs = clock.wallMs()
+    for (const [key, { expiresAt }] of entries) if (expiresAt <= nowMs) entries.delete(key)
+    sweepAtSize = Math.max(MIN_SWEEP_SIZE, entries.size * 2)
+  }
+
+  return {
+    get size() {
+      return entries.size
+    },
+    get: (key) => find(key)?.value,
+    set(key, value, options) {
+      checkStateKey(key)
+      put(key, toStateText(value), toStateExpiry(options))
+    },
+    add(key, value, options) {
+      const text = toStateText(value)
+      const expiresAt = toStateExpiry(options)
+      if (find(key)) return false
+      put(key, text, expiresAt)
+      return true
+    },
+    take(key) {
+      const entry = find(key)
+      if (!entry) return undefined
+      entries.delete(key)
+      callAll([...listeners])
+      return entry.value
+    },
+    list(prefix) {
+      checkStatePrefix(prefix)
+      const nowMs = clock.wallMs()
+      const found: { key: string; value: unknown }[] = []
+      for (const [key, { value, expiresAt }] of entries)
+        if (expiresAt > nowMs && key.startsWith(prefix)) found.push({ key, value })
+      return found.toSorted((a, b) => compareToolIds(a.key, b.key))
+    },
+    subscribe(listener) {
+      // The same function may be given twice; each is ended by itself.
+      const own = () => listener()
+      listeners.add(own)
+      return () => listeners.delete(own)
+    },
+  }
+}
