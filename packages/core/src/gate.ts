@@ -6,6 +6,11 @@ import { nearestNames } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
 import type { DoorPorts } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './door/deadlines.ts'
+import { HaltedError } from './door/halted.ts'
+import { type HooksInput, toHooks } from './door/hook-list.ts'
+import { createLiveCalls } from './door/live.ts'
+import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
+import { quietTelemetry } from './door/telemetry.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
 import { ConfigError, UnknownToolError } from './errors.ts'
@@ -14,6 +19,13 @@ import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
 import { systemClock } from './memory/clock.ts'
 import { memoryCounters } from './memory/counters.ts'
+import { memoryState } from './memory/state.ts'
+import { createEvents, type GateNotice } from './events.ts'
+import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
+import { createHalts, type Halts } from './halts/halts.ts'
+import { createPins, type PinMode, type CheckMode, type Pins } from './pins/pins.ts'
+import { createRedactor, type Redactor } from './redact/redact.ts'
+import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
 import { checkSelectors, lintAll, type LintWarning } from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
@@ -25,12 +37,14 @@ import type {
   Clock,
   CounterStore,
   MayApprove,
+  StateStore,
+  Telemetry,
   ValidateInput,
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { type Group, type Groups, parseGroups } from './tools/groups.ts'
 import { type ToolRecord, toolsOfRecord } from './tools/record.ts'
-import { matchesSelector } from './tools/selector.ts'
+import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
 import type { View, ViewHost } from './view.ts'
@@ -44,10 +58,24 @@ export interface GateOptions {
   /** All are met. None allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
+  /** Asked before each call and told after it. Those of a fork are asked before these. */
+  readonly hooks?: HooksInput
+  /** How many calls may run at once: `browser:*:2`, or objects. */
+  readonly concurrency?: CapInput
   /** Which conditional groups are available now. Default: all of them. */
   readonly availability?: AvailabilitySource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
+  /** Keeps halts and pins. Default: in memory. */
+  readonly state?: StateStore
+  /** What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`. */
+  readonly pins?: PinMode
+  /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
+  readonly definitions?: CheckMode
+  /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
+  readonly redactor?: Redactor
+  /** Default: none. */
+  readonly telemetry?: Telemetry
   /** Default: the newest 10,000 records, in memory. */
   readonly audit?: AuditSink
   readonly clock?: Clock
@@ -56,6 +84,12 @@ export interface GateOptions {
   readonly mayApprove?: MayApprove
   /** Ends an execution. Default 60,000 ms. */
   readonly deadlineMs?: number
+  /** Ends the wait for a store, which then has failed. Default 5,000 ms. */
+  readonly storeDeadlineMs?: number
+  /** Ends the wait for a hook, which then has failed. Default 5,000 ms. */
+  readonly hookDeadlineMs?: number
+  /** Characters of JSON that an output may have; the rest is cut, and says so. Default 10,000,000. */
+  readonly maxOutputChars?: number
   /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
   readonly visibilityDeadlineMs?: number
   /** Hears of faults that must not change an answer. Default: ignores them. */
@@ -109,6 +143,21 @@ export interface Gate<Name extends string = string> {
   /** What is allowed and probably not meant: selectors that name no tool, tools that nobody can see, names that look alike. */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
+  /**
+   * Stops all that the target names, here at once and on every replica within a second: calls that come, that wait for
+   * an approval or a slot, and those that run, which are aborted. Resolves when the state store has it.
+   *
+   * @throws {ConfigError} for a target or reason that cannot be used
+   * @throws {ToolgateError} `state_unavailable` where the store did not take it: it is then in force here only
+   */
+  halt(request: HaltRequest): Promise<Halt>
+  /** Ends a halt, named by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
+  release(target: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined }): Promise<Halt>
+  readonly halts: readonly Halt[]
+  /** The remembered definitions of the tools. */
+  readonly pins: Pick<Pins, 'list' | 'accept'>
+  /** Calls the listener at each change of policy, halts, pins and approvals. Gives the way to end it. */
+  subscribe(listener: (notice: GateNotice) => void): () => void
   close(): void
 }
 
@@ -126,12 +175,16 @@ export interface Locks {
 
 export interface ForkOptions<Name extends string = string> {
   readonly policy?: Policies<Name> | undefined
+  /** Asked before those of the gate that is forked, which keep the last word. */
+  readonly hooks?: HooksInput | undefined
   /** Default `true`. */
   readonly inherit?: boolean | undefined
 }
 
 const DEFAULT_DEADLINE_MS = 60_000
 const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
+const DEFAULT_WAIT_MS = 5000
+const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
 
 /**
  * Gives a gate.
@@ -157,32 +210,73 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
   }
+  const onFault = quiet(options.onFault)
+  const audit = options.audit ?? memoryAudit()
+  const state = options.state ?? memoryState({ clock })
+  const events = createEvents<GateNotice>(onFault)
+  const live = createLiveCalls()
+  const halts = createHalts({
+    state,
+    groups: groups.selectors,
+    clock,
+    onFault,
+    onHalted: () =>
+      live.stopWhere(({ caller, tool }) => {
+        const halt = halts.stopping(caller, tool)
+        return halt && new HaltedError(halt.reason)
+      }),
+  })
+  const stack = createPolicyStack(parse(options.policy))
+  const revisions = () => ({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
+  const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
+  const pins = createPins({
+    state,
+    catalog,
+    clock,
+    mode: options.pins ?? 'warn',
+    check: options.definitions ?? 'warn',
+    onEvent: recorder.pinned,
+    onFault,
+  })
   const ports: DoorPorts = {
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
-    audit: options.audit ?? memoryAudit(),
+    audit,
     clock,
     deadlines: createDeadlines(() => clock.monotonicMs()),
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
+    hooks: toHooks(options.hooks),
+    slots: createSlots(parseCaps(options.concurrency, groups.selectors)),
+    live,
+    telemetry: options.telemetry && quietTelemetry(options.telemetry, onFault),
+    redactor: options.redactor ?? createRedactor(),
     deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
-    onFault: quiet(options.onFault),
+    storeDeadlineMs: checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS),
+    hookDeadlineMs: checkDeadline('hookDeadlineMs', options.hookDeadlineMs ?? DEFAULT_WAIT_MS),
+    maxOutputChars: checkCount('maxOutputChars', options.maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS),
+    onApproval: recorder.requested,
+    onFault,
   }
   const shared: Shared = {
     catalog,
     groups,
     availability: options.availability ?? alwaysAvailable,
     unlocks: createUnlocks(),
+    halts,
+    pins,
+    recorder,
+    subscribe: events.subscribe,
     ports,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
     parse,
-    approvals: createApprovals(ports, options.mayApprove),
+    approvals: createApprovals(ports, recorder.decided, options.mayApprove),
     visibilityDeadlineMs: checkDeadline(
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
     ),
   }
-  return openGate(shared, createPolicyStack(parse(options.policy)), { isFork: false })
+  return openGate(shared, ports, stack, { isFork: false })
 }
 
 /** What a gate and its forks have in common. */
@@ -191,16 +285,20 @@ interface Shared {
   readonly groups: Groups
   readonly availability: AvailabilitySource
   readonly unlocks: Unlocks
-  readonly ports: DoorPorts
+  readonly halts: Halts
+  readonly pins: Pins
+  readonly recorder: GateRecorder
+  readonly subscribe: Gate['subscribe']
   readonly usesOf: UsesOf
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
 }
 
-function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
-  const { catalog, groups, unlocks, availability, ports, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const today = createEpochs({ catalog, groups, availability, unlocks, policies: stack.inForce })
+function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
+  const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
+  const { recorder, subscribe } = shared
+  const today = createEpochs({ catalog, groups, availability, unlocks, halts, pins, policies: stack.inForce })
   const host: ViewHost = {
     ports,
     today,
@@ -220,18 +318,45 @@ function openGate(shared: Shared, stack: PolicyStack, { isFork }: { isFork: bool
       return stack.inForce().revision
     },
     view: createViews(host, visibilityDeadlineMs),
-    setPolicy: (policy) => stack.replace(parse(policy)),
-    fork({ policy, inherit = true }) {
+    setPolicy(policy) {
+      stack.replace(parse(policy))
+      recorder.policyChanged({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
+    },
+    fork({ policy, hooks, inherit = true }) {
       if (!inherit && isFork) {
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
-      return openGate(shared, createPolicyStack(parse(policy), inherit ? stack : undefined), { isFork: true })
+      const forkPorts = { ...ports, hooks: [...toHooks(hooks), ...ports.hooks] }
+      return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), { isFork: true })
     },
     locks: createLocks(groups, unlocks, membersOf),
     membersOf,
     lint: () => lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
     approvals,
-    close: () => (isFork ? undefined : catalog.close()),
+    async halt(request) {
+      if (!catalog.dynamic) checkTarget(request, groups, catalog)
+      const { halt, stored } = halts.set(request)
+      recorder.halted(halt)
+      await stored
+      return halt
+    },
+    async release({ by, ...target }) {
+      const { halt, stored } = halts.release(target)
+      await stored
+      recorder.released(halt, by)
+      return halt
+    },
+    get halts() {
+      return halts.list()
+    },
+    pins,
+    subscribe,
+    close() {
+      if (isFork) return
+      halts.close()
+      pins.close()
+      catalog.close()
+    },
   }
 }
 
@@ -274,6 +399,20 @@ function quiet(listener: GateOptions['onFault']): DoorPorts['onFault'] {
 function checkDeadline(name: string, deadlineMs: number): number {
   if (deadlineMs > 0 && deadlineMs <= MAX_TIMER_MS) return deadlineMs
   throw new ConfigError(name, `${deadlineMs} is not a number of milliseconds from 1 to ${MAX_TIMER_MS}`)
+}
+
+/** Whoever halts in a hurry must not be left thinking that a misspelt name is halted. */
+function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): void {
+  if (typeof tool !== 'string') return
+  const selector = parseSelector(tool, groups.selectors)
+  const snapshot = catalog.snapshot()
+  if (snapshot.tools.some((one) => matchesSelector(selector, one, 'possible'))) return
+  throw new UnknownToolError(tool, nearestNames(tool, snapshot.ids, 3))
+}
+
+function checkCount(name: string, count: number): number {
+  if (Number.isSafeInteger(count) && count >= 1) return count
+  throw new ConfigError(name, `${count} is not a whole number above 0`)
 }
 
 function checkNames(names: readonly string[], catalog: Catalog): void {

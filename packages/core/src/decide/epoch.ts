@@ -9,6 +9,7 @@ import type { AvailabilitySource } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import type { Halts } from '../halts/halts.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { createBoundedCache } from './cache.ts'
 import { rule, type Ruling } from './ruling.ts'
@@ -26,7 +27,7 @@ export interface Epoch {
   readonly catalogRevision: number
   /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
   ceilingMarks(caller: Caller): readonly Mark[]
-  /** Policy, scopes, availability and the session's locks together, cached by the caller's identity. */
+  /** Policy, scopes, availability, pins, halts and the session's locks together, cached by the caller's identity. */
   ruling(caller: Caller): Ruling
 }
 
@@ -35,36 +36,58 @@ export interface World {
   readonly groups: Groups
   readonly availability: AvailabilitySource
   readonly unlocks: Unlocks
+  readonly halts: Pick<Halts, 'revision' | 'marksOver'>
+  readonly pins: PinSource
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
+}
+
+/** What holds tools back from everybody because of what they say of themselves. */
+export interface PinSource {
+  readonly revision: number
+  /** The same list for as long as neither changes. */
+  marksFor(snapshot: Toolset): readonly Mark[]
 }
 
 /** Gives a function that answers with today's epoch: the same one until something changes. */
 export function createEpochs(world: World): () => Epoch {
   let indexes: Indexes | undefined
-  let epoch: (Epoch & { readonly availabilityRevision: number; readonly lockRevision: number }) | undefined
+  let epoch: (Epoch & Revisions) | undefined
   return () => {
     const { revision: policyRevision, parsed } = world.policies()
     const catalogRevision = world.catalog.revision
     const availabilityRevision = world.availability.revision
     const lockRevision = world.unlocks.revision
+    const haltRevision = world.halts.revision
+    const pinRevision = world.pins.revision
     if (
       epoch?.policyRevision === policyRevision &&
       epoch.catalogRevision === catalogRevision &&
       epoch.availabilityRevision === availabilityRevision &&
-      epoch.lockRevision === lockRevision
+      epoch.lockRevision === lockRevision &&
+      epoch.haltRevision === haltRevision &&
+      epoch.pinRevision === pinRevision
     ) {
       return epoch
     }
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
-    epoch = {
-      ...createEpoch(indexes, availabilityMarks(indexes.groups, world.groups, world.availability), world),
-      availabilityRevision,
-      lockRevision,
-    }
+    const heldBack = [
+      ...availabilityMarks(indexes.groups, world.groups, world.availability),
+      ...world.pins.marksFor(indexes.snapshot),
+    ]
+    const revisions = { availabilityRevision, lockRevision, haltRevision, pinRevision }
+    epoch = { ...createEpoch(indexes, heldBack, world), ...revisions }
     return epoch
   }
+}
+
+/** Of all that is held back for the moment. */
+interface Revisions {
+  readonly availabilityRevision: number
+  readonly lockRevision: number
+  readonly haltRevision: number
+  readonly pinRevision: number
 }
 
 interface Indexes {
@@ -101,6 +124,7 @@ function createEpoch(
   const rulings = new WeakMap<Caller, CallerRuling>()
   const everybody = rule(snapshot, [...fixed, ...heldBack])
   const held = new Set(heldBack)
+  const haltsOf = world.halts.marksOver(snapshot)
   const share = createSharing()
   const known = (caller: Caller): CallerRuling => {
     const open = world.unlocks.openFor(caller)
@@ -111,7 +135,9 @@ function createEpoch(
         ...scopeMarks(scopes, caller.scopes),
       ]
       const locks = lockMarks(groups, world.groups, open, caller.session)
-      found = share(open, own, locks, () => ({ open, own, ruling: rule(snapshot, [...own, ...locks], everybody) }))
+      const halted = haltsOf(caller)
+      const ruling = () => rule(snapshot, [...own, ...locks, ...halted], everybody)
+      found = share(open, [...own, ...halted], locks, () => ({ open, own, ruling: ruling() }))
       rulings.set(caller, found)
     }
     return found

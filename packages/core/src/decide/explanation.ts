@@ -14,7 +14,17 @@ export interface Explanation extends Decision {
 }
 
 /** The layers that are asked before a call. What the door finds in a call itself has no answer before it. */
-const ASKED: readonly Layer[] = ['catalog', 'policy', 'scopes', 'visibility', 'step', 'availability', 'locks']
+const ASKED: readonly Layer[] = [
+  'catalog',
+  'policy',
+  'scopes',
+  'visibility',
+  'step',
+  'availability',
+  'locks',
+  'pins',
+  'halts',
+]
 
 export function toExplanation({ outcome, reasons }: Decision): Explanation {
   const answers = ASKED.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))

@@ -17,6 +17,7 @@ export interface Approvals {
 /** Gives the desk where people decide, over the store where the door asks. */
 export function createApprovals(
   { approvals, clock }: { readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>; readonly clock: Clock },
+  onDecided: (approval: Approval) => void = () => {},
   mayApprove: MayApprove = mayApproveByDefault,
 ): Approvals {
   return {
@@ -30,7 +31,10 @@ export function createApprovals(
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
         )
-      return approvals.decide(id, { decision, reason, by: approver.user ?? 'unknown', atMs: clock.wallMs() })
+      const by = approver.user ?? 'unknown'
+      const decided = await approvals.decide(id, { decision, reason, by, atMs: clock.wallMs() })
+      onDecided(decided)
+      return decided
     },
   }
 }

@@ -5,21 +5,30 @@ import type { Decision } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
 import type {
+  Approval,
   ApprovalStore,
+  AttemptEvent,
   AuditEntry,
-  AuditEvent,
   AuditSink,
+  CallTrace,
   Clock,
   CounterStore,
   LimitAnswer,
   MaybePromise,
+  Telemetry,
   ValidateInput,
 } from '../ports.ts'
+import type { Redactor } from '../redact/redact.ts'
 import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from './deadlines.ts'
+import { type HooksInput, toHooks } from './hook-list.ts'
+import type { Hooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
+import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
+import { inTime } from './in-time.ts'
+import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
   /** A tool id. Adapters map wire names back; `undefined` where a name maps to none. */
@@ -31,6 +40,10 @@ export interface CallRequest<Name extends string = string> {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the execution after so many milliseconds. Default: the gate's. */
   readonly deadlineMs?: number | undefined
+  /** Asked before those of the view's gate, which have the last word. */
+  readonly hooks?: HooksInput | undefined
+  /** The run that the call belongs to: for the audit, and what an approval of the call is bound to. */
+  readonly run?: RunOfCall | undefined
   /** What is wrong with the request itself, as its host found: it is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
@@ -39,6 +52,15 @@ export interface CallRequest<Name extends string = string> {
   readonly nameOf?: ((id: string) => string) | undefined
   /** The other way round, for tools that take names of tools: `undefined` where a name is none. Default: names are ids. */
   readonly idOf?: ((name: string) => string | undefined) | undefined
+}
+
+export interface RunOfCall {
+  readonly id: string
+  /** Counted from 0. */
+  readonly step?: number | undefined
+  /** The model that asked, as the host names it. */
+  readonly model?: string | undefined
+  readonly app?: string | undefined
 }
 
 /** What the door asks of the view that a call came through. Each answer is today's. */
@@ -77,7 +99,21 @@ export interface DoorPorts {
   readonly deadlines: Deadlines
   readonly validate: ValidateInput
   readonly newCallId: () => string
+  /** Of the gate and the gates above it, its own first. */
+  readonly hooks: readonly Hooks[]
+  readonly slots: Slots
+  readonly live: LiveCalls
+  readonly telemetry: Telemetry | undefined
+  readonly redactor: Redactor
   readonly deadlineMs: number
+  /** Ends the wait for a store. */
+  readonly storeDeadlineMs: number
+  /** Ends the wait for a hook. */
+  readonly hookDeadlineMs: number
+  /** Characters of JSON. */
+  readonly maxOutputChars: number
+  /** A person is asked to approve. */
+  readonly onApproval: (approval: Approval) => void
   /** Hears of faults that must not change an answer: a record that could not be written after the fact. */
   readonly onFault: (error: unknown) => void
 }
@@ -90,44 +126,64 @@ export interface Attempt {
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly seen: Seen
+  readonly hooks: readonly Hooks[]
+  readonly trace: CallTrace | undefined
   /** The frozen input, once it is known to be one. */
   input: unknown
   /** What must be given back if the call does not go ahead. */
   taken: LimitAnswer | undefined
   approvalId: string | undefined
+  slots: HeldSlots | undefined
 }
 
 export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts): Attempt {
   const { callId = ports.newCallId(), signal } = request
+  const seen = sight.see(request.tool)
   return {
     sight,
     request,
     ports,
     callId,
     cancelling: signal && toCancelling(signal),
-    seen: sight.see(request.tool),
+    seen,
+    hooks: request.hooks === undefined ? ports.hooks : [...toHooks(request.hooks), ...ports.hooks],
+    trace: ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id }),
     input: undefined,
     taken: undefined,
     approvalId: undefined,
+    slots: undefined,
   }
 }
 
-/** Gives back the limit and the approval that were taken for a call that does not go ahead. Never rejects. */
+/** Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects. */
 export async function giveBack(attempt: Attempt): Promise<void> {
   const { taken, approvalId, ports, seen } = attempt
   attempt.taken = undefined
   attempt.approvalId = undefined
+  releaseSlots(attempt)
   // Each by itself: that one store fails must not keep the other from giving back.
-  if (taken) await tell(ports.onFault, () => ports.counters.giveBack(seen.uses, taken))
-  if (approvalId !== undefined) await tell(ports.onFault, () => ports.approvals.giveBack(approvalId))
+  if (taken) await tell(ports, () => ports.counters.giveBack(seen.uses, taken))
+  if (approvalId !== undefined) await tell(ports, () => ports.approvals.giveBack(approvalId))
 }
 
-async function tell(onFault: DoorPorts['onFault'], step: () => MaybePromise<void>): Promise<void> {
+export function releaseSlots(attempt: Attempt): void {
+  attempt.slots?.release()
+  attempt.slots = undefined
+}
+
+/** Does what must not change an answer; a fault in it, or none in time, is told to the host. */
+async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
-    await step()
+    await storeInTime(ports, step())
   } catch (error) {
-    onFault(error)
+    ports.onFault(error)
   }
+}
+
+/** Gives a store's answer, or rejects when it does not come in time. */
+export function storeInTime<T>(ports: DoorPorts, answer: MaybePromise<T>): MaybePromise<T> {
+  if (!(answer instanceof Promise)) return answer
+  return inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs)
 }
 
 /** Gives the names that a refusal may use: those of the client. */
@@ -147,11 +203,12 @@ export type Finding = Pick<
 >
 
 /** Writes a record; throws or rejects as the sink does. */
-export function write(attempt: Attempt, event: AuditEvent, finding: Finding): MaybePromise<void> {
-  const { sight, request, callId, seen, ports, input } = attempt
+export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
+  const { sight, request, callId, seen, ports, input, trace } = attempt
   const { caller } = sight
+  const { run } = request
   // One shape for every entry, and no spread: this runs twice in each call.
-  return ports.audit.write({
+  const written = ports.audit.write({
     event,
     wallMs: ports.clock.wallMs(),
     tool: request.tool ?? calledAs(request),
@@ -161,6 +218,11 @@ export function write(attempt: Attempt, event: AuditEvent, finding: Finding): Ma
     session_id: caller.session,
     tenant: caller.tenant,
     agent: caller.agent,
+    app: run?.app,
+    run_id: run?.id,
+    step: run?.step,
+    model: run?.model,
+    trace_id: trace?.traceId,
     policy_revision: seen.policyRevision,
     catalog_revision: seen.catalogRevision,
     reason: finding.reason,
@@ -172,10 +234,11 @@ export function write(attempt: Attempt, event: AuditEvent, finding: Finding): Ma
     approval_id: finding.approval_id,
     input: event === 'tool_result' ? undefined : input,
   })
+  return written === undefined ? undefined : storeInTime(ports, written)
 }
 
 /** Writes the terminal record. The answer stands whatever becomes of it: a fault here is told to the host. */
-export function writeLast(attempt: Attempt, event: AuditEvent, finding: Finding): MaybePromise<void> {
+export function writeLast(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
   const { onFault } = attempt.ports
   try {
     const written = write(attempt, event, finding)

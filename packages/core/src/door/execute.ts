@@ -4,7 +4,9 @@ import type { MaybePromise } from '../ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
+import type { LiveCall, LiveCalls } from './live.ts'
 import type { FailureCode } from './outcome.ts'
+import { isStream } from './streams.ts'
 
 export interface Execution {
   readonly tool: Tool
@@ -24,19 +26,33 @@ export interface Execution {
 export type Through = Pick<Attempt, 'sight' | 'request' | 'callId'>
 
 export type Executed =
-  | { readonly ok: true; readonly output: unknown }
+  | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }
   | { readonly ok: false; readonly code: FailureCode; readonly error: unknown }
+
+/** An execution that goes on in the stream that it answered with. */
+export interface Lasting extends Cancelling {
+  /** What stopped it, if something did. */
+  readonly stoppedBy: FailureCode | undefined
+  /** The stream is over. */
+  close(): void
+}
+
+export interface ExecutionPorts {
+  readonly deadlines: Deadlines
+  readonly live: LiveCalls
+}
 
 /**
  * Runs a tool until it answers, throws, its caller goes away or its deadline passes, whichever is first.
  *
- * What a tool does after that moment is its own: a late answer is dropped and a late throw is not unhandled.
+ * What a tool does after that moment is its own: a late answer is dropped and a late throw is not unhandled. An answer
+ * that is a stream is one still under way: its deadline and its caller's leaving end the stream.
  */
-export function execute(execution: Execution, deadlines: Deadlines): MaybePromise<Executed> {
-  const run = new Run(execution)
+export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
+  const run = new Run(execution, ports)
   try {
     const answer: unknown = execution.tool.execute?.(execution.input as never, run)
-    return isThenable(answer) ? run.settle(answer, deadlines) : { ok: true, output: answer }
+    return isThenable(answer) ? run.settle(answer) : run.answer(answer)
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }
   }
@@ -48,11 +64,15 @@ export function throughOf(call: CallContext): Through | undefined {
 }
 
 /** One execution: what the tool is given, and what ends it. */
-class Run implements CallContext, Timed {
+class Run implements CallContext, Timed, LiveCall, Lasting {
   readonly callId: string
   readonly tool: Tool
   readonly caller: Caller
   readonly onProgress: ((progress: Progress) => void) | undefined
+  before: LiveCall | undefined
+  after: LiveCall | undefined
+  stoppedBy: FailureCode | undefined
+  readonly #ports: ExecutionPorts
   readonly #parent: Cancelling | undefined
   readonly #through: Through | undefined
   readonly #startedMs: number
@@ -60,12 +80,17 @@ class Run implements CallContext, Timed {
   #controller: AbortController | undefined
   #stopped: { reason: unknown } | undefined
   #resolve: ((executed: Executed) => void) | undefined
-  #deadlines: Deadlines | undefined
   #watched: Watched | undefined
+  #isWatched = false
+  #isLasting = false
   #listeners: (() => void)[] = []
   #unwatchParent: (() => void) | undefined
 
-  constructor({ callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs, through }: Execution) {
+  constructor(
+    { callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs, through }: Execution,
+    ports: ExecutionPorts,
+  ) {
+    this.#ports = ports
     this.callId = callId
     this.tool = tool
     this.caller = caller
@@ -104,23 +129,53 @@ class Run implements CallContext, Timed {
     return this.#controller.signal
   }
 
-  settle(answer: PromiseLike<unknown>, deadlines: Deadlines): Promise<Executed> {
+  settle(answer: PromiseLike<unknown>): Promise<Executed> {
     return new Promise((resolve) => {
       this.#resolve = resolve
-      this.#deadlines = deadlines
-      this.#watched = deadlines.watch(this, this.#startedMs, this.#deadlineMs)
-      if (this.#parent) this.#watchParent(this.#parent)
+      this.#watch()
       // A thenable that throws when it is asked rejects here; a promise passes as it is.
       Promise.resolve(answer).then(
-        (output) => this.#end({ ok: true, output }),
-        (error: unknown) => this.#end({ ok: false, code: 'tool_failed', error }),
+        (output) => this.#end(output, undefined),
+        (error: unknown) => this.#end(undefined, { ok: false, code: 'tool_failed', error }),
       )
     })
+  }
+
+  answer(output: unknown): Executed {
+    if (!isStream(output)) return { ok: true, output, lasting: undefined }
+    this.#isLasting = true
+    this.#watch()
+    return { ok: true, output, lasting: this }
+  }
+
+  stop(reason: unknown): void {
+    this.#stop('tool_aborted', reason)
+  }
+
+  close(): void {
+    this.#isLasting = false
+    this.#unwatch()
   }
 
   expire(): void {
     this.#watched = undefined
     this.#stop('tool_timeout', new DOMException(`no answer in ${this.#deadlineMs / 1000} s`, 'TimeoutError'))
+  }
+
+  #watch(): void {
+    if (this.#isWatched) return
+    this.#isWatched = true
+    this.#watched = this.#ports.deadlines.watch(this, this.#startedMs, this.#deadlineMs)
+    this.#ports.live.add(this)
+    if (this.#parent) this.#watchParent(this.#parent)
+  }
+
+  #unwatch(): void {
+    if (!this.#isWatched) return
+    this.#isWatched = false
+    if (this.#watched) this.#ports.deadlines.unwatch(this.#watched)
+    this.#ports.live.remove(this)
+    this.#unwatchParent?.()
   }
 
   #watchParent(parent: Cancelling): void {
@@ -130,18 +185,22 @@ class Run implements CallContext, Timed {
   }
 
   #stop(code: FailureCode, error: unknown): void {
+    if (this.#stopped) return
     this.#stopped = { reason: error }
-    this.#end({ ok: false, code, error })
+    this.stoppedBy = code
+    this.#end(undefined, { ok: false, code, error })
+    if (this.#isLasting) this.#unwatch()
     this.#controller?.abort(error)
     callAll(this.#listeners)
   }
 
-  #end(executed: Executed): void {
+  #end(output: unknown, failure: Executed | undefined): void {
     if (!this.#resolve) return
-    this.#resolve(executed)
+    const resolve = this.#resolve
     this.#resolve = undefined
-    if (this.#watched) this.#deadlines?.unwatch(this.#watched)
-    this.#unwatchParent?.()
+    const executed = failure ?? this.answer(output)
+    if (!this.#isLasting) this.#unwatch()
+    resolve(executed)
   }
 }
 

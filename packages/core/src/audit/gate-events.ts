@@ -1,0 +1,78 @@
+import type { Events, GateNotice } from '../events.ts'
+import type { Halt, HaltTarget } from '../halts/halt.ts'
+import type { PinEvent } from '../pins/pins.ts'
+import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
+
+export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision'>
+
+/** Records what happens to a gate beside its calls, and tells those who listen. Never throws. */
+export interface GateRecorder {
+  policyChanged(revisions: Revisions): void
+  requested(approval: Approval): void
+  decided(approval: Approval): void
+  halted(halt: Halt): void
+  released(halt: Halt, by: string | undefined): void
+  pinned(pin: PinEvent): void
+}
+
+export interface GateRecorderOptions {
+  readonly audit: AuditSink
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly events: Events<GateNotice>
+  readonly revisions: () => Revisions
+  readonly onFault: (error: unknown) => void
+}
+
+export function createGateRecorder({ audit, clock, events, revisions, onFault }: GateRecorderOptions): GateRecorder {
+  function record(event: GateEvent, entry: Partial<AuditEntry>, at: Revisions = revisions()): void {
+    try {
+      const written = audit.write({ ...entry, ...at, event, wallMs: clock.wallMs() })
+      if (written instanceof Promise) written.catch(onFault)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+
+  return {
+    policyChanged(at) {
+      record('policy_changed', {}, at)
+      events.tell({ event: 'policy-changed', policyRevision: at.policy_revision })
+    },
+    // The attempt that asks has a record of its own.
+    requested: (approval) => events.tell({ event: 'approval-requested', approval }),
+    decided(approval) {
+      const { id, tenant, tool, status, decidedBy, reason } = approval
+      const detail = reason === undefined ? status : `${status}: ${reason}`
+      record('approval_decided', { approval_id: id, user_id: decidedBy, tenant, tool, reason: status, detail })
+      events.tell({ event: 'approval-decided', approval })
+    },
+    halted(halt) {
+      record('halt_set', { ...aboutTarget(halt.target), user_id: halt.by, detail: textOf(halt) })
+      events.tell({ event: 'halt-set', halt })
+    },
+    released(halt, by) {
+      record('halt_released', { ...aboutTarget(halt.target), user_id: by, detail: textOf(halt) })
+      events.tell({ event: 'halt-released', halt })
+    },
+    pinned(pin) {
+      record(PIN_RECORDS[pin.kind], { tool: pin.tool, user_id: pin.by, detail: pin.text })
+      events.tell({ event: `tool-${pin.kind}`, pin })
+    },
+  }
+}
+
+const PIN_RECORDS = {
+  changed: 'tool_changed',
+  flagged: 'tool_flagged',
+  accepted: 'tool_accepted',
+} as const satisfies Record<PinEvent['kind'], GateEvent>
+
+/** `user_id` of an event of the gate is who did it; whom it was done to stands in `detail`. */
+function aboutTarget({ tool, tenant, session }: HaltTarget): Partial<AuditEntry> {
+  return { tool, tenant, session_id: session }
+}
+
+function textOf({ target, reason }: Halt): string {
+  const named = Object.entries(target).map(([field, value]) => (field === 'all' ? 'all' : `${field} ${String(value)}`))
+  return `${named.join(', ')}: ${reason}`
+}

@@ -1,0 +1,247 @@
+import { canonicalize } from '../canonical.ts'
+import type { Caller } from '../caller.ts'
+import { type Decision, strictest } from '../decision/outcome.ts'
+import type { OutcomeWord } from '../decision/words.ts'
+import { frozenCopy } from '../freeze.ts'
+import { sha256Hex } from '../hash.ts'
+import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise } from '../ports.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import type { ParseInput } from '../tools/standard-schema.ts'
+import type { Tool } from '../tools/tool.ts'
+import { type Attempt, type DoorPorts, giveBack, releaseSlots, storeInTime, write } from './attempt.ts'
+import { chain } from './chain.ts'
+import { askBefore, type BeforeResult } from './hooks.ts'
+import { hookPorts, toHooked } from './hooked.ts'
+import { LateError } from './in-time.ts'
+import type { HeldSlots } from './slots.ts'
+import {
+  approvalNeeded,
+  approvalRejected,
+  approvalUsed,
+  auditFailed,
+  callerGone,
+  invalidInput,
+  notExecutable,
+  rateLimited,
+  storeFailed,
+  toolChanged,
+} from './refusals.ts'
+import { waitWhile } from './waiting.ts'
+
+/** What came of asking whether a call may go ahead. */
+export type Admission =
+  | { readonly kind: 'admitted'; readonly tool: Tool }
+  | { readonly kind: 'refused'; readonly decision: Decision }
+  | { readonly kind: 'waiting'; readonly approval: Approval; readonly decision: Decision }
+
+/**
+ * Asks everything that must say yes before a tool runs, in this order: the decision, the input's schema, the decision
+ * with that input, the hooks, the limits' first look and the approval, a free slot, and then in one go the limit and
+ * the approval are taken, it is decided once more, and the `tool_call` record is written.
+ *
+ * Nothing here touches the tool. What fails refuses, and gives back what was taken.
+ */
+export function admit(attempt: Attempt): MaybePromise<Admission> {
+  try {
+    const asking = ask(attempt)
+    return asking instanceof Promise ? asking.catch((error: unknown) => failed(attempt, error)) : asking
+  } catch (error) {
+    return failed(attempt, error)
+  }
+}
+
+/** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
+async function failed(attempt: Attempt, error: unknown): Promise<Admission> {
+  await giveBack(attempt)
+  attempt.ports.onFault(error)
+  return refused(storeFailed(error))
+}
+
+function refused(decision: Decision): Admission {
+  return { kind: 'refused', decision }
+}
+
+/** A store that answers nonsense has not said yes. */
+function isYes(answer: unknown): boolean {
+  return answer === true
+}
+
+function mayGoOn(outcome: OutcomeWord): boolean {
+  return outcome === 'allow' || outcome === 'ask'
+}
+
+function ask(attempt: Attempt): MaybePromise<Admission> {
+  const { sight, request, seen } = attempt
+  const { tool } = seen
+  if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explainSeen(seen))
+  if (!tool.execute) return refused(notExecutable())
+  if (request.malformed !== undefined) return refused(invalidInput({ pointer: '', message: request.malformed }))
+  const copy = frozenCopy(request.input ?? {})
+  if ('problem' in copy) return refused(invalidInput(copy.problem))
+  const checked = checkInput(attempt, tool, copy.value)
+  if (!mayGoOn(checked.outcome)) return refused(checked)
+  return askHooks(attempt, tool, checked)
+}
+
+/** Validates an input, makes it the attempt's, and gives what the clauses that want it say. */
+function checkInput(attempt: Attempt, tool: Tool, value: unknown): Decision {
+  const parsed = parseInput(tool, value, attempt.ports)
+  attempt.input = 'problem' in parsed ? value : parsed.value
+  return 'problem' in parsed ? invalidInput(parsed.problem) : attempt.sight.seeInput(attempt.seen, parsed.value)
+}
+
+/** Gives the input as it is from here on: a schema of the tool's own may fill in defaults. */
+function parseInput(tool: Tool, value: unknown, ports: DoorPorts): ReturnType<ParseInput> {
+  if (tool.parseInput) return tool.parseInput(value)
+  const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
+  return problem ? { problem } : { value }
+}
+
+function askHooks(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromise<Admission> {
+  if (attempt.hooks.length === 0) return askPeople(attempt, tool, withInput)
+  const { ports, hooks } = attempt
+  const asking = waitWhile(attempt, tool, (cancelling) => askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)))
+  return chain<BeforeResult, Admission>(asking, (answer) => {
+    if (!answer.ok) return refused(answer.decision.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : answer.decision)
+    if (!answer.replaced) return askPeople(attempt, tool, withInput)
+    // What a hook put there is an input as any other.
+    const checked = checkInput(attempt, tool, answer.input)
+    return mayGoOn(checked.outcome) ? askPeople(attempt, tool, checked) : refused(checked)
+  })
+}
+
+/** A call that nobody needs to approve goes on to its slot. */
+function askPeople(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromise<Admission> {
+  const asks = attempt.seen.outcome === 'ask' || withInput.outcome === 'ask'
+  return asks ? admitByApproval(attempt, tool, withInput) : takeSlots(attempt, tool, undefined)
+}
+
+/** Looks at the limits first: nobody should be asked to approve what could not run. */
+async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision): Promise<Admission> {
+  const { sight, ports, seen, input, request } = attempt
+  if (seen.uses.length > 0) {
+    const peeked = await storeInTime(ports, ports.counters.peek(seen.uses))
+    if (!isYes(peeked.allowed)) return refused(rateLimited(seen.uses, peeked))
+  }
+  const binding = bindingOf(sight.caller, tool, input, request.run?.id)
+  const shown = ports.redactor.redactValue(input)
+  const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
+  if (approval.status === 'rejected') return refused(approvalRejected(approval))
+  if (approval.status === 'approved') return takeSlots(attempt, tool, approval)
+  const stopped = decideAgain(attempt, tool, { mayAsk: true })
+  if (stopped) return refused(stopped)
+  const byPolicy = seen.outcome === 'ask' ? [sight.explainSeen(seen), withInput] : [withInput]
+  ports.onApproval(approval)
+  return { kind: 'waiting', approval, decision: strictest(byPolicy) }
+}
+
+function bindingOf({ tenant, user }: Caller, tool: Tool, input: unknown, run: string | undefined): ApprovalBinding {
+  const inputHash = sha256Hex(canonicalize(input))
+  return { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
+}
+
+/** Waits for a free place, where so many may run at once: before anything is taken that others could use meanwhile. */
+function takeSlots(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
+  const { ports, sight } = attempt
+  const caps = ports.slots.capsOf(tool, sight.caller)
+  if (caps.length === 0) return takeLimits(attempt, tool, approval)
+  const waiting = waitWhile(attempt, tool, (cancelling) => ports.slots.acquire(caps, { ...ports, cancelling }))
+  return chain<HeldSlots | Decision, Admission>(waiting, (slots) => {
+    if ('outcome' in slots) return refused(slots.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : slots)
+    attempt.slots = slots
+    return takeLimits(attempt, tool, approval)
+  })
+}
+
+function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
+  const { ports, seen } = attempt
+  const { uses } = seen
+  if (uses.length === 0) return takeApproval(attempt, tool, approval)
+  const taking = ports.counters.take(uses)
+  const inTime = storeInTime(ports, taking)
+  if (taking instanceof Promise) {
+    giveBackLate(attempt, inTime, taking, (answer) => (isYes(answer.allowed) ? ports.counters.giveBack(uses, answer) : undefined))
+  }
+  return chain<LimitAnswer, Admission>(inTime, (answer) => {
+    if (!isYes(answer.allowed)) return undo(attempt, rateLimited(uses, answer))
+    attempt.taken = answer
+    return takeApproval(attempt, tool, approval)
+  })
+}
+
+function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
+  if (!approval) return recordCall(attempt, tool, undefined)
+  const { ports } = attempt
+  const consuming = ports.approvals.consume(approval.id, ports.clock.wallMs())
+  const inTime = storeInTime(ports, consuming)
+  if (consuming instanceof Promise) {
+    giveBackLate(attempt, inTime, consuming, (answer) => (isYes(answer) ? ports.approvals.giveBack(approval.id) : undefined))
+  }
+  return chain<boolean, Admission>(inTime, (consumed) => {
+    if (!isYes(consumed)) return undo(attempt, approvalUsed())
+    attempt.approvalId = approval.id
+    return recordCall(attempt, tool, `approved by ${approval.decidedBy}`)
+  })
+}
+
+/** What a store took after its answer was waited for no more was taken for a call that was refused. */
+function giveBackLate<T>(
+  { ports }: Attempt,
+  inTime: MaybePromise<T>,
+  taking: Promise<T>,
+  back: (answer: T) => MaybePromise<void>,
+): void {
+  void Promise.resolve(inTime).catch((error: unknown) => {
+    if (error instanceof LateError) void taking.then(back).catch(ports.onFault)
+  })
+}
+
+/** Decides once more, records the call that goes ahead, and if that took time, decides once more again. */
+function recordCall(attempt: Attempt, tool: Tool, detail: string | undefined): MaybePromise<Admission> {
+  const stopped = decideAgain(attempt, tool)
+  if (stopped) return undo(attempt, stopped)
+  try {
+    const written = write(attempt, 'tool_call', { approval_id: attempt.approvalId, detail })
+    return written === undefined ? { kind: 'admitted', tool } : afterRecord(attempt, tool, written)
+  } catch (error) {
+    return undo(attempt, auditFailed(error), error)
+  }
+}
+
+async function afterRecord(attempt: Attempt, tool: Tool, written: Promise<void>): Promise<Admission> {
+  try {
+    await written
+  } catch (error) {
+    return undo(attempt, auditFailed(error), error)
+  }
+  const stopped = decideAgain(attempt, tool)
+  return stopped ? undo(attempt, stopped) : { kind: 'admitted', tool }
+}
+
+/** Tells why a wait was ended: its caller left, or a person halted it. */
+function stoppedNow(attempt: Attempt, tool: Tool): Decision {
+  return decideAgain(attempt, tool, { mayAsk: true }) ?? callerGone()
+}
+
+/** Gives the decision that stops the call now, if there is one: the same question as at first, asked of today. */
+function decideAgain(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
+  const { sight, request, cancelling, seen, input, approvalId } = attempt
+  if (cancelling?.aborted) return callerGone()
+  if (!sight.isStale(seen)) return undefined
+  const now = sight.see(request.tool)
+  if (!mayGoOn(now.outcome)) return sight.explainSeen(now)
+  if (now.tool !== tool) return toolChanged()
+  const withInput = sight.seeInput(now, input)
+  if (!mayGoOn(withInput.outcome)) return withInput
+  const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
+  return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined
+}
+
+function undo(attempt: Attempt, decision: Decision, fault?: unknown): MaybePromise<Admission> {
+  if (fault !== undefined) attempt.ports.onFault(fault)
+  if (attempt.taken === undefined && attempt.approvalId === undefined) {
+    releaseSlots(attempt)
+    return refused(decision)
+  }
+  return chain<void, Admission>(giveBack(attempt), () => refused(decision))
+}

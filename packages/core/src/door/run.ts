@@ -1,0 +1,132 @@
+import { messageOf } from '../errors.ts'
+import type { AttemptEvent, MaybePromise } from '../ports.ts'
+import type { Tool } from '../tools/tool.ts'
+import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
+import { chain } from './chain.ts'
+import { execute, type Executed, type Lasting } from './execute.ts'
+import { HaltedError } from './halted.ts'
+import { hookPorts, toHooked } from './hooked.ts'
+import { type CallEnd, tellAfter } from './hooks.ts'
+import type { CallDone, CallFailed, CallOutcome } from './outcome.ts'
+import { capOutput, outputText } from './output.ts'
+import { type StreamEnd, watchStream } from './streams.ts'
+
+/** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
+export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
+  const { sight, request, ports, callId, cancelling, input, trace } = attempt
+  const { onProgress, deadlineMs = ports.deadlineMs } = request
+  const startedMs = ports.clock.monotonicMs()
+  const execution = {
+    tool,
+    input,
+    callId,
+    caller: sight.caller,
+    cancelling,
+    onProgress,
+    startedMs,
+    deadlineMs,
+    through: attempt,
+  }
+  const running = trace ? trace.within(() => execute(execution, ports)) : execute(execution, ports)
+  return chain(running, (executed) => {
+    if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
+    releaseSlots(attempt)
+    return end(attempt, tool, toEnd(attempt, executed, ports.clock.monotonicMs() - startedMs))
+  })
+}
+
+/** How a call ended: what its hooks, its record and its trace are told. */
+interface End {
+  readonly outcome: CallDone | CallFailed
+  readonly event: AttemptEvent
+  readonly finding: Finding
+}
+
+function toEnd(attempt: Attempt, executed: Executed, durationMs: number): End {
+  if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
+  const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
+  const finding = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
+  return { outcome: new Done(attempt.callId, output, durationMs), event: 'tool_result', finding }
+}
+
+const OUTPUT_CUT = 'the output was cut'
+
+function toFailed({ callId, request }: Attempt, code: CallFailed['code'], error: unknown, durationMs: number): End {
+  const halted = error instanceof HaltedError
+  const text = halted ? `${calledAs(request)} is unavailable: ${error.message}.` : `${calledAs(request)} failed: ${messageOf(error)}`
+  const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
+  const finding = { duration_ms: toMicros(durationMs), reason: halted ? 'halted' : code, error: messageOf(error) }
+  return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
+}
+
+function toMicros(ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}
+
+function end(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+  if (attempt.hooks.length === 0) return conclude(attempt, ended)
+  return chain(tellHooks(attempt, tool, ended.outcome), () => conclude(attempt, ended))
+}
+
+function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed): MaybePromise<void> {
+  const { durationMs } = outcome
+  const how: CallEnd =
+    outcome.status === 'done'
+      ? { ok: true, durationMs, output: outcome.output }
+      : { ok: false, durationMs, error: outcome.error }
+  return tellAfter(attempt.hooks, toHooked(attempt, tool, attempt.cancelling), how, hookPorts(attempt.ports))
+}
+
+/** The answer stands, whatever becomes of its record. */
+function conclude(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
+  attempt.trace?.end({ status: outcome.status, code: outcome.status === 'failed' ? outcome.code : undefined })
+  const written = writeLast(attempt, event, finding)
+  return written === undefined ? outcome : chain(written, () => outcome)
+}
+
+/** Passes a stream on as it comes. Its call ends with it: at its end, its error, or when nobody wants the rest. */
+function passOn(attempt: Attempt, tool: Tool, stream: unknown, lasting: Lasting, startedMs: number): CallDone {
+  const { ports, callId } = attempt
+  const onEnd = (how: StreamEnd): void => {
+    lasting.close()
+    releaseSlots(attempt)
+    const ending = end(attempt, tool, toStreamEnd(attempt, how, lasting, ports.clock.monotonicMs() - startedMs))
+    if (ending instanceof Promise) ending.catch(ports.onFault)
+  }
+  const output = watchStream(stream as AsyncIterable<unknown>, { onEnd, cancelling: lasting, maxChars: ports.maxOutputChars })
+  return new Done(callId, output, ports.clock.monotonicMs() - startedMs)
+}
+
+function toStreamEnd(attempt: Attempt, how: StreamEnd, { stoppedBy }: Lasting, durationMs: number): End {
+  switch (how.kind) {
+    case 'finished':
+      return {
+        outcome: new Done(attempt.callId, undefined, durationMs),
+        event: 'tool_result',
+        finding: { duration_ms: toMicros(durationMs) },
+      }
+    case 'failed':
+      return toFailed(attempt, stoppedBy ?? 'tool_failed', how.error, durationMs)
+    case 'abandoned':
+      return toFailed(attempt, stoppedBy ?? 'tool_aborted', how.error ?? new Error('nobody wanted the rest'), durationMs)
+  }
+}
+
+/** A class, as a literal with a getter costs a hidden class of its own for each call. */
+class Done implements CallDone {
+  readonly status = 'done'
+  readonly callId: string
+  readonly output: unknown
+  readonly durationMs: number
+
+  constructor(callId: string, output: unknown, durationMs: number) {
+    this.callId = callId
+    this.output = output
+    this.durationMs = durationMs
+  }
+
+  /** Made when it is asked for: a host that passes the output on needs no text of it. */
+  get text(): string {
+    return outputText(this.output)
+  }
+}

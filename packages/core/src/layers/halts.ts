@@ -1,0 +1,52 @@
+import type { Caller } from '../caller.ts'
+import { reason } from '../decision/reason.ts'
+import type { ParsedHalt } from '../halts/halt.ts'
+import { bitsWhere, isEmpty } from '../tools/bits.ts'
+import { matchesSelector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { Mark } from './mark.ts'
+
+/** One halt over one snapshot, and whom it is about. */
+export interface HaltMark {
+  readonly halt: ParsedHalt
+  readonly mark: Mark
+}
+
+export function indexHalts(snapshot: Toolset, halts: readonly ParsedHalt[]): readonly HaltMark[] {
+  return halts.flatMap((halt) => {
+    const bits = bitsWhere(snapshot.size, (i) => stopsTool(halt, snapshot.tools[i] as Tool))
+    const told = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
+    return isEmpty(bits) ? [] : [{ halt, mark: { outcome: 'wait', bits, reason: () => told } }]
+  })
+}
+
+/** Holds back what a person halted for this caller. */
+export function haltMarks(index: readonly HaltMark[], caller: Caller): Mark[] {
+  return index.filter(({ halt }) => stopsCaller(halt, caller)).map(({ mark }) => mark)
+}
+
+/** Holds back everything: whether anything is halted is not known. */
+export function unknownHalts(snapshot: Toolset): Mark {
+  const told = reason('halts', 'halted', 'the state store has not said yet what is halted', {
+    message: 'it is not known yet what is halted',
+  })
+  return { outcome: 'wait', bits: bitsWhere(snapshot.size, () => true), reason: () => told }
+}
+
+export function stopsTool({ selector }: ParsedHalt, tool: Tool): boolean {
+  return selector === undefined || matchesSelector(selector, tool, 'possible')
+}
+
+/** Whom a field does not name is whoever it may be: a user is halted in every tenant unless one is named too. */
+export function stopsCaller({ target }: ParsedHalt, { user, session, tenant }: Caller): boolean {
+  return (
+    (target.user === undefined || target.user === user) &&
+    (target.session === undefined || target.session === session) &&
+    (target.tenant === undefined || target.tenant === tenant)
+  )
+}
+
+function textOf({ id, by, reason: why }: ParsedHalt): string {
+  return `halt ${id}${by === undefined ? '' : ` by ${by}`}: ${why}`
+}

@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import { memoryAudit, type MemoryAudit } from '../audit/memory.ts'
+import type { Hooks } from '../door/hooks.ts'
+import type { CallOutcome } from '../door/outcome.ts'
+import { createGate, type Gate } from '../gate.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
+import { systemClock } from '../memory/clock.ts'
+import { memoryCounters } from '../memory/counters.ts'
+import { defineTool } from '../tools/tool.ts'
+
+/** How one part of a gate answers. */
+export const MANNERS = ['well', 'later', 'throws', 'rejects', 'hangs', 'nonsense', 'too late'] as const
+export type Manner = (typeof MANNERS)[number]
+
+/** A gate whose every part may fail in its own way, and what happens to its calls meanwhile. */
+export interface Chaos {
+  readonly parts: Readonly<Record<Part, Manner>>
+  readonly tool: Manner | 'streams' | 'streams for ever' | 'stream fails'
+  /** After so many milliseconds; `undefined`: never. */
+  readonly aborts: number | undefined
+  readonly halts: number | undefined
+  readonly denies: number | undefined
+  readonly asks: boolean
+  readonly calls: number
+}
+
+const PARTS = [
+  'peek',
+  'take',
+  'giveBack',
+  'request',
+  'consume',
+  'approvalGiveBack',
+  'recordCall',
+  'before',
+  'after',
+] as const
+type Part = (typeof PARTS)[number]
+
+/** Most parts work most of the time, or nothing would ever get far. */
+const manner = fc.oneof({ weight: 6, arbitrary: fc.constant<Manner>('well') }, { weight: 2, arbitrary: fc.constant<Manner>('later') }, { weight: 3, arbitrary: fc.constantFrom(...MANNERS) })
+const moment = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined, freq: 2 })
+
+export const chaosArbitrary: fc.Arbitrary<Chaos> = fc.record({
+  parts: fc.record(Object.fromEntries(PARTS.map((part) => [part, manner])) as Record<Part, typeof manner>),
+  tool: fc.oneof(manner, fc.constantFrom('streams', 'streams for ever', 'stream fails')),
+  aborts: moment,
+  halts: moment,
+  denies: moment,
+  asks: fc.boolean(),
+  calls: fc.integer({ min: 1, max: 4 }),
+})
+
+/** What came of it. */
+export interface Aftermath {
+  readonly gate: Gate
+  readonly audit: MemoryAudit
+  /** One for each call: what it resolved with, or what it rejected with. */
+  readonly settled: readonly PromiseSettledResult<CallOutcome>[]
+  readonly callIds: readonly string[]
+  /** The calls whose tool was run, by the tool's own word. */
+  readonly ran: readonly string[]
+  readonly faults: readonly unknown[]
+}
+
+const DEADLINE_MS = 12
+const LATE_MS = 25
+const MAX_USES = 2
+
+/** Lets it happen, and waits until everything has ended. */
+export async function unleash(chaos: Chaos): Promise<Aftermath> {
+  const ran: string[] = []
+  const faults: unknown[] = []
+  const audit = memoryAudit()
+  const counters = memoryCounters({ clock: systemClock })
+  const approvals = memoryApprovals()
+  const { parts } = chaos
+  const tool = defineTool({
+    name: 'tool',
+    execute(_, { callId }) {
+      ran.push(callId)
+      return runTool(chaos.tool)
+    },
+  })
+  const hooks: Hooks = {
+    beforeToolCall: () => behave(parts.before, () => undefined) as undefined,
+    afterToolCall: () => behave(parts.after, () => undefined) as undefined,
+  }
+  const gate = createGate({
+    tools: [tool],
+    limits: `tool:${MAX_USES}/60`,
+    ...(chaos.asks ? { policy: { ask: ['tool'] } } : {}),
+    hooks,
+    concurrency: ['tool:1'],
+    counters: {
+      peek: (uses) => behave(parts.peek, () => counters.peek(uses)),
+      take: (uses) => behave(parts.take, () => counters.take(uses)),
+      giveBack: (uses, taken) => behave(parts.giveBack, () => counters.giveBack(uses, taken)),
+    },
+    approvals: {
+      ...approvals,
+      request: (...args) => behave(parts.request, () => approvals.request(...args)),
+      consume: (...args) => behave(parts.consume, () => approvals.consume(...args)),
+      giveBack: (...args) => behave(parts.approvalGiveBack, () => approvals.giveBack(...args)),
+    },
+    audit: {
+      ...audit,
+      write: (entry) => (entry.event === 'tool_call' ? behave(parts.recordCall, () => audit.write(entry)) : audit.write(entry)),
+    },
+    storeDeadlineMs: DEADLINE_MS,
+    hookDeadlineMs: DEADLINE_MS,
+    deadlineMs: DEADLINE_MS,
+    onFault: (fault) => faults.push(fault),
+  })
+  const vera = { user: 'vera', tenant: 'acme' }
+  if (chaos.asks) await approveFirst(gate, vera)
+  const view = await gate.view(vera)
+  const controller = new AbortController()
+  const timers = [
+    after(chaos.aborts, () => controller.abort(new Error('gone'))),
+    after(chaos.halts, () => void gate.halt({ all: true, reason: 'fire' })),
+    after(chaos.denies, () => gate.setPolicy({ deny: ['tool'] })),
+  ]
+  const callIds = Array.from({ length: chaos.calls }, (_, i) => `call-${i}`)
+  const settled = await Promise.allSettled(
+    callIds.map((callId) => view.call({ tool: 'tool', input: {}, callId, signal: controller.signal }).then(drain)),
+  )
+  for (const timer of timers) clearTimeout(timer)
+  // Whatever comes too late must have come: it must not change what was recorded.
+  await new Promise((resolve) => setTimeout(resolve, LATE_MS + 10))
+  return { gate, audit, settled, callIds, ran, faults }
+}
+
+async function approveFirst(gate: Gate, vera: { user: string; tenant: string }): Promise<void> {
+  const asking = await gate.view(vera)
+  await asking.call({ tool: 'tool', input: {}, callId: 'asking' })
+  for (const { id } of await gate.approvals.list({ status: 'pending' }))
+    await gate.approvals.decide(vera, id, { decision: 'approve' })
+}
+
+function after(ms: number | undefined, action: () => void): NodeJS.Timeout | undefined {
+  return ms === undefined ? undefined : setTimeout(action, ms)
+}
+
+function behave<T>(how: Manner, well: () => T | Promise<T>): T | Promise<T> {
+  switch (how) {
+    case 'well':
+      return well()
+    case 'later':
+      return new Promise((resolve) => setTimeout(resolve, 2)).then(well)
+    case 'throws':
+      throw new Error('broken')
+    case 'rejects':
+      return Promise.reject(new Error('broken'))
+    case 'hangs':
+      return new Promise(() => {})
+    case 'too late':
+      return new Promise((resolve) => setTimeout(resolve, LATE_MS)).then(well)
+    case 'nonsense':
+      return 'nonsense' as T
+  }
+}
+
+function runTool(how: Chaos['tool']): unknown {
+  switch (how) {
+    case 'streams':
+      return numbers(3)
+    case 'streams for ever':
+      return numbers(Number.POSITIVE_INFINITY)
+    case 'stream fails':
+      return numbers(2, new Error('broken'))
+    default:
+      return behave(how, () => 'ok')
+  }
+}
+
+async function* numbers(count: number, end?: Error): AsyncGenerator<number> {
+  for (let i = 0; i < count; i++) {
+    yield i
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  if (end) throw end
+}
+
+/** Reads a stream to its end, however it ends. */
+async function drain(outcome: CallOutcome): Promise<CallOutcome> {
+  if (outcome.status !== 'done' || typeof outcome.output !== 'object' || outcome.output === null) return outcome
+  try {
+    for await (const _ of outcome.output as AsyncIterable<unknown>);
+  } catch {
+    // The call's own record tells how it ended.
+  }
+  return outcome
+}
