@@ -283,7 +283,17 @@ export interface CallTrace {
   readonly traceId: string | undefined
   /** Runs the tool so that what it starts is traced beneath the call. */
   within<T>(work: () => T): T
-  end(result: { readonly status: 'done' | 'failed' | 'refused' | 'waiting'; readonly code: string | undefined }): void
+  end(result: CallEnd): void
+}
+
+/** How a call ended. */
+export interface CallEnd {
+  readonly status: 'done' | 'failed' | 'refused' | 'waiting'
+  readonly code: string | undefined
+  /** The frozen input, where there is one: only for a host that has switched it on. */
+  readonly input?: unknown
+  /** What the tool gave, likewise. */
+  readonly output?: unknown
 }
 
 /** What is known of one group's dependency. */
