@@ -39,6 +39,7 @@ const CORE_ORDER = [
   'decide',
   'audit',
   'memory',
+  'telemetry',
   'door',
   'search',
   'view.ts',

@@ -21,6 +21,7 @@ export { limitsFromEnv } from './door/limits-environment.ts'
 export {
   type Approval,
   type ApprovalBinding,
+  type ApprovalFilter,
   type ApprovalStatus,
   type ApprovalStore,
   type ApprovalVerdict,
@@ -148,3 +149,5 @@ export type { Explanation, LayerAnswer } from './decide/explanation.ts'
 export { memoryLock, type MemoryLock } from './memory/lock.ts'
 export { memoryState, type MemoryState } from './memory/state.ts'
 export { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './memory/state-text.ts'
+export { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from './memory/approval-rules.ts'
+export { combineTelemetry } from './telemetry/combine.ts'

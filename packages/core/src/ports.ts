@@ -74,13 +74,29 @@ export interface ApprovalVerdict {
   readonly atMs: number
 }
 
+/** Which approvals are meant: those for which everything holds that is given. */
+export interface ApprovalFilter {
+  readonly status?: ApprovalStatus
+  readonly tenant?: string
+  readonly user?: string
+  readonly tool?: string
+  /** Only those asked for before the one of this id: the next page. None, where there is no such one. */
+  readonly before?: string
+  /** Default 100. */
+  readonly limit?: number
+}
+
 /** Keeps approvals: single use, expiring. Times are wall-clock milliseconds. */
 export interface ApprovalStore {
-  /** Gives the live approval (pending, approved or rejected) of this binding, or makes a pending one. */
+  /**
+   * Gives the live approval (pending, approved or rejected) of this binding, or makes a pending one.
+   *
+   * @throws {ToolgateError} `approval_too_many` when too many of this user, or of all, wait for a person
+   */
   request(binding: ApprovalBinding, input: unknown, nowMs: number): MaybePromise<Approval>
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
-  /** Newest first. */
-  list(filter: { status?: ApprovalStatus; limit?: number }, nowMs: number): MaybePromise<readonly Approval[]>
+  /** Newest first, those that are over among them for as long as the store keeps them. */
+  list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>
   /** @throws {ToolgateError} `approval_unknown`, `approval_decided` */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
   /** Turns an approved one into a consumed one, exactly once; `false` when somebody else did or it expired. */
@@ -267,7 +283,17 @@ export interface CallTrace {
   readonly traceId: string | undefined
   /** Runs the tool so that what it starts is traced beneath the call. */
   within<T>(work: () => T): T
-  end(result: { readonly status: 'done' | 'failed' | 'refused' | 'waiting'; readonly code: string | undefined }): void
+  end(result: CallEnd): void
+}
+
+/** How a call ended. */
+export interface CallEnd {
+  readonly status: 'done' | 'failed' | 'refused' | 'waiting'
+  readonly code: string | undefined
+  /** The frozen input, where there is one: only for a host that has switched it on. */
+  readonly input?: unknown
+  /** What the tool gave, likewise. */
+  readonly output?: unknown
 }
 
 /** What is known of one group's dependency. */

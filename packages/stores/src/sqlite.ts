@@ -1,10 +1,10 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { type AuditQuery, type AuditRecord, checkAuditQuery } from '@toolgate/core'
 import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { openAudit } from './open-audit.ts'
+import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
 export type { AuditFileOptions, FileAudit } from './audit-options.ts'
 
@@ -31,9 +31,6 @@ const SCHEMA = `
 
 /** Long enough for another process's commit, short enough for the event loop. */
 const BUSY_TIMEOUT_MS = 50
-const OPEN_TIMEOUT_MS = 5000
-const SQLITE_BUSY = 5
-const SQLITE_LOCKED = 6
 
 /**
  * Opens an audit in an SQLite database, which several processes may write to.
@@ -59,16 +56,6 @@ function openDatabase({ path, mode = 'batched', readOnly = false }: AuditFileOpt
   }
 }
 
-/** Records tell who did what, so only the owner may read them. */
-function createPrivately(path: string): void {
-  mkdirSync(dirname(path), { recursive: true })
-  try {
-    closeSync(openSync(path, 'wx', 0o600))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
 function prepareDatabase(db: DatabaseSync, mode: 'batched' | 'required', readOnly: boolean): void {
   if (!readOnly) {
     checkKind(db, [APPLICATION_ID, 0])
@@ -82,19 +69,6 @@ function prepareDatabase(db: DatabaseSync, mode: 'batched' | 'required', readOnl
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
 }
 
-/** SQLite does not wait by itself when two processes turn to WAL at once. */
-function retryWhileBusy(action: () => void): void {
-  const deadlineMs = performance.now() + OPEN_TIMEOUT_MS
-  for (;;) {
-    try {
-      return action()
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadlineMs) throw error
-    }
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
-  }
-}
-
 /** Nothing is written into somebody else's database, nor into one of a later version. */
 function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
   const id = numberOf(db, 'PRAGMA application_id')
@@ -102,10 +76,6 @@ function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
   if (!applicationIds.includes(id) || (id === 0 && !isEmpty)) throw new Error('it is not an audit database')
   const version = numberOf(db, 'PRAGMA user_version')
   if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
-}
-
-function numberOf(db: DatabaseSync, sql: string): number {
-  return Number(Object.values(db.prepare(sql).get() ?? {})[0])
 }
 
 function auditIn(db: DatabaseSync, path: string, mode: 'batched' | 'required'): AuditFile {
@@ -166,10 +136,4 @@ function selectIn(db: DatabaseSync): (query: AuditQuery) => readonly Row[] {
     statements.set(sql, statement)
     return statement.all(...values, limit)
   }
-}
-
-/** The low byte is the kind of error; the others say more about it. */
-function isBusy(error: unknown): boolean {
-  const kind = Number((error as { errcode?: unknown }).errcode) & 0xff
-  return kind === SQLITE_BUSY || kind === SQLITE_LOCKED
 }

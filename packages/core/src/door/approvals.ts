@@ -1,11 +1,12 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalStatus, ApprovalStore, Clock, MayApprove } from '../ports.ts'
+import type { Approval, ApprovalFilter, ApprovalStore, Clock, MayApprove } from '../ports.ts'
 
 /** Approvals as people handle them. */
 export interface Approvals {
   get(id: string): Promise<Approval | undefined>
-  list(filter?: { status?: ApprovalStatus; limit?: number }): Promise<readonly Approval[]>
+  /** Newest first, the history among them. */
+  list(filter?: ApprovalFilter): Promise<readonly Approval[]>
   /** @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_forbidden` */
   decide(
     approver: Caller,

@@ -1,5 +1,6 @@
 import { ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalBinding, ApprovalStatus, ApprovalStore } from '../ports.ts'
+import type { Approval, ApprovalFilter, ApprovalStore } from '../ports.ts'
+import { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from './approval-rules.ts'
 
 export interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */
@@ -8,10 +9,6 @@ export interface MemoryApprovalsOptions {
   readonly randomId?: () => string
 }
 
-/** More than a person can look at; an agent that asks in a loop is stopped here. */
-const MAX_PENDING_PER_USER = 100
-/** Characters of JSON, over all pending ones: they are kept, and shown together. */
-const MAX_PENDING_INPUT_PER_USER = 8_000_000
 const MAX_KEPT = 10_000
 const DEFAULT_LIMIT = 100
 
@@ -19,7 +16,7 @@ const DEFAULT_LIMIT = 100
  * Gives approvals that live in this process.
  *
  * One user of one tenant has at most 100 pending at a time, with inputs of 8 million characters together: the
- * oldest stay, and a request for another is refused with `approval_forbidden`. Finished ones are kept for people to
+ * oldest stay, and a request for another is refused with `approval_too_many`. Finished ones are kept for people to
  * see until they have been over for as long as they lived, or until 10,000 are kept.
  */
 export function memoryApprovals({
@@ -34,7 +31,7 @@ export function memoryApprovals({
 
   function find(id: string, nowMs: number): Approval | undefined {
     const approval = kept.get(id)
-    return approval && withStatusAt(approval, nowMs)
+    return approval && approvalAt(approval, nowMs)
   }
 
   function change(approval: Approval, changes: Partial<Approval>): Approval {
@@ -45,9 +42,8 @@ export function memoryApprovals({
 
   function forget(approval: Approval): void {
     kept.delete(approval.id)
-    const binding = bindingKey(approval)
+    const { binding, user } = approvalKeys(approval)
     if (idByBinding.get(binding) === approval.id) idByBinding.delete(binding)
-    const user = userKey(approval)
     const pending = pendingByUser.get(user)
     pending?.delete(approval.id)
     if (pending?.size === 0) pendingByUser.delete(user)
@@ -60,13 +56,12 @@ export function memoryApprovals({
     }
     if (kept.size < MAX_KEPT) return
     for (const approval of kept.values()) {
-      if (!isLive(approval, nowMs)) return forget(approval)
+      if (!isLiveAt(approval, nowMs)) return forget(approval)
     }
-    throw new ToolgateError('approval_forbidden', 'Too many approvals are waiting. Try again later.')
+    throw tooManyApprovals()
   }
 
-  function pendingOf(binding: ApprovalBinding, nowMs: number): Map<string, number> {
-    const key = userKey(binding)
+  function pendingOf(key: string, nowMs: number): Map<string, number> {
     const pending = pendingByUser.get(key) ?? new Map<string, number>()
     pendingByUser.set(key, pending)
     for (const id of pending.keys()) if (find(id, nowMs)?.status !== 'pending') pending.delete(id)
@@ -75,13 +70,15 @@ export function memoryApprovals({
 
   return {
     request(binding, input, nowMs) {
-      const key = bindingKey(binding)
-      const current = find(idByBinding.get(key) ?? '', nowMs)
-      if (current && isLive(current, nowMs)) return current
+      const keys = approvalKeys(binding)
+      const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
+      if (current && isLiveAt(current, nowMs)) return current
       makeRoom(nowMs)
-      const pending = pendingOf(binding, nowMs)
+      const pending = pendingOf(keys.user, nowMs)
       const length = JSON.stringify(input)?.length ?? 0
-      checkPending(pending, length)
+      let characters = 0
+      for (const other of pending.values()) characters += other
+      checkPendingApprovals({ count: pending.size, characters }, length)
       const { tenant, user, tool, definitionHash, inputHash, run } = binding
       const approval: Approval = Object.freeze({
         id: randomId(),
@@ -98,15 +95,19 @@ export function memoryApprovals({
       })
       pending.set(approval.id, length)
       kept.set(approval.id, approval)
-      idByBinding.set(key, approval.id)
+      idByBinding.set(keys.binding, approval.id)
       return approval
     },
     get: find,
-    list({ status, limit = DEFAULT_LIMIT }, nowMs) {
-      return [...kept.values()]
-        .toReversed()
-        .map((approval) => withStatusAt(approval, nowMs))
-        .filter((approval) => status === undefined || approval.status === status)
+    list(filter, nowMs) {
+      const { before, limit = DEFAULT_LIMIT } = filter
+      const newestFirst = [...kept.values()].toReversed()
+      const start = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1
+      if (before !== undefined && start === 0) return []
+      return newestFirst
+        .slice(start)
+        .map((approval) => approvalAt(approval, nowMs))
+        .filter((approval) => matches(approval, filter))
         .slice(0, limit)
     },
     decide(id, { decision, by, reason, atMs }) {
@@ -134,36 +135,11 @@ export function memoryApprovals({
   }
 }
 
-function checkPending(pending: ReadonlyMap<string, number>, length: number): void {
-  const refuse = (what: string) =>
-    new ToolgateError(
-      'approval_forbidden',
-      `${what} of this user are waiting for a person; no more can be asked for until one is decided.`,
-    )
-  if (pending.size >= MAX_PENDING_PER_USER) throw refuse(`${MAX_PENDING_PER_USER} approvals`)
-  let total = length
-  for (const other of pending.values()) total += other
-  if (total > MAX_PENDING_INPUT_PER_USER)
-    throw refuse(`Approvals of more than ${MAX_PENDING_INPUT_PER_USER} characters`)
-}
-
-/** A pending or approved one is over at its expiry; what was rejected or consumed stays so, for people to see. */
-function withStatusAt(approval: Approval, nowMs: number): Approval {
-  const isOpen = approval.status === 'pending' || approval.status === 'approved'
-  return isOpen && nowMs >= approval.expiresAt ? Object.freeze({ ...approval, status: 'expired' }) : approval
-}
-
-const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected'])
-
-function isLive(approval: Approval, nowMs: number): boolean {
-  return LIVE.has(approval.status) && nowMs < approval.expiresAt
-}
-
-/** JSON keeps the parts apart, whatever they hold, and an absent one apart from an empty one. */
-function bindingKey({ tenant, user, tool, definitionHash, inputHash, run }: ApprovalBinding): string {
-  return JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null])
-}
-
-function userKey({ tenant, user }: ApprovalBinding): string {
-  return JSON.stringify([tenant ?? null, user ?? null])
+function matches(approval: Approval, { status, tenant, user, tool }: ApprovalFilter): boolean {
+  return (
+    (status === undefined || approval.status === status) &&
+    (tenant === undefined || approval.tenant === tenant) &&
+    (user === undefined || approval.user === user) &&
+    (tool === undefined || approval.tool === tool)
+  )
 }

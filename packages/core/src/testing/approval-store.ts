@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { Approval, ApprovalBinding, ApprovalStore, ApprovalVerdict, MaybePromise } from '../ports.ts'
 
 /**
@@ -8,10 +8,10 @@ import type { Approval, ApprovalBinding, ApprovalStore, ApprovalVerdict, MaybePr
  * @example
  * approvalStoreContract('memoryApprovals', () => memoryApprovals())
  */
-export function approvalStoreContract(name: string, make: () => MaybePromise<ApprovalStore>): void {
+export function approvalStoreContract(name: string, make: (t: TestContext) => MaybePromise<ApprovalStore>): void {
   describe(`${name} (approval store contract)`, () => {
-    it('makes a pending approval with what it is bound to and when it ends', async () => {
-      const store = await make()
+    it('makes a pending approval with what it is bound to and when it ends', async (t) => {
+      const store = await make(t)
       const approval = await store.request(BINDING, { path: '/a' }, NOW)
       const { id, expiresAt, ...rest } = approval
       assert.deepEqual(rest, { ...BINDING, status: 'pending', input: { path: '/a' }, requestedAt: NOW })
@@ -19,8 +19,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.ok(expiresAt > NOW)
     })
 
-    it('gives the same approval for the same binding while it lives', async () => {
-      const store = await make()
+    it('gives the same approval for the same binding while it lives', async (t) => {
+      const store = await make(t)
       const first = await store.request(BINDING, {}, NOW)
       const second = await store.request({ ...BINDING }, {}, NOW + 1)
       assert.deepEqual(second, first)
@@ -40,24 +40,24 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       { tenant: 'acme","vera' },
     ]
     for (const difference of differences) {
-      it(`makes another approval when the binding differs by ${JSON.stringify(difference, undefinedToo)}`, async () => {
-        const store = await make()
+      it(`makes another approval when the binding differs by ${JSON.stringify(difference, undefinedToo)}`, async (t) => {
+        const store = await make(t)
         const first = await store.request(BINDING, {}, NOW)
         const other = await store.request({ ...BINDING, ...difference }, {}, NOW)
         assert.notEqual(other.id, first.id)
       })
     }
 
-    it('shows the input as it was when the approval was asked for', async () => {
-      const store = await make()
+    it('shows the input as it was when the approval was asked for', async (t) => {
+      const store = await make(t)
       const input = { amount: 1 }
       const { id } = await store.request(BINDING, input, NOW)
       input.amount = 1_000_000
       assert.deepEqual((await store.get(id, NOW))?.input, { amount: 1 })
     })
 
-    it('records who decided, when and why', async () => {
-      const store = await make()
+    it('records who decided, when and why', async (t) => {
+      const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW)
       const decided = await store.decide(id, { decision: 'approve', by: 'ada', reason: 'looks right', atMs: NOW + 5 })
       const { status, decidedBy, decidedAt, reason } = decided
@@ -65,9 +65,9 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.deepEqual(await store.get(id, NOW + 5), decided)
     })
 
-    it('gives the approval that was approved or rejected to the next request of its binding', async () => {
+    it('gives the approval that was approved or rejected to the next request of its binding', async (t) => {
       for (const decision of ['approve', 'reject'] as const) {
-        const store = await make()
+        const store = await make(t)
         const { id } = await store.request(BINDING, {}, NOW)
         await store.decide(id, verdict(decision))
         const again = await store.request(BINDING, {}, NOW + 1)
@@ -75,9 +75,9 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       }
     })
 
-    it('lets nobody decide twice', async () => {
+    it('lets nobody decide twice', async (t) => {
       for (const decision of ['approve', 'reject'] as const) {
-        const store = await make()
+        const store = await make(t)
         const { id } = await store.request(BINDING, {}, NOW)
         await store.decide(id, verdict(decision))
         for (const second of ['approve', 'reject'] as const) {
@@ -86,8 +86,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       }
     })
 
-    it('lets one of many who decide at once decide', async () => {
-      const store = await make()
+    it('lets one of many who decide at once decide', async (t) => {
+      const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW)
       const results = await Promise.allSettled(
         Array.from({ length: 20 }, async () => store.decide(id, verdict('approve'))),
@@ -95,8 +95,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1)
     })
 
-    it('knows no approval that was not asked for', async () => {
-      const store = await make()
+    it('knows no approval that was not asked for', async (t) => {
+      const store = await make(t)
       assert.equal(await store.get('nothing', NOW), undefined)
       assert.equal(await store.consume('nothing', NOW), false)
       await store.giveBack('nothing')
@@ -104,24 +104,24 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       await assert.rejects(async () => store.decide('__proto__', verdict('approve')), { code: 'approval_unknown' })
     })
 
-    it('is used by exactly one of 100 who try at once', async () => {
-      const store = await make()
+    it('is used by exactly one of 100 who try at once', async (t) => {
+      const store = await make(t)
       const { id } = await approved(store)
       const results = await Promise.all(Array.from({ length: 100 }, async () => store.consume(id, NOW)))
       assert.equal(results.filter(Boolean).length, 1)
       assert.equal((await store.get(id, NOW))?.status, 'consumed')
     })
 
-    it('cannot be used while it is pending or after it was rejected', async () => {
-      const store = await make()
+    it('cannot be used while it is pending or after it was rejected', async (t) => {
+      const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW)
       assert.equal(await store.consume(id, NOW), false)
       await store.decide(id, verdict('reject'))
       assert.equal(await store.consume(id, NOW), false)
     })
 
-    it('asks anew once it was used', async () => {
-      const store = await make()
+    it('asks anew once it was used', async (t) => {
+      const store = await make(t)
       const { id } = await approved(store)
       await store.consume(id, NOW)
       const next = await store.request(BINDING, {}, NOW)
@@ -129,8 +129,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.equal(next.status, 'pending')
     })
 
-    it('can be used again, once, after it was given back', async () => {
-      const store = await make()
+    it('can be used again, once, after it was given back', async (t) => {
+      const store = await make(t)
       const { id } = await approved(store)
       await store.consume(id, NOW)
       await store.giveBack(id)
@@ -139,8 +139,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.equal(await store.consume(id, NOW), false)
     })
 
-    it('stays as it is when it is given back without having been used', async () => {
-      const store = await make()
+    it('stays as it is when it is given back without having been used', async (t) => {
+      const store = await make(t)
       const { id } = await store.request(BINDING, {}, NOW)
       await store.giveBack(id)
       assert.equal((await store.get(id, NOW))?.status, 'pending')
@@ -149,8 +149,8 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.equal((await store.get(id, NOW))?.status, 'rejected')
     })
 
-    it('lives until the millisecond before its expiry and not at it', async () => {
-      const store = await make()
+    it('lives until the millisecond before its expiry and not at it', async (t) => {
+      const store = await make(t)
       const { id, expiresAt } = await approved(store)
       assert.equal((await store.get(id, expiresAt - 1))?.status, 'approved')
       assert.equal((await store.get(id, expiresAt))?.status, 'expired')
@@ -158,17 +158,17 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       assert.equal(await store.consume(id, expiresAt - 1), true)
     })
 
-    it('expires while it is pending, and can then not be decided', async () => {
-      const store = await make()
+    it('expires while it is pending, and can then not be decided', async (t) => {
+      const store = await make(t)
       const { id, expiresAt } = await store.request(BINDING, {}, NOW)
       const late = { ...verdict('approve'), atMs: expiresAt }
       await assert.rejects(async () => store.decide(id, late), { code: 'approval_decided', message: /expired/ })
       await store.decide(id, { ...late, atMs: expiresAt - 1 })
     })
 
-    it('is no longer given to a request at its expiry, whatever was decided', async () => {
+    it('is no longer given to a request at its expiry, whatever was decided', async (t) => {
       for (const decision of [undefined, 'approve', 'reject'] as const) {
-        const store = await make()
+        const store = await make(t)
         const { id, expiresAt } = await store.request(BINDING, {}, NOW)
         if (decision) await store.decide(id, verdict(decision))
         assert.equal((await store.request(BINDING, {}, expiresAt - 1)).id, id)
@@ -178,23 +178,40 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       }
     })
 
-    it('stays expired when it is given back after its expiry', async () => {
-      const store = await make()
+    it('stays expired when it is given back after its expiry', async (t) => {
+      const store = await make(t)
       const { id, expiresAt } = await approved(store)
       await store.consume(id, expiresAt - 1)
       await store.giveBack(id)
       assert.equal(await store.consume(id, expiresAt), false)
     })
 
-    it('lists the newest first, up to a limit', async () => {
-      const store = await make()
+    it('is over when the clock goes back to before it was asked for, and lives on when it goes back a little', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      assert.equal((await store.get(id, NOW - 1000))?.status, 'approved')
+      assert.equal(await store.consume(id, NOW - 3_600_000), false)
+      const next = await store.request(BINDING, {}, NOW - 3_600_000)
+      assert.notEqual(next.id, id)
+      assert.equal(next.status, 'pending')
+      assert.equal((await store.get(id, NOW - 3_600_000))?.status, 'expired')
+    })
+
+    it('is over when the clock goes on a year', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      assert.equal(await store.consume(id, NOW + 365 * 86_400_000), false)
+    })
+
+    it('lists the newest first, up to a limit', async (t) => {
+      const store = await make(t)
       const ids = await requestMany(store, 5)
       assert.deepEqual(idsOf(await store.list({}, NOW)), ids.toReversed())
       assert.deepEqual(idsOf(await store.list({ limit: 2 }, NOW)), ids.toReversed().slice(0, 2))
     })
 
-    it('lists those of one status, as it is at that time', async () => {
-      const store = await make()
+    it('lists those of one status, as it is at that time', async (t) => {
+      const store = await make(t)
       const [a, b, c, d] = (await requestMany(store, 4)) as [string, string, string, string]
       await store.decide(a, verdict('approve'))
       await store.decide(b, verdict('reject'))
@@ -207,6 +224,98 @@ export function approvalStoreContract(name: string, make: () => MaybePromise<App
       const end = (await store.get(d, NOW))?.expiresAt ?? 0
       assert.deepEqual(idsOf(await store.list({ status: 'expired' }, end)), [d, a])
       assert.deepEqual(idsOf(await store.list({ status: 'pending' }, end)), [])
+    })
+
+    it('lists those of one tenant, user or tool, and of several at once', async (t) => {
+      const store = await make(t)
+      const ask = async (fields: Partial<ApprovalBinding>) =>
+        (await store.request({ ...BINDING, ...fields }, {}, NOW)).id
+      const vera = await ask({})
+      const ada = await ask({ user: 'ada' })
+      const other = await ask({ tenant: 'other' })
+      const shell = await ask({ tool: 'shell' })
+      const nobody = await ask({ user: undefined, tenant: undefined })
+      assert.deepEqual(idsOf(await store.list({ user: 'vera' }, NOW)), [shell, other, vera])
+      assert.deepEqual(idsOf(await store.list({ tenant: 'acme' }, NOW)), [shell, ada, vera])
+      assert.deepEqual(idsOf(await store.list({ tool: 'shell' }, NOW)), [shell])
+      assert.deepEqual(idsOf(await store.list({ tenant: 'acme', user: 'vera', status: 'pending' }, NOW)), [shell, vera])
+      assert.deepEqual(idsOf(await store.list({ user: '' }, NOW)), [])
+      assert.deepEqual(idsOf(await store.list({ user: 'vera', limit: 2 }, NOW)), [shell, other])
+      assert.equal(idsOf(await store.list({}, NOW))[0], nobody)
+    })
+
+    it('lists page by page, over the history too', async (t) => {
+      const store = await make(t)
+      const ids = await requestMany(store, 5)
+      for (const id of ids) await store.decide(id, verdict('reject'))
+      const pages: string[][] = []
+      for (let before: string | undefined; ; before = pages.at(-1)?.at(-1)) {
+        const page = idsOf(await store.list({ limit: 2, ...(before === undefined ? {} : { before }) }, NOW))
+        if (page.length === 0) break
+        pages.push(page)
+      }
+      assert.deepEqual(pages.flat(), ids.toReversed())
+      assert.deepEqual(await store.list({ before: 'nothing' }, NOW), [])
+    })
+
+    it('shows what was decided by whom when it is over', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      await store.consume(id, NOW)
+      const [over] = await store.list({}, NOW)
+      assert.deepEqual([over?.status, over?.decidedBy, over?.decidedAt, over?.input], ['consumed', 'ada', NOW, {}])
+    })
+
+    it('refuses a user of a tenant the 101st pending one, and keeps the others', async (t) => {
+      const store = await make(t)
+      await requestMany(store, 100)
+      const another = async (fields: Partial<ApprovalBinding>): Promise<unknown> =>
+        store.request({ ...BINDING, inputHash: 'new', ...fields }, {}, NOW)
+      await assert.rejects(another({}), { code: 'approval_too_many' })
+      await another({ user: 'ada' })
+      await another({ tenant: undefined })
+      await another({ inputHash: 'input-0' })
+      assert.equal((await store.list({ status: 'pending', limit: 1000 }, NOW)).length, 102)
+    })
+
+    it('refuses a user of a tenant more than 8 million characters of pending inputs', async (t) => {
+      const store = await make(t)
+      const ask = async (inputHash: string, length: number, user = 'vera') =>
+        store.request({ ...BINDING, inputHash, user }, { text: 'x'.repeat(length) }, NOW)
+      const first = await ask('a', 4_000_000)
+      await assert.rejects(ask('b', 4_000_000), { code: 'approval_too_many', message: /8000000 characters/ })
+      await ask('b', 3_900_000)
+      await ask('a', 4_000_000)
+      await ask('b', 4_000_000, 'ada')
+      await store.decide(first.id, verdict('reject'))
+      await ask('c', 4_000_000)
+    })
+
+    it('lets a user ask again once one was decided, or all have expired', async (t) => {
+      const store = await make(t)
+      const ids = await requestMany(store, 100)
+      await store.decide(ids[5] as string, verdict('reject'))
+      const ask = async (inputHash: string, nowMs: number) => store.request({ ...BINDING, inputHash }, {}, nowMs)
+      const next = await ask('next', NOW)
+      await assert.rejects(ask('more', NOW), { code: 'approval_too_many' })
+      for (let i = 0; i < 100; i++) await ask(`later-${i}`, next.expiresAt)
+    })
+
+    it('gives an id that was given back to the next request of its binding, unless there is a newer one', async (t) => {
+      const store = await make(t)
+      const older = await approved(store)
+      await store.consume(older.id, NOW)
+      const newer = await store.request(BINDING, {}, NOW)
+      await store.decide(newer.id, verdict('reject'))
+      await store.giveBack(older.id)
+      assert.equal((await store.request(BINDING, {}, NOW)).id, newer.id)
+    })
+
+    it('gives approvals that cannot be changed', async (t) => {
+      const store = await make(t)
+      const { id } = await store.request(BINDING, { list: [1] }, NOW)
+      const approval = (await store.get(id, NOW)) as Approval
+      assert.throws(() => Object.assign(approval, { status: 'approved' }), TypeError)
     })
   })
 }

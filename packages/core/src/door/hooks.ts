@@ -1,0 +1,389 @@
+import type { Caller } from '../caller.ts'
+import type { Cancelling } from '../cancelling.ts'
+import type { Decision } from '../decision/outcome.ts'
+import { type Reason, reason } from '../decision/reason.ts'
+import { ConfigError, messageOf } from '../errors.ts'
+import { frozenCopy } from '../freeze.ts'
+import type { Clock, MaybePromise } from '../ports.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Deadlines } from './deadlines.ts'
+import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
+import { callerGone } from './refusals.ts'
+
+/** What a host does around each call. Either may be absent, and either may be asynchronous. */
+export interface Hooks {
+  /** For people: refusals and faults name it. Default: its number, counted from 1. */
+  readonly name?: string | undefined
+  /**
+   * Asked before a call that the layers let pass. What it throws or rejects with, an answer after the deadline, and one
+   * that is no {@link BeforeAnswer} refuse the call.
+   */
+  beforeToolCall?(context: BeforeToolCall): MaybePromise<BeforeAnswer | undefined | void>
+  /**
+   * Told of each call that was executed. It changes nothing: what it throws is told to the host, and what it gives is
+   * dropped. The output is the very one that the caller gets, and must not be changed.
+   */
+  afterToolCall?(context: AfterToolCall): MaybePromise<void>
+}
+
+export interface BeforeAnswer {
+  /** `false` refuses. `true` grants nothing: it is as no answer. */
+  readonly allow?: boolean | undefined
+  /** Why it refuses. The model is told it. */
+  readonly reason?: string | undefined
+  /** Replaces the input where the answer has the field; plain JSON. What replaces it is validated and decided as any input is. */
+  readonly input?: unknown
+}
+
+/** One call, as hooks see it. */
+export interface BeforeToolCall extends Cancelling {
+  readonly tool: Tool
+  readonly callId: string
+  /** Frozen; as the hooks before this one have replaced it. */
+  readonly input: unknown
+  readonly caller: Caller
+  /** The ids that the caller may see now. Worked out when it is asked for. */
+  readonly visibleIds: readonly string[]
+  /** Aborts when the caller goes away, as `onAbort` says more cheaply. */
+  readonly signal: AbortSignal
+}
+
+export interface AfterToolCall extends BeforeToolCall {
+  readonly durationMs: number
+  /** Whether the tool gave an output. */
+  readonly ok: boolean
+  readonly output?: unknown
+  /** What the tool threw, or why it was ended. */
+  readonly error?: unknown
+}
+
+/** The call that hooks are asked about. */
+export interface HookedCall {
+  readonly tool: Tool
+  readonly callId: string
+  /** Deeply frozen. */
+  readonly input: unknown
+  readonly caller: Caller
+  readonly cancelling: Cancelling | undefined
+  visibleIds(): readonly string[]
+}
+
+export type CallEnd =
+  | { readonly ok: true; readonly durationMs: number; readonly output: unknown }
+  | { readonly ok: false; readonly durationMs: number; readonly error: unknown }
+
+export interface HookPorts {
+  readonly deadlines: Deadlines
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** Of each hook. */
+  readonly deadlineMs: number
+  /** Hears of what hooks throw. */
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+export type BeforeResult =
+  | { readonly ok: true; readonly input: unknown; readonly replaced: boolean }
+  | { readonly ok: false; readonly decision: Decision }
+
+/**
+ * Gives hooks checked, as a list in the order in which they are asked.
+ *
+ * @throws {ConfigError} for what is no hooks: a misspelt name would be a check that is never made
+ */
+export function parseHooks(hooks: Hooks | readonly Hooks[] | undefined, path = 'hooks'): readonly Hooks[] {
+  if (hooks === undefined) return []
+  if (!isList(hooks)) return [checkHooks(path, hooks)]
+  return Object.freeze(hooks.map((one, i) => checkHooks(`${path}[${i}]`, one)))
+}
+
+const HOOK_NAMES = ['beforeToolCall', 'afterToolCall'] as const
+const HOOK_KEYS: ReadonlySet<string> = new Set(['name', ...HOOK_NAMES])
+
+function checkHooks(path: string, hooks: Hooks): Hooks {
+  if (typeof hooks !== 'object' || hooks === null) throw new ConfigError(path, 'must be an object')
+  const wrong = HOOK_NAMES.find((name) => hooks[name] !== undefined && typeof hooks[name] !== 'function')
+  if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
+  // An instance of a class may keep what it likes beside its hooks.
+  const unknown = isPlainObject(hooks) ? Object.keys(hooks).find((key) => !HOOK_KEYS.has(key)) : undefined
+  if (unknown !== undefined)
+    throw new ConfigError(`${path}.${unknown}`, `unknown key; the keys are ${[...HOOK_KEYS].join(', ')}`)
+  if (HOOK_NAMES.every((name) => hooks[name] === undefined))
+    throw new ConfigError(path, `has neither ${HOOK_NAMES.join(' nor ')}`)
+  return hooks
+}
+
+function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
+  return Array.isArray(hooks)
+}
+
+/**
+ * Asks each hook in turn whether a call may go on, each seeing the input as those before it left it.
+ *
+ * The first that refuses or fails ends it. Gives its answer at once where every hook does. Never throws or rejects.
+ */
+export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
+  return askFrom(0, hooks, call, call.input, ports)
+}
+
+function askFrom(
+  first: number,
+  hooks: readonly Hooks[],
+  call: HookedCall,
+  given: unknown,
+  ports: HookPorts,
+): MaybePromise<BeforeResult> {
+  let input = given
+  for (let i = first; i < hooks.length; i++) {
+    const hook = hooks[i] as Hooks
+    const context = new Context(call, input)
+    let verdict: Verdict
+    try {
+      const answer: unknown = hook.beforeToolCall?.(context)
+      if (isThenable(answer)) return askLater(answer, i, context, hooks, call, ports)
+      verdict = readAnswer(answer, input)
+    } catch (error) {
+      verdict = new Failure(error)
+    }
+    context.close()
+    if (verdict instanceof Replacement) input = verdict.input
+    else if (verdict !== undefined) return stopped(verdict, hook, i, ports)
+  }
+  return { ok: true, input, replaced: input !== call.input }
+}
+
+async function askLater(
+  answer: PromiseLike<unknown>,
+  i: number,
+  context: Context,
+  hooks: readonly Hooks[],
+  call: HookedCall,
+  ports: HookPorts,
+): Promise<BeforeResult> {
+  let verdict: Verdict
+  try {
+    const awaited = await inTime(answer, ports.deadlines, ports.clock, ports.deadlineMs, call.cancelling)
+    verdict = readAnswer(awaited, context.input)
+  } catch (error) {
+    verdict = new Failure(error)
+  }
+  context.close()
+  if (verdict === undefined || verdict instanceof Replacement)
+    return askFrom(i + 1, hooks, call, verdict ? verdict.input : context.input, ports)
+  return stopped(verdict, hooks[i] as Hooks, i, ports)
+}
+
+/** What a hook said; `undefined` where it has nothing against the call. */
+type Verdict = Replacement | Refusal | Failure | undefined
+
+class Replacement {
+  readonly input: unknown
+  constructor(input: unknown) {
+    this.input = input
+  }
+}
+
+class Refusal {
+  readonly reason: string | undefined
+  constructor(why: string | undefined) {
+    this.reason = why
+  }
+}
+
+class Failure {
+  readonly error: unknown
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+const ANSWER_KEYS: ReadonlySet<string> = new Set(['allow', 'reason', 'input'])
+
+/** A misspelt `allow` would let the call pass, so what is not understood is an error. */
+function readAnswer(answer: unknown, input: unknown): Verdict {
+  if (answer === undefined) return undefined
+  if (!isPlainObject(answer)) return nonsense('it answered something other than an object or nothing')
+  for (const key of Object.keys(answer)) {
+    if (!ANSWER_KEYS.has(key))
+      return nonsense(`its answer has a field ${JSON.stringify(key.slice(0, MAX_ECHO_LENGTH))}`)
+  }
+  const { allow, reason: why } = answer
+  if (allow !== undefined && typeof allow !== 'boolean') return nonsense('its "allow" is no boolean')
+  if (why !== undefined && typeof why !== 'string') return nonsense('its "reason" is no text')
+  if (allow === false) return new Refusal(why)
+  if (!Object.hasOwn(answer, 'input')) return undefined
+  return replace(answer['input'], input)
+}
+
+function replace(by: unknown, input: unknown): Verdict {
+  // It was frozen before, so it is what was decided.
+  if (by === input) return undefined
+  const copy = frozenCopy(by)
+  if ('value' in copy) return new Replacement(copy.value)
+  return nonsense(`the input it gave at "${copy.problem.pointer}" ${copy.problem.message}`)
+}
+
+const MAX_ECHO_LENGTH = 64
+
+function nonsense(problem: string): Failure {
+  return new Failure(new TypeError(problem))
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+function stopped(verdict: Refusal | Failure, hook: Hooks, i: number, { onFault }: HookPorts): BeforeResult {
+  const label = labelOf(hook, i)
+  if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
+  const { error } = verdict
+  if (error instanceof GoneError) return { ok: false, decision: callerGone() }
+  if (!(error instanceof LateError)) tell(onFault, 'before', label, error)
+  return { ok: false, decision: failed(label, error) }
+}
+
+const MAX_REASON_LENGTH = 1000
+
+function denied(label: string, why: string | undefined): Decision {
+  const message = why === undefined || why === '' ? undefined : shortened(why)
+  return denial(
+    reason('hooks', 'hook_denied', message === undefined ? `${label} refuses it` : `${label} refuses it: ${message}`, {
+      message,
+    }),
+  )
+}
+
+function failed(label: string, error: unknown): Decision {
+  const text = `${label} failed: ${shortened(messageOf(error))}`
+  return denial(reason('hooks', 'hook_error', text, { message: 'a check failed' }))
+}
+
+function denial(one: Reason): Decision {
+  return { outcome: one.outcome, reasons: [one] }
+}
+
+function shortened(text: string): string {
+  return (text.length > MAX_REASON_LENGTH ? `${text.slice(0, MAX_REASON_LENGTH)}…` : text).toWellFormed()
+}
+
+function labelOf({ name }: Hooks, i: number): string {
+  return typeof name === 'string' ? `the hook "${name}"` : `hook ${i + 1}`
+}
+
+/**
+ * Tells each hook how a call ended: all of them at once, each for no longer than its deadline.
+ *
+ * Never throws or rejects, and gives nothing: the outcome stands whatever a hook does.
+ */
+export function tellAfter(
+  hooks: readonly Hooks[],
+  call: HookedCall,
+  end: CallEnd,
+  ports: HookPorts,
+): MaybePromise<void> {
+  let waits: Promise<void>[] | undefined
+  for (let i = 0; i < hooks.length; i++) {
+    const hook = hooks[i] as Hooks
+    const context = new EndContext(call, end)
+    try {
+      const answer: unknown = hook.afterToolCall?.(context)
+      if (isThenable(answer)) (waits ??= []).push(waitAfter(answer, context, hook, i, ports))
+      else context.close()
+    } catch (error) {
+      context.close()
+      tell(ports.onFault, 'after', labelOf(hook, i), error)
+    }
+  }
+  return waits && Promise.all(waits).then(() => {})
+}
+
+async function waitAfter(
+  answer: PromiseLike<unknown>,
+  context: Context,
+  hook: Hooks,
+  i: number,
+  { deadlines, clock, deadlineMs, onFault }: HookPorts,
+): Promise<void> {
+  try {
+    await inTime(answer, deadlines, clock, deadlineMs)
+  } catch (error) {
+    tell(onFault, 'after', labelOf(hook, i), error)
+  }
+  context.close()
+}
+
+function tell(onFault: HookPorts['onFault'], when: 'before' | 'after', label: string, error: unknown): void {
+  try {
+    onFault?.(new Error(`${label} failed ${when} a call: ${messageOf(error)}`, { cause: error }))
+  } catch {
+    // Who hears of faults must not make one.
+  }
+}
+
+/** What one hook is given. Each has its own, so that none can change what the next one sees. */
+class Context implements BeforeToolCall {
+  readonly tool: Tool
+  readonly callId: string
+  readonly input: unknown
+  readonly caller: Caller
+  readonly #call: HookedCall
+  #visibleIds: readonly string[] | undefined
+  #controller: AbortController | undefined
+  #unlisten: (() => void) | undefined
+  #closed = false
+
+  constructor(call: HookedCall, input: unknown) {
+    this.tool = call.tool
+    this.callId = call.callId
+    this.input = input
+    this.caller = call.caller
+    this.#call = call
+  }
+
+  get visibleIds(): readonly string[] {
+    return (this.#visibleIds ??= Object.freeze([...this.#call.visibleIds()]))
+  }
+
+  get aborted(): boolean {
+    return this.#call.cancelling?.aborted === true
+  }
+
+  get reason(): unknown {
+    return this.#call.cancelling?.reason
+  }
+
+  onAbort(listener: () => void): () => void {
+    return this.#call.cancelling?.onAbort(listener) ?? (() => {})
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = (this.#controller = new AbortController())
+      if (this.aborted) controller.abort(this.reason)
+      else if (!this.#closed) this.#unlisten = this.onAbort(() => controller.abort(this.reason))
+    }
+    return this.#controller.signal
+  }
+
+  /** The hook has answered: a caller who stays must not keep a listener of each call. */
+  close(): void {
+    this.#closed = true
+    this.#unlisten?.()
+  }
+}
+
+class EndContext extends Context implements AfterToolCall {
+  readonly durationMs: number
+  readonly ok: boolean
+  readonly output: unknown
+  readonly error: unknown
+
+  constructor(call: HookedCall, end: CallEnd) {
+    super(call, call.input)
+    this.durationMs = end.durationMs
+    this.ok = end.ok
+    this.output = end.ok ? end.output : undefined
+    this.error = end.ok ? undefined : end.error
+  }
+}

@@ -1,0 +1,67 @@
+import { ToolgateError } from '../errors.ts'
+import type { Approval, ApprovalBinding, ApprovalStatus } from '../ports.ts'
+
+/** More than a person can look at; an agent that asks in a loop is stopped here. */
+const MAX_PENDING_PER_USER = 100
+/** Characters of JSON, over all pending ones: they are kept, and shown together. */
+const MAX_PENDING_INPUT_PER_USER = 8_000_000
+
+/** How far the clock may go back, or those of two machines differ, without an approval being over by it. */
+const CLOCK_TOLERANCE_MS = 5000
+
+/** Gives an approval as it is at a time: one that is open is over by then or not, what was rejected or consumed stays so. */
+export function approvalAt(approval: Approval, nowMs: number): Approval {
+  const isOpen = approval.status === 'pending' || approval.status === 'approved'
+  return isOpen && isOver(approval, nowMs) ? Object.freeze({ ...approval, status: 'expired' }) : approval
+}
+
+const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected'])
+
+/** Tells whether the next request of its binding is answered by this approval. */
+export function isLiveAt(approval: Approval, nowMs: number): boolean {
+  return LIVE.has(approval.status) && !isOver(approval, nowMs)
+}
+
+/** One that was asked for in what is now the future would live for longer than it may, so it is over. */
+function isOver({ requestedAt, expiresAt }: Approval, nowMs: number): boolean {
+  return nowMs >= expiresAt || nowMs < requestedAt - CLOCK_TOLERANCE_MS
+}
+
+/**
+ * Gives the texts by which a binding and its user are known again.
+ *
+ * JSON keeps the parts apart, whatever they hold, and an absent one apart from an empty one.
+ */
+export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
+  const { tenant, user, tool, definitionHash, inputHash, run } = binding
+  return {
+    binding: JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]),
+    user: JSON.stringify([tenant ?? null, user ?? null]),
+  }
+}
+
+/**
+ * Checks that a user of a tenant may have one more approval pending.
+ *
+ * @throws {ToolgateError} `approval_too_many`
+ */
+export function checkPendingApprovals(
+  pending: { readonly count: number; readonly characters: number },
+  inputCharacters: number,
+): void {
+  if (pending.count >= MAX_PENDING_PER_USER) throw tooManyOf(`${MAX_PENDING_PER_USER} approvals`)
+  if (pending.characters + inputCharacters > MAX_PENDING_INPUT_PER_USER)
+    throw tooManyOf(`Approvals of more than ${MAX_PENDING_INPUT_PER_USER} characters`)
+}
+
+/** What a store says that has no room for another approval, as all that it keeps are live. */
+export function tooManyApprovals(): ToolgateError {
+  return new ToolgateError('approval_too_many', 'Too many approvals are waiting. Try again later.')
+}
+
+function tooManyOf(what: string): ToolgateError {
+  return new ToolgateError(
+    'approval_too_many',
+    `${what} of this user are waiting for a person; no more can be asked for until one is decided.`,
+  )
+}

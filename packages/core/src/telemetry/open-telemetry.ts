@@ -1,0 +1,235 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Counter,
+  type Histogram,
+  isSpanContextValid,
+  type Meter,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import { messageOf } from '../errors.ts'
+import { systemClock } from '../memory/clock.ts'
+import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports.ts'
+import { createSdkFinder, runWithin, type Sdk } from './sdk.ts'
+
+export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
+
+export interface OpenTelemetryOptions {
+  /** Default: that of the registered SDK, whenever it comes. Without one, nothing is done. */
+  readonly tracer?: Tracer | undefined
+  readonly meter?: Meter | undefined
+  /**
+   * Puts inputs and outputs on spans, as this gives them: what it takes out is not there. Absent, they are never
+   * there. They may hold secrets, and whoever reads the traces reads them.
+   */
+  readonly redact?: ((value: unknown) => unknown) | undefined
+  readonly clock?: Clock | undefined
+  /** Hears of a tracing system that fails; the calls go on. */
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+/** The name of tools that the catalog does not have: what a client made up is no name of a span or a series. */
+export const UNKNOWN_TOOL = '_unknown'
+
+/** In seconds, as the GenAI conventions advise for durations. */
+const DURATION_BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+const MAX_DESCRIPTION = 1024
+const MAX_CALL_ID = 256
+const MAX_CONTENT = 8192
+
+/**
+ * Follows calls with OpenTelemetry: a span `execute_tool <name>` for each, the metric
+ * `gen_ai.execute_tool.duration` for those that ran, and the counter `toolgate.calls` for all.
+ *
+ * The names are those of the GenAI semantic conventions, whose status is Development; `toolgate.*` are our own.
+ * Where no SDK is registered it does nothing. What the SDK throws changes no call.
+ *
+ * @example
+ * const gate = createGate({ tools, telemetry: openTelemetry() })
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  const { clock = systemClock, redact, tracer, meter } = options
+  const findSdk = createSdkFinder({ name: '@toolgate/core', tracer, meter, createInstruments })
+  const onFault = (error: unknown): void => {
+    try {
+      options.onFault?.(error)
+    } catch {
+      // The host's own fault, and there is nobody left to tell.
+    }
+  }
+  const host: Host = { clock, redact, onFault }
+  return {
+    startCall(call) {
+      try {
+        const sdk = findSdk()
+        return sdk && new OpenCallTrace(call, sdk, host)
+      } catch (error) {
+        onFault(error)
+        return undefined
+      }
+    },
+  }
+}
+
+interface Host {
+  readonly clock: Clock
+  readonly redact: OpenTelemetryOptions['redact']
+  readonly onFault: (error: unknown) => void
+}
+
+interface Instruments {
+  readonly duration: Histogram
+  readonly calls: Counter
+}
+
+function createInstruments(meter: Meter): Instruments {
+  return {
+    duration: meter.createHistogram('gen_ai.execute_tool.duration', {
+      unit: 's',
+      description: 'The duration of a single tool execution.',
+      advice: { explicitBucketBoundaries: DURATION_BUCKETS },
+    }),
+    calls: meter.createCounter('toolgate.calls', {
+      unit: '{call}',
+      description: 'Calls of tools through the gate, with how they ended and why.',
+    }),
+  }
+}
+
+/** A class, as one is made for each call. */
+class OpenCallTrace implements CallTrace {
+  readonly traceId: string | undefined
+  readonly #call: TracedCall
+  readonly #host: Host
+  readonly #instruments: Instruments | undefined
+  readonly #span: Span | undefined
+  readonly #context: Context | undefined
+  readonly #startedMs: number
+  #ended = false
+
+  constructor(call: TracedCall, { tracer, instruments }: Sdk<Instruments>, host: Host) {
+    this.#call = call
+    this.#host = host
+    this.#instruments = instruments
+    this.#startedMs = host.clock.monotonicMs()
+    if (!tracer) return
+    const parent = context.active()
+    const span = startSpan(tracer, call, parent)
+    this.#span = span
+    this.#context = trace.setSpan(parent, span)
+    const spanContext = span.spanContext()
+    if (isSpanContextValid(spanContext)) this.traceId = spanContext.traceId
+  }
+
+  within<T>(work: () => T): T {
+    return this.#context ? runWithin(this.#context, work, this.#host.onFault) : work()
+  }
+
+  end(result: CallEnd): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#try(() => this.#endSpan(result))
+    this.#try(() => this.#count(result))
+  }
+
+  #endSpan(result: CallEnd): void {
+    const span = this.#span
+    if (!span) return
+    try {
+      if (span.isRecording()) {
+        span.setAttribute('toolgate.status', result.status)
+        if (result.code !== undefined) span.setAttribute('toolgate.reason', result.code)
+        const type = errorType(result)
+        if (type !== undefined) {
+          span.setAttribute('error.type', type)
+          span.setStatus({ code: SpanStatusCode.ERROR })
+        }
+        this.#setContent(span, result)
+      }
+    } finally {
+      span.end()
+    }
+  }
+
+  #setContent(span: Span, { input, output }: CallEnd): void {
+    const { redact } = this.#host
+    if (!redact) return
+    for (const [name, value] of [
+      ['gen_ai.tool.call.arguments', input],
+      ['gen_ai.tool.call.result', output],
+    ] as const) {
+      // One that cannot be made safe, or no text, is not there.
+      if (value !== undefined) this.#try(() => span.setAttribute(name, toText(redact(value))))
+    }
+  }
+
+  #count(result: CallEnd): void {
+    const instruments = this.#instruments
+    if (!instruments) return
+    const { status, code } = result
+    const tool = toolAttributes(this.#call)
+    instruments.calls.add(1, {
+      ...tool,
+      'toolgate.status': status,
+      ...(code === undefined ? {} : { 'toolgate.reason': code }),
+    })
+    if (status !== 'done' && status !== 'failed') return
+    const type = errorType(result)
+    const seconds = (this.#host.clock.monotonicMs() - this.#startedMs) / 1000
+    instruments.duration.record(seconds, {
+      'gen_ai.operation.name': 'execute_tool',
+      ...tool,
+      ...(type === undefined ? {} : { 'error.type': type }),
+    })
+  }
+
+  #try(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.#host.onFault(error)
+    }
+  }
+}
+
+function startSpan(tracer: Tracer, call: TracedCall, parent: Context): Span {
+  const tool = toolAttributes(call)
+  // What a sampler goes by must be there from the start.
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', ...tool }
+  const options = { kind: SpanKind.INTERNAL, attributes }
+  const span = tracer.startSpan(`execute_tool ${tool['gen_ai.tool.name']}`, options, parent)
+  if (span.isRecording()) span.setAttributes(callAttributes(call))
+  return span
+}
+
+function toolAttributes({ tool }: TracedCall): { 'gen_ai.tool.name': string; 'toolgate.tool.id': string } {
+  return { 'gen_ai.tool.name': tool?.name ?? UNKNOWN_TOOL, 'toolgate.tool.id': tool?.id ?? UNKNOWN_TOOL }
+}
+
+function callAttributes({ tool, callId, caller, run }: TracedCall): Attributes {
+  return {
+    'gen_ai.tool.call.id': callId.slice(0, MAX_CALL_ID),
+    ...(tool ? { 'gen_ai.tool.type': 'function' } : {}),
+    ...(tool && tool.description !== ''
+      ? { 'gen_ai.tool.description': tool.description.slice(0, MAX_DESCRIPTION) }
+      : {}),
+    ...(caller.agent === undefined ? {} : { 'gen_ai.agent.name': caller.agent }),
+    ...(caller.chat === undefined ? {} : { 'gen_ai.conversation.id': caller.chat.id }),
+    ...(run === undefined ? {} : { 'toolgate.run.id': run }),
+  }
+}
+
+/** A call that waits for a person has not failed. */
+function errorType({ status, code }: CallEnd): string | undefined {
+  return status === 'failed' || status === 'refused' ? (code ?? '_OTHER') : undefined
+}
+
+function toText(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? messageOf(value))
+  return text.length > MAX_CONTENT ? `${text.slice(0, MAX_CONTENT)}… (${text.length} characters)` : text
+}

@@ -1,0 +1,79 @@
+import {
+  type Context,
+  context,
+  createNoopMeter,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import { runOnce } from './run-once.ts'
+
+/** What listens in this process. */
+export interface Sdk<Instruments> {
+  readonly tracer: Tracer | undefined
+  readonly instruments: Instruments | undefined
+}
+
+export interface SdkOptions<Instruments> {
+  /** Of the instrumentation, such as `@toolgate/core`. */
+  readonly name: string
+  readonly version?: string | undefined
+  /** Default: that of the registered SDK, whenever it comes. */
+  readonly tracer?: Tracer | undefined
+  readonly meter?: Meter | undefined
+  createInstruments(meter: Meter): Instruments
+}
+
+/**
+ * Gives a function that finds what listens: an SDK, or `undefined` where none is registered.
+ *
+ * It looks at who provides, and at nothing else until that changes: asking before each call costs a few nanoseconds,
+ * and an SDK that is registered later is found.
+ */
+export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): () => Sdk<Instruments> | undefined {
+  const { name, version, createInstruments } = options
+  let tracing: unknown
+  let metering: unknown
+  let found: Sdk<Instruments> | undefined
+
+  return () => {
+    const tracerProvider = options.tracer ?? providerOfTracers()
+    const meterProvider = options.meter ?? metrics.getMeterProvider()
+    if (tracerProvider === tracing && meterProvider === metering) return found
+    const tracer = options.tracer ?? findTracer(name, version)
+    const meter = options.meter ?? findMeter(meterProvider as MeterProvider, name, version)
+    found = tracer || meter ? { tracer, instruments: meter && createInstruments(meter) } : undefined
+    tracing = tracerProvider
+    metering = meterProvider
+    return found
+  }
+}
+
+/** Runs work in a context of OpenTelemetry. A context manager that fails is told to `onFault`; the work runs once. */
+export function runWithin<T>(within: Context, work: () => T, onFault: (error: unknown) => void): T {
+  return runOnce((step) => context.with(within, step), work, onFault)
+}
+
+/** The API hands out a stand-in, and the same one after an SDK is registered: what is behind it says whether there is one. */
+interface StandIn {
+  getDelegate?(): unknown
+  getDelegateTracer?(name: string, version?: string): Tracer | undefined
+}
+
+function providerOfTracers(): unknown {
+  const provider = trace.getTracerProvider() as StandIn
+  return provider.getDelegate ? provider.getDelegate() : provider
+}
+
+function findTracer(name: string, version: string | undefined): Tracer | undefined {
+  const provider = trace.getTracerProvider()
+  const { getDelegateTracer } = provider as StandIn
+  return getDelegateTracer ? getDelegateTracer.call(provider, name, version) : provider.getTracer(name, version)
+}
+
+function findMeter(provider: MeterProvider, name: string, version: string | undefined): Meter | undefined {
+  const meter = provider.getMeter(name, version)
+  return meter === createNoopMeter() ? undefined : meter
+}
