@@ -23,7 +23,7 @@ import { memoryState } from './memory/state.ts'
 import { createEvents, type GateNotice } from './events.ts'
 import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 import { createHalts, type Halts } from './halts/halts.ts'
-import { createPins, type PinMode, type CheckMode, type Pins } from './pins/pins.ts'
+import { createPins, type DefinitionMode, type PinMode, type Pins } from './pins/pins.ts'
 import { createRedactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
 import { checkSelectors, lintAll, type LintWarning } from './policy/lint.ts'
@@ -71,7 +71,7 @@ export interface GateOptions {
   /** What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`. */
   readonly pins?: PinMode
   /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
-  readonly definitions?: CheckMode
+  readonly definitions?: DefinitionMode
   /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
   readonly redactor?: Redactor
   /** Default: none. */
@@ -267,10 +267,9 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     pins,
     recorder,
     subscribe: events.subscribe,
-    ports,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
     parse,
-    approvals: createApprovals(ports, recorder.decided, options.mayApprove),
+    approvals: createApprovals({ approvals: ports.approvals, clock, onDecided: recorder.decided }, options.mayApprove),
     visibilityDeadlineMs: checkDeadline(
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,

@@ -15,10 +15,16 @@ export interface Approvals {
   ): Promise<Approval>
 }
 
+export interface ApprovalsPorts {
+  readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>
+  readonly clock: Clock
+  /** Hears of each verdict. */
+  readonly onDecided?: ((approval: Approval) => void) | undefined
+}
+
 /** Gives the desk where people decide, over the store where the door asks. */
 export function createApprovals(
-  { approvals, clock }: { readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>; readonly clock: Clock },
-  onDecided: (approval: Approval) => void = () => {},
+  { approvals, clock, onDecided }: ApprovalsPorts,
   mayApprove: MayApprove = mayApproveByDefault,
 ): Approvals {
   return {
@@ -34,7 +40,7 @@ export function createApprovals(
         )
       const by = approver.user ?? 'unknown'
       const decided = await approvals.decide(id, { decision, reason, by, atMs: clock.wallMs() })
-      onDecided(decided)
+      onDecided?.(decided)
       return decided
     },
   }

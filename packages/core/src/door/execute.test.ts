@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { createCanceller } from '../cancelling.ts'
 import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
 import { createDeadlines } from './deadlines.ts'
+import { createLiveCalls } from './live.ts'
 import { execute, type Execution } from './execute.ts'
 
 type Execute = (input: unknown, call: CallContext) => unknown
@@ -20,7 +21,7 @@ function run(executeTool: Execute, more: Partial<Execution> = {}) {
       deadlineMs: 60_000,
       ...more,
     },
-    createDeadlines(() => performance.now()),
+    { deadlines: createDeadlines(() => performance.now()), live: createLiveCalls() },
   )
 }
 
@@ -30,19 +31,19 @@ describe('execute', () => {
   it('gives at once what a tool gives at once', () => {
     assert.deepEqual(
       run(() => 7),
-      { ok: true, output: 7 },
+      { ok: true, output: 7, lasting: undefined },
     )
     assert.deepEqual(
       run(() => undefined),
-      { ok: true, output: undefined },
+      { ok: true, output: undefined, lasting: undefined },
     )
   })
 
   it('waits for a promise, or anything that can be waited for', async () => {
-    assert.deepEqual(await run(async () => 7), { ok: true, output: 7 })
+    assert.deepEqual(await run(async () => 7), { ok: true, output: 7, lasting: undefined })
     // oxlint-disable-next-line unicorn/no-thenable -- what a tool may give
     const thenable = { then: (resolve: (value: number) => void) => resolve(7) }
-    assert.deepEqual(await run(() => thenable), { ok: true, output: 7 })
+    assert.deepEqual(await run(() => thenable), { ok: true, output: 7, lasting: undefined })
   })
 
   it('passes an output through untouched, an iterator too', () => {
