@@ -36,6 +36,7 @@ const CORE_ORDER = [
   'tools',
   'policy',
   'layers',
+  'pins',
   'decide',
   'audit',
   'memory',
