@@ -31,6 +31,7 @@ const CORE_ORDER = [
   'ports.ts',
   'canonical.ts',
   'freeze.ts',
+  'redact',
   'unlocks.ts',
   'decision',
   'tools',

@@ -162,3 +162,4 @@ export {
   type FindingCode,
   FINDINGS,
 } from './pins/definition-check.ts'
+export { createRedactor, redactor, type Redactor, type RedactorOptions } from './redact/redact.ts'
