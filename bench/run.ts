@@ -8,6 +8,7 @@ const FILES = [
   'view.ts',
   'expose.ts',
   'call.ts',
+  'telemetry.ts',
   'audit.ts',
   'search.ts',
   'growth.ts',

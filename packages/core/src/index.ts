@@ -156,3 +156,15 @@ export { memoryState, type MemoryState } from './memory/state.ts'
 export { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './memory/state-text.ts'
 export { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from './memory/approval-rules.ts'
 export { combineTelemetry } from './telemetry/combine.ts'
+export { type AcceptPin, createPins, type PinnedTool, type Pins, type PinsOptions } from './pins/pins.ts'
+export { DEFINITION_MODES, type DefinitionMode, PIN_MODES, type PinMode, type PinStatus } from './pins/holding.ts'
+export type { PinEvent } from './pins/notices.ts'
+export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'
+export {
+  checkDefinition,
+  DEFINITION_LIMITS,
+  type Finding,
+  type FindingCode,
+  FINDINGS,
+} from './pins/definition-check.ts'
+export { createRedactor, redactor, type Redactor, type RedactorOptions } from './redact/redact.ts'

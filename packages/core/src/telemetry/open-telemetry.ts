@@ -8,6 +8,7 @@ import {
   type Meter,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace,
   type Tracer,
@@ -116,7 +117,7 @@ class OpenCallTrace implements CallTrace {
     this.#call = call
     this.#host = host
     this.#instruments = instruments
-    this.#startedMs = host.clock.monotonicMs()
+    this.#startedMs = instruments ? host.clock.monotonicMs() : 0
     if (!tracer) return
     const parent = context.active()
     const span = startSpan(tracer, call, parent)
@@ -172,7 +173,7 @@ class OpenCallTrace implements CallTrace {
     const instruments = this.#instruments
     if (!instruments) return
     const { status, code } = result
-    const tool = toolAttributes(this.#call)
+    const { tool, execution } = labelsOf(this.#call)
     instruments.calls.add(1, {
       ...tool,
       'toolgate.status': status,
@@ -181,11 +182,7 @@ class OpenCallTrace implements CallTrace {
     if (status !== 'done' && status !== 'failed') return
     const type = errorType(result)
     const seconds = (this.#host.clock.monotonicMs() - this.#startedMs) / 1000
-    instruments.duration.record(seconds, {
-      'gen_ai.operation.name': 'execute_tool',
-      ...tool,
-      ...(type === undefined ? {} : { 'error.type': type }),
-    })
+    instruments.duration.record(seconds, type === undefined ? execution : { ...execution, 'error.type': type })
   }
 
   #try(step: () => void): void {
@@ -198,17 +195,35 @@ class OpenCallTrace implements CallTrace {
 }
 
 function startSpan(tracer: Tracer, call: TracedCall, parent: Context): Span {
-  const tool = toolAttributes(call)
-  // What a sampler goes by must be there from the start.
-  const attributes = { 'gen_ai.operation.name': 'execute_tool', ...tool }
-  const options = { kind: SpanKind.INTERNAL, attributes }
-  const span = tracer.startSpan(`execute_tool ${tool['gen_ai.tool.name']}`, options, parent)
+  const span = tracer.startSpan(labelsOf(call).spanName, labelsOf(call).spanOptions, parent)
   if (span.isRecording()) span.setAttributes(callAttributes(call))
   return span
 }
 
-function toolAttributes({ tool }: TracedCall): { 'gen_ai.tool.name': string; 'toolgate.tool.id': string } {
-  return { 'gen_ai.tool.name': tool?.name ?? UNKNOWN_TOOL, 'toolgate.tool.id': tool?.id ?? UNKNOWN_TOOL }
+/** What is the same for each call of a tool. */
+interface Labels {
+  readonly spanName: string
+  readonly spanOptions: SpanOptions
+  readonly tool: Attributes
+  readonly execution: Attributes
+}
+
+const UNKNOWN_LABELS = toLabels({ name: UNKNOWN_TOOL, id: UNKNOWN_TOOL })
+const labels = new WeakMap<object, Labels>()
+
+function labelsOf({ tool }: TracedCall): Labels {
+  if (!tool) return UNKNOWN_LABELS
+  let known = labels.get(tool)
+  if (!known) labels.set(tool, (known = toLabels(tool)))
+  return known
+}
+
+function toLabels({ name, id }: { readonly name: string; readonly id: string }): Labels {
+  const tool = Object.freeze({ 'gen_ai.tool.name': name, 'toolgate.tool.id': id })
+  const execution = Object.freeze({ 'gen_ai.operation.name': 'execute_tool', ...tool })
+  // What a sampler goes by must be there from the start.
+  const spanOptions = { kind: SpanKind.INTERNAL, attributes: execution }
+  return { spanName: `execute_tool ${name}`, spanOptions, tool, execution }
 }
 
 function callAttributes({ tool, callId, caller, run }: TracedCall): Attributes {

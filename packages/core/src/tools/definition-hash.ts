@@ -1,24 +1,34 @@
 import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
-import type { Tool } from './tool.ts'
+import type { JsonSchema, Tool, ToolAnnotations } from './tool.ts'
+
+/** All that a model or a person is told of a tool, as plain JSON. */
+export interface Definition {
+  readonly id: string
+  readonly title: string | null
+  readonly description: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema: JsonSchema | null
+  readonly annotations: ToolAnnotations
+}
+
+/**
+ * Gives all that a model or a person is told of a tool: what an upstream can change behind their backs.
+ *
+ * Tags, category, scopes and whether hints are trusted are not of it: the operator's overlay says those, nobody
+ * else can, and a change of them is a change of the configuration.
+ */
+export function definitionOf({ id, title, description, inputSchema, outputSchema, annotations }: Tool): Definition {
+  return { id, title: title ?? null, description, inputSchema, outputSchema: outputSchema ?? null, annotations }
+}
 
 const hashes = new WeakMap<Tool, string>()
 
-/** Gives the SHA-256 of all that a model or a person is told of a tool, in RFC 8785 form. Key order alone is no change. */
+/** Gives the SHA-256 of a tool's whole definition, in RFC 8785 form. Key order alone is no change. */
 export function definitionHash(tool: Tool): string {
   let hash = hashes.get(tool)
   if (hash === undefined) {
-    const { id, title, description, inputSchema, outputSchema, annotations } = tool
-    hash = sha256Hex(
-      canonicalize({
-        id,
-        title: title ?? null,
-        description,
-        inputSchema,
-        outputSchema: outputSchema ?? null,
-        annotations,
-      }),
-    )
+    hash = sha256Hex(canonicalize(definitionOf(tool)))
     hashes.set(tool, hash)
   }
   return hash

@@ -1,0 +1,176 @@
+import { canonicalize } from '../canonical.ts'
+import { definitionOf } from '../tools/definition-hash.ts'
+import { findConfusions, skeleton } from '../tools/confusables.ts'
+import type { Tool } from '../tools/tool.ts'
+import { type CharacterCode, findCharacters, readTags } from './characters.ts'
+import { capped, codePoint, pointerStep, spellOut } from './spell.ts'
+
+/**
+ * The one table of findings: what they are, and whether quarantine hides a tool for them.
+ *
+ * Each is about the form of a text, which can be known. What a text means is for people to read.
+ */
+export const FINDINGS = {
+  tag_characters: { quarantines: true, about: 'tag characters: a text that a model reads and nobody sees' },
+  bidi_control: { quarantines: true, about: 'characters that show a text in another order than it is read' },
+  invisible: { quarantines: true, about: 'characters that are not drawn, where no script or emoji needs them' },
+  private_use: { quarantines: true, about: 'characters that no standard gives a meaning' },
+  control_character: { quarantines: true, about: 'control characters other than tab and line break' },
+  mixed_script: { quarantines: true, about: 'a word with letters of another script that look like its own' },
+  name_lookalike: { quarantines: true, about: 'a name that looks like that of another tool' },
+  name_near_duplicate: { quarantines: false, about: 'a name that is nearly that of a tool in another namespace' },
+  text_too_long: { quarantines: false, about: 'a text that is longer than anybody reads' },
+  text_long_blank: { quarantines: false, about: 'a gap that pushes the rest of a text out of sight' },
+  schema_too_large: { quarantines: false, about: 'a schema that is larger than a model should be sent' },
+} as const satisfies Record<string, { readonly quarantines: boolean; readonly about: string }>
+
+export type FindingCode = keyof typeof FINDINGS
+
+/** What is wrong with a definition, and where. */
+export interface Finding {
+  readonly code: FindingCode
+  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/description`. */
+  readonly pointer: string
+  /** For people, with code points spelt out. */
+  readonly text: string
+}
+
+/** In UTF-16 units; of schemas, in bytes of their canonical form. */
+export const DEFINITION_LIMITS = {
+  name: 64,
+  title: 128,
+  description: 8192,
+  schemaText: 4096,
+  propertyName: 128,
+  schemaBytes: 32_768,
+  blanks: 200,
+  lineBreaks: 20,
+} as const
+
+const MAX_FINDINGS = 100
+const MAX_SPELT = 8
+const MAX_POINTER = 200
+const MAX_QUOTED = 200
+
+/**
+ * Finds what a tool's definition holds that people do not see or take for something else, and what is too long
+ * to be read. Says nothing of what its texts mean.
+ *
+ * @example
+ * checkDefinition(defineTool({ name: 'add', description: 'Adds.\u200b' }))
+ * // [{ code: 'invisible', pointer: '/description', text: '/description holds 1 invisible character: U+200B' }]
+ */
+export function checkDefinition(tool: Tool): readonly Finding[] {
+  let findings = known.get(tool)
+  if (!findings) known.set(tool, (findings = Object.freeze([...findIn(tool)].slice(0, MAX_FINDINGS))))
+  return findings
+}
+
+const known = new WeakMap<Tool, readonly Finding[]>()
+
+function* findIn(tool: Tool): Generator<Finding> {
+  const { inputSchema, outputSchema, annotations, description, title } = definitionOf(tool)
+  yield* findInText(tool.name, '/name', DEFINITION_LIMITS.name)
+  yield* findMixedName(tool.name, '/name')
+  if (title !== null) yield* findInText(title, '/title', DEFINITION_LIMITS.title)
+  yield* findInText(description, '/description', DEFINITION_LIMITS.description)
+  yield* findInValue(annotations, '/annotations')
+  yield* findInSchema(inputSchema, '/inputSchema')
+  if (outputSchema) yield* findInSchema(outputSchema, '/outputSchema')
+}
+
+function* findInSchema(schema: object, pointer: string): Generator<Finding> {
+  const bytes = Buffer.byteLength(canonicalize(schema))
+  const most = DEFINITION_LIMITS.schemaBytes
+  if (bytes > most) yield finding('schema_too_large', pointer, `has ${bytes} bytes; more than ${most} are not usual`)
+  yield* findInValue(schema, pointer)
+}
+
+/** Every text of a value, and every key: wherever it stands, a model is sent it. */
+function* findInValue(value: unknown, pointer: string): Generator<Finding> {
+  if (typeof value === 'string') yield* findInText(value, pointer, DEFINITION_LIMITS.schemaText)
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) yield* findInValue(item, pointer + pointerStep(i))
+    return
+  }
+  for (const [key, item] of Object.entries(value)) {
+    const below = pointer + pointerStep(key)
+    yield* findInText(key, below, DEFINITION_LIMITS.propertyName)
+    yield* findInValue(item, below)
+  }
+}
+
+function* findInText(text: string, pointer: string, most: number): Generator<Finding> {
+  if (text.length > most) {
+    yield finding('text_too_long', pointer, `has ${text.length} characters; more than ${most} are not usual`)
+  }
+  if (text.length > DEFINITION_LIMITS.lineBreaks) yield* findBlanks(text, pointer)
+  if (ASCII.test(text)) return
+  for (const { code, characters } of findCharacters(text)) yield characterFinding(code, pointer, characters)
+  yield* findMixedWords(text, pointer)
+}
+
+/** Control characters are of ASCII too, so only what is printed passes. */
+const ASCII = /^[\x20-\x7e\t\n\r]*$/
+
+function characterFinding(code: CharacterCode, pointer: string, characters: readonly string[]): Finding {
+  const count = `${characters.length} ${KINDS[code]}${characters.length === 1 ? '' : 's'}`
+  const spelt = characters.slice(0, MAX_SPELT).map(codePoint).join(' ')
+  const rest = characters.length > MAX_SPELT ? ' …' : ''
+  const says = code === 'tag_characters' ? readTags(characters) : ''
+  const read = says === '' ? '' : `, which say ${JSON.stringify(capped(says, MAX_QUOTED))}`
+  return finding(code, pointer, `holds ${count}: ${spelt}${rest}${read}`)
+}
+
+const KINDS: Readonly<Record<CharacterCode, string>> = {
+  tag_characters: 'tag character',
+  bidi_control: 'bidi control character',
+  invisible: 'invisible character',
+  private_use: 'private-use character',
+  control_character: 'control character',
+}
+
+function* findBlanks(text: string, pointer: string): Generator<Finding> {
+  for (const [blanks] of text.matchAll(/\s{20,}/g)) {
+    const breaks = blanks.split('\n').length - 1
+    if (blanks.length <= DEFINITION_LIMITS.blanks && breaks <= DEFINITION_LIMITS.lineBreaks) continue
+    yield finding('text_long_blank', pointer, `has a gap of ${blanks.length} blanks and ${breaks} line breaks`)
+    return
+  }
+}
+
+function* findMixedName(name: string, pointer: string): Generator<Finding> {
+  for (const { text } of findConfusions([name])) yield finding('mixed_script', pointer, text)
+}
+
+/**
+ * A word of several scripts that reads as one of ASCII letters. `kΩ`, `URLов` and `β-carotene` are not: an
+ * alphabet's own letters give them away.
+ */
+function* findMixedWords(text: string, pointer: string): Generator<Finding> {
+  if (pointer === '/name') return
+  for (const [word] of text.matchAll(/[\p{L}\p{M}]{4,}/gu)) {
+    if (
+      !/[a-z]/i.test(word) ||
+      !/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Cherokee}\p{Script=Armenian}\p{Script=Coptic}\p{Script=Lisu}]/u.test(
+        word,
+      )
+    )
+      continue
+    if (!/^[\x20-\x7e]+$/.test(skeleton(word))) continue
+    const strangers = [...new Set(word)].filter((character) => character > '~').map(codePoint)
+    const quoted = JSON.stringify(capped(word, MAX_QUOTED))
+    yield finding(
+      'mixed_script',
+      pointer,
+      `has ${quoted}, a word with letters of another script: ${strangers.join(' ')}`,
+    )
+    return
+  }
+}
+
+function finding(code: FindingCode, pointer: string, what: string): Finding {
+  const where = capped(spellOut(pointer), MAX_POINTER)
+  return Object.freeze({ code, pointer: where, text: `${where} ${what}` })
+}

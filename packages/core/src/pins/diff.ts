@@ -1,0 +1,124 @@
+import { canonicalize } from '../canonical.ts'
+import { capped, pointerStep, spellOut } from './spell.ts'
+import { diffWords } from './word-diff.ts'
+
+export interface DefinitionChange {
+  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */
+  readonly pointer: string
+  readonly kind: 'added' | 'removed' | 'changed'
+  /** For people: what it was and is, with what is not seen spelt out. */
+  readonly text: string
+}
+
+export interface DefinitionDiff {
+  /** In the order of their pointers; the first 50. */
+  readonly changes: readonly DefinitionChange[]
+  /** How many more there are. */
+  readonly more: number
+  /** The whole of it, a line for each change. */
+  readonly text: string
+}
+
+const MAX_CHANGES = 50
+const MAX_POINTER = 200
+const MAX_TEXT = 600
+/** So many characters of a text are compared word by word. */
+const MAX_COMPARED = 20_000
+
+/** Says what was added, removed and changed between two definitions, and where. */
+export function diffDefinitions(before: unknown, after: unknown): DefinitionDiff {
+  if (before === undefined) {
+    return toDiff([{ pointer: '', kind: 'changed', text: 'what it was before is not known any more' }])
+  }
+  const changes: DefinitionChange[] = []
+  compare(before, after, '', changes)
+  return toDiff(changes)
+}
+
+function toDiff(all: readonly DefinitionChange[]): DefinitionDiff {
+  const changes = all.slice(0, MAX_CHANGES)
+  const more = all.length - changes.length
+  const lines = changes.map(({ pointer, kind, text }) => `${SIGNS[kind]} ${pointer || '(all of it)'}: ${text}`)
+  if (more > 0) lines.push(`… and ${more} more`)
+  return { changes, more, text: lines.join('\n') }
+}
+
+const SIGNS = { added: '+', removed: '-', changed: '~' } as const
+
+function compare(before: unknown, after: unknown, pointer: string, changes: DefinitionChange[]): void {
+  const push = (kind: DefinitionChange['kind'], text: string) =>
+    changes.push({ pointer: capped(spellOut(pointer), MAX_POINTER), kind, text: capped(text, MAX_TEXT) })
+  if (isNothing(before) || isNothing(after)) {
+    if (isNothing(before) && !isNothing(after)) push('added', told(after))
+    else if (isNothing(after) && !isNothing(before)) push('removed', told(before))
+    else if (before !== after) push('changed', `${told(before)} → ${told(after)}`)
+  } else if (typeof before === 'string' && typeof after === 'string') {
+    if (before !== after) push('changed', changedText(before, after))
+  } else if (Array.isArray(before) && Array.isArray(after)) {
+    if (isPlainList(before) && isPlainList(after)) compareLists(before, after, push)
+    else compareKeys(before, after, pointer, changes)
+  } else if (isObject(before) && isObject(after)) {
+    compareKeys(before, after, pointer, changes)
+  } else if (before !== after) push('changed', `${told(before)} → ${told(after)}`)
+}
+
+/** A definition says `null` where it has no title or output schema. */
+function isNothing(value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}
+
+/** Adding an empty text to an empty text, or blanks, must be seen too. */
+function changedText(before: string, after: string): string {
+  const [a, b] = [before, after].map((text) => spellOut(text.slice(0, MAX_COMPARED))) as [string, string]
+  if (a === b) return `${before.length} → ${after.length} characters, and the first ${MAX_COMPARED} are the same`
+  return diffWords(a, b)
+}
+
+type Push = (kind: DefinitionChange['kind'], text: string) => void
+
+/** Of names and choices it matters which there are; where these are the same, in which order. */
+function compareLists(before: readonly unknown[], after: readonly unknown[], push: Push): void {
+  const [old, now] = [countsOf(before), countsOf(after)]
+  const added = [...now].filter(([item, count]) => count > (old.get(item) ?? 0)).map(([item]) => item)
+  const removed = [...old].filter(([item, count]) => count > (now.get(item) ?? 0)).map(([item]) => item)
+  if (added.length > 0) push('added', added.map((item) => told(item)).join(', '))
+  if (removed.length > 0) push('removed', removed.map((item) => told(item)).join(', '))
+  if (added.length + removed.length === 0 && before.some((item, i) => item !== after[i])) {
+    push('changed', `the order is now ${told(after)}`)
+  }
+}
+
+function countsOf(items: readonly unknown[]): ReadonlyMap<unknown, number> {
+  const counts = new Map<unknown, number>()
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1)
+  return counts
+}
+
+function compareKeys(before: object, after: object, pointer: string, changes: DefinitionChange[]): void {
+  const [old, now] = [new Map<string, unknown>(Object.entries(before)), new Map<string, unknown>(Object.entries(after))]
+  const keys = [...new Set([...old.keys(), ...now.keys()])]
+  for (const key of Array.isArray(before) ? keys : keys.toSorted()) {
+    const below = pointer + pointerStep(key)
+    const isNew = !old.has(key)
+    if (isNew || !now.has(key)) {
+      changes.push({
+        pointer: capped(spellOut(below), MAX_POINTER),
+        kind: isNew ? 'added' : 'removed',
+        text: capped(told(isNew ? now.get(key) : old.get(key)), MAX_TEXT),
+      })
+    } else compare(old.get(key), now.get(key), below, changes)
+  }
+}
+
+function isPlainList(items: readonly unknown[]): boolean {
+  return items.every((item) => typeof item !== 'object' || item === null)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Canonical, so that an object reads the same in whatever order it was sent. */
+function told(value: unknown): string {
+  return spellOut(canonicalize(value))
+}

@@ -1,0 +1,225 @@
+import { ToolgateError } from '../errors.ts'
+import type { Mark } from '../layers/mark.ts'
+import { pinMarks } from '../layers/pins.ts'
+import type { Clock, StateStore } from '../ports.ts'
+import type { Catalog } from '../tools/catalog.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { createDefinitionChecks } from './checks.ts'
+import type { Finding } from './definition-check.ts'
+import type { DefinitionDiff } from './diff.ts'
+import { createHolding, type DefinitionMode, type Holding, type PinMode, type PinStatus } from './holding.ts'
+import { createNotices, type PinEvent } from './notices.ts'
+import { createPinBook } from './pin-book.ts'
+import { capped } from './spell.ts'
+import { createTelling } from './telling.ts'
+
+/** What is known of one tool's definition. */
+export interface PinnedTool {
+  readonly tool: string
+  readonly status: PinStatus
+  /** Of the definition as it is: what `accept` takes. */
+  readonly hash: string
+  /** Of the definition that is pinned. */
+  readonly pinnedHash: string | undefined
+  /** Wall-clock milliseconds: when the pin was made, or last accepted. */
+  readonly since: number | undefined
+  /** Who accepted the pinned definition; absent where it was pinned at first sight. */
+  readonly by: string | undefined
+  /** From the pinned definition to the one it has; absent where they are the same, or for a moment after a change. */
+  readonly diff: DefinitionDiff | undefined
+  readonly findings: readonly Finding[]
+  readonly quarantined: boolean
+}
+
+export interface PinsOptions {
+  readonly catalog: Pick<Catalog, 'snapshot' | 'subscribe'>
+  readonly state: StateStore
+  /** Default `warn`. */
+  readonly mode?: PinMode
+  /** Default `warn`. */
+  readonly check?: DefinitionMode
+  readonly clock: Clock
+  /** Hears of each change, finding and acceptance once, also across restarts and processes. */
+  readonly onEvent?: (event: PinEvent) => void
+  /** Hears of a store that fails, once until it works again, and of listeners that throw. */
+  readonly onFault?: (error: unknown) => void
+  /** The longest wait for the store. Default 5,000 ms. */
+  readonly deadlineMs?: number
+  /** The first wait before a store that failed is asked again; doubles up to a minute. Default 1,000 ms. */
+  readonly retryMs?: number
+  /** Changes of the store that follow each other faster are read together. Default 250 ms. */
+  readonly refreshMs?: number
+}
+
+export interface AcceptPin {
+  /** Of the definition that was looked at: one that has changed meanwhile is not accepted. */
+  readonly hash: string
+  readonly by: string
+}
+
+/** Remembers the definition of each tool, and holds back or tells of what is another now. */
+export interface Pins {
+  /** Grows whenever `marksFor` may answer differently for a snapshot. */
+  readonly revision: number
+  /** Kept for each snapshot until the revision grows. */
+  marksFor(snapshot: Toolset): readonly Mark[]
+  /** The tools of the catalog, in the order of their ids. */
+  list(): readonly PinnedTool[]
+  /**
+   * Makes a tool's present definition the pinned one. A person has looked at it, so it leaves quarantine too.
+   *
+   * @throws {ToolgateError} `pin_unknown` for a tool the catalog does not have, or whose definition is another than
+   * the one that was looked at; `state_unavailable`
+   */
+  accept(tool: string, accepted: AcceptPin): Promise<PinnedTool>
+  /** Tells of every growth of the revision, until the function it gives is called. */
+  subscribe(listener: () => void): () => void
+  /** Resolves when everything that was seen so far is pinned and told, or the store has failed. */
+  settled(): Promise<void>
+  close(): void
+}
+
+const DEFAULT_DEADLINE_MS = 5000
+const DEFAULT_RETRY_MS = 1000
+const DEFAULT_REFRESH_MS = 250
+const MAX_ECHO = 64
+
+/**
+ * Gives the pins of a catalog.
+ *
+ * A tool is compared with what it was at first sight, or when a person last accepted it, however often it changed or
+ * was gone since. Marks are computed from the snapshot they are for, so no change is in force before it is compared.
+ */
+export function createPins(options: PinsOptions): Pins {
+  const { catalog, state, clock, mode = 'warn', check = 'warn', deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const onFault = quietly(options.onFault, () => {})
+  const emit = quietly(options.onEvent, onFault)
+  const changes = createRevision(onFault)
+  const checks = createDefinitionChecks()
+  const book = createPinBook({
+    state,
+    clock,
+    isUsed: mode !== 'off' || check === 'quarantine',
+    pinsAtFirstSight: mode !== 'off',
+    deadlineMs,
+    retryMs: options.retryMs ?? DEFAULT_RETRY_MS,
+    refreshMs: options.refreshMs ?? DEFAULT_REFRESH_MS,
+    onChange: () => {
+      if (mode === 'suspend' || check === 'quarantine') changes.grow()
+      notices.look(catalog.snapshot())
+    },
+    onFault,
+  })
+  const holding = createHolding({ mode, check, book, checks })
+  const tellOnce = createTelling(state, clock, deadlineMs)
+  const notices = createNotices({ mode, check, book, checks, holding, emit, tellOnce })
+  const see = () => {
+    const snapshot = catalog.snapshot()
+    book.see(snapshot.tools)
+    notices.look(snapshot)
+  }
+  const unsubscribe = catalog.subscribe(see)
+  see()
+
+  const describe = (tool: Tool): PinnedTool => {
+    const snapshot = catalog.snapshot()
+    const pin = book.get(tool.id)
+    return {
+      tool: tool.id,
+      status: holding.statusOf(tool),
+      hash: definitionHash(tool),
+      pinnedHash: pin?.hash,
+      since: pin?.since,
+      by: pin?.by,
+      diff: notices.diffOf(tool),
+      findings: check === 'off' ? [] : checks.findings(tool, snapshot),
+      quarantined: holding.quarantined(tool, snapshot) !== undefined,
+    }
+  }
+
+  return {
+    get revision() {
+      return changes.revision
+    },
+    marksFor: createMarks(holding, () => changes.revision),
+    list: () => catalog.snapshot().tools.map(describe),
+    async accept(id, { hash, by }) {
+      const tool = checkLookedAt(id, catalog.snapshot().get(id), hash)
+      const pin = book.get(id)
+      if (pin?.hash !== hash || pin.by === undefined) {
+        await book.replace(tool, by)
+        emit({ kind: 'accepted', tool: id, hash, by, text: `${by} accepted the definition of "${id}"` })
+      }
+      return describe(tool)
+    },
+    subscribe: changes.subscribe,
+    async settled() {
+      while (book.isBusy() || notices.isBusy()) await Promise.all([book.idle(), notices.idle()])
+    },
+    close() {
+      unsubscribe()
+      book.close()
+      changes.close()
+    },
+  }
+}
+
+/** Keeps the marks of each snapshot until the revision grows. */
+function createMarks(holding: Holding, revisionNow: () => number): Pins['marksFor'] {
+  const known = new WeakMap<Toolset, { readonly revision: number; readonly marks: readonly Mark[] }>()
+  return (snapshot) => {
+    const revision = revisionNow()
+    let found = known.get(snapshot)
+    if (found?.revision !== revision) {
+      const marks = pinMarks(snapshot, {
+        suspended: holding.suspended,
+        quarantined: (tool) => holding.quarantined(tool, snapshot),
+      })
+      known.set(snapshot, (found = { revision, marks }))
+    }
+    return found.marks
+  }
+}
+
+function createRevision(onFault: (error: unknown) => void) {
+  const listeners = new Set<() => void>()
+  let revision = 1
+  return {
+    get revision() {
+      return revision
+    },
+    grow() {
+      revision++
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener: () => void): () => void {
+      // A function of its own for each: one that subscribes twice hears twice.
+      const own = quietly(listener, onFault)
+      listeners.add(own)
+      return () => listeners.delete(own)
+    },
+    close: () => listeners.clear(),
+  }
+}
+
+function checkLookedAt(id: string, tool: Tool | undefined, hash: string): Tool {
+  if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${capped(id, MAX_ECHO)}" now.`)
+  if (definitionHash(tool) === hash) return tool
+  throw new ToolgateError('pin_unknown', `The definition of "${id}" is not the one that was looked at: it has changed.`)
+}
+
+/** A listener's fault must not change an answer. */
+function quietly<T extends readonly unknown[]>(
+  listener: ((...told: T) => void) | undefined,
+  onFault: (error: unknown) => void,
+): (...told: T) => void {
+  return (...told) => {
+    try {
+      listener?.(...told)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}

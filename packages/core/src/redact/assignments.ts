@@ -1,0 +1,165 @@
+import { BACKSLASH, isBlank, isQuote, isWordCode } from './characters.ts'
+import type { NamesSecret } from './key-names.ts'
+import type { SecretKey, ValueKind } from './secret-keys.ts'
+import type { Span } from './spans.ts'
+
+const MAX_BLANKS = 8
+const MAX_BACKSLASHES = 8
+const MAX_KEY = 100
+
+/** Gives the value behind a `:` or `=` at `at`, whose sign ends at `after`, if what is before it names a secret. */
+export function assignedAt(text: string, at: number, after: number, namesSecret: NamesSecret): Span | undefined {
+  const keyEnd = skipBack(text, at)
+  const keyStart = wordStart(text, keyEnd)
+  if (keyStart === keyEnd) return undefined
+  const row = namesSecret(text.slice(keyStart, keyEnd))
+  if (row === undefined) return undefined
+  return valueSpan(text, skipBlanks(text, skipSigns(text, after)), row, keyStart)
+}
+
+/** Gives the value behind a flag such as `--token` that ends at `at`. */
+export function flaggedAt(text: string, start: number, at: number, namesSecret: NamesSecret): Span | undefined {
+  const row = namesSecret(text.slice(Math.max(start, at - MAX_KEY), at))
+  const from = row ? skipBlanks(text, at) : at
+  if (row === undefined || from === at || text.startsWith('-', from)) return undefined
+  return valueSpan(text, from, { ...row, extent: 'word' }, start)
+}
+
+/** Whether a value is one that a key's row holds for. */
+export function isSecretValue(kind: ValueKind, value: string): boolean {
+  switch (kind) {
+    case 'any':
+      return value !== '' && !isReference(value)
+    case 'opaque':
+      return value.length >= 16 && /\d/.test(value) && /[A-Za-z]/.test(value) && !/\s/.test(value)
+    case 'digits':
+      return /^\d{3,12}$/.test(value)
+    case 'never':
+      return false
+  }
+}
+
+/** Words of types and empty values, and names of where a value comes from: what stands in their place is no secret. */
+const REFERENCE =
+  /^(?:null|undefined|true|false|none|nil|string|number|boolean|str|int|bool|any|unknown|void|object|required|optional|\$\{[A-Za-z0-9_.:-]{1,100}\}|\$\(?[A-Z_][A-Z0-9_]{1,100}\)?|%[A-Z_][A-Z0-9_]{1,100}%|\{\{[^{}]{1,100}\}\}|<[a-z][a-z _-]{1,60}>|process\.env\.\w{1,100}|\*{3,40}|x{3,40})$/i
+
+function isReference(value: string): boolean {
+  return value.length <= 110 && REFERENCE.test(value)
+}
+
+/** What is read of a value before it is known to be one. */
+const MAX_HEAD = 128
+
+function valueSpan(text: string, from: number, row: SecretKey, keyStart: number): Span | undefined {
+  const quote = quoteAt(text, from)
+  const start = quote ? quote.end : from
+  if (row.values !== 'any' && !isSecretValue(row.values, headOf(text, start))) return undefined
+  const end = quote ? closingQuote(text, quote) : unquotedEnd(text, start, row, keyStart)
+  return end > start && isSecretValue(row.values, text.slice(start, end)) ? { start, end, name: row.name } : undefined
+}
+
+function headOf(text: string, start: number): string {
+  const head = text.slice(start, start + MAX_HEAD)
+  return head.slice(0, wordValueEnd(head, 0))
+}
+
+interface Quote {
+  readonly code: number
+  readonly backslashes: number
+  readonly end: number
+}
+
+/** A quote, which in a text within a text has backslashes before it. */
+function quoteAt(text: string, from: number): Quote | undefined {
+  let at = from
+  while (at < from + MAX_BACKSLASHES && text.charCodeAt(at) === BACKSLASH) at++
+  const code = text.charCodeAt(at)
+  return isQuote(code) ? { code, backslashes: at - from, end: at + 1 } : undefined
+}
+
+/** Where the quoted text ends; without a closing quote, at the end of its line. */
+function closingQuote(text: string, { code, backslashes, end }: Quote): number {
+  const mark = String.fromCharCode(code)
+  for (let at = text.indexOf(mark, end); at !== -1; at = text.indexOf(mark, at + 1)) {
+    const before = backslashesBefore(text, at, end)
+    if (backslashes === 0 ? before % 2 === 0 : before <= backslashes) return at - (backslashes === 0 ? 0 : before)
+  }
+  return lineEnd(text, end)
+}
+
+function backslashesBefore(text: string, at: number, from: number): number {
+  let start = at
+  while (start > from && text.charCodeAt(start - 1) === BACKSLASH) start--
+  return at - start
+}
+
+function unquotedEnd(text: string, start: number, { extent = 'word' }: SecretKey, keyStart: number): number {
+  if (extent === 'word') return wordValueEnd(text, start)
+  const end = headerEnd(text, start, keyStart)
+  if (extent === 'line') return end
+  const scheme = SCHEME.exec(text.slice(start, Math.min(end, start + 40)))
+  return scheme ? Math.min(end, wordValueEnd(text, start + scheme[0].length)) : end
+}
+
+/** Schemes with one word behind them; those of others go on to the end of the line. */
+const SCHEME = /^(?:bearer|basic|token|apikey|api-key|key|negotiate)[ \t]{1,8}/i
+const WORD_END = /[\s"'`,;&<]|\\+["'nrt]|%(?:26|0[aAdD]|22|20)/g
+const CLOSERS = /[)\]}>.!?]$/
+
+function wordValueEnd(text: string, start: number): number {
+  let end = search(WORD_END, text, start)
+  while (end > start && CLOSERS.test(text[end - 1] as string)) end--
+  return end
+}
+
+/** A header within quotes ends with them (`-H 'Cookie: a=b'`), any other with its line. */
+function headerEnd(text: string, start: number, keyStart: number): number {
+  const pattern = HEADER_ENDS.get(text.charCodeAt(keyStart - 1)) ?? LINE_END
+  return search(pattern, text, start)
+}
+
+const HEADER_ENDS: ReadonlyMap<number, RegExp> = new Map([
+  [34, /[\r\n\u2028\u2029"]|\\+["nr]/g],
+  [39, /[\r\n\u2028\u2029']|\\+['nr]/g],
+  [96, /[\r\n\u2028\u2029`]|\\+[`nr]/g],
+])
+const LINE_END = /[\r\n\u2028\u2029]|\\+[nr]/g
+
+function lineEnd(text: string, from: number): number {
+  return search(LINE_END, text, from)
+}
+
+function search(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from
+  return pattern.exec(text)?.index ?? text.length
+}
+
+/** Over blanks and a closing quote or bracket, to the end of the key. */
+function skipBack(text: string, at: number): number {
+  let end = at
+  while (end > at - MAX_BLANKS && isBlank(text.charCodeAt(end - 1))) end--
+  const last = text.charCodeAt(end - 1)
+  if (last === 93) return end - 1 // `]` of `user[password]=`
+  if (!isQuote(last)) return end
+  end--
+  for (let i = 0; i < MAX_BACKSLASHES && text.charCodeAt(end - 1) === BACKSLASH; i++) end--
+  return end
+}
+
+function wordStart(text: string, end: number): number {
+  let start = end
+  while (start > end - MAX_KEY && isWordCode(text.charCodeAt(start - 1))) start--
+  return start
+}
+
+/** The rest of `==`, `:=` and `=>`. */
+function skipSigns(text: string, after: number): number {
+  const code = text.charCodeAt(after)
+  return code === 61 || code === 62 ? after + 1 : after
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from
+  while (at < from + MAX_BLANKS && isBlank(text.charCodeAt(at))) at++
+  return at
+}

@@ -1,0 +1,66 @@
+import { ConfigError } from '../errors.ts'
+import { GLUED_ENDINGS, SECRET_KEYS, type SecretKey } from './secret-keys.ts'
+
+/** Gives the row for a key that names a secret. */
+export type NamesSecret = (key: string) => SecretKey | undefined
+
+const MAX_KEY = 100
+const MAX_WORDS = 4
+const MAX_REMEMBERED = 2000
+/** Where a word of a key ends: before a capital, and between an abbreviation and a word (`APIKey`). */
+const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
+
+/** @throws {ConfigError} for a further key that has neither a letter nor a digit */
+export function createKeyNames(further: readonly string[] = []): NamesSecret {
+  const endings = new Map<string, SecretKey>()
+  for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(ending, row)
+  for (const ending of GLUED_ENDINGS) if (!endings.has(ending)) endings.set(ending, API_KEY)
+  further.forEach((key, i) => {
+    const ending = typeof key === 'string' ? toWords(key).join('_') : ''
+    if (ending === '') throw new ConfigError(`keys[${i}]`, 'expected a key with a letter or a digit')
+    endings.set(ending, FURTHER_KEY)
+  })
+  const longest = Math.max(MAX_WORDS, ...[...endings.keys()].map((ending) => ending.split('_').length))
+  const glued = GLUED_ENDINGS.map((ending) => [ending, endings.get(ending) as SecretKey] as const)
+  const remembered = new Map<string, SecretKey | undefined>()
+  return (key) => {
+    if (remembered.has(key)) return remembered.get(key)
+    const row = findRow(key.length > MAX_KEY ? key.slice(-MAX_KEY) : key, { endings, longest, glued })
+    const known = row?.values === 'never' ? undefined : row
+    if (key.length <= MAX_KEY) {
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+      remembered.set(key, known)
+    }
+    return known
+  }
+}
+
+const API_KEY = SECRET_KEYS.find(({ name }) => name === 'api-key') as SecretKey
+/** A key of the operator's own. */
+export const FURTHER_KEY: SecretKey = { name: 'key', endings: [], values: 'any' }
+
+interface Endings {
+  readonly endings: ReadonlyMap<string, SecretKey>
+  readonly longest: number
+  readonly glued: readonly (readonly [string, SecretKey])[]
+}
+
+function findRow(key: string, { endings, longest, glued }: Endings): SecretKey | undefined {
+  const words = toWords(key)
+  for (let count = Math.min(longest, words.length); count > 0; count--) {
+    const row = endings.get(words.slice(-count).join('_'))
+    if (row) return row
+  }
+  const last = words.at(-1) ?? ''
+  return glued.find(([ending]) => last.endsWith(ending))?.[1]
+}
+
+/** A number at the end says which of several it is: `password2`, `secret_key_1`. */
+function toWords(key: string): string[] {
+  const words = key.split(WORD_BREAK).filter((word) => word !== '')
+  const last = words.at(-1)
+  if (words.length > 1 && last !== undefined && /^\d+$/.test(last)) words.pop()
+  return words
+    .map((word) => word.toLowerCase())
+    .map((word) => (/^cookie2$|^cvv2$/.test(word) ? word : word.replace(/\d+$/, '') || word))
+}

@@ -1,0 +1,89 @@
+import type { ConfigError } from '../errors.ts'
+import { createExactMatcher, EXACT_NAME, type FindSpans } from './exact.ts'
+import { createKeyNames, FURTHER_KEY } from './key-names.ts'
+import { createPatternMatcher, PATTERN_NAME } from './patterns.ts'
+import { scanText } from './scan-text.ts'
+import { SECRET_KEYS } from './secret-keys.ts'
+import { SECRET_VALUES } from './secret-values.ts'
+import { replaceSpans, type Span } from './spans.ts'
+import { createWalk } from './walk.ts'
+
+/** Takes out of texts and values what looks like a secret or is known to be one. */
+export interface Redactor {
+  /** Gives the text with `[redacted:<name>]` in the place of each secret. The same for the same text, and once is enough. */
+  redactText(text: string): string
+  /** Gives a copy as plain JSON, with what is secret replaced. Takes any value, never throws, and changes nothing. */
+  redactValue(value: unknown): unknown
+}
+
+export interface RedactorOptions {
+  /** Further keys whose values are secret, such as `internal_pin`; also as the end of a longer key. */
+  readonly keys?: readonly string[]
+  /** Further values that are secret, as patterns in RE2 syntax. */
+  readonly patterns?: readonly string[]
+  /** Exact secrets, wherever they occur; also percent-encoded, escaped as in JSON, and in base64. */
+  readonly secrets?: readonly string[]
+  /** Hears of each secret that is too short to be looked for (under 6 characters), by its index. */
+  readonly onIgnored?: (error: ConfigError) => void
+}
+
+const MIN_TEXT = 5
+const MAX_ROUNDS = 8
+
+/**
+ * Makes a redactor. Redact before you cut a text to a length: half a secret is no longer recognised.
+ *
+ * @throws {ConfigError} for a key or a pattern that cannot be used
+ *
+ * @example
+ * createRedactor({ secrets: ['correct horse'] }).redactText('say correct horse')   // say [redacted:secret]
+ */
+export function createRedactor(options: RedactorOptions = {}): Redactor {
+  const namesSecret = createKeyNames(options.keys)
+  const finders: readonly FindSpans[] = [
+    (text) => scanText(text, namesSecret),
+    createExactMatcher(options.secrets ?? [], options.onIgnored ?? (() => {})),
+    createPatternMatcher(options.patterns ?? []),
+  ]
+
+  function redactText(text: string): string {
+    if (text.length < MIN_TEXT) return text
+    let redacted = text
+    // What is taken out may uncover what was glued to it, so that once would not always be enough.
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const spans = findAll(finders, redacted)
+      if (spans.length === 0) return redacted
+      const before = redacted
+      redacted = replaceSpans(before, spans, NAMES)
+      if (redacted === before) return redacted
+    }
+    return redacted
+  }
+
+  const redactValue = createWalk({ namesSecret, redactText, isMarker: (text) => MARKERS.has(text) })
+  return { redactText, redactValue }
+}
+
+const NAMES: ReadonlySet<string> = new Set([
+  EXACT_NAME,
+  PATTERN_NAME,
+  FURTHER_KEY.name,
+  'url-password',
+  'url-user',
+  ...SECRET_KEYS.map(({ name }) => name),
+  ...SECRET_VALUES.map(({ name }) => name),
+])
+const MARKERS: ReadonlySet<string> = new Set([...NAMES].map((name) => `[redacted:${name}]`))
+const NONE: readonly Span[] = []
+
+function findAll(finders: readonly FindSpans[], text: string): readonly Span[] {
+  let found: readonly Span[] = NONE
+  for (const find of finders) {
+    const spans = find(text)
+    if (spans) found = found.length === 0 ? spans : [...found, ...spans]
+  }
+  return found
+}
+
+/** The redactor with the built-in tables alone. */
+export const redactor: Redactor = createRedactor()

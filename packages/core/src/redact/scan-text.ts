@@ -1,0 +1,92 @@
+import { assignedAt, flaggedAt } from './assignments.ts'
+import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH } from './characters.ts'
+import type { NamesSecret } from './key-names.ts'
+import type { Span } from './spans.ts'
+import { userInfoAt } from './url-credentials.ts'
+import { createValueScan, mayBegin, type ValueAt } from './values-in-text.ts'
+
+const OTHER = 0
+const ALNUM = 1
+const JOINER = 2
+const SIGN = 3
+const BLANK = 4
+const ESCAPE = 5
+
+/** What each ASCII character is to the scanner. */
+const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
+  if (isAlnum(code)) return ALNUM
+  if (isWordCode(code)) return JOINER
+  if (code === COLON || code === EQUALS) return SIGN
+  if (isBlank(code)) return BLANK
+  return code === BACKSLASH || code === PERCENT ? ESCAPE : OTHER
+})
+
+/**
+ * Finds what looks like a secret, and the values of keys that name one, in one pass over the text.
+ *
+ * Each character is looked at a bounded number of times: what a try reads is taken, or bounded, or not read again.
+ */
+export function scanText(text: string, namesSecret: NamesSecret): readonly Span[] | undefined {
+  let spans: Span[] | undefined
+  let valueAt: ValueAt | undefined
+  let edge = true
+  let edgeAt = -1
+  let wordStart = 0
+  let inWord = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    const kind = code < 128 ? (KINDS[code] as number) : OTHER
+    let found: Span | undefined
+    if (kind === ALNUM) {
+      if (!inWord) wordStart = i
+      inWord = true
+      if ((edge || i === edgeAt) && mayBegin(code, text.charCodeAt(i + 1)))
+        found = (valueAt ??= createValueScan(text))(i)
+      edge = false
+    } else {
+      if (kind === JOINER) {
+        if (!inWord) wordStart = i
+      } else if (kind === SIGN) {
+        found = signAt(text, i, code, namesSecret)
+      } else if (kind === BLANK) {
+        if (inWord && isFlag(text, wordStart)) found = flaggedAt(text, wordStart, i, namesSecret)
+      } else if (kind === ESCAPE) {
+        edgeAt = escapeEnd(text, i, code)
+        if (code === PERCENT && isEscapedSign(text, i)) found = assignedAt(text, i, i + 3, namesSecret)
+      }
+      inWord = kind === JOINER
+      edge = true
+    }
+    if (found) {
+      spans ??= []
+      spans.push(found)
+      i = found.end - 1
+      inWord = false
+      edge = true
+    }
+  }
+  return spans
+}
+
+function signAt(text: string, at: number, code: number, namesSecret: NamesSecret): Span | undefined {
+  if (code === COLON && text.charCodeAt(at + 1) === SLASH && text.charCodeAt(at + 2) === SLASH)
+    return userInfoAt(text, at + 3)
+  return assignedAt(text, at, at + 1, namesSecret)
+}
+
+function isFlag(text: string, start: number): boolean {
+  return text.charCodeAt(start) === DASH && text.charCodeAt(start + 1) === DASH
+}
+
+/** Where what an escape stands for ends: the `n` of `\n` and the digits of `%2F` are no letters of a word. */
+function escapeEnd(text: string, at: number, code: number): number {
+  if (code === PERCENT) return at + 3
+  return text[at + 1] === 'u' ? at + 6 : at + 2
+}
+
+/** `%3D` and `%3A`. */
+function isEscapedSign(text: string, at: number): boolean {
+  if (text[at + 1] !== '3') return false
+  const last = text[at + 2]
+  return last === 'D' || last === 'd' || last === 'A' || last === 'a'
+}

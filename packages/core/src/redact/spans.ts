@@ -1,0 +1,77 @@
+/** A piece of a text to be replaced, and the name that its marker gives. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+  readonly name: string
+}
+
+const OPENING = '[redacted:'
+const MARKER = /\[redacted:([a-z0-9-]{1,40})\]/g
+
+export function toMarker(name: string): string {
+  return `${OPENING}${name}]`
+}
+
+/**
+ * Puts a marker in the place of each span; those that overlap become one. A marker that is there stays.
+ *
+ * Only a marker of a known name counts as one: what somebody else puts between the brackets is text like any other.
+ */
+export function replaceSpans(text: string, spans: readonly Span[], names: ReadonlySet<string>): string {
+  const merged = merge(outsideMarkers(text, spans, names))
+  let result = ''
+  let at = 0
+  for (const { start, end, name } of merged) {
+    result += text.slice(at, start) + toMarker(name)
+    at = end
+  }
+  return result + text.slice(at)
+}
+
+function merge(spans: readonly Span[]): Span[] {
+  const merged: Span[] = []
+  for (const span of spans.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = merged.at(-1)
+    if (last && span.start < last.end) {
+      if (span.end > last.end) merged[merged.length - 1] = { ...last, end: span.end }
+    } else merged.push(span)
+  }
+  return merged
+}
+
+/** Takes the markers at the ends of a span out of it; those in its middle go with it. */
+function outsideMarkers(text: string, spans: readonly Span[], names: ReadonlySet<string>): readonly Span[] {
+  const markers = text.includes(OPENING) ? findMarkers(text, names) : []
+  if (markers.length === 0) return spans
+  let first = 0
+  const kept: Span[] = []
+  for (const span of spans.toSorted((a, b) => a.start - b.start)) {
+    while (first < markers.length && (markers[first] as Range).end <= span.start) first++
+    const cut = cutAtMarkers(span, markers, first)
+    if (cut.start < cut.end) kept.push(cut)
+  }
+  return kept
+}
+
+interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+function cutAtMarkers(span: Span, markers: readonly Range[], first: number): Span {
+  let { start, end } = span
+  let low = first
+  while (low < markers.length && (markers[low] as Range).start <= start) start = (markers[low++] as Range).end
+  let high = low
+  while (high < markers.length && (markers[high] as Range).start < end) high++
+  while (--high >= low && (markers[high] as Range).end >= end) end = (markers[high] as Range).start
+  return { ...span, start, end }
+}
+
+function findMarkers(text: string, names: ReadonlySet<string>): Range[] {
+  const found: Range[] = []
+  for (const match of text.matchAll(MARKER)) {
+    if (names.has(match[1] as string)) found.push({ start: match.index, end: match.index + match[0].length })
+  }
+  return found
+}
