@@ -1,5 +1,5 @@
 import type { Halt } from './halts/halt.ts'
-import type { PinEvent } from './pins/pins.ts'
+import type { PinEvent } from './pins/notices.ts'
 import type { Approval } from './ports.ts'
 
 /** What happens to a gate, for those who show or count it. */

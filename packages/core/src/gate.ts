@@ -23,8 +23,9 @@ import { memoryState } from './memory/state.ts'
 import { createEvents, type GateNotice } from './events.ts'
 import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 import { createHalts, type Halts } from './halts/halts.ts'
-import { createPins, type DefinitionMode, type PinMode, type Pins } from './pins/pins.ts'
-import { createRedactor, type Redactor } from './redact/redact.ts'
+import type { DefinitionMode, PinMode } from './pins/holding.ts'
+import { createPins, type Pins } from './pins/pins.ts'
+import { redactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
 import { checkSelectors, lintAll, type LintWarning } from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
@@ -250,7 +251,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     slots: createSlots(parseCaps(options.concurrency, groups.selectors)),
     live,
     telemetry: options.telemetry && quietTelemetry(options.telemetry, onFault),
-    redactor: options.redactor ?? createRedactor(),
+    redactor: options.redactor ?? redactor,
     deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
     storeDeadlineMs: checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS),
     hookDeadlineMs: checkDeadline('hookDeadlineMs', options.hookDeadlineMs ?? DEFAULT_WAIT_MS),

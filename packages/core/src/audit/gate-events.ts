@@ -1,6 +1,6 @@
 import type { Events, GateNotice } from '../events.ts'
 import type { Halt, HaltTarget } from '../halts/halt.ts'
-import type { PinEvent } from '../pins/pins.ts'
+import type { PinEvent } from '../pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
 
 export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision'>
@@ -55,7 +55,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
       events.tell({ event: 'halt-released', halt })
     },
     pinned(pin) {
-      record(PIN_RECORDS[pin.kind], { tool: pin.tool, user_id: pin.by, detail: pin.text })
+      record(PIN_RECORDS[pin.kind], { tool: pin.tool, user_id: pin.kind === 'accepted' ? pin.by : undefined, detail: pin.text })
       events.tell({ event: `tool-${pin.kind}`, pin })
     },
   }
