@@ -236,7 +236,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
 
     it('is not collected while somebody waits for an item', async () => {
       const late = Promise.withResolvers<unknown>()
-      const { waiting, ends } = waitingOnly(make, late.promise)
+      const { waiting, ends, told } = waitingOnly(make, late.promise)
       const gc = exposedGc()
       for (let i = 0; i < 5; i++) {
         gc()
@@ -245,6 +245,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.deepEqual(ends, [])
       late.resolve('late')
       assert.equal(await waiting, 'late')
+      await collected(told)
     })
 
     it('leaves no listener with a caller who stays', async () => {
@@ -482,9 +483,9 @@ function waitingOnly(make: (items: readonly unknown[], then: Then) => Made, item
     yield await item
   }
   const stream = make === readable ? ReadableStream.from(slow()) : slow()
-  const { watched, ends } = watch<AsyncIterable<unknown>>(stream)
+  const { watched, ends, told } = watch<AsyncIterable<unknown>>(stream)
   const waiting = watched[Symbol.asyncIterator]()
     .next()
     .then(({ value }) => value as unknown)
-  return { waiting, ends }
+  return { waiting, ends, told }
 }
