@@ -29,7 +29,7 @@ describe('values that look like secrets', () => {
     })
   }
   it('hide a private key that has no end, but not what comes behind it', () => {
-    const key = `-----BEGIN RSA ${'PRIVATE'} KEY-----\nMIIEowIBAAKCAQEA0123456789\nabcdefghijklmnopqrstuvwxyz\nand so on`
+    const key = '-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123456789\nabcdefghijklmnopqrstuvwxyz\nand so on'
     assert.equal(redactor.redactText(key), '[redacted:private-key]\nand so on')
   })
   it('hide the secret key right behind an AWS access key id', () => {
