@@ -12,6 +12,7 @@ const FILES = [
   'audit.ts',
   'search.ts',
   'growth.ts',
+  'pins.ts',
   'memory.ts',
   'gateway.ts',
 ]

@@ -71,7 +71,11 @@ function writeScalar(value: unknown): string | undefined {
   return value === null ? 'null' : undefined
 }
 
+/** What stands in JSON as it is: most keys and many texts do. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
 function writeString(text: string): string | undefined {
+  if (text.length < 64 && PLAIN.test(text)) return `"${text}"`
   return text.isWellFormed() ? JSON.stringify(text) : undefined
 }
 

@@ -31,6 +31,11 @@ export {
   AUDIT_EVENTS,
   type AuditEntry,
   type AuditEvent,
+  type AuditExporter,
+  type AuditExportQuery,
+  type AuditFilter,
+  AUDIT_OUTCOMES,
+  type AuditOutcome,
   type AuditQuery,
   type AuditReader,
   type AuditRecord,
@@ -62,8 +67,46 @@ export { compareToolIds, toToolId } from './tools/tool-id.ts'
 
 export { canonicalize } from './canonical.ts'
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
-export { type CheckedAuditQuery, checkAuditQuery, matchesAuditQuery } from './audit/query.ts'
-export { sealEntry } from './audit/record.ts'
+export {
+  type CheckedAuditQuery,
+  checkAuditQuery,
+  eventOfOutcome,
+  matchesAuditQuery,
+  outcomeOfRecord,
+} from './audit/query.ts'
+export {
+  type HeldEntry,
+  holdEntry,
+  type RecordKeys,
+  recordKeys,
+  sealEntry,
+  type SealOptions,
+  SOLE_WRITER,
+} from './audit/record.ts'
+export { type ChainEnd, createSealer, GENESIS, readLink, readSeq, type Sealer } from './audit/chain.ts'
+export {
+  type Checkpoint,
+  FIRST_CHECKPOINT,
+  hashCheckpoint,
+  newSigningKey,
+  parseCheckpoint,
+  parseSigningKey,
+  parseVerifyingKey,
+  signCheckpoint,
+  type SigningKey,
+  type UnsignedCheckpoint,
+  type VerifyingKey,
+} from './audit/checkpoint.ts'
+export { createMerkleTree, type MerkleTree, merkleRoot } from './audit/merkle.ts'
+export { checkProof, proveRecord, type RecordProof } from './audit/proof.ts'
+export {
+  AUDIT_FINDINGS,
+  type AuditFinding,
+  type AuditFindingKind,
+  type AuditVerdict,
+  type AuditVerdictStatus,
+} from './audit/verdict.ts'
+export { type AuditVerifier, createVerifier, type VerifyOptions } from './audit/verify.ts'
 export {
   createGate,
   type ForkOptions,

@@ -171,11 +171,17 @@ export interface AuditRecord {
   readonly catalog_revision: number
   /** SHA-256, hex, of the input in RFC 8785 form. */
   readonly input_hash?: string
+  /** The first 200 characters or so of the input in RFC 8785 form, redacted. Absent where previews are switched off. */
+  readonly input_preview?: string
+  /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
+  readonly prev?: string
+  /** SHA-256, hex, of `prev` and of this record in RFC 8785 form without this field. */
+  readonly hash?: string
 }
 
 /** A record on its way to a sink: no `seq` yet, and the input itself, which the sink hashes and does not keep. */
 export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
-  readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | 'seq' | 'ts' | 'input_hash'>]?:
+  readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?:
     | AuditRecord[Field]
     | undefined
 } & {
@@ -184,6 +190,7 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
 }
 
 type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'
+type GivenBySink = 'seq' | 'ts' | 'input_hash' | 'input_preview' | 'prev' | 'hash'
 
 /**
  * Takes audit entries.
@@ -199,12 +206,28 @@ export interface AuditSink {
   close(): Promise<void>
 }
 
-export interface AuditQuery {
-  /** 1 to 1,000; default 100. */
-  readonly limit?: number
+/** How an attempt ended, as its terminal record says. */
+export const AUDIT_OUTCOMES = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned'] as const
+export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
+
+/** Which records are meant: those for which everything holds that is given. */
+export interface AuditFilter {
   readonly tool?: string
   readonly user?: string
+  readonly session?: string
   readonly event?: AuditEvent
+  readonly outcome?: AuditOutcome
+  /** The `tool_call_id`. */
+  readonly call?: string
+  /** Wall-clock milliseconds: this one and later. */
+  readonly since?: number
+  /** Wall-clock milliseconds: earlier than this one. */
+  readonly until?: number
+}
+
+export interface AuditQuery extends AuditFilter {
+  /** 1 to 1,000; default 100. */
+  readonly limit?: number
   /** Only records with a smaller `seq`: the next page. */
   readonly beforeSeq?: number
   /** Only records with a greater `seq`: what is new. */
@@ -214,6 +237,14 @@ export interface AuditQuery {
 /** Reads the audit, newest first. Sees every record whose `flush` or `write` has resolved. */
 export interface AuditReader {
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
+}
+
+/** Which records are exported: all that match, without a limit. */
+export type AuditExportQuery = Omit<AuditQuery, 'limit'>
+
+/** Gives records oldest first, however many there are, without holding all of them. */
+export interface AuditExporter {
+  exportRecords(query?: AuditExportQuery): AsyncIterable<AuditRecord>
 }
 
 /** Small values that must outlive a process, or reach every replica: halts, pins, pauses, preferences. Plain JSON. */

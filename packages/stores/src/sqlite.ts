@@ -7,6 +7,7 @@ import { openAudit } from './open-audit.ts'
 import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
 export type { AuditFileOptions, FileAudit } from './audit-options.ts'
+export { openSqliteStores, type SqliteStores, type SqliteStoresOptions } from './state/open-stores.ts'
 
 /** `TGAT`, which tells our files from other databases. */
 const APPLICATION_ID = 0x54474154

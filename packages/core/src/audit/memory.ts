@@ -1,15 +1,28 @@
 import { ToolgateError } from '../errors.ts'
-import type { AuditEntry, AuditQuery, AuditReader, AuditRecord, AuditSink } from '../ports.ts'
+import type {
+  AuditEntry,
+  AuditExporter,
+  AuditExportQuery,
+  AuditQuery,
+  AuditReader,
+  AuditRecord,
+  AuditSink,
+} from '../ports.ts'
 import { checkAuditQuery, matchesAuditQuery } from './query.ts'
-import { sealEntry } from './record.ts'
+import { sealEntry, type SealOptions } from './record.ts'
 
 const SEAL_MS = 1000
 
-export interface MemoryAudit extends AuditSink, AuditReader {
+export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter {
   /** The newest records, oldest first. */
   readonly records: readonly AuditRecord[]
   write(entry: AuditEntry): void
   query(query: AuditQuery): readonly AuditRecord[]
+}
+
+export interface MemoryAuditOptions extends SealOptions {
+  /** How many records are kept. Default 10,000. */
+  readonly capacity?: number
 }
 
 /**
@@ -17,9 +30,9 @@ export interface MemoryAudit extends AuditSink, AuditReader {
  *
  * An entry is sealed when it is first read, or within a second, so that writing one costs next to nothing. Until
  * then its input is kept.
- * Nothing survives the process.
+ * Nothing survives the process, and records are not chained: who can change them can change the process.
  */
-export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): MemoryAudit {
+export function memoryAudit({ capacity = 10_000, ...options }: MemoryAuditOptions = {}): MemoryAudit {
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
   /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
   const kept: (AuditEntry | undefined)[] = []
@@ -36,7 +49,7 @@ export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): 
     sealTimer = undefined
     for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
       const place = (seq - 1) % capacity
-      sealed[place] = sealEntry(kept[place] as AuditEntry, seq)
+      sealed[place] = sealEntry(kept[place] as AuditEntry, seq, options)
       // It holds the input, which may be large.
       kept[place] = undefined
     }
@@ -64,6 +77,16 @@ export function memoryAudit({ capacity = 10_000 }: { capacity?: number } = {}): 
         if (matchesAuditQuery(record, checked)) found.push(record)
       }
       return found
+    },
+    async *exportRecords(query: AuditExportQuery = {}) {
+      const checked = checkAuditQuery(query)
+      seal()
+      const newest = written
+      for (let seq = oldestSeq(); seq <= newest; seq++) {
+        const record = sealed[(seq - 1) % capacity]
+        // What was overwritten while the reader took its time is gone.
+        if (record?.seq === seq && matchesAuditQuery(record, checked)) yield record
+      }
     },
     flush: async () => {},
     close: async () => {

@@ -1,14 +1,29 @@
 import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
+import { type Redactor, redactor } from '../redact/redact.ts'
+import { previewInput } from './preview.ts'
 
 const MAX_TOOL_LENGTH = 256
 const MAX_TEXT_LENGTH = 1024
 
+export interface SealOptions {
+  /** What `detail`, `error` and the preview of the input pass through. Default: the built-in redactor. */
+  readonly redact?: Redactor | undefined
+  /** Whether the redacted beginning of the input is kept. Default `true`. */
+  readonly preview?: boolean | undefined
+}
+
+/** An entry that waits for long: what its input comes to in the record is kept instead of the input. */
+export interface HeldEntry extends AuditEntry {
+  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview'>
+}
+
 /**
- * Gives the record that is stored and shown for an entry.
+ * Gives the record that is shown for an entry, not chained to others.
  *
- * The input becomes its hash; it has none when it has no canonical JSON. Texts are capped (the
+ * The input becomes its hash and its redacted preview; it has neither when it has no canonical JSON. `detail` and
+ * `error` are redacted; names and ids are not, as they are what records are found by. Texts are capped (the
  * tool at 256 characters, all others at 1,024), unpaired surrogates become U+FFFD, and absent
  * fields are left out. Fields are in alphabetical order, so that `JSON.stringify` of a record is
  * its RFC 8785 form. Never throws.
@@ -17,19 +32,20 @@ const MAX_TEXT_LENGTH = 1024
  * sealEntry({ event: 'tool_call', wallMs: 0, tool: 'search', tool_call_id: 'c1', … }, 1)
  * // { …, event: 'tool_call', …, seq: 1, tool: 'search', tool_call_id: 'c1', ts: '1970-01-01T00:00:00.000Z' }
  */
-export function sealEntry(entry: AuditEntry, seq: number): AuditRecord {
+export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions = {}): AuditRecord {
   const record: Partial<Writable<AuditRecord>> = {}
+  const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
   if (entry.agent !== undefined) record.agent = capText(entry.agent)
   if (entry.app !== undefined) record.app = capText(entry.app)
   if (entry.approval_id !== undefined) record.approval_id = capText(entry.approval_id)
   record.catalog_revision = entry.catalog_revision
   if (entry.chat_id !== undefined) record.chat_id = capText(entry.chat_id)
-  if (entry.detail !== undefined) record.detail = capText(entry.detail)
+  if (entry.detail !== undefined) record.detail = freeText(entry.detail, options)
   if (isFinite(entry.duration_ms)) record.duration_ms = entry.duration_ms
-  if (entry.error !== undefined) record.error = capText(entry.error)
+  if (entry.error !== undefined) record.error = freeText(entry.error, options)
   record.event = entry.event
-  const inputHash = hashInput(entry.input)
   if (inputHash !== undefined) record.input_hash = inputHash
+  if (inputPreview !== undefined) record.input_preview = inputPreview
   if (entry.limit !== undefined) record.limit = capText(entry.limit)
   if (entry.model !== undefined) record.model = capText(entry.model)
   record.policy_revision = entry.policy_revision
@@ -48,19 +64,119 @@ export function sealEntry(entry: AuditEntry, seq: number): AuditRecord {
   return record as AuditRecord
 }
 
+/** Gives the entry without its input, which may be large, for one that cannot be stored yet. Seals to the same record. */
+export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
+  return 'held' in entry ? entry : { ...entry, input: undefined, held: digestOf(entry, options) }
+}
+
+/**
+ * Gives what stands in a record before its `hash`: `{"agent":…,"event":"tool_call"`.
+ *
+ * Text, not an object that becomes text: this and {@link textAfterHash} run for every record.
+ */
+export function textBeforeHash(entry: AuditEntry, options: SealOptions): string {
+  let text = '{'
+  if (entry.agent !== undefined) text += `"agent":${quote(entry.agent)},`
+  if (entry.app !== undefined) text += `"app":${quote(entry.app)},`
+  if (entry.approval_id !== undefined) text += `"approval_id":${quote(entry.approval_id)},`
+  text += `"catalog_revision":${number(entry.catalog_revision)}`
+  if (entry.chat_id !== undefined) text += `,"chat_id":${quote(entry.chat_id)}`
+  if (entry.detail !== undefined) text += `,"detail":${JSON.stringify(freeText(entry.detail, options))}`
+  if (isFinite(entry.duration_ms)) text += `,"duration_ms":${entry.duration_ms}`
+  if (entry.error !== undefined) text += `,"error":${JSON.stringify(freeText(entry.error, options))}`
+  return `${text},"event":${quote(entry.event)}`
+}
+
+/** Gives what stands in a record after its `hash`: `,"input_hash":…,"user_id":"vera"}`. */
+export function textAfterHash(entry: AuditEntry, seq: number, prev: string, options: SealOptions): string {
+  let text = inputText(entry, options)
+  if (entry.limit !== undefined) text += `,"limit":${quote(entry.limit)}`
+  if (entry.model !== undefined) text += `,"model":${quote(entry.model)}`
+  text += `,"policy_revision":${number(entry.policy_revision)},"prev":"${prev}"`
+  if (entry.reason !== undefined) text += `,"reason":${quote(entry.reason)}`
+  if (isFinite(entry.reset_ms)) text += `,"reset_ms":${entry.reset_ms}`
+  if (entry.run_id !== undefined) text += `,"run_id":${quote(entry.run_id)}`
+  text += `,"seq":${seq}`
+  if (entry.session_id !== undefined) text += `,"session_id":${quote(entry.session_id)}`
+  if (isFinite(entry.step)) text += `,"step":${entry.step}`
+  if (entry.tenant !== undefined) text += `,"tenant":${quote(entry.tenant)}`
+  if (entry.tool !== undefined) text += `,"tool":${quote(entry.tool, MAX_TOOL_LENGTH)}`
+  if (entry.tool_call_id !== undefined) text += `,"tool_call_id":${quote(entry.tool_call_id)}`
+  if (entry.trace_id !== undefined) text += `,"trace_id":${quote(entry.trace_id)}`
+  text += `,"ts":"${toTimestamp(entry.wallMs)}"`
+  if (entry.user_id !== undefined) text += `,"user_id":${quote(entry.user_id)}`
+  return `${text}}`
+}
+
+/** What records are asked for by, as the record of an entry has it. */
+export interface RecordKeys {
+  readonly tool: string | undefined
+  readonly user: string | undefined
+  readonly session: string | undefined
+  readonly call: string | undefined
+  /** Of `ts`. */
+  readonly atMs: number
+}
+
+/** Gives the keys of an entry's record, for a store that keeps them apart. */
+export function recordKeys({ tool, user_id, session_id, tool_call_id, wallMs }: AuditEntry): RecordKeys {
+  return {
+    tool: tool === undefined ? undefined : capText(tool, MAX_TOOL_LENGTH),
+    user: user_id === undefined ? undefined : capText(user_id),
+    session: session_id === undefined ? undefined : capText(session_id),
+    call: tool_call_id === undefined ? undefined : capText(tool_call_id),
+    atMs: Date.parse(toTimestamp(wallMs)),
+  }
+}
+
+/** Reason of an `audit_opened` record: nobody else was writing, and what was left open before has been ended. */
+export const SOLE_WRITER = 'sole_writer'
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-function hashInput(input: unknown): string | undefined {
-  if (input === undefined) return undefined
+function inputText(entry: AuditEntry, options: SealOptions): string {
+  if (entry.input === undefined && !('held' in entry)) return ''
+  const { input_hash: hash, input_preview: preview } = digestOf(entry, options)
+  const text = hash === undefined ? '' : `,"input_hash":"${hash}"`
+  return preview === undefined ? text : `${text},"input_preview":${JSON.stringify(preview)}`
+}
+
+const NO_INPUT: HeldEntry['held'] = {}
+
+function digestOf(
+  entry: AuditEntry | HeldEntry,
+  { redact = redactor, preview = true }: SealOptions,
+): HeldEntry['held'] {
+  if ('held' in entry) return entry.held
+  const { input } = entry
+  if (input === undefined) return NO_INPUT
   try {
-    return sha256Hex(canonicalize(input))
+    const text = canonicalize(input)
+    const shown = preview ? previewInput(input, text, redact) : undefined
+    return shown === undefined ? { input_hash: sha256Hex(text) } : { input_hash: sha256Hex(text), input_preview: shown }
   } catch {
-    return undefined
+    return NO_INPUT
   }
 }
 
 function isFinite(value: number | undefined): value is number {
   return Number.isFinite(value)
+}
+
+function number(value: number): string {
+  return Number.isFinite(value) ? String(value) : 'null'
+}
+
+/** Redacted before it is capped: a secret that was cut in two is not recognised. */
+function freeText(text: string, { redact = redactor }: SealOptions): string {
+  return capText(redact.redactText(text))
+}
+
+/** What stands in JSON as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+function quote(text: string, max: number = MAX_TEXT_LENGTH): string {
+  return text.length <= max && PLAIN.test(text) ? `"${text}"` : JSON.stringify(capText(text, max))
 }
 
 /** Cuts a long text and says how long it was; never cuts a character in two. */

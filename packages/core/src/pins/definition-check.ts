@@ -1,4 +1,3 @@
-import { canonicalize } from '../canonical.ts'
 import { definitionOf } from '../tools/definition-hash.ts'
 import { findConfusions, skeleton } from '../tools/confusables.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -80,10 +79,27 @@ function* findIn(tool: Tool): Generator<Finding> {
 }
 
 function* findInSchema(schema: object, pointer: string): Generator<Finding> {
-  const bytes = Buffer.byteLength(canonicalize(schema))
+  // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
+  const bytes = Buffer.byteLength(JSON.stringify(schema))
   const most = DEFINITION_LIMITS.schemaBytes
   if (bytes > most) yield finding('schema_too_large', pointer, `has ${bytes} bytes; more than ${most} are not usual`)
-  yield* findInValue(schema, pointer)
+  if (!isPlain(schema)) yield* findInValue(schema, pointer)
+}
+
+/** Most schemas have nothing to be found, which is known sooner than where it would be. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'string') return isPlainText(value, DEFINITION_LIMITS.schemaText)
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isPlain)
+  for (const key of Object.keys(value)) {
+    if (!isPlainText(key, DEFINITION_LIMITS.propertyName)) return false
+    if (!isPlain((value as Readonly<Record<string, unknown>>)[key])) return false
+  }
+  return true
+}
+
+function isPlainText(text: string, most: number): boolean {
+  return text.length <= most && ASCII.test(text) && (text.length <= DEFINITION_LIMITS.lineBreaks || !GAP.test(text))
 }
 
 /** Every text of a value, and every key: wherever it stands, a model is sent it. */
@@ -102,11 +118,11 @@ function* findInValue(value: unknown, pointer: string): Generator<Finding> {
 }
 
 function* findInText(text: string, pointer: string, most: number): Generator<Finding> {
+  if (isPlainText(text, most)) return
   if (text.length > most) {
     yield finding('text_too_long', pointer, `has ${text.length} characters; more than ${most} are not usual`)
   }
-  if (text.length > DEFINITION_LIMITS.lineBreaks) yield* findBlanks(text, pointer)
-  if (ASCII.test(text)) return
+  yield* findBlanks(text, pointer)
   for (const { code, characters } of findCharacters(text)) yield characterFinding(code, pointer, characters)
   yield* findMixedWords(text, pointer)
 }
@@ -131,8 +147,11 @@ const KINDS: Readonly<Record<CharacterCode, string>> = {
   control_character: 'control character',
 }
 
+const GAP = /\s{20}/
+const GAPS = /\s{20,}/g
+
 function* findBlanks(text: string, pointer: string): Generator<Finding> {
-  for (const [blanks] of text.matchAll(/\s{20,}/g)) {
+  for (const [blanks] of text.matchAll(GAPS)) {
     const breaks = blanks.split('\n').length - 1
     if (blanks.length <= DEFINITION_LIMITS.blanks && breaks <= DEFINITION_LIMITS.lineBreaks) continue
     yield finding('text_long_blank', pointer, `has a gap of ${blanks.length} blanks and ${breaks} line breaks`)
@@ -141,6 +160,7 @@ function* findBlanks(text: string, pointer: string): Generator<Finding> {
 }
 
 function* findMixedName(name: string, pointer: string): Generator<Finding> {
+  if (ASCII.test(name)) return
   for (const { text } of findConfusions([name])) yield finding('mixed_script', pointer, text)
 }
 

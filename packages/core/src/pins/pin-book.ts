@@ -117,7 +117,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
     if (added.length > 0) onChange()
   }
   const pace = createPace(options.refreshMs, () => update())
-  const unsubscribe = options.isUsed ? state.subscribe(() => pace.ask()) : () => {}
+  const unsubscribe = options.isUsed ? follow(state, () => pace.ask(), onFault) : () => {}
 
   return {
     get: (tool) => known.pins.get(tool),
@@ -144,14 +144,27 @@ export function createPinBook(options: PinBookOptions): PinBook {
       update()
     },
     definition: async (hash) => sightOf(firstSeen, hash) ?? (await store.definition(hash)),
-    isBusy: () => isBusy,
-    idle: () => (isBusy ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
+    isBusy: () => isBusy || pace.isAsked(),
+    idle() {
+      pace.flush()
+      return isBusy ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()
+    },
     close() {
       isClosed = true
       unsubscribe()
       retry.close()
       pace.close()
     },
+  }
+}
+
+/** A store that cannot say when it changed is read at the changes that this process knows of. */
+function follow(state: StateStore, listener: () => void, onFault: (error: unknown) => void): () => void {
+  try {
+    return state.subscribe(listener)
+  } catch (error) {
+    onFault(unavailable(error))
+    return () => {}
   }
 }
 
@@ -189,27 +202,32 @@ function addAll(
   end: (failed: { readonly error: unknown } | undefined) => void,
 ): void {
   const added: [string, Pin][] = []
-  let failed: { readonly error: unknown } | undefined
+  const failures: { readonly error: unknown }[] = []
+  const waiting = sights.values()
   let underWay = 0
-  let next = 0
   let isPumping = false
+  const addNext = (): boolean => {
+    const next = failures.length > 0 || underWay === MAX_AT_ONCE ? undefined : waiting.next().value
+    if (!next) return false
+    const [tool, { pin, definition }] = next
+    underWay++
+    store.add(tool, pin, definition, (answer) => {
+      underWay--
+      if ('error' in answer) failures.push(answer)
+      else if (answer.value) added.push([tool, answer.value])
+      pump()
+    })
+    return true
+  }
+  /** A store that answers at once calls back while this runs, and must not make the stack grow. */
   const pump = () => {
     if (isPumping) return
     isPumping = true
-    while (!failed && underWay < MAX_AT_ONCE && next < sights.length) {
-      const [tool, { pin, definition }] = sights[next++] as readonly [string, Sight]
-      underWay++
-      store.add(tool, pin, definition, (answer) => {
-        underWay--
-        if ('error' in answer) failed ??= answer
-        else if (answer.value) added.push([tool, answer.value])
-        pump()
-      })
-    }
+    while (addNext());
     isPumping = false
     if (underWay > 0) return
     keep(added)
-    end(failed)
+    end(failures[0])
   }
   pump()
 }
@@ -259,7 +277,16 @@ function createPace(everyMs: number, run: () => void) {
     timer.unref()
     run()
   }
-  return { ask, close: () => clearTimeout(timer) }
+  return {
+    ask,
+    isAsked: () => isAsked,
+    flush() {
+      const wasAsked = isAsked
+      isAsked = false
+      if (wasAsked) run()
+    },
+    close: () => clearTimeout(timer),
+  }
 }
 
 function unavailable(cause: unknown): ToolgateError {

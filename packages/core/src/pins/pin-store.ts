@@ -1,3 +1,4 @@
+import { canonicalize } from '../canonical.ts'
 import type { StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
 import { type Answer, ask } from './ask.ts'
@@ -31,6 +32,9 @@ export interface PinStore {
   /** `undefined` where it is not kept any more, or cannot be read. */
   definition(hash: string): Promise<unknown>
 }
+
+/** A larger one is known by its hash alone: one tool must not be too much for the store of all. */
+const MAX_DEFINITION_BYTES = 256 * 1024
 
 const PIN = 'pin:'
 const DEFINITION = 'pin-definition:'
@@ -67,18 +71,22 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
         )
       ask(
         deadlineMs,
-        () => state.add(DEFINITION + pin.hash, definition),
+        () => state.add(DEFINITION + pin.hash, toKept(definition)),
         (added) => ('error' in added ? done(added) : addPin()),
       )
     },
     async replace(tool, pin, definition, old) {
-      await later(() => state.set(DEFINITION + pin.hash, definition))
+      await later(() => state.set(DEFINITION + pin.hash, toKept(definition)))
       await later(() => state.set(PIN + tool, pin))
       // The hash is of the id too, so no other tool has this definition. Left behind, it harms nobody.
       if (old && old.hash !== pin.hash) await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
     },
-    definition: (hash) => later(() => state.get(DEFINITION + hash)).catch(() => undefined),
+    definition: async (hash) => (await later(() => state.get(DEFINITION + hash)).catch(() => undefined)) ?? undefined,
   }
+}
+
+function toKept(definition: Definition): Definition | null {
+  return Buffer.byteLength(canonicalize(definition)) > MAX_DEFINITION_BYTES ? null : definition
 }
 
 function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): ReadPins {

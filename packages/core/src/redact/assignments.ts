@@ -1,5 +1,5 @@
 import { BACKSLASH, isBlank, isQuote, isWordCode } from './characters.ts'
-import type { NamesSecret } from './key-names.ts'
+import type { KeyNames } from './key-names.ts'
 import type { SecretKey, ValueKind } from './secret-keys.ts'
 import type { Span } from './spans.ts'
 
@@ -8,18 +8,24 @@ const MAX_BACKSLASHES = 8
 const MAX_KEY = 100
 
 /** Gives the value behind a `:` or `=` at `at`, whose sign ends at `after`, if what is before it names a secret. */
-export function assignedAt(text: string, at: number, after: number, namesSecret: NamesSecret): Span | undefined {
+export function assignedAt(text: string, at: number, after: number, keys: KeyNames): Span | undefined {
   const keyEnd = skipBack(text, at)
+  if (!keys.mayEnd(text, keyEnd)) return undefined
   const keyStart = wordStart(text, keyEnd)
-  if (keyStart === keyEnd) return undefined
-  const row = namesSecret(text.slice(keyStart, keyEnd))
+  const row = keyStart === keyEnd ? undefined : keys.find(text.slice(keyStart, keyEnd))
   if (row === undefined) return undefined
-  return valueSpan(text, skipBlanks(text, skipSigns(text, after)), row, keyStart)
+  const isEscaped = after - at > 1
+  return valueSpan(
+    text,
+    skipBlanks(text, skipSigns(text, after)),
+    isEscaped ? { ...row, extent: 'escaped' } : row,
+    keyStart,
+  )
 }
 
 /** Gives the value behind a flag such as `--token` that ends at `at`. */
-export function flaggedAt(text: string, start: number, at: number, namesSecret: NamesSecret): Span | undefined {
-  const row = namesSecret(text.slice(Math.max(start, at - MAX_KEY), at))
+export function flaggedAt(text: string, start: number, at: number, keys: KeyNames): Span | undefined {
+  const row = keys.find(text.slice(Math.max(start, at - MAX_KEY), at))
   const from = row ? skipBlanks(text, at) : at
   if (row === undefined || from === at || text.startsWith('-', from)) return undefined
   return valueSpan(text, from, { ...row, extent: 'word' }, start)
@@ -55,7 +61,9 @@ function valueSpan(text: string, from: number, row: SecretKey, keyStart: number)
   const start = quote ? quote.end : from
   if (row.values !== 'any' && !isSecretValue(row.values, headOf(text, start))) return undefined
   const end = quote ? closingQuote(text, quote) : unquotedEnd(text, start, row, keyStart)
-  return end > start && isSecretValue(row.values, text.slice(start, end)) ? { start, end, name: row.name } : undefined
+  if (!isSecretValue(row.values, text.slice(start, end))) return undefined
+  const inner = quote ? end : withoutClosers(text, start, end)
+  return inner > start ? { start, end: inner, name: row.name } : undefined
 }
 
 function headOf(text: string, start: number): string {
@@ -95,6 +103,9 @@ function backslashesBefore(text: string, at: number, from: number): number {
 
 function unquotedEnd(text: string, start: number, { extent = 'word' }: SecretKey, keyStart: number): number {
   if (extent === 'word') return wordValueEnd(text, start)
+  if (extent === 'escaped') return search(ESCAPED_WORD_END, text, start)
+  // What was hidden before ends where its marker does.
+  if (extent === 'authorization' && text.startsWith('[redacted:', start)) return wordValueEnd(text, start)
   const end = headerEnd(text, start, keyStart)
   if (extent === 'line') return end
   const scheme = SCHEME.exec(text.slice(start, Math.min(end, start + 40)))
@@ -103,13 +114,20 @@ function unquotedEnd(text: string, start: number, { extent = 'word' }: SecretKey
 
 /** Schemes with one word behind them; those of others go on to the end of the line. */
 const SCHEME = /^(?:bearer|basic|token|apikey|api-key|key|negotiate)[ \t]{1,8}/i
-const WORD_END = /[\s"'`,;&<]|\\+["'nrt]|%(?:26|0[aAdD]|22|20)/g
-const CLOSERS = /[)\]}>.!?]$/
+const WORD_END = /[\s"'`,;&<]|\\{1,8}["'nrt]/g
+/** Within a value that is percent-encoded itself, so is the sign before the next one. */
+const ESCAPED_WORD_END = /[\s"'`,;&<]|%(?:26|3[bB]|0[aAdD])/g
+const CLOSERS = /[)\]}>.]/
 
 function wordValueEnd(text: string, start: number): number {
-  let end = search(WORD_END, text, start)
-  while (end > start && CLOSERS.test(text[end - 1] as string)) end--
-  return end
+  return search(WORD_END, text, start)
+}
+
+/** What closes a bracket or a sentence around an assignment is not of its value. */
+function withoutClosers(text: string, start: number, end: number): number {
+  let inner = end
+  while (inner > start && CLOSERS.test(text[inner - 1] as string)) inner--
+  return inner
 }
 
 /** A header within quotes ends with them (`-H 'Cookie: a=b'`), any other with its line. */
@@ -119,11 +137,11 @@ function headerEnd(text: string, start: number, keyStart: number): number {
 }
 
 const HEADER_ENDS: ReadonlyMap<number, RegExp> = new Map([
-  [34, /[\r\n\u2028\u2029"]|\\+["nr]/g],
-  [39, /[\r\n\u2028\u2029']|\\+['nr]/g],
-  [96, /[\r\n\u2028\u2029`]|\\+[`nr]/g],
+  [34, /[\r\n\u2028\u2029"]|\\{1,8}["nr]/g],
+  [39, /[\r\n\u2028\u2029']|\\{1,8}['nr]/g],
+  [96, /[\r\n\u2028\u2029`]|\\{1,8}[`nr]/g],
 ])
-const LINE_END = /[\r\n\u2028\u2029]|\\+[nr]/g
+const LINE_END = /[\r\n\u2028\u2029]|\\{1,8}[nr]/g
 
 function lineEnd(text: string, from: number): number {
   return search(LINE_END, text, from)

@@ -1,8 +1,13 @@
 import { ConfigError } from '../errors.ts'
 import { GLUED_ENDINGS, SECRET_KEYS, type SecretKey } from './secret-keys.ts'
 
-/** Gives the row for a key that names a secret. */
-export type NamesSecret = (key: string) => SecretKey | undefined
+/** Tells keys that name a secret. */
+export interface KeyNames {
+  /** Gives the row for a key that names a secret. */
+  find(key: string): SecretKey | undefined
+  /** Whether a key that ends here in a text may name one: by its last three characters, as most do not. */
+  mayEnd(text: string, end: number): boolean
+}
 
 const MAX_KEY = 100
 const MAX_WORDS = 4
@@ -11,7 +16,7 @@ const MAX_REMEMBERED = 2000
 const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
 
 /** @throws {ConfigError} for a further key that has neither a letter nor a digit */
-export function createKeyNames(further: readonly string[] = []): NamesSecret {
+export function createKeyNames(further: readonly string[] = []): KeyNames {
   const endings = new Map<string, SecretKey>()
   for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(ending, row)
   for (const ending of GLUED_ENDINGS) if (!endings.has(ending)) endings.set(ending, API_KEY)
@@ -22,17 +27,54 @@ export function createKeyNames(further: readonly string[] = []): NamesSecret {
   })
   const longest = Math.max(MAX_WORDS, ...[...endings.keys()].map((ending) => ending.split('_').length))
   const glued = GLUED_ENDINGS.map((ending) => [ending, endings.get(ending) as SecretKey] as const)
-  const remembered = new Map<string, SecretKey | undefined>()
-  return (key) => {
-    if (remembered.has(key)) return remembered.get(key)
+  const remembered = new Map<string, SecretKey>()
+  const lasts = toLasts(endings.keys())
+
+  function find(key: string): SecretKey | undefined {
+    const before = remembered.get(key)
+    if (before !== undefined) return before === NO_SECRET ? undefined : before
     const row = findRow(key.length > MAX_KEY ? key.slice(-MAX_KEY) : key, { endings, longest, glued })
     const known = row?.values === 'never' ? undefined : row
     if (key.length <= MAX_KEY) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      remembered.set(key, known)
+      remembered.set(key, known ?? NO_SECRET)
     }
     return known
   }
+
+  function mayEnd(text: string, end: number): boolean {
+    const last = text.charCodeAt(end - 1)
+    return isDigit(last) || lasts[lastIndex(text.charCodeAt(end - 3), text.charCodeAt(end - 2), last)] === 1
+  }
+
+  return { find, mayEnd }
+}
+
+const NO_SECRET: SecretKey = { name: '', endings: [], values: 'never' }
+
+/** Five bits of a character are its place in the alphabet, whatever its case. */
+function lastIndex(third: number, second: number, last: number): number {
+  return ((third & 31) << 10) | ((second & 31) << 5) | (last & 31)
+}
+
+/** A last word under three letters may have anything before it: `session_id`, `sessionId`. */
+function toLasts(endings: Iterable<string>): Uint8Array {
+  const lasts = new Uint8Array(1 << 15)
+  const any = Array.from({ length: 32 }, (_, code) => code)
+  for (const ending of endings) {
+    const word = ending.slice(ending.lastIndexOf('_') + 1)
+    const [last, second, third] = [1, 2, 3].map((back) =>
+      back > word.length ? any : [word.charCodeAt(word.length - back)],
+    )
+    for (const z of last as number[]) {
+      for (const y of second as number[]) for (const x of third as number[]) lasts[lastIndex(x, y, z)] = 1
+    }
+  }
+  return lasts
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
 }
 
 const API_KEY = SECRET_KEYS.find(({ name }) => name === 'api-key') as SecretKey
@@ -46,6 +88,8 @@ interface Endings {
 }
 
 function findRow(key: string, { endings, longest, glued }: Endings): SecretKey | undefined {
+  // A key that was hidden itself names nothing any longer.
+  if (key.includes('[redacted:')) return undefined
   const words = toWords(key)
   for (let count = Math.min(longest, words.length); count > 0; count--) {
     const row = endings.get(words.slice(-count).join('_'))

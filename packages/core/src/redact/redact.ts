@@ -12,7 +12,10 @@ import { createWalk } from './walk.ts'
 export interface Redactor {
   /** Gives the text with `[redacted:<name>]` in the place of each secret. The same for the same text, and once is enough. */
   redactText(text: string): string
-  /** Gives a copy as plain JSON, with what is secret replaced. Takes any value, never throws, and changes nothing. */
+  /**
+   * Gives plain JSON with what is secret replaced: plain JSON without a secret comes back as itself, of anything else
+   * a copy. Takes any value, never throws, and changes nothing.
+   */
   redactValue(value: unknown): unknown
 }
 
@@ -39,9 +42,9 @@ const MAX_ROUNDS = 8
  * createRedactor({ secrets: ['correct horse'] }).redactText('say correct horse')   // say [redacted:secret]
  */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
-  const namesSecret = createKeyNames(options.keys)
+  const keys = createKeyNames(options.keys)
   const finders: readonly FindSpans[] = [
-    (text) => scanText(text, namesSecret),
+    (text) => scanText(text, keys),
     createExactMatcher(options.secrets ?? [], options.onIgnored ?? (() => {})),
     createPatternMatcher(options.patterns ?? []),
   ]
@@ -60,7 +63,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     return redacted
   }
 
-  const redactValue = createWalk({ namesSecret, redactText, isMarker: (text) => MARKERS.has(text) })
+  const redactValue = createWalk({ keys, redactText, isMarker: (text) => MARKERS.has(text) })
   return { redactText, redactValue }
 }
 

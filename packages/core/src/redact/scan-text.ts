@@ -1,9 +1,9 @@
 import { assignedAt, flaggedAt } from './assignments.ts'
 import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH } from './characters.ts'
-import type { NamesSecret } from './key-names.ts'
+import type { KeyNames } from './key-names.ts'
 import type { Span } from './spans.ts'
 import { userInfoAt } from './url-credentials.ts'
-import { createValueScan, mayBegin, type ValueAt } from './values-in-text.ts'
+import { createValueMemo, mayBegin, valueAt, type ValueMemo } from './values-in-text.ts'
 
 const OTHER = 0
 const ALNUM = 1
@@ -26,9 +26,9 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
  *
  * Each character is looked at a bounded number of times: what a try reads is taken, or bounded, or not read again.
  */
-export function scanText(text: string, namesSecret: NamesSecret): readonly Span[] | undefined {
+export function scanText(text: string, keys: KeyNames): readonly Span[] | undefined {
   let spans: Span[] | undefined
-  let valueAt: ValueAt | undefined
+  let memo: ValueMemo | undefined
   let edge = true
   let edgeAt = -1
   let wordStart = 0
@@ -40,19 +40,18 @@ export function scanText(text: string, namesSecret: NamesSecret): readonly Span[
     if (kind === ALNUM) {
       if (!inWord) wordStart = i
       inWord = true
-      if ((edge || i === edgeAt) && mayBegin(code, text.charCodeAt(i + 1)))
-        found = (valueAt ??= createValueScan(text))(i)
+      if ((edge || i === edgeAt) && mayBegin(text, i, code)) found = valueAt(text, i, (memo ??= createValueMemo()))
       edge = false
     } else {
       if (kind === JOINER) {
         if (!inWord) wordStart = i
       } else if (kind === SIGN) {
-        found = signAt(text, i, code, namesSecret)
+        found = signAt(text, i, code, keys)
       } else if (kind === BLANK) {
-        if (inWord && isFlag(text, wordStart)) found = flaggedAt(text, wordStart, i, namesSecret)
+        if (inWord && isFlag(text, wordStart)) found = flaggedAt(text, wordStart, i, keys)
       } else if (kind === ESCAPE) {
         edgeAt = escapeEnd(text, i, code)
-        if (code === PERCENT && isEscapedSign(text, i)) found = assignedAt(text, i, i + 3, namesSecret)
+        if (code === PERCENT && isEscapedSign(text, i)) found = assignedAt(text, i, i + 3, keys)
       }
       inWord = kind === JOINER
       edge = true
@@ -68,10 +67,10 @@ export function scanText(text: string, namesSecret: NamesSecret): readonly Span[
   return spans
 }
 
-function signAt(text: string, at: number, code: number, namesSecret: NamesSecret): Span | undefined {
+function signAt(text: string, at: number, code: number, keys: KeyNames): Span | undefined {
   if (code === COLON && text.charCodeAt(at + 1) === SLASH && text.charCodeAt(at + 2) === SLASH)
     return userInfoAt(text, at + 3)
-  return assignedAt(text, at, at + 1, namesSecret)
+  return assignedAt(text, at, at + 1, keys)
 }
 
 function isFlag(text: string, start: number): boolean {

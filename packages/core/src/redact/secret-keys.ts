@@ -1,8 +1,8 @@
 /** When the value under a key is taken for a secret: always, only an opaque one, only digits, or never. */
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'
 
-/** How a value is written behind its key in a text: a word or a quoted text, an authorization, or the rest of the line. */
-export type ValueExtent = 'word' | 'authorization' | 'line'
+/** How a value is written behind its key in a text: a word or a quoted text, a percent-encoded word, an authorization, or the rest of the line. */
+export type ValueExtent = 'word' | 'escaped' | 'authorization' | 'line'
 
 export interface SecretKey {
   /** What stands in the marker: `[redacted:<name>]`. */

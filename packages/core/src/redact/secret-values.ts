@@ -176,7 +176,7 @@ export const SECRET_VALUES: readonly SecretValue[] = [
   {
     name: 'basic',
     starts: ['Basic', 'basic', 'BASIC'],
-    pattern: /(?:[Bb]asic|BASIC)[ \t]{1,4}[A-Za-z0-9+/]{6,4096}={0,2}(?![A-Za-z0-9+/])/y,
+    pattern: /(?:[Bb]asic|BASIC)[ \t]{1,4}[A-Za-z0-9+/]{6,4096}={0,2}/y,
     holds: isUserAndPassword,
     example: ['Bas', 'ic ', 'QWxhZGRpbjpvcGVuIHNlc2FtZQ=='],
     source: 'RFC 7617: the Basic scheme',

@@ -2,65 +2,92 @@ import { DASH, isWordCode } from './characters.ts'
 import type { Span } from './spans.ts'
 import { SECRET_VALUES, type SecretValue } from './secret-values.ts'
 
-/** Gives the secret that begins at one place of a text, which must be asked in growing order. */
-export type ValueAt = (at: number) => Span | undefined
+/** What was learnt of a text while it was scanned from its beginning to its end. */
+export interface ValueMemo {
+  /** Until where a row is not tried again. */
+  readonly blocked: Map<SecretValue, number>
+  /** The next line that ends a private key. */
+  keyEnd: { readonly start: number; readonly end: number }
+}
+
+export function createValueMemo(): ValueMemo {
+  return { blocked: new Map(), keyEnd: { start: -1, end: -1 } }
+}
 
 const CODES = 128
-/** Rows by their first two characters: nearly every other word is told apart by one look into this. */
-const ROWS_BY_PAIR: readonly (readonly SecretValue[] | undefined)[] = toPairs()
+const ALL_CODES: readonly number[] = Array.from({ length: CODES }, (_, code) => code)
+const DIGITS: readonly number[] = ALL_CODES.slice(48, 58)
 
-export function createValueScan(text: string): ValueAt {
-  const blocked = new Map<SecretValue, number>()
-  const nextEnd = createNextEnd(text)
-  return (at) => {
-    const rows = rowsAt(text, at)
-    if (rows === undefined) return undefined
-    for (const row of rows) {
-      if ((blocked.get(row) ?? 0) > at) continue
-      const end = matchEnd(row, text, at)
-      if (end === -1) {
-        if (row.severalParts && row.starts.some((start) => text.startsWith(start, at)))
-          blocked.set(row, wordEnd(text, at))
-        continue
-      }
-      if (row.name === 'private-key') return { start: dashesBefore(text, at), end: nextEnd(end), name: row.name }
-      return { start: at, end, name: row.name }
-    }
+/** The rows that begin with two characters, and which third ones they go on with. */
+interface Beginning {
+  readonly rows: SecretValue[]
+  readonly thirds: Uint8Array
+}
+
+/** Nearly every word is told apart from a secret by one or two looks into this. */
+const BY_PAIR: readonly (Beginning | undefined)[] = toPairs()
+
+/** Whether a secret may begin here, by its first three characters. */
+export function mayBegin(text: string, at: number, first: number): boolean {
+  const second = text.charCodeAt(at + 1)
+  const beginning = second < CODES ? BY_PAIR[first * CODES + second] : undefined
+  return beginning !== undefined && beginning.thirds[text.charCodeAt(at + 2)] === 1
+}
+
+/** Gives the secret that begins at a place of a text; places must be asked in growing order. */
+export function valueAt(text: string, at: number, memo: ValueMemo): Span | undefined {
+  const { rows } = BY_PAIR[text.charCodeAt(at) * CODES + text.charCodeAt(at + 1)] as Beginning
+  for (const row of rows) {
+    const span = (memo.blocked.get(row) ?? 0) > at ? undefined : rowAt(row, text, at, memo)
+    if (span) return span
+  }
+  return undefined
+}
+
+function rowAt(row: SecretValue, text: string, at: number, memo: ValueMemo): Span | undefined {
+  const end = matchEnd(row, text, at)
+  if (end === -1) {
+    if (row.severalParts) memo.blocked.set(row, wordEnd(text, at))
     return undefined
   }
-}
-
-/** Whether a secret may begin with these two characters. */
-export function mayBegin(first: number, second: number): boolean {
-  return first < CODES && second < CODES && ROWS_BY_PAIR[first * CODES + second] !== undefined
-}
-
-function rowsAt(text: string, at: number): readonly SecretValue[] | undefined {
-  const first = text.charCodeAt(at)
-  const second = text.charCodeAt(at + 1)
-  return first < CODES && second < CODES ? ROWS_BY_PAIR[first * CODES + second] : undefined
+  const isKey = row.name === 'private-key'
+  return {
+    start: isKey ? dashesBefore(text, at) : at,
+    end: isKey ? privateKeyEnd(text, end, memo) : end,
+    name: row.name,
+  }
 }
 
 function matchEnd({ pattern, holds }: SecretValue, text: string, at: number): number {
   pattern.lastIndex = at
-  if (!pattern.test(text)) return -1
+  try {
+    if (!pattern.test(text)) return -1
+  } catch {
+    // One word of tens of megabytes, which the engine has no stack for.
+    return wordEnd(text, at)
+  }
   const end = pattern.lastIndex
   return holds && !holds(text.slice(at, end)) ? -1 : end
 }
 
-function toPairs(): (SecretValue[] | undefined)[] {
-  const pairs = Array.from<SecretValue[] | undefined>({ length: CODES * CODES })
+function toPairs(): (Beginning | undefined)[] {
+  const pairs = Array.from<Beginning | undefined>({ length: CODES * CODES })
   for (const row of SECRET_VALUES) {
     for (const start of row.starts) {
-      const first = start.charCodeAt(0) * CODES
-      const [from, to] = start.length > 1 ? [start.charCodeAt(1), start.charCodeAt(1)] : [0, CODES - 1]
-      for (let second = from; second <= to; second++) {
-        const rows = (pairs[first + second] ??= [])
-        if (!rows.includes(row)) rows.push(row)
+      for (const second of codesOf(start, 1)) {
+        const beginning = (pairs[start.charCodeAt(0) * CODES + second] ??= { rows: [], thirds: new Uint8Array(CODES) })
+        if (!beginning.rows.includes(row)) beginning.rows.push(row)
+        for (const third of codesOf(start, 2)) beginning.thirds[third] = 1
       }
     }
   }
   return pairs
+}
+
+/** The character of a start at a place; behind its end any, or another digit where it is one. */
+function codesOf(start: string, at: number): readonly number[] {
+  if (at < start.length) return [start.charCodeAt(at)]
+  return /^\d$/.test(start) ? DIGITS : ALL_CODES
 }
 
 function wordEnd(text: string, at: number): number {
@@ -78,23 +105,18 @@ function dashesBefore(text: string, at: number): number {
 }
 
 const END_LINE = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
-/** Lines of base64 behind a beginning without an end; line breaks may be escaped. */
-const KEY_LINES = /(?:(?:\s|\\{1,4}[nr]){1,8}[A-Za-z0-9+/=]{16,})*/y
+/** A line of base64 behind a beginning without an end; line breaks may be escaped. */
+const KEY_LINE = /(?:\s|\\{1,4}[nr]){1,8}[A-Za-z0-9+/=]{16,4096}/y
 
-/** Gives where the key that begins at a place ends. Looks each end up once, so that many beginnings without an end cost no more. */
-function createNextEnd(text: string): (from: number) => number {
-  let next = -1
-  let nextStart = -1
-  return (from) => {
-    if (nextStart < from && next !== Infinity) {
-      END_LINE.lastIndex = from
-      const found = END_LINE.exec(text)
-      nextStart = found ? found.index : Infinity
-      next = found ? END_LINE.lastIndex : Infinity
-    }
-    if (next !== Infinity) return next
-    KEY_LINES.lastIndex = from
-    KEY_LINES.test(text)
-    return KEY_LINES.lastIndex
+/** Looks for each end once, so that many beginnings without an end cost no more. */
+function privateKeyEnd(text: string, from: number, memo: ValueMemo): number {
+  if (memo.keyEnd.start < from) {
+    END_LINE.lastIndex = from
+    const start = END_LINE.exec(text)?.index
+    memo.keyEnd = start === undefined ? { start: Infinity, end: -1 } : { start, end: END_LINE.lastIndex }
   }
+  if (memo.keyEnd.end !== -1) return memo.keyEnd.end
+  let end = from
+  for (KEY_LINE.lastIndex = from; KEY_LINE.test(text);) end = KEY_LINE.lastIndex
+  return end
 }

@@ -1,41 +1,103 @@
-import type { NamesSecret } from './key-names.ts'
 import { isSecretValue } from './assignments.ts'
+import type { KeyNames } from './key-names.ts'
 import type { SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
 
 export interface WalkOptions {
-  readonly namesSecret: NamesSecret
+  readonly keys: KeyNames
   readonly redactText: (text: string) => string
   readonly isMarker: (text: string) => boolean
 }
 
 /** What stands where a value cannot be shown. */
-export const UNSHOWN = { circular: '[circular]', tooDeep: '[too deep]', unreadable: '[unreadable]' } as const
+export const UNSHOWN = {
+  circular: '[circular]',
+  tooDeep: '[too deep]',
+  tooMuch: '[too much]',
+  unreadable: '[unreadable]',
+} as const
 
 const MAX_DEPTH = 512
-const QUICK_VALUES = 256
+/** Objects that make others each time they are read would never end. */
+const MAX_OBJECTS = 1_000_000
+const QUICK_DEPTH = 32
+const QUICK_OBJECTS = 256
 
 /**
- * Gives a copy of a value as plain JSON, with what is secret replaced.
+ * Gives a value as plain JSON, with what is secret replaced. Small plain JSON without a secret is given back as it is;
+ * of anything else a copy is made, in which each object is copied once.
  *
  * A value that leads back to itself, is too deep or cannot be read shows as such; the given one is never changed.
  */
-export function createWalk({ namesSecret, redactText, isMarker }: WalkOptions): (value: unknown) => unknown {
+export function createWalk(options: WalkOptions): (value: unknown) => unknown {
+  const isClean = createCleanCheck(options)
+  const copy = createCopy(options)
   return (value) => {
-    if (typeof value === 'string') return redactText(value)
+    if (typeof value === 'string') return options.redactText(value)
     try {
-      return copy(value, new Walk(undefined), 0)
-    } catch (error) {
-      if (error !== TOO_MANY) return UNSHOWN.unreadable
-    }
-    try {
-      return copy(value, new Walk(new Map()), 0)
+      return isClean(value) ? value : copy(value)
     } catch {
       return UNSHOWN.unreadable
     }
   }
+}
 
-  function copy(value: unknown, walk: Walk, depth: number): unknown {
+/** Answers whether a value is plain JSON without a secret; gives up on one that is large, deep or cannot be read. */
+function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown) => boolean {
+  let left = 0
+  return (value) => {
+    left = QUICK_OBJECTS
+    try {
+      return isClean(value, 0)
+    } catch {
+      return false
+    }
+  }
+
+  function isClean(value: unknown, depth: number): boolean {
+    switch (typeof value) {
+      case 'string':
+        return redactText(value) === value
+      case 'number':
+        return Number.isFinite(value)
+      case 'boolean':
+        return true
+      case 'object':
+        if (value === null) return true
+        if (depth > QUICK_DEPTH || --left < 0) return false
+        return Array.isArray(value) ? isCleanList(value, depth) : isCleanRecord(value as PlainRecord, depth)
+      default:
+        return false
+    }
+  }
+
+  function isCleanList(list: readonly unknown[], depth: number): boolean {
+    for (let i = 0; i < list.length; i++) {
+      const item = list[i]
+      if (!isClean(item, depth + 1)) return false
+      if (typeof item === 'string' && item.startsWith('--') && keys.find(item)) return false
+    }
+    return true
+  }
+
+  function isCleanRecord(record: PlainRecord, depth: number): boolean {
+    const prototype: unknown = Object.getPrototypeOf(record)
+    if (prototype !== Object.prototype && prototype !== null) return false
+    for (const key of Object.keys(record)) {
+      // What a pair of a name and a value is about is for the copy to say; a function may be a `toJSON`.
+      if (key === 'value' || keys.find(key) !== undefined) return false
+      if (redactText(key) !== key || !isClean(record[key], depth + 1)) return false
+    }
+    return true
+  }
+}
+
+type PlainRecord = Readonly<Record<string, unknown>>
+
+function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknown) => unknown {
+  return (value) => copy(value, new Map(), 0)
+
+  function copy(value: unknown, seen: Seen, depth: number): unknown {
     switch (typeof value) {
       case 'string':
         return redactText(value)
@@ -46,55 +108,54 @@ export function createWalk({ namesSecret, redactText, isMarker }: WalkOptions): 
       case 'bigint':
         return redactText(String(value))
       case 'object':
-        return value === null ? null : copyObject(value, walk, depth)
+        return value === null ? null : copyObject(value, seen, depth)
       default:
         return undefined
     }
   }
 
-  function copyObject(value: object, walk: Walk, depth: number): unknown {
-    const seen = walk.enter(value)
-    if (seen !== undefined) return seen
+  function copyObject(value: object, seen: Seen, depth: number): unknown {
+    if (seen.has(value)) return seen.get(value)
     if (depth >= MAX_DEPTH) return UNSHOWN.tooDeep
-    const result = copyParts(value, walk, depth)
-    walk.leave(value, result)
+    if (seen.size >= MAX_OBJECTS) return UNSHOWN.tooMuch
+    seen.set(value, UNSHOWN.circular)
+    const result = copyParts(value, seen, depth)
+    seen.set(value, result)
     return result
   }
 
-  function copyParts(value: object, walk: Walk, depth: number): unknown {
+  function copyParts(value: object, seen: Seen, depth: number): unknown {
     try {
-      if (Array.isArray(value)) return copyList(value, walk, depth)
+      if (Array.isArray(value)) return copyList(value, seen, depth)
       const plain = toPlain(value)
-      return typeof plain === 'object' && plain !== null ? copyRecord(plain, walk, depth) : copy(plain, walk, depth + 1)
-    } catch (error) {
-      if (error === TOO_MANY) throw error
+      if (typeof plain !== 'object' || plain === null || plain !== value) return copy(plain, seen, depth + 1)
+      return copyRecord(plain, seen, depth)
+    } catch {
       return UNSHOWN.unreadable
     }
   }
 
-  function copyList(list: readonly unknown[], walk: Walk, depth: number): unknown[] {
+  function copyList(list: readonly unknown[], seen: Seen, depth: number): unknown[] {
     const result: unknown[] = []
     let flag: SecretKey | undefined
     for (let i = 0; i < list.length; i++) {
       const item = readAt(list, i)
-      result.push(
-        flag && typeof item === 'string' && !item.startsWith('-')
-          ? hide(item, flag, walk, depth)
-          : (copy(item, walk, depth + 1) ?? null),
-      )
-      flag = typeof item === 'string' && item.startsWith('--') ? namesSecret(item) : undefined
+      const isFlagged = flag !== undefined && typeof item === 'string' && !item.startsWith('-')
+      result.push((isFlagged ? hide(item, flag as SecretKey, seen, depth) : copy(item, seen, depth + 1)) ?? null)
+      flag = typeof item === 'string' && item.startsWith('--') ? keys.find(item) : undefined
     }
     return result
   }
 
-  function copyRecord(record: object, walk: Walk, depth: number): Record<string, unknown> {
+  function copyRecord(record: object, seen: Seen, depth: number): PlainRecord {
     const result: Record<string, unknown> = {}
     const named = namedSecret(record)
+    const put = createPut(result)
     for (const key of Object.keys(record)) {
       const item = readAt(record, key)
-      const row = named && key === 'value' ? named : namesSecret(key)
-      const shown = row ? hide(item, row, walk, depth) : copy(item, walk, depth + 1)
-      if (shown !== undefined) put(result, redactText(key), shown)
+      const row = named && key === 'value' ? named : keys.find(key)
+      const shown = row ? hide(item, row, seen, depth) : copy(item, seen, depth + 1)
+      if (shown !== undefined) put(redactText(key), shown)
     }
     return result
   }
@@ -104,16 +165,19 @@ export function createWalk({ namesSecret, redactText, isMarker }: WalkOptions): 
     if (!Object.hasOwn(record, 'value')) return undefined
     for (const label of LABELS) {
       const name = Object.hasOwn(record, label) ? readAt(record, label) : undefined
-      if (typeof name === 'string') return namesSecret(name)
+      if (typeof name === 'string') return keys.find(name)
     }
     return undefined
   }
 
-  function hide(value: unknown, row: SecretKey, walk: Walk, depth: number): unknown {
+  function hide(value: unknown, row: SecretKey, seen: Seen, depth: number): unknown {
     if (typeof value === 'string' && isMarker(value)) return value
-    return isSecret(value, row) ? toMarker(row.name) : copy(value, walk, depth + 1)
+    return isSecret(value, row) ? toMarker(row.name) : copy(value, seen, depth + 1)
   }
 }
+
+/** Copies by what they are of; one that is under way leads back to itself. */
+type Seen = Map<object, unknown>
 
 const LABELS = ['name', 'key', 'header', 'field'] as const
 
@@ -139,7 +203,7 @@ function readAt(from: object, key: string | number): unknown {
   }
 }
 
-/** What JSON makes of an object: what its `toJSON` says, a byte array by its length, an error by its text. */
+/** What JSON makes of an object: what its `toJSON` says; and an error by its text, bytes by their number. */
 function toPlain(value: object): unknown {
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
@@ -150,36 +214,15 @@ function toPlain(value: object): unknown {
 }
 
 /** Two keys that hide behind one marker are told apart by a number; `__proto__` is a key like any other. */
-function put(record: Record<string, unknown>, key: string, value: unknown): void {
-  let free = key
-  for (let i = 2; Object.hasOwn(record, free); i++) free = `${key} ${i}`
-  if (free === '__proto__')
-    Object.defineProperty(record, free, { value, enumerable: true, configurable: true, writable: true })
-  else record[free] = value
-}
-
-const TOO_MANY = new Error('more than a quick walk takes')
-
-/** Without a map of what was seen, a walk is cheap and ends after a few values; with one, each object is copied once. */
-class Walk {
-  readonly #seen: Map<object, unknown> | undefined
-  #left = QUICK_VALUES
-
-  constructor(seen: Map<object, unknown> | undefined) {
-    this.#seen = seen
-  }
-
-  enter(value: object): unknown {
-    if (this.#seen === undefined) {
-      if (--this.#left < 0) throw TOO_MANY
-      return undefined
+function createPut(record: Record<string, unknown>): (key: string, value: unknown) => void {
+  const numbers = new Map<string, number>()
+  return (key, value) => {
+    let free = key
+    while (Object.hasOwn(record, free)) {
+      const number = (numbers.get(key) ?? 1) + 1
+      numbers.set(key, number)
+      free = `${key} ${number}`
     }
-    const seen = this.#seen.get(value)
-    if (seen === undefined) this.#seen.set(value, UNSHOWN.circular)
-    return seen
-  }
-
-  leave(value: object, result: unknown): void {
-    this.#seen?.set(value, result)
+    Object.defineProperty(record, free, { value, enumerable: true, configurable: true, writable: true })
   }
 }

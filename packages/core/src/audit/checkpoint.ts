@@ -1,0 +1,144 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto'
+import { canonicalize } from '../canonical.ts'
+import { ConfigError } from '../errors.ts'
+import { sha256Hex } from '../hash.ts'
+import { GENESIS } from './chain.ts'
+import { isHash } from './merkle.ts'
+
+/** Keeps a signature and a hash of ours from being one of anything else. */
+const DOMAIN = 'toolgate.checkpoint.v1\0'
+
+/** What the first checkpoint has as `prevCheckpoint`. */
+export const FIRST_CHECKPOINT: string = GENESIS
+
+/**
+ * What was in the audit at one moment, signed. Kept in a second place, it shows that a tail was cut off or that everything
+ * was written anew, which a chain by itself does not.
+ *
+ * Fields are in alphabetical order, so that `JSON.stringify` gives the RFC 8785 form.
+ */
+export interface Checkpoint {
+  /** How many records lie between the checkpoint before and this one: those with the numbers up to `seq`. */
+  readonly count: number
+  /** The `seq` of the `audit_opened` record of the process that signed: it grows with each. */
+  readonly epoch: number
+  /** The `hash` of the record with the number `seq`. */
+  readonly headHash: string
+  /** The first 16 hex digits of the SHA-256 of the public key (SPKI, DER). */
+  readonly keyId: string
+  /** RFC 6962 root over the `hash` of each of the `count` records, as 32 bytes. */
+  readonly merkleRoot: string
+  /** Hash of the checkpoint before. */
+  readonly prevCheckpoint: string
+  readonly seq: number
+  /** Ed25519 over `toolgate.checkpoint.v1`, a NUL, and the RFC 8785 form without this field; base64url. */
+  readonly sig: string
+  /** RFC 3339, UTC, milliseconds. */
+  readonly ts: string
+  /** Names the audit, where several keep their checkpoints in one place. */
+  readonly writer: string
+}
+
+export type UnsignedCheckpoint = Omit<Checkpoint, 'keyId' | 'sig'>
+
+export interface SigningKey {
+  readonly keyId: string
+  /** PEM, SPKI. Who verifies should have it from elsewhere than from beside the checkpoints. */
+  readonly publicKey: string
+  sign(text: string): string
+}
+
+export interface VerifyingKey {
+  readonly keyId: string
+  verifies(text: string, signature: string): boolean
+}
+
+/** Gives a new Ed25519 private key, PEM, PKCS #8. */
+export function newSigningKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** @throws {ConfigError} for anything but an Ed25519 private key in PEM */
+export function parseSigningKey(pem: string): SigningKey {
+  const key = readKey(() => createPrivateKey(pem), 'private')
+  const publicKey = createPublicKey(key)
+  return {
+    keyId: keyIdOf(publicKey),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+    sign: (text) => sign(null, Buffer.from(DOMAIN + text), key).toString('base64url'),
+  }
+}
+
+/** @throws {ConfigError} for anything but an Ed25519 key in PEM */
+export function parseVerifyingKey(pem: string): VerifyingKey {
+  const key = readKey(() => createPublicKey(pem), 'public')
+  return {
+    keyId: keyIdOf(key),
+    verifies: (text, signature) => verify(null, Buffer.from(DOMAIN + text), key, Buffer.from(signature, 'base64url')),
+  }
+}
+
+/** Gives the line of a signed checkpoint. */
+export function signCheckpoint(checkpoint: UnsignedCheckpoint, key: SigningKey): string {
+  const { count, epoch, headHash, merkleRoot, prevCheckpoint, seq, ts, writer } = checkpoint
+  const { keyId } = key
+  const sig = key.sign(canonicalize({ count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, ts, writer }))
+  return canonicalize({ count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer })
+}
+
+/** Gives the hash by which the next checkpoint names this one. */
+export function hashCheckpoint(line: string): string {
+  return sha256Hex(DOMAIN + line)
+}
+
+/** Reads the line of a checkpoint, whoever signed it; `undefined` for anything else. */
+export function parseCheckpoint(line: string): Checkpoint | undefined {
+  try {
+    const value = JSON.parse(line) as Partial<Checkpoint> | null
+    return value !== null && hasShape(value) && canonicalize(value) === line ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Tells whether the key that the checkpoint names, one of these, has signed it. */
+export function isSigned({ sig, ...signed }: Checkpoint, keys: ReadonlyMap<string, VerifyingKey>): boolean {
+  return keys.get(signed.keyId)?.verifies(canonicalize(signed), sig) === true
+}
+
+function hasShape(value: Partial<Checkpoint>): value is Checkpoint {
+  const { count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer } = value
+  return (
+    [count, epoch, seq].every((number) => Number.isSafeInteger(number) && (number as number) >= 0) &&
+    [headHash, merkleRoot, prevCheckpoint].every(isHash) &&
+    [keyId, sig, ts, writer].every((text) => typeof text === 'string') &&
+    (count as number) <= (seq as number)
+  )
+}
+
+function readKey(read: () => KeyObject, kind: 'private' | 'public'): KeyObject {
+  let key: KeyObject
+  try {
+    key = read()
+  } catch (cause) {
+    throw new ConfigError('', `the checkpoint key is not a ${kind} key in PEM`, { cause })
+  }
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw new ConfigError('', `the checkpoint key is of type ${key.asymmetricKeyType}; it must be ed25519`)
+  return key
+}
+
+function keyIdOf(publicKey: KeyObject): string {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
+    .slice(0, 16)
+}

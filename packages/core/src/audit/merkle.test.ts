@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { createMerkleTree, EMPTY_ROOT, inclusionPath, merkleRoot, verifyInclusion } from './merkle.ts'
+
+/** The entries and roots that the reference implementation of RFC 6962 is tested with. */
+const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
+const ROOTS = [
+  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
+  'fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125',
+  'aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77',
+  'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+  '4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4',
+  '76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef',
+  'ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c',
+  '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
+]
+
+const entryOf = (i: number): string => createHash('sha256').update(String(i)).digest('hex')
+const entries = (count: number): string[] => Array.from({ length: count }, (_, i) => entryOf(i))
+
+describe('merkleRoot', () => {
+  it('gives the roots that RFC 6962 is tested with', () => {
+    for (const [count, root] of ROOTS.entries()) assert.equal(merkleRoot(ENTRIES.slice(0, count)), root)
+    assert.equal(merkleRoot([]), EMPTY_ROOT)
+  })
+
+  it('gives what the definition gives, for any number of entries', () => {
+    for (let count = 1; count <= 70; count++) assert.equal(merkleRoot(entries(count)), naiveRoot(entries(count)))
+  })
+})
+
+describe('createMerkleTree', () => {
+  it('gives its root at any time, and goes on', () => {
+    const tree = createMerkleTree()
+    for (const [i, entry] of ENTRIES.entries()) {
+      assert.deepEqual([tree.size, tree.root()], [i, ROOTS[i]])
+      tree.add(entry)
+    }
+    assert.equal(tree.root(), ROOTS[8])
+  })
+})
+
+describe('inclusionPath and verifyInclusion', () => {
+  it('prove every leaf of every tree, and nothing else', () => {
+    for (let size = 1; size <= 33; size++) {
+      const all = entries(size)
+      const root = merkleRoot(all)
+      for (let index = 0; index < size; index++) {
+        const path = inclusionPath(all, index)
+        const proof = { entry: entryOf(index), index, size, path, root }
+        assert.equal(verifyInclusion(proof), true, `${index} of ${size}`)
+        const wrong = [
+          { ...proof, entry: entryOf(size) },
+          { ...proof, index: index + 1 },
+          { ...proof, index: -1 },
+          { ...proof, index: 0.5 },
+          { ...proof, root: entryOf(0) },
+          { ...proof, path: [...path, entryOf(1)] },
+          { ...proof, path: path.slice(1).length < path.length ? path.slice(1) : [entryOf(2)] },
+          { ...proof, path: path.map((step) => step.toUpperCase()).concat('x') },
+        ]
+        for (const [i, one] of wrong.entries()) assert.equal(verifyInclusion(one), false, `${i}: ${index} of ${size}`)
+      }
+    }
+  })
+
+  it('refuses a leaf that is not in the tree', () => {
+    for (const index of [-1, 3, 0.5, Number.NaN]) assert.throws(() => inclusionPath(entries(3), index), RangeError)
+  })
+})
+
+/** MTH of RFC 6962 §2.1, word for word. */
+function naiveRoot(all: readonly string[]): string {
+  const sha = (...parts: Uint8Array[]): Buffer => createHash('sha256').update(Buffer.concat(parts)).digest()
+  const mth = (list: readonly string[]): Buffer => {
+    if (list.length === 0) return sha()
+    if (list.length === 1) return sha(Buffer.of(0), Buffer.from(list[0] as string, 'hex'))
+    let k = 1
+    while (k * 2 < list.length) k *= 2
+    return sha(Buffer.of(1), mth(list.slice(0, k)), mth(list.slice(k)))
+  }
+  return mth(all).toString('hex')
+}

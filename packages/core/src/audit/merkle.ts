@@ -1,0 +1,156 @@
+import { hash } from 'node:crypto'
+
+/** A Merkle tree that is grown leaf by leaf, in memory that grows with the logarithm of their number. */
+export interface MerkleTree {
+  readonly size: number
+  /** Adds an entry, its bytes as hex digits. */
+  add(entryHex: string): void
+  /** Gives the root of what was added, 64 hex digits. */
+  root(): string
+}
+
+/** What proves that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
+export type InclusionPath = readonly string[]
+
+/** The root of a tree without leaves: the hash of the empty text (RFC 6962 §2.1). */
+export const EMPTY_ROOT: string = hash('sha256', '', 'hex')
+
+/**
+ * Gives an empty tree, as RFC 6962 §2.1 defines it.
+ *
+ * It holds one root for each full subtree, as a number in binary has a digit for each power of two.
+ */
+export function createMerkleTree(): MerkleTree {
+  /** Roots of full subtrees, the largest first, as latin1 texts; `heights` are theirs. */
+  let roots: string[] = []
+  let heights: number[] = []
+  let size = 0
+
+  return {
+    get size() {
+      return size
+    },
+    add(entryHex) {
+      let root = hashLeaf(entryHex)
+      let height = 0
+      while (heights.at(-1) === height) {
+        root = hashNode(roots.pop() as string, root)
+        heights.pop()
+        height++
+      }
+      roots.push(root)
+      heights.push(height)
+      size++
+    },
+    root: () => (roots.length === 0 ? EMPTY_ROOT : toHex(roots.reduceRight((right, left) => hashNode(left, right)))),
+  }
+}
+
+/** Gives the root over entries, each its bytes as hex digits. */
+export function merkleRoot(entries: Iterable<string>): string {
+  const tree = createMerkleTree()
+  for (const entry of entries) tree.add(entry)
+  return tree.root()
+}
+
+/**
+ * Gives the proof that the entry at `index` is in the tree (RFC 6962 §2.1.1).
+ *
+ * @throws {RangeError} for an index that is not in it
+ */
+export function inclusionPath(entries: readonly string[], index: number): InclusionPath {
+  if (!Number.isInteger(index) || index < 0 || index >= entries.length)
+    throw new RangeError(`there is no leaf ${index} in a tree of ${entries.length}`)
+  const path: string[] = []
+  let first = 0
+  let count = entries.length
+  let at = index
+  while (count > 1) {
+    const split = largestPowerBelow(count)
+    if (at < split) {
+      path.push(merkleRoot(entries.slice(first + split, first + count)))
+      count = split
+    } else {
+      path.push(merkleRoot(entries.slice(first, first + split)))
+      first += split
+      count -= split
+      at -= split
+    }
+  }
+  return path.toReversed()
+}
+
+export interface Inclusion {
+  readonly entry: string
+  readonly index: number
+  readonly size: number
+  readonly path: InclusionPath
+  readonly root: string
+}
+
+/** Tells whether the proof holds (RFC 9162 §2.1.3.2, which is RFC 6962's proof said step by step). */
+export function verifyInclusion({ entry, index, size, path, root }: Inclusion): boolean {
+  if (!isIndex(index) || !isIndex(size) || index >= size) return false
+  if (![root, ...path].every(isHash)) return false
+  let at = index
+  let last = size - 1
+  let node = hashLeaf(entry)
+  for (const step of path) {
+    if (last === 0) return false
+    const sibling = fromHex(step)
+    if (at % 2 === 1 || at === last) {
+      node = hashNode(sibling, node)
+      while (at % 2 === 0 && at !== 0) {
+        at = Math.floor(at / 2)
+        last = Math.floor(last / 2)
+      }
+    } else {
+      node = hashNode(node, sibling)
+    }
+    at = Math.floor(at / 2)
+    last = Math.floor(last / 2)
+  }
+  return last === 0 && toHex(node) === root
+}
+
+const HASH = /^[\da-f]{64}$/
+
+/** Tells whether something is a SHA-256 as we write it: 64 lower-case hex digits. */
+export function isHash(value: unknown): value is string {
+  return typeof value === 'string' && HASH.test(value)
+}
+
+function isIndex(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
+}
+
+function largestPowerBelow(count: number): number {
+  let power = 1
+  while (power * 2 < count) power *= 2
+  return power
+}
+
+// Two buffers for all hashes: one for each would cost as much as the hash itself.
+const leaf = Buffer.alloc(33, 0)
+const node = Buffer.alloc(65, 1)
+
+/** SHA-256(0x00 ‖ entry). */
+function hashLeaf(entryHex: string): string {
+  if (entryHex.length !== 64) return hash('sha256', Buffer.from(`00${entryHex}`, 'hex'), 'binary')
+  leaf.write(entryHex, 1, 32, 'hex')
+  return hash('sha256', leaf, 'binary')
+}
+
+/** SHA-256(0x01 ‖ left ‖ right). */
+function hashNode(left: string, right: string): string {
+  node.write(left + right, 1, 64, 'latin1')
+  return hash('sha256', node, 'binary')
+}
+
+function toHex(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString('hex')
+}
+
+function fromHex(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('latin1')
+}

@@ -1,0 +1,377 @@
+import type { Cancelling } from '../cancelling.ts'
+import type { Clock, MaybePromise } from '../ports.ts'
+import type { Deadlines, Timed, Watched } from './deadlines.ts'
+import { inTime, LateError } from './in-time.ts'
+import { sizeOf } from './output.ts'
+
+/** How a stream came to its end. */
+export type StreamEnd =
+  /** It gave all it had. */
+  | { readonly how: 'ended' }
+  /** It threw, or kept no protocol. */
+  | { readonly how: 'failed'; readonly error: unknown }
+  /** Nobody reads on: the consumer broke off, or let it go without reading. */
+  | { readonly how: 'abandoned' }
+  | { readonly how: 'timeout' | 'aborted' | 'flooded'; readonly error: unknown }
+
+export interface StreamOptions {
+  /** Told once, whatever happens. What it throws or rejects with is its own affair. */
+  readonly onEnd: (end: StreamEnd) => MaybePromise<void>
+  readonly deadlines: Deadlines
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** From now on, until the last item. */
+  readonly deadlineMs: number
+  readonly cancelling?: Cancelling | undefined
+  /** Of all items together, as `sizeOf` counts. Default: no end. */
+  readonly maxChars?: number | undefined
+  /** How long a consumer who breaks off waits for the stream to close. Default: 1 s. */
+  readonly closeMs?: number | undefined
+}
+
+const CLOSE_MS = 1000
+
+/** A stream gave more than it may. */
+export class StreamTooLongError extends Error {
+  override readonly name = 'StreamTooLongError'
+
+  constructor(maxChars: number) {
+    super(`the stream was cut: it gave more than ${maxChars} characters`)
+  }
+}
+
+/**
+ * Answers whether a value is read item by item as it comes: an async iterable or a `ReadableStream`.
+ *
+ * Lists, texts and other sync iterables are plain values.
+ */
+export function isStream(value: unknown): value is AsyncIterable<unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    return isReadableStream(value) || typeof (value as AsyncIterable<unknown>)[Symbol.asyncIterator] === 'function'
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Gives a stream of the very same items in the same order, and tells how it ended.
+ *
+ * The end is told exactly once: when the items end, when the stream throws (the consumer gets the error too), when the
+ * consumer breaks off or lets the stream go unread, when the call is aborted, at the deadline, and when there are more
+ * characters than may be; at the last three the consumer gets an error. In each case the source is closed. A
+ * `ReadableStream` stays one; of any other stream an async generator is given, which is read once.
+ */
+export function watchStream<T extends AsyncIterable<unknown>>(stream: T, options: StreamOptions): T
+export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncIterable<unknown> {
+  return isReadableStream(stream) ? watchReadable(stream, options) : watchIterable(stream, options)
+}
+
+function isReadableStream(value: unknown): value is ReadableStream<unknown> {
+  return value instanceof ReadableStream
+}
+
+/** What nobody holds any longer will not be read on. */
+const unread = new FinalizationRegistry<StreamWatch>((watch) => watch.abandon())
+
+/** How one stream ends. Holds nothing that holds what the consumer has: else that would never be let go. */
+class StreamWatch implements Timed {
+  readonly #options: StreamOptions
+  readonly #closeSource: () => unknown
+  readonly #failConsumer: (error: unknown) => void
+  #ending: Promise<void> | undefined
+  #watched: Watched | undefined
+  #unlisten: (() => void) | undefined
+  #chars = 0
+
+  constructor(options: StreamOptions, closeSource: () => unknown, failConsumer: (error: unknown) => void) {
+    this.#options = options
+    this.#closeSource = closeSource
+    this.#failConsumer = failConsumer
+  }
+
+  start(given: object): void {
+    const { deadlines, clock, deadlineMs, cancelling } = this.#options
+    if (cancelling?.aborted) return this.#abort(cancelling)
+    unread.register(given, this, this)
+    this.#watched = deadlines.watch(this, clock.monotonicMs(), deadlineMs)
+    this.#unlisten = cancelling?.onAbort(() => this.#abort(cancelling))
+  }
+
+  expire(): void {
+    const { deadlineMs } = this.#options
+    this.#stop('timeout', new DOMException(`the stream did not end in ${deadlineMs / 1000} s`, 'TimeoutError'))
+  }
+
+  #abort({ reason }: Cancelling): void {
+    this.#stop('aborted', reason ?? new DOMException('the call was aborted', 'AbortError'))
+  }
+
+  /** Nobody will read on, or close it. */
+  abandon(): void {
+    void this.end({ how: 'abandoned' })
+    dropResult(this.#closeSource)
+  }
+
+  /** Answers whether an item may still be given; if not, the stream has been stopped. */
+  admits(item: unknown): boolean {
+    const { maxChars = Infinity } = this.#options
+    if (this.isOver) return false
+    if (maxChars === Infinity) return true
+    this.#chars += sizeOf(item, maxChars - this.#chars)
+    if (this.#chars <= maxChars) return true
+    this.#stop('flooded', new StreamTooLongError(maxChars))
+    return false
+  }
+
+  get isOver(): boolean {
+    return this.#ending !== undefined
+  }
+
+  /** Resolves when the end has been told. Only the first end counts. */
+  end(end: StreamEnd): Promise<void> {
+    if (this.#ending) return this.#ending
+    this.#ending = tellEnd(this.#options, end)
+    unread.unregister(this)
+    if (this.#watched) this.#options.deadlines.unwatch(this.#watched)
+    this.#unlisten?.()
+    return this.#ending
+  }
+
+  /** Ends it without the consumer, who then gets the error. */
+  #stop(how: 'timeout' | 'aborted' | 'flooded', error: unknown): void {
+    if (this.isOver) return
+    void this.end({ how, error })
+    dropResult(this.#closeSource)
+    this.#failConsumer(error)
+  }
+
+  /** Waits for the source to close, but not for ever: gives `otherwise` then. */
+  closed<T>(closing: PromiseLike<T>, otherwise: T): Promise<T> {
+    const { deadlines, clock, closeMs = CLOSE_MS } = this.#options
+    return inTime(closing, deadlines, clock, closeMs).catch((error: unknown) => {
+      if (error instanceof LateError) return otherwise
+      throw error
+    })
+  }
+}
+
+async function tellEnd({ onEnd }: StreamOptions, end: StreamEnd): Promise<void> {
+  try {
+    await onEnd(end)
+  } catch {
+    // The items are what the consumer is owed, whoever is told of their end.
+  }
+}
+
+function dropResult(work: () => unknown): void {
+  new Promise((resolve) => resolve(work())).catch(() => {})
+}
+
+function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncGenerator {
+  const source = new Source(stream)
+  const asks = new Set<Ask>()
+  const watch = new StreamWatch(
+    options,
+    () => source.close(),
+    (error) => {
+      // Who has not asked yet is told at the next ask.
+      if (asks.size === 0) source.error = { error }
+      for (const ask of asks) ask.reject(error)
+    },
+  )
+  const given = new WatchedGenerator(source, watch, asks)
+  watch.start(given)
+  return given
+}
+
+/** What the tool gave, opened when it is first read. */
+class Source {
+  readonly stream: AsyncIterable<unknown> & Partial<AsyncIterator<unknown>> & { destroy?: unknown }
+  /** What the consumer is still to be told. */
+  error: { readonly error: unknown } | undefined
+  #iterator: AsyncIterator<unknown> | undefined
+
+  constructor(stream: AsyncIterable<unknown>) {
+    this.stream = stream
+  }
+
+  open(): AsyncIterator<unknown> {
+    return (this.#iterator ??= this.stream[Symbol.asyncIterator]())
+  }
+
+  /** Gives what the source says of it, where there is anything to say. */
+  close(value?: unknown): MaybePromise<IteratorResult<unknown>> | undefined {
+    const { stream } = this
+    // A stream of Node closes by this even while it is asked for an item, or before it was read.
+    if (typeof stream.destroy === 'function') stream.destroy()
+    // One that is its own iterator, as a generator is, starts nothing by being opened.
+    const opened = this.#iterator ?? (typeof stream.next === 'function' ? this.open() : undefined)
+    return opened?.return?.(value)
+  }
+}
+
+/** An item that the consumer waits for. Holds the stream, which must not be let go meanwhile. */
+class Ask {
+  readonly holder: WatchedGenerator
+  readonly promise: Promise<IteratorResult<unknown>>
+  readonly resolve: (result: IteratorResult<unknown>) => void
+  readonly reject: (error: unknown) => void
+
+  constructor(holder: WatchedGenerator) {
+    this.holder = holder
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<unknown>>()
+    this.promise = promise
+    this.resolve = resolve
+    this.reject = reject
+    // One that the consumer has stopped waiting for may be rejected at a deadline that is not its own.
+    promise.catch(() => {})
+  }
+}
+
+type Step = () => MaybePromise<IteratorResult<unknown>>
+
+class WatchedGenerator implements AsyncGenerator {
+  readonly #source: Source
+  readonly #watch: StreamWatch
+  readonly #asks: Set<Ask>
+
+  constructor(source: Source, watch: StreamWatch, asks: Set<Ask>) {
+    this.#source = source
+    this.#watch = watch
+    this.#asks = asks
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return(undefined)
+  }
+
+  next(value?: unknown): Promise<IteratorResult<unknown>> {
+    return this.#ask(() => this.#source.open().next(value), 'ended')
+  }
+
+  return(value: unknown): Promise<IteratorResult<unknown>> {
+    const done = { done: true as const, value }
+    if (this.#watch.isOver) return Promise.resolve(done)
+    return this.#ask(() => {
+      const closing = this.#source.close(value)
+      return closing === undefined ? done : this.#watch.closed(Promise.resolve(closing), done)
+    }, 'abandoned')
+  }
+
+  throw(error: unknown): Promise<IteratorResult<unknown>> {
+    if (this.#watch.isOver) return Promise.reject(error)
+    return this.#ask(() => {
+      const iterator = this.#source.open()
+      if (iterator.throw) return iterator.throw(error)
+      dropResult(() => this.#source.close())
+      throw error
+    }, 'ended')
+  }
+
+  #ask(step: Step, how: 'ended' | 'abandoned'): Promise<IteratorResult<unknown>> {
+    if (this.#watch.isOver) return this.#afterEnd()
+    const ask = new Ask(this)
+    this.#asks.add(ask)
+    void this.#answer(ask, step, how)
+    return ask.promise
+  }
+
+  async #answer(ask: Ask, step: Step, how: 'ended' | 'abandoned'): Promise<void> {
+    try {
+      const result = await step()
+      if (typeof result !== 'object' || result === null) throw new TypeError('the stream gave no iterator result')
+      if (result.done) await this.#watch.end({ how })
+      if (result.done || this.#watch.admits(result.value)) ask.resolve(result)
+      if (result.done) this.#finish()
+    } catch (error) {
+      await this.#watch.end({ how: 'failed', error })
+      ask.reject(error)
+    } finally {
+      this.#asks.delete(ask)
+    }
+  }
+
+  /** Who still waits for an item of a stream that was closed waits for nothing. */
+  #finish(): void {
+    for (const ask of this.#asks) ask.resolve({ done: true, value: undefined })
+  }
+
+  #afterEnd(): Promise<IteratorResult<unknown>> {
+    const { error } = this.#source
+    this.#source.error = undefined
+    return error ? Promise.reject(error.error) : Promise.resolve({ done: true, value: undefined })
+  }
+}
+
+function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions): ReadableStream<unknown> {
+  if (stream.locked) return readElsewhere(stream, options)
+  const type = isByteStream(stream) ? 'bytes' : undefined
+  const source = stream.getReader()
+  let given: WeakRef<Controller> | undefined
+  const watch = new StreamWatch(
+    options,
+    () => source.cancel(),
+    (error) => given?.deref()?.error(error),
+  )
+  const watched = new ReadableStream<unknown>(
+    {
+      type: type as undefined,
+      start(controller) {
+        given = new WeakRef<Controller>(controller)
+      },
+      pull: (controller) => pullItem(source, watch, controller),
+      async cancel(reason) {
+        if (watch.isOver) return
+        const closing = watch.closed(source.cancel(reason), undefined)
+        // Whether it closes well is for the consumer, who gets what this rejects with.
+        await closing.catch(() => {})
+        await watch.end({ how: 'abandoned' })
+        await closing
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  watch.start(watched)
+  return watched
+}
+
+/** Somebody has it in hand already: nobody else can read it, or see how it ends. */
+function readElsewhere(stream: ReadableStream<unknown>, options: StreamOptions): ReadableStream<unknown> {
+  void tellEnd(options, { how: 'failed', error: new TypeError('the stream is locked to another reader') })
+  return stream
+}
+
+type Controller = Pick<ReadableStreamDefaultController<unknown>, 'error'>
+
+async function pullItem(
+  source: ReadableStreamDefaultReader<unknown>,
+  watch: StreamWatch,
+  controller: ReadableStreamDefaultController<unknown>,
+): Promise<void> {
+  try {
+    const { done, value } = await source.read()
+    if (done) {
+      await watch.end({ how: 'ended' })
+      controller.close()
+      // Who reads into a buffer of its own gets it back empty.
+      ;(controller as Partial<ReadableByteStreamController>).byobRequest?.respond(0)
+    } else if (watch.admits(value)) controller.enqueue(value)
+  } catch (error) {
+    await watch.end({ how: 'failed', error })
+    throw error
+  }
+}
+
+/** Only a stream of bytes can be read into somebody's own buffer, and stays one that can. */
+function isByteStream(stream: ReadableStream<unknown>): boolean {
+  try {
+    ;(stream as ReadableStream<Uint8Array<ArrayBuffer>>).getReader({ mode: 'byob' }).releaseLock()
+    return true
+  } catch {
+    return false
+  }
+}

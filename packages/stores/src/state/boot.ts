@@ -1,0 +1,36 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '@toolgate/core'
+
+/**
+ * Carries the times of an earlier boot over to this one, whose monotonic clock has begun anew.
+ *
+ * What passed before the latest write and since this boot is known by the monotonic clocks; only the time between is
+ * the wall clock's word, and one that went back counts as none. So a use is freed late rather than early.
+ * Where the system does not tell its boots apart, a clock that is behind tells that there was another: one that has
+ * already run past the old times only makes them look younger than they are.
+ */
+export function carryOverBoot(db: DatabaseSync, clock: Clock, bootId: string | undefined): void {
+  const nowMs = clock.monotonicMs()
+  const wallMs = clock.wallMs()
+  const machine = db.prepare('SELECT boot_id, monotonic_ms, wall_ms FROM machine').get()
+  if (!machine) {
+    db.prepare('INSERT INTO machine (id, boot_id, monotonic_ms, wall_ms) VALUES (1, ?, ?, ?)').run(
+      bootId ?? null,
+      nowMs,
+      wallMs,
+    )
+    return
+  }
+  const earlierMs = Number(machine['monotonic_ms'])
+  const isOtherBoot = bootId === undefined ? nowMs < earlierMs : machine['boot_id'] !== bootId
+  if (!isOtherBoot) return
+  const bootedAt = wallMs - nowMs
+  const offMs = Math.max(0, bootedAt - Number(machine['wall_ms']))
+  // The latest write was `offMs` before this boot, whose clock began at 0.
+  const shiftMs = -offMs - earlierMs
+  db.prepare('UPDATE counter_uses SET at_ms = at_ms + ?').run(shiftMs)
+  db.prepare('UPDATE counter_keys SET passes_at = passes_at + ?').run(shiftMs)
+  // Whoever held a lease or waited for one is gone.
+  db.exec('DELETE FROM leases; DELETE FROM lease_waiters')
+  db.prepare('UPDATE machine SET boot_id = ?, monotonic_ms = ?, wall_ms = ?').run(bootId ?? null, nowMs, wallMs)
+}

@@ -1,0 +1,216 @@
+import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core'
+import type { StoresDatabase } from './database.ts'
+
+export interface SqliteCountersOptions {
+  /** More keys than this at one time and a use of a new key is refused. Default 100,000. */
+  readonly maxKeys?: number | undefined
+}
+
+interface Key {
+  readonly id: number
+  readonly longestMs: number
+  /** The number that the next use gets. */
+  readonly next: number
+}
+
+/**
+ * Gives counters that all processes of one machine share: exact over all of them.
+ *
+ * A use costs the same however full its window is. When there is no room for a new key its use is refused, never let
+ * through uncounted.
+ */
+export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCountersOptions = {}): CounterStore {
+  const selectMachine = db.prepare('SELECT monotonic_ms, counter_keys FROM machine')
+  const updateMachine = db.prepare('UPDATE machine SET monotonic_ms = ?, wall_ms = ?')
+  const uses = usesIn(db)
+  const keys = keysIn(db, maxKeys)
+
+  /** No process may see time go back that another has seen. */
+  function readNow(): number {
+    return Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
+  }
+
+  function check(asked: readonly LimitUse[], nowMs: number): LimitAnswer {
+    const refusedAt = (refused: number, resetMs: number): LimitAnswer => ({
+      allowed: false,
+      refused,
+      remaining: 0,
+      resetMs,
+      atMs: nowMs,
+    })
+    let remaining = Number.POSITIVE_INFINITY
+    let newKeys = 0
+    for (const [i, use] of asked.entries()) {
+      const key = keys.find(use.key)
+      const earlier = countBefore(asked, i)
+      const held = key ? uses.countSince(key, nowMs - use.windowMs) : 0
+      if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
+        return refusedAt(i, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
+      const left = use.max - held - earlier - 1
+      if (left < 0) {
+        // All but `max - earlier - 1` of the uses have to leave, so this is the last one that must.
+        const atMs = key && uses.timeOf(key, key.next - (use.max - earlier))
+        return refusedAt(i, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
+      }
+      remaining = Math.min(remaining, left)
+    }
+    return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
+  }
+
+  return {
+    peek: (asked) => db.read(() => check(asked, readNow())),
+    take: (asked) =>
+      db.write(() => {
+        const nowMs = readNow()
+        keys.removePassed(nowMs)
+        const answer = check(asked, nowMs)
+        if (!answer.allowed) return answer
+        for (const use of asked) uses.add(keys.grow(use, nowMs), nowMs)
+        updateMachine.run(nowMs, db.clock.wallMs())
+        return answer
+      }),
+    giveBack(asked, taken) {
+      if (taken?.allowed === false) return
+      return db.write(() => {
+        for (const { key: name } of asked) {
+          const key = keys.find(name)
+          if (key && uses.remove(key, taken?.atMs)) keys.shrink(key)
+        }
+      })
+    },
+  }
+}
+
+function countBefore(uses: readonly LimitUse[], end: number): number {
+  let count = 0
+  for (let i = 0; i < end; i++) if (uses[i]?.key === uses[end]?.key) count++
+  return count
+}
+
+interface Keys {
+  find(name: string): Key | undefined
+  hasRoomFor(count: number, nowMs: number): boolean
+  /** When the next key can be forgotten. */
+  nextPassesAt(nowMs: number): number
+  /** Counts a use of a key on, which is made where there is none. Gives it as it was before. */
+  grow(use: LimitUse, nowMs: number): Key
+  /** Counts one use back; a key without uses is forgotten. */
+  shrink(key: Key): void
+  /** Forgets a few keys whose windows have passed; many, when there is little room. */
+  removePassed(nowMs: number): void
+}
+
+function keysIn(db: StoresDatabase, maxKeys: number): Keys {
+  const select = db.prepare('SELECT id, longest_ms, next FROM counter_keys WHERE key = ?')
+  const selectCount = db.prepare('SELECT counter_keys AS count FROM machine')
+  const addToCount = db.prepare('UPDATE machine SET counter_keys = counter_keys + ?')
+  const selectNext = db.prepare('SELECT min(passes_at) AS at FROM counter_keys WHERE passes_at > ?')
+  const selectPassedCount = db.prepare('SELECT count(*) AS count FROM counter_keys WHERE passes_at <= ?')
+  const upsert = db.prepare(
+    'INSERT INTO counter_keys (key, longest_ms, next, passes_at) VALUES (?1, ?2, 1, ?3 + ?2) ' +
+      'ON CONFLICT (key) DO UPDATE SET next = next + 1, longest_ms = max(longest_ms, ?2), ' +
+      'passes_at = ?3 + max(longest_ms, ?2) RETURNING id, longest_ms, next - 1 AS next',
+  )
+  const countBack = db.prepare('UPDATE counter_keys SET next = next - 1 WHERE id = ?')
+  const hasUses = db.prepare('SELECT 1 FROM counter_uses WHERE key_id = ? LIMIT 1')
+  const remove = db.prepare('DELETE FROM counter_keys WHERE id = ?')
+  const selectPassed = db.prepare('SELECT id FROM counter_keys WHERE passes_at <= ? ORDER BY passes_at LIMIT ?')
+  const removeUses = db.prepare(
+    'DELETE FROM counter_uses WHERE key_id = ?1 AND number IN ' +
+      '(SELECT number FROM counter_uses WHERE key_id = ?1 ORDER BY number LIMIT 1000)',
+  )
+  const forget = (id: number): void => {
+    remove.run(id)
+    addToCount.run(-1)
+  }
+  const count = (): number => Number(selectCount.get()?.['count'])
+
+  return {
+    find(name) {
+      const row = select.get(toBytes(name))
+      return row && toKey(row)
+    },
+    hasRoomFor(added, nowMs) {
+      const room = maxKeys - count() - added
+      // Keys that have passed and are still there take no room: `peek` forgets none.
+      return room >= 0 || room + Number(selectPassedCount.get(nowMs)?.['count']) >= 0
+    },
+    nextPassesAt: (nowMs) => Number(selectNext.get(nowMs)?.['at'] ?? Number.POSITIVE_INFINITY),
+    grow({ key, windowMs }, nowMs) {
+      const grown = toKey(upsert.get(toBytes(key), windowMs, nowMs) ?? {})
+      if (grown.next === 0) addToCount.run(1)
+      return grown
+    },
+    shrink({ id }) {
+      countBack.run(id)
+      if (!hasUses.get(id)) forget(id)
+    },
+    removePassed(nowMs) {
+      // One take brings a key or two, so passed ones go as fast as new ones come.
+      const most = count() >= maxKeys * 0.9 ? 1000 : 4
+      for (const { id } of selectPassed.all(nowMs, most) as { id: number }[]) {
+        removeUses.run(id)
+        if (!hasUses.get(id)) forget(id)
+      }
+    },
+  }
+}
+
+interface Uses {
+  /** Counts the uses that came after a time. */
+  countSince(key: Key, afterMs: number): number
+  timeOf(key: Key, number: number): number | undefined
+  add(key: Key, atMs: number): void
+  /** Removes one use of that time, if it is still held; without a time, the newest. */
+  remove(key: Key, atMs: number | undefined): boolean
+}
+
+function usesIn(db: StoresDatabase): Uses {
+  const selectFirstSince = db.prepare(
+    'SELECT number FROM counter_uses WHERE key_id = ? AND at_ms > ? ORDER BY at_ms, number LIMIT 1',
+  )
+  const selectTime = db.prepare('SELECT at_ms FROM counter_uses WHERE key_id = ? AND number = ?')
+  const insert = db.prepare('INSERT INTO counter_uses (key_id, number, at_ms) VALUES (?, ?, ?)')
+  const selectOfTime = db.prepare(
+    'SELECT number FROM counter_uses WHERE key_id = ? AND at_ms = ? ORDER BY number DESC LIMIT 1',
+  )
+  const remove = db.prepare('DELETE FROM counter_uses WHERE key_id = ? AND number = ?')
+  const removePassed = db.prepare(
+    'DELETE FROM counter_uses WHERE key_id = ?1 AND number IN ' +
+      '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT 4)',
+  )
+  // In two steps, as no number may be there twice at any moment.
+  const moveAside = db.prepare('UPDATE counter_uses SET number = -number WHERE key_id = ? AND number > ?')
+  const moveBack = db.prepare('UPDATE counter_uses SET number = -number - 1 WHERE key_id = ? AND number < 0')
+
+  return {
+    countSince(key, afterMs) {
+      const first = selectFirstSince.get(key.id, afterMs)
+      return first ? key.next - Number(first['number']) : 0
+    },
+    timeOf(key, number) {
+      const row = selectTime.get(key.id, number)
+      return row && Number(row['at_ms'])
+    },
+    add({ id, next, longestMs }, atMs) {
+      insert.run(id, next, atMs)
+      removePassed.run(id, atMs - longestMs)
+    },
+    remove({ id, next }, atMs) {
+      const number = atMs === undefined ? next - 1 : Number(selectOfTime.get(id, atMs)?.['number'] ?? -1)
+      if (remove.run(id, number).changes === 0) return false
+      moveAside.run(id, number)
+      moveBack.run(id)
+      return true
+    },
+  }
+}
+
+function toKey(row: Record<string, unknown>): Key {
+  return { id: Number(row['id']), longestMs: Number(row['longest_ms']), next: Number(row['next']) }
+}
+
+/** UTF-16, which keeps every text apart; a lone surrogate is no UTF-8. */
+function toBytes(name: string): Buffer {
+  return Buffer.from(name, 'utf16le')
+}

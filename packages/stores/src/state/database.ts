@@ -1,0 +1,152 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Clock, type MaybePromise, ToolgateError } from '@toolgate/core'
+import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
+import { carryOverBoot } from './boot.ts'
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+
+export interface DatabaseOptions {
+  readonly path: string
+  readonly clock: Clock
+  readonly bootId: string | undefined
+  /** Lets the file grow to so many pages of 4 KiB. */
+  readonly maxPages?: number | undefined
+}
+
+/** One connection to the file that all stores share. What it throws of its own is `state_unavailable`. */
+export interface StoresDatabase {
+  readonly clock: Clock
+  prepare(sql: string): StatementSync
+  /** Reads in one snapshot. */
+  read<T>(work: () => T): T
+  /**
+   * Writes all or nothing, durably. Answers at once, but when another process writes: then it waits without
+   * blocking, and those that come later wait behind it.
+   */
+  write<T>(work: () => T): MaybePromise<T>
+  close(): void
+}
+
+/** How long a write may block the event loop to wait for another process's, before it waits beside it. */
+const BLOCKING_MS = 5
+const MAX_WAIT_MS = 5000
+
+/** @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else */
+export function openDatabase(options: DatabaseOptions): StoresDatabase {
+  const { path, clock } = options
+  let db: DatabaseSync | undefined
+  try {
+    createPrivately(path)
+    db = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS })
+    prepareDatabase(db, options)
+    return connectionTo(db, path, clock)
+  } catch (error) {
+    db?.close()
+    const why = error instanceof Error ? error.message : String(error)
+    throw new ToolgateError('state_unavailable', `The state ${path} cannot be opened: ${why}.`, { cause: error })
+  }
+}
+
+function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages }: DatabaseOptions): void {
+  checkKind(db, [APPLICATION_ID, 0])
+  retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
+  // An approval that was used must not come back with the power.
+  db.exec('PRAGMA synchronous = FULL')
+  if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
+  db.exec('BEGIN IMMEDIATE')
+  if (numberOf(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
+  checkKind(db, [APPLICATION_ID])
+  carryOverBoot(db, clock, bootId)
+  db.exec('COMMIT')
+  db.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`)
+}
+
+/** Nothing is written into somebody else's database, nor into one of a later version. */
+function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
+  const id = numberOf(db, 'PRAGMA application_id')
+  const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
+  if (!applicationIds.includes(id) || (id === 0 && !isEmpty)) throw new Error('it is not a state database')
+  const version = numberOf(db, 'PRAGMA user_version')
+  if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
+}
+
+function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatabase {
+  const begin = db.prepare('BEGIN')
+  const beginWrite = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
+  /** The last of those that wait for another process; those that come later wait behind it, to keep their order. */
+  let last: Promise<unknown> | undefined
+
+  function transact<T>(start: StatementSync, work: () => T): T {
+    start.run()
+    try {
+      const result = work()
+      commit.run()
+      return result
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  async function writeWhenFree<T>(work: () => T, before: Promise<unknown> | undefined, untilMs: number): Promise<T> {
+    await (before ? before.catch(() => {}) : pause())
+    for (;;) {
+      try {
+        return transact(beginWrite, work)
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= untilMs) throw toFault(path, error)
+      }
+      await pause()
+    }
+  }
+
+  async function forget(written: Promise<unknown>): Promise<void> {
+    try {
+      await written
+    } catch {
+      // Whoever asked for it is told.
+    }
+    if (last === written) last = undefined
+  }
+
+  return {
+    clock,
+    prepare: (sql) => db.prepare(sql),
+    read(work) {
+      try {
+        return transact(begin, work)
+      } catch (error) {
+        throw toFault(path, error)
+      }
+    },
+    write(work) {
+      if (last === undefined) {
+        try {
+          return transact(beginWrite, work)
+        } catch (error) {
+          if (!isBusy(error)) throw toFault(path, error)
+        }
+      }
+      const written = writeWhenFree(work, last, performance.now() + MAX_WAIT_MS)
+      last = written
+      void forget(written)
+      return written
+    },
+    close: () => db.close(),
+  }
+}
+
+/** Not the same for all, so that those who wait do not meet again and again. */
+async function pause(): Promise<void> {
+  await sleep(1 + Math.random() * 10)
+}
+
+function toFault(path: string, error: unknown): ToolgateError {
+  if (error instanceof ToolgateError) return error
+  const why = error instanceof Error ? error.message : String(error)
+  return new ToolgateError('state_unavailable', 'The state cannot be read or written.', {
+    detail: `${path}: ${why}`,
+    cause: error,
+  })
+}

@@ -1,0 +1,61 @@
+import { resolve } from 'node:path'
+import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core'
+import { approvalsIn, type SqliteApprovalsOptions } from './approvals.ts'
+import { countersIn, type SqliteCountersOptions } from './counters.ts'
+import { openDatabase } from './database.ts'
+import { lockIn, type SqliteLockOptions } from './lock.ts'
+import { machineClock, readBootId } from './machine-time.ts'
+import { stateIn } from './state.ts'
+
+export interface SqliteStoresOptions {
+  readonly path: string
+  /** Its monotonic time must be the same for all processes, as the machine's is, which is the default. */
+  readonly clock?: Clock
+  /** Tells one boot of the machine from another. Default: what the system says. */
+  readonly bootId?: string | undefined
+  /** Lets the file grow to so many pages of 4 KiB; then whatever needs more is refused. Default: no bound. */
+  readonly maxPages?: number
+  readonly approvals?: SqliteApprovalsOptions
+  readonly counters?: SqliteCountersOptions
+  readonly lock?: SqliteLockOptions
+}
+
+/** The stores of one database file. Any number of processes of one machine may open it. */
+export interface SqliteStores {
+  readonly approvals: ApprovalStore
+  readonly counters: CounterStore
+  readonly lock: SessionLock
+  readonly state: StateStore
+  /** Ends the turns that this process holds. What is asked for later is refused with `state_unavailable`. */
+  close(): void
+}
+
+/**
+ * Opens the stores in an SQLite database, which several processes of one machine may share. What they have
+ * acknowledged survives the end of the process and of the machine.
+ *
+ * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
+ * @example
+ * const { approvals, state, lock, counters } = openSqliteStores({ path: './.toolgate/state.db' })
+ */
+export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
+  const { path, clock = machineClock, maxPages } = options
+  const bootId = 'bootId' in options ? options.bootId : readBootId()
+  const db = openDatabase({ path: resolve(path), clock, bootId, maxPages })
+  const state = stateIn(db)
+  const lock = lockIn(db, options.lock)
+  let isOpen = true
+  return {
+    approvals: approvalsIn(db, options.approvals),
+    counters: countersIn(db, options.counters),
+    lock,
+    state,
+    close() {
+      if (!isOpen) return
+      isOpen = false
+      state.close()
+      lock.close()
+      db.close()
+    },
+  }
+}
