@@ -34,6 +34,12 @@ describe('the examples', { concurrency: true }, () => {
 
   it('are all here', () => {
     const stories = programs.map((program) => path.dirname(program))
-    assert.deepEqual(stories, ['group-chat', 'one-catalog-three-providers', 'phased-research', 'role-based-access'])
+    assert.deepEqual(stories, [
+      'group-chat',
+      'one-catalog-three-providers',
+      'one-door',
+      'phased-research',
+      'role-based-access',
+    ])
   })
 })

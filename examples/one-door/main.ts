@@ -32,7 +32,9 @@ const gate = createGate({
   policy: [
     {
       name: 'group chats',
-      deny: [{ match: 'web:*', when: "caller.chat.type == 'group'", message: 'Web search is disabled in group chats.' }],
+      deny: [
+        { match: 'web:*', when: "caller.chat.type == 'group'", message: 'Web search is disabled in group chats.' },
+      ],
     },
     { name: 'money', ask: ['tag:payments'] },
   ],

@@ -327,7 +327,9 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
       const forkPorts = { ...ports, hooks: [...toHooks(hooks), ...ports.hooks] }
-      return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), { isFork: true })
+      return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), {
+        isFork: true,
+      })
     },
     locks: createLocks(groups, unlocks, membersOf),
     membersOf,

@@ -55,7 +55,11 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
       events.tell({ event: 'halt-released', halt })
     },
     pinned(pin) {
-      record(PIN_RECORDS[pin.kind], { tool: pin.tool, user_id: pin.kind === 'accepted' ? pin.by : undefined, detail: pin.text })
+      record(PIN_RECORDS[pin.kind], {
+        tool: pin.tool,
+        user_id: pin.kind === 'accepted' ? pin.by : undefined,
+        detail: pin.text,
+      })
       events.tell({ event: `tool-${pin.kind}`, pin })
     },
   }

@@ -27,6 +27,8 @@ describe('view.explain', () => {
         'catalog: allow',
         'visibility: allow',
         'locks: allow',
+        'pins: allow',
+        'halts: allow',
       ],
     )
   })

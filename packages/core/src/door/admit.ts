@@ -13,7 +13,7 @@ import { chain } from './chain.ts'
 import { askBefore, type BeforeResult } from './hooks.ts'
 import { hookPorts, toHooked } from './hooked.ts'
 import { LateError } from './in-time.ts'
-import type { HeldSlots } from './slots.ts'
+import { type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
   approvalRejected,
@@ -100,9 +100,12 @@ function parseInput(tool: Tool, value: unknown, ports: DoorPorts): ReturnType<Pa
 function askHooks(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromise<Admission> {
   if (attempt.hooks.length === 0) return askPeople(attempt, tool, withInput)
   const { ports, hooks } = attempt
-  const asking = waitWhile(attempt, tool, (cancelling) => askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)))
+  const asking = waitWhile(attempt, tool, (cancelling) =>
+    askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)),
+  )
   return chain<BeforeResult, Admission>(asking, (answer) => {
-    if (!answer.ok) return refused(answer.decision.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : answer.decision)
+    if (!answer.ok)
+      return refused(answer.decision.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : answer.decision)
     if (!answer.replaced) return askPeople(attempt, tool, withInput)
     // What a hook put there is an input as any other.
     const checked = checkInput(attempt, tool, answer.input)
@@ -147,7 +150,7 @@ function takeSlots(attempt: Attempt, tool: Tool, approval: Approval | undefined)
   if (caps.length === 0) return takeLimits(attempt, tool, approval)
   const waiting = waitWhile(attempt, tool, (cancelling) => ports.slots.acquire(caps, { ...ports, cancelling }))
   return chain<HeldSlots | Decision, Admission>(waiting, (slots) => {
-    if ('outcome' in slots) return refused(slots.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : slots)
+    if (!isHeld(slots)) return refused(slots.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : slots)
     attempt.slots = slots
     return takeLimits(attempt, tool, approval)
   })
@@ -160,7 +163,9 @@ function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined
   const taking = ports.counters.take(uses)
   const inTime = storeInTime(ports, taking)
   if (taking instanceof Promise) {
-    giveBackLate(attempt, inTime, taking, (answer) => (isYes(answer.allowed) ? ports.counters.giveBack(uses, answer) : undefined))
+    giveBackLate(attempt, inTime, taking, (answer) =>
+      isYes(answer.allowed) ? ports.counters.giveBack(uses, answer) : undefined,
+    )
   }
   return chain<LimitAnswer, Admission>(inTime, (answer) => {
     if (!isYes(answer.allowed)) return undo(attempt, rateLimited(uses, answer))
@@ -175,7 +180,9 @@ function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefin
   const consuming = ports.approvals.consume(approval.id, ports.clock.wallMs())
   const inTime = storeInTime(ports, consuming)
   if (consuming instanceof Promise) {
-    giveBackLate(attempt, inTime, consuming, (answer) => (isYes(answer) ? ports.approvals.giveBack(approval.id) : undefined))
+    giveBackLate(attempt, inTime, consuming, (answer) =>
+      isYes(answer) ? ports.approvals.giveBack(approval.id) : undefined,
+    )
   }
   return chain<boolean, Admission>(inTime, (consumed) => {
     if (!isYes(consumed)) return undo(attempt, approvalUsed())
@@ -202,7 +209,9 @@ function recordCall(attempt: Attempt, tool: Tool, detail: string | undefined): M
   if (stopped) return undo(attempt, stopped)
   try {
     const written = write(attempt, 'tool_call', { approval_id: attempt.approvalId, detail })
-    return written === undefined ? { kind: 'admitted', tool } : afterRecord(attempt, tool, written)
+    if (written === undefined) return { kind: 'admitted', tool }
+    if (written instanceof Promise) return afterRecord(attempt, tool, written)
+    throw new TypeError('it answered something other than nothing or a promise')
   } catch (error) {
     return undo(attempt, auditFailed(error), error)
   }

@@ -3,7 +3,15 @@ import type { Reason } from '../decision/reason.ts'
 import { toldText } from '../decision/told.ts'
 import type { Approval } from '../ports.ts'
 import { type Admission, admit } from './admit.ts'
-import { type Attempt, type CallRequest, type DoorPorts, namesOf, openAttempt, type Sight, writeLast } from './attempt.ts'
+import {
+  type Attempt,
+  type CallRequest,
+  type DoorPorts,
+  namesOf,
+  openAttempt,
+  type Sight,
+  writeLast,
+} from './attempt.ts'
 import type { CallOutcome } from './outcome.ts'
 import { run } from './run.ts'
 

@@ -13,9 +13,12 @@ export function toHooks(hooks: HooksInput = [], path = 'hooks'): readonly Hooks[
 const FUNCTIONS = ['beforeToolCall', 'afterToolCall'] as const
 
 function checkHooks(hooks: Hooks, path: string): void {
-  if (typeof hooks !== 'object' || hooks === null) throw new ConfigError(path, `must be an object with ${FUNCTIONS.join(' or ')}`)
-  if (FUNCTIONS.every((name) => hooks[name] === undefined)) throw new ConfigError(path, `has neither ${FUNCTIONS.join(' nor ')}`)
+  if (typeof hooks !== 'object' || hooks === null)
+    throw new ConfigError(path, `must be an object with ${FUNCTIONS.join(' or ')}`)
+  if (FUNCTIONS.every((name) => hooks[name] === undefined))
+    throw new ConfigError(path, `has neither ${FUNCTIONS.join(' nor ')}`)
   for (const name of FUNCTIONS) {
-    if (hooks[name] !== undefined && typeof hooks[name] !== 'function') throw new ConfigError(`${path}.${name}`, 'must be a function')
+    if (hooks[name] !== undefined && typeof hooks[name] !== 'function')
+      throw new ConfigError(`${path}.${name}`, 'must be a function')
   }
 }

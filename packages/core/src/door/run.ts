@@ -9,7 +9,7 @@ import { hookPorts, toHooked } from './hooked.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
 import type { CallDone, CallFailed, CallOutcome } from './outcome.ts'
 import { capOutput, outputText } from './output.ts'
-import { type StreamEnd, watchStream } from './streams.ts'
+import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
@@ -53,7 +53,9 @@ const OUTPUT_CUT = 'the output was cut'
 
 function toFailed({ callId, request }: Attempt, code: CallFailed['code'], error: unknown, durationMs: number): End {
   const halted = error instanceof HaltedError
-  const text = halted ? `${calledAs(request)} is unavailable: ${error.message}.` : `${calledAs(request)} failed: ${messageOf(error)}`
+  const text = halted
+    ? `${calledAs(request)} is unavailable: ${error.message}.`
+    : `${calledAs(request)} failed: ${messageOf(error)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
   const finding = { duration_ms: toMicros(durationMs), reason: halted ? 'halted' : code, error: messageOf(error) }
   return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
@@ -86,29 +88,43 @@ function conclude(attempt: Attempt, { outcome, event, finding }: End): MaybeProm
 
 /** Passes a stream on as it comes. Its call ends with it: at its end, its error, or when nobody wants the rest. */
 function passOn(attempt: Attempt, tool: Tool, stream: unknown, lasting: Lasting, startedMs: number): CallDone {
-  const { ports, callId } = attempt
-  const onEnd = (how: StreamEnd): void => {
+  const { ports, callId, request } = attempt
+  const { clock, deadlines, maxOutputChars: maxChars } = ports
+  const passedMs = clock.monotonicMs() - startedMs
+  const deadlineMs = Math.max(1, (request.deadlineMs ?? ports.deadlineMs) - passedMs)
+  const onEnd = async (how: StreamEnd): Promise<void> => {
     lasting.close()
     releaseSlots(attempt)
-    const ending = end(attempt, tool, toStreamEnd(attempt, how, lasting, ports.clock.monotonicMs() - startedMs))
-    if (ending instanceof Promise) ending.catch(ports.onFault)
+    await end(attempt, tool, toStreamEnd(attempt, how, lasting, clock.monotonicMs() - startedMs))
   }
-  const output = watchStream(stream as AsyncIterable<unknown>, { onEnd, cancelling: lasting, maxChars: ports.maxOutputChars })
-  return new Done(callId, output, ports.clock.monotonicMs() - startedMs)
+  const output = watchStream(stream as AsyncIterable<unknown>, {
+    onEnd,
+    deadlines,
+    clock,
+    deadlineMs,
+    cancelling: lasting,
+    maxChars,
+  })
+  return new Done(callId, output, passedMs)
 }
 
-function toStreamEnd(attempt: Attempt, how: StreamEnd, { stoppedBy }: Lasting, durationMs: number): End {
-  switch (how.kind) {
-    case 'finished':
+function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, durationMs: number): End {
+  switch (end.how) {
+    case 'ended':
       return {
         outcome: new Done(attempt.callId, undefined, durationMs),
         event: 'tool_result',
         finding: { duration_ms: toMicros(durationMs) },
       }
     case 'failed':
-      return toFailed(attempt, stoppedBy ?? 'tool_failed', how.error, durationMs)
+    case 'flooded':
+      return toFailed(attempt, 'tool_failed', end.error, durationMs)
+    case 'timeout':
+      return toFailed(attempt, 'tool_timeout', end.error, durationMs)
+    case 'aborted':
+      return toFailed(attempt, stoppedBy ?? 'tool_aborted', end.error, durationMs)
     case 'abandoned':
-      return toFailed(attempt, stoppedBy ?? 'tool_aborted', how.error ?? new Error('nobody wanted the rest'), durationMs)
+      return toFailed(attempt, 'tool_aborted', new Error('nobody read the rest of the stream'), durationMs)
   }
 }
 
@@ -127,6 +143,6 @@ class Done implements CallDone {
 
   /** Made when it is asked for: a host that passes the output on needs no text of it. */
   get text(): string {
-    return outputText(this.output)
+    return isStream(this.output) ? '(a stream)' : outputText(this.output)
   }
 }

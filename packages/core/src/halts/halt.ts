@@ -57,7 +57,8 @@ export function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt
 
 export function parseTarget(request: HaltTarget): HaltTarget {
   const unknown = Object.keys(request).find((key) => !KNOWN.has(key))
-  if (unknown !== undefined) throw new ConfigError(`halt.${unknown}`, `unknown field; the fields are ${FIELDS.join(', ')}`)
+  if (unknown !== undefined)
+    throw new ConfigError(`halt.${unknown}`, `unknown field; the fields are ${FIELDS.join(', ')}`)
   const target: Record<string, string | true> = {}
   for (const field of FIELDS) {
     const value = request[field]

@@ -12,7 +12,10 @@ import type { HaltRequest } from './halt.ts'
 const VERA = { user: 'vera', tenant: 'acme', session: 's1' }
 const OMAR = { user: 'omar', tenant: 'acme', session: 's2' }
 
-function setup(options: Omit<GateOptions, 'tools'> = {}, execute: (input: unknown, call: CallContext) => unknown = () => 'ok') {
+function setup(
+  options: Omit<GateOptions, 'tools'> = {},
+  execute: (input: unknown, call: CallContext) => unknown = () => 'ok',
+) {
   const audit = memoryAudit()
   const tools = ['files:read', 'files:write', 'web:search'].map((id) => {
     const [namespace, name] = id.split(':') as [string, string]
@@ -26,14 +29,38 @@ function setup(options: Omit<GateOptions, 'tools'> = {}, execute: (input: unknow
 
 describe('gate.halt', () => {
   const reach: [HaltRequest, { vera: string[]; omar: string[] }][] = [
-    [{ user: 'vera', reason: 'r' }, { vera: [], omar: ['files:read', 'files:write', 'web:search'] }],
-    [{ session: 's1', reason: 'r' }, { vera: [], omar: ['files:read', 'files:write', 'web:search'] }],
-    [{ tenant: 'acme', reason: 'r' }, { vera: [], omar: [] }],
-    [{ tenant: 'other', user: 'vera', reason: 'r' }, { vera: ['files:read', 'files:write', 'web:search'], omar: ['files:read', 'files:write', 'web:search'] }],
-    [{ tool: 'files:*', reason: 'r' }, { vera: ['web:search'], omar: ['web:search'] }],
-    [{ tool: 'files:read', user: 'vera', reason: 'r' }, { vera: ['files:write', 'web:search'], omar: ['files:read', 'files:write', 'web:search'] }],
-    [{ tool: 'group:disk', reason: 'r' }, { vera: ['web:search'], omar: ['web:search'] }],
-    [{ all: true, reason: 'r' }, { vera: [], omar: [] }],
+    [
+      { user: 'vera', reason: 'r' },
+      { vera: [], omar: ['files:read', 'files:write', 'web:search'] },
+    ],
+    [
+      { session: 's1', reason: 'r' },
+      { vera: [], omar: ['files:read', 'files:write', 'web:search'] },
+    ],
+    [
+      { tenant: 'acme', reason: 'r' },
+      { vera: [], omar: [] },
+    ],
+    [
+      { tenant: 'other', user: 'vera', reason: 'r' },
+      { vera: ['files:read', 'files:write', 'web:search'], omar: ['files:read', 'files:write', 'web:search'] },
+    ],
+    [
+      { tool: 'files:*', reason: 'r' },
+      { vera: ['web:search'], omar: ['web:search'] },
+    ],
+    [
+      { tool: 'files:read', user: 'vera', reason: 'r' },
+      { vera: ['files:write', 'web:search'], omar: ['files:read', 'files:write', 'web:search'] },
+    ],
+    [
+      { tool: 'group:disk', reason: 'r' },
+      { vera: ['web:search'], omar: ['web:search'] },
+    ],
+    [
+      { all: true, reason: 'r' },
+      { vera: [], omar: [] },
+    ],
   ]
   for (const [request, { vera, omar }] of reach) {
     it(`${JSON.stringify(request)} stops that and nothing else, and its release gives it back`, async () => {
@@ -65,7 +92,9 @@ describe('gate.halt', () => {
 
   it('aborts what runs, and leaves what it does not name', async () => {
     const gone = Promise.withResolvers<string>()
-    const { gate, audit, call } = setup({}, (_, { tool }) => (tool.id === 'files:read' ? gone.promise : new Promise(() => {})))
+    const { gate, audit, call } = setup({}, (_, { tool }) =>
+      tool.id === 'files:read' ? gone.promise : new Promise(() => {}),
+    )
     const running = call(VERA, 'web:search')
     const other = call(VERA, 'files:read')
     await new Promise(setImmediate)
@@ -75,7 +104,10 @@ describe('gate.halt', () => {
     gone.resolve('read')
     assert.equal((await other).status, 'done')
     const abandoned = audit.records.filter(({ event }) => event === 'tool_abandoned')
-    assert.deepEqual(abandoned.map(({ tool, reason }) => [tool, reason]), [['web:search', 'halted']])
+    assert.deepEqual(
+      abandoned.map(({ tool, reason }) => [tool, reason]),
+      [['web:search', 'halted']],
+    )
   })
 
   it('aborts the signal of what runs', async () => {
@@ -100,7 +132,9 @@ describe('gate.halt', () => {
     assert.equal((await call(VERA, 'files:write')).status, 'waiting')
     const [approval] = await gate.approvals.list()
     await gate.halt({ user: 'vera', reason: 'stolen phone' })
-    await gate.approvals.decide({ user: 'omar', tenant: 'acme', roles: ['approver'] }, approval?.id ?? '', { decision: 'approve' })
+    await gate.approvals.decide({ user: 'omar', tenant: 'acme', roles: ['approver'] }, approval?.id ?? '', {
+      decision: 'approve',
+    })
     for (const outcome of [await waiting, await call(VERA, 'files:write')]) {
       assert.equal(outcome.status, 'refused')
       assert.match(outcome.text, /is unavailable: stolen phone\./)
@@ -142,14 +176,20 @@ describe('gate.halt', () => {
         ['halt_released', 'olga', 'user vera: stolen phone'],
       ],
     )
-    assert.deepEqual(notices.map(({ event }) => event), ['halt-set', 'halt-released'])
+    assert.deepEqual(
+      notices.map(({ event }) => event),
+      ['halt-set', 'halt-released'],
+    )
   })
 
   it('said twice of the same is one halt, with the newer reason', async () => {
     const { gate } = setup()
     await gate.halt({ user: 'vera', reason: 'one' })
     await gate.halt({ reason: 'two', user: 'vera' })
-    assert.deepEqual(gate.halts.map(({ reason }) => reason), ['two'])
+    assert.deepEqual(
+      gate.halts.map(({ reason }) => reason),
+      ['two'],
+    )
   })
 
   const wrong: [object, RegExp][] = [

@@ -6,7 +6,16 @@ import type { Clock, MaybePromise, StateEntry, StateStore } from '../ports.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { type Halt, haltId, type HaltRequest, type HaltTarget, type ParsedHalt, parseHalt, parseTarget, restoreHalt } from './halt.ts'
+import {
+  type Halt,
+  haltId,
+  type HaltRequest,
+  type HaltTarget,
+  type ParsedHalt,
+  parseHalt,
+  parseTarget,
+  restoreHalt,
+} from './halt.ts'
 
 /** What people have halted: in force here at once, and wherever the store reaches within a second. */
 export interface Halts {
@@ -169,4 +178,3 @@ function toStored({ target, reason, by, at }: Halt): unknown {
 function isSame(a: Halt | undefined, b: Halt): boolean {
   return a !== undefined && a.id === b.id && a.reason === b.reason && a.at === b.at && a.by === b.by
 }
-

@@ -38,7 +38,11 @@ const PARTS = [
 type Part = (typeof PARTS)[number]
 
 /** Most parts work most of the time, or nothing would ever get far. */
-const manner = fc.oneof({ weight: 6, arbitrary: fc.constant<Manner>('well') }, { weight: 2, arbitrary: fc.constant<Manner>('later') }, { weight: 3, arbitrary: fc.constantFrom(...MANNERS) })
+const manner = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Manner>('well') },
+  { weight: 2, arbitrary: fc.constant<Manner>('later') },
+  { weight: 3, arbitrary: fc.constantFrom(...MANNERS) },
+)
 const moment = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined, freq: 2 })
 
 export const chaosArbitrary: fc.Arbitrary<Chaos> = fc.record({
@@ -105,7 +109,8 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
     },
     audit: {
       ...audit,
-      write: (entry) => (entry.event === 'tool_call' ? behave(parts.recordCall, () => audit.write(entry)) : audit.write(entry)),
+      write: (entry) =>
+        entry.event === 'tool_call' ? behave(parts.recordCall, () => audit.write(entry)) : audit.write(entry),
     },
     storeDeadlineMs: DEADLINE_MS,
     hookDeadlineMs: DEADLINE_MS,
