@@ -134,7 +134,7 @@ export { type Approvals, createApprovals } from './door/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'
-export { memoryCounters } from './memory/counters.ts'
+export { memoryCounters, type MemoryCounters, type SyncCounterStore } from './memory/counters.ts'
 export { meetPolicies } from './policy/meet.ts'
 export { parsePolicies } from './policy/parse.ts'
 export { parseGroups, type Group, type UnlockRule } from './tools/groups.ts'
@@ -206,3 +206,11 @@ export {
   FINDINGS,
 } from './pins/definition-check.ts'
 export { createRedactor, redactor, type Redactor, type RedactorOptions } from './redact/redact.ts'
+export {
+  createToolRateLimiter,
+  parseToolRateLimits,
+  type RateLimitAnswer,
+  type ToolRateLimiter,
+  type ToolRateLimiterOptions,
+} from './door/rate-limiter.ts'
+export { retryAfterSeconds } from './door/retry-after.ts'
