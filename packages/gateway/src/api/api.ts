@@ -55,7 +55,7 @@ export function createApi(deps: ApiDeps): Api {
   app.notFound(({ req }) => {
     throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
   })
-  app.onError((error) => toErrorResponse(error, deps.onFault))
+  app.onError((error) => toErrorResponse(error, deps.onFault, deps.redact))
   return { fetch: async (request) => app.fetch(request) }
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {

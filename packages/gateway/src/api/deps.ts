@@ -1,4 +1,4 @@
-import type { Approvals, AuditReader, Caller, Clock, MaybePromise, Tool, View } from '@toolgate/core'
+import type { Approvals, AuditReader, Caller, Clock, MaybePromise, Redactor, Tool, View } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { GroupRow, ServerRow } from './wire.ts'
@@ -19,6 +19,8 @@ export interface ApiDeps {
   readonly audit: AuditReader
   readonly approvals: Approvals
   readonly clock: Clock
+  /** What texts of servers pass through before they are shown. Default: the built-in tables. */
+  readonly redact?: Redactor
   policyRevision(): number
   catalogRevision(): number
   /** Cookies are not kept apart by port, so gateways on one host need names of their own. Default `toolgate_session`. */
