@@ -214,3 +214,17 @@ export {
   type ToolRateLimiterOptions,
 } from './door/rate-limiter.ts'
 export { retryAfterSeconds } from './door/retry-after.ts'
+export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksOf } from './door/hooks.ts'
+export { type CapInput, type CapPart, type ConcurrencyCap, parseCaps } from './door/slots.ts'
+export { StreamTooLongError } from './door/streams.ts'
+export {
+  type ToolMap,
+  type ToolMapCall,
+  type ToolMapCaller,
+  type ToolMapEnd,
+  type ToolMapExecution,
+  type ToolMapHooks,
+  type WrappedToolMap,
+  wrapToolMapWithHooks,
+  type WrapToolMapOptions,
+} from './door/wrap-tool-map.ts'
