@@ -101,7 +101,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       clock,
       onFault,
-      ...{ redact },
+      ...{ redactor: redact },
       deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
     })
     closers.push(() => gate.close())
