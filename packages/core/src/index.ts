@@ -134,7 +134,7 @@ export { type Approvals, createApprovals } from './door/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'
-export { memoryCounters } from './memory/counters.ts'
+export { memoryCounters, type MemoryCounters, type SyncCounterStore } from './memory/counters.ts'
 export { meetPolicies } from './policy/meet.ts'
 export { parsePolicies } from './policy/parse.ts'
 export { parseGroups, type Group, type UnlockRule } from './tools/groups.ts'
@@ -211,3 +211,25 @@ export {
   FINDINGS,
 } from './pins/definition-check.ts'
 export { createRedactor, redactor, type Redactor, type RedactorOptions } from './redact/redact.ts'
+export {
+  createToolRateLimiter,
+  parseToolRateLimits,
+  type RateLimitAnswer,
+  type ToolRateLimiter,
+  type ToolRateLimiterOptions,
+} from './door/rate-limiter.ts'
+export { retryAfterSeconds } from './door/retry-after.ts'
+export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksOf } from './door/hooks.ts'
+export { type CapInput, type CapPart, type ConcurrencyCap, parseCaps } from './door/slots.ts'
+export { StreamTooLongError } from './door/streams.ts'
+export {
+  type ToolMap,
+  type ToolMapCall,
+  type ToolMapCaller,
+  type ToolMapEnd,
+  type ToolMapExecution,
+  type ToolMapHooks,
+  type WrappedToolMap,
+  wrapToolMapWithHooks,
+  type WrapToolMapOptions,
+} from './door/wrap-tool-map.ts'

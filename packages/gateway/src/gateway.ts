@@ -6,6 +6,7 @@ import {
   createGate,
   type Gate,
   memoryAudit,
+  type Redactor,
   systemClock,
 } from '@toolgate/core'
 import type { ApiDeps } from './api/deps.ts'
@@ -20,6 +21,7 @@ import { listen } from './http/server.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
 import { createNaming } from './mcp/listing.ts'
 import { once } from './once.ts'
+import { createGatewayRedactor, redactApprovals, redactGroup, redactLog, redactServer } from './redaction.ts'
 import { createReaper, createUpstream, type Upstream } from './upstream/index.ts'
 import { VERSION } from './version.ts'
 
@@ -66,7 +68,9 @@ const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
  * @throws {ToolgateError} `port_taken`; {@link ConfigError} for a policy, group or limit that cannot be used
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
-  const { clock = systemClock, log = () => {} } = options
+  const { clock = systemClock } = options
+  const redact = createGatewayRedactor(config)
+  const log = redactLog(options.log ?? (() => {}), redact)
   const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
   const keyring = createKeyring(config.callers)
   const listener = await listen(config.listen)
@@ -78,7 +82,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const audit = await openAudit(config.audit)
     closers.push(() => audit.close())
 
-    const fleet = createFleet(config, { clock, log })
+    const fleet = createFleet(config, { clock, log, redact })
     closers.push(() => fleet.close())
     const monitor = createMonitor(config.groups, {
       clock,
@@ -97,13 +101,15 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       clock,
       onFault,
+      ...{ redactor: redact },
       deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
     })
     closers.push(() => gate.close())
 
     const naming = createNaming()
-    const servers = () => config.servers.map(({ name }) => toServerRow(fleet, name))
-    const groups = () => config.groups.map((group) => toGroupRow(group.name, config, gate, monitor))
+    const servers = () => config.servers.map(({ name }) => redactServer(toServerRow(fleet, name), redact))
+    const groups = () =>
+      config.groups.map((group) => redactGroup(toGroupRow(group.name, config, gate, monitor), redact))
     const serverInfo = { name: 'toolgate', version: VERSION }
     const apiDeps: ApiDeps = {
       keyring,
@@ -115,7 +121,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       groups,
       servers,
       audit,
-      approvals: gate.approvals,
+      approvals: redactApprovals(gate.approvals, redact),
+      redact,
       clock,
       policyRevision: () => gate.policyRevision,
       catalogRevision: () => gate.catalog.revision,
@@ -150,9 +157,12 @@ interface Fleet {
   close(): Promise<void>
 }
 
-function createFleet(config: GatewayConfig, { clock, log }: { clock: Clock; log: (line: LogLine) => void }): Fleet {
+function createFleet(
+  config: GatewayConfig,
+  deps: { clock: Clock; log: (line: LogLine) => void; redact: Redactor },
+): Fleet {
   const reaper = createReaper()
-  const upstreams = config.servers.map((server) => createUpstream(server, { reaper, clock, log }))
+  const upstreams = config.servers.map((server) => createUpstream(server, { reaper, ...deps }))
   return {
     upstreams,
     sources: config.servers.map((server, i) => createUpstreamSource(server, upstreams[i] as Upstream)),

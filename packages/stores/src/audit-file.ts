@@ -1,57 +1,32 @@
-import { type AuditEntry, type AuditQuery, type AuditRecord, sealEntry, ToolgateError } from '@toolgate/core'
-
-/** A record that gets its number when it is stored. */
-export type UnnumberedRecord = Omit<AuditRecord, 'seq'> & { seq: number }
+import {
+  type AuditEntry,
+  type AuditExportQuery,
+  type AuditQuery,
+  type AuditRecord,
+  ToolgateError,
+} from '@toolgate/core'
+import type { CheckpointFile } from './checkpoint-file.ts'
 
 /** What a file format does; the queue does the rest. */
 export interface AuditFile {
   readonly path: string
-  /** Numbers the records and stores all of them, or throws and stores none. */
-  append(records: readonly UnnumberedRecord[]): void
+  /** Whether nobody else had it open to write when it was opened. */
+  readonly isSole: boolean
+  /** Numbers and chains the entries and stores all of them, or throws and stores none. */
+  append(entries: readonly AuditEntry[]): void
   /** Makes everything appended survive the end of the machine. */
   sync(): Promise<void>
+  /** Signs what was appended since the last checkpoint, once `sync` has made it durable: a checkpoint is never ahead. */
+  checkpoint(file: CheckpointFile, sync: () => Promise<void>): Promise<void>
   /** Tells whether what `append` threw passes within moments, as another process's lock does. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): readonly AuditRecord[]
+  exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
+  /** All records, the newest first. */
+  backwards(): Iterable<AuditRecord>
+  /** Lets others know that this process has looked after what was left open before. */
+  opened(): void
   close(): void
-}
-
-/** Entries that wait for the file, in the order they came. */
-export interface Waiting {
-  readonly count: number
-  add(entry: AuditEntry): void
-  /** Stores all of them, or throws and keeps all of them. */
-  store(): void
-  /** Gives up on all of them. Gives their number. */
-  drop(): number
-}
-
-export function createWaiting(file: AuditFile): Waiting {
-  let entries: AuditEntry[] = []
-  /** Those that a failing disk made wait hold no inputs. */
-  let sealed: UnnumberedRecord[] = []
-
-  return {
-    get count() {
-      return entries.length + sealed.length
-    },
-    add(entry) {
-      entries.push(entry)
-    },
-    store() {
-      for (const entry of entries) sealed.push(sealEntry(entry, 0))
-      entries = []
-      if (sealed.length === 0) return
-      file.append(sealed)
-      sealed = []
-    },
-    drop() {
-      const count = entries.length + sealed.length
-      entries = []
-      sealed = []
-      return count
-    },
-  }
 }
 
 export function closedError(file: AuditFile): ToolgateError {

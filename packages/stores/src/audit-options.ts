@@ -1,6 +1,6 @@
-import type { AuditReader, AuditSink } from '@toolgate/core'
+import type { AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core'
 
-export interface AuditFileOptions {
+export interface AuditFileOptions extends SealOptions {
   readonly path: string
   /**
    * `batched`: a write returns at once, and the entry is in the file within 100 ms (it survives the end of
@@ -13,10 +13,29 @@ export interface AuditFileOptions {
   readonly readOnly?: boolean
   /** How many entries wait in memory while the disk fails, before writes are refused. Default 10,000. */
   readonly maxWaiting?: number
+  /** Signed checkpoints of the audit, in a second place. `false` for none. */
+  readonly checkpoints?: CheckpointOptions | false
+  /** Time of the records that the audit writes of itself. Default: the system's. */
+  readonly nowMs?: () => number
+  /** Hears of checkpoints that cannot be written: they do not keep calls from going on. */
+  readonly onFault?: (error: unknown) => void
+}
+
+export interface CheckpointOptions {
+  /** A file of JSON lines. Default `<path of the audit>.checkpoints`; better on another disk, or one that is shipped. */
+  readonly path?: string
+  /** An Ed25519 private key in PEM. Default: `<path of the checkpoints>.key`, which is made at first use. */
+  readonly key?: string
+  /** Default 1,000. */
+  readonly everyRecords?: number
+  /** Also while nothing happens, so that silence shows. Default 60,000. */
+  readonly everyMs?: number
+  /** Names the audit, where several keep their checkpoints in one place. Default: the name of its file. */
+  readonly writer?: string
 }
 
 /** An audit in a file. */
-export interface FileAudit extends AuditSink, AuditReader {
+export interface FileAudit extends AuditSink, AuditReader, AuditExporter {
   /** Entries whose write was refused, or which were lost when it was closed on a failing disk. */
   readonly droppedCount: number
 }

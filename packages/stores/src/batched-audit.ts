@@ -1,5 +1,6 @@
-import { type AuditFile, closedError, createWaiting, unavailableError } from './audit-file.ts'
+import { closedError, unavailableError } from './audit-file.ts'
 import type { FileAudit } from './audit-options.ts'
+import { addLast, type SinkParts } from './sink-parts.ts'
 
 const GROUP_SIZE = 200
 const GROUP_MS = 100
@@ -12,24 +13,26 @@ const SYNC_MS = 1000
  * Entries that the disk refuses wait in order and are tried again. When too many wait, writes throw
  * `audit_unavailable`, so that the gate refuses calls rather than letting them go unrecorded.
  */
-export function createBatchedAudit(file: AuditFile, maxWaiting: number): FileAudit {
-  const waiting = createWaiting(file)
+export function createBatchedAudit(parts: SinkParts): FileAudit {
+  const { file, waiting, open, maxWaiting } = parts
   let groupTimer: ReturnType<typeof setTimeout> | undefined
   /** Set while something is stored and not synced. */
   let syncTimer: ReturnType<typeof setTimeout> | undefined
   let failure: unknown
   /** A sync that failed is not trusted to succeed later: the system may have forgotten what it could not write. */
   let lostSync: unknown
-  let droppedCount = 0
   let isClosed = false
+  const checkpointing = parts.checkpointing(syncNow)
+  if (waiting.hasAny) groupTimer = setTimeout(store, GROUP_MS).unref()
 
   function store(): void {
     clearTimeout(groupTimer)
     groupTimer = undefined
     try {
-      waiting.store()
+      const count = waiting.store()
       failure = undefined
       syncTimer ??= setTimeout(syncInTime, SYNC_MS).unref()
+      checkpointing.stored(count)
     } catch (error) {
       failure = error
       groupTimer = setTimeout(store, RETRY_MS).unref()
@@ -40,11 +43,16 @@ export function createBatchedAudit(file: AuditFile, maxWaiting: number): FileAud
     if (syncTimer === undefined) return
     clearTimeout(syncTimer)
     syncTimer = undefined
-    try {
-      await file.sync()
-    } catch (error) {
-      lostSync = error
-    }
+    await syncNow().catch(() => {})
+  }
+
+  async function syncNow(): Promise<void> {
+    if (lostSync === undefined) await file.sync().catch(loseSync)
+    if (lostSync !== undefined) throw lostSync as Error
+  }
+
+  function loseSync(error: unknown): void {
+    lostSync = error
   }
 
   function syncInTime(): void {
@@ -52,30 +60,39 @@ export function createBatchedAudit(file: AuditFile, maxWaiting: number): FileAud
   }
 
   async function settle(): Promise<void> {
-    if (waiting.count > 0) store()
+    if (waiting.hasAny) store()
     await sync()
     const problem = lostSync ?? failure
     if (problem !== undefined) throw unavailableError(file, problem)
   }
 
+  function storeForReaders(): void {
+    if (isClosed) throw closedError(file)
+    if (waiting.hasAny && failure === undefined) store()
+  }
+
   return {
     get droppedCount() {
-      return droppedCount
+      return waiting.droppedCount
     },
     write(entry) {
       if (isClosed) throw closedError(file)
       if (lostSync !== undefined || waiting.count >= maxWaiting) {
-        droppedCount++
+        waiting.refuse()
         throw unavailableError(file, lostSync ?? failure)
       }
       waiting.add(entry)
+      open.note(entry)
       if (waiting.count >= GROUP_SIZE && failure === undefined) store()
       else groupTimer ??= setTimeout(store, GROUP_MS)
     },
     query(query) {
-      if (isClosed) throw closedError(file)
-      if (waiting.count > 0 && failure === undefined) store()
+      storeForReaders()
       return file.query(query)
+    },
+    async *exportRecords(query = {}) {
+      storeForReaders()
+      yield* file.exportRecords(query)
     },
     async flush() {
       if (!isClosed) await settle()
@@ -83,11 +100,15 @@ export function createBatchedAudit(file: AuditFile, maxWaiting: number): FileAud
     async close() {
       if (isClosed) return
       isClosed = true
+      if (waiting.hasAny) store()
+      addLast(parts)
       try {
         await settle()
       } finally {
         clearTimeout(groupTimer)
-        droppedCount += waiting.drop()
+        clearTimeout(syncTimer)
+        waiting.drop()
+        await checkpointing.close()
         file.close()
       }
     },

@@ -11,15 +11,31 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type AuditQuery, type AuditRecord, checkAuditQuery, matchesAuditQuery } from '@toolgate/core'
+import {
+  type AuditExportQuery,
+  type AuditQuery,
+  type AuditRecord,
+  type ChainEnd,
+  checkAuditQuery,
+  createMerkleTree,
+  createSealer,
+  eventOfOutcome,
+  GENESIS,
+  matchesAuditQuery,
+  type MerkleTree,
+  readLink,
+} from '@toolgate/core'
 import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
+import type { CheckpointFile, Segment } from './checkpoint-file.ts'
 import { lockExclusively } from './exclusive-lock.ts'
 import { linesBackwards } from './lines-backwards.ts'
+import { linesForwards } from './lines-forwards.ts'
 import { openAudit } from './open-audit.ts'
 
-export type { AuditFileOptions, FileAudit } from './audit-options.ts'
+export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
 
 /**
  * Opens an audit in a file of JSON lines, each a record in RFC 8785 form. One process may write to it.
@@ -31,20 +47,20 @@ export type { AuditFileOptions, FileAudit } from './audit-options.ts'
 export function openJsonlAudit(options: AuditFileOptions): FileAudit {
   const path = resolve(options.path)
   try {
-    return openAudit(options.readOnly ? readerOf(path) : writerOf(path), options)
+    return openAudit(options.readOnly ? readerOf(path) : writerOf(path, options), options)
   } catch (error) {
     throw openError(path, error)
   }
 }
 
-function writerOf(path: string): AuditFile {
+function writerOf(path: string, options: AuditFileOptions): AuditFile {
   mkdirSync(dirname(path), { recursive: true })
   const unlock = lockExclusively(path)
   let fd: number | undefined
   try {
     // Records tell who did what, so only the owner may read them.
     fd = openSync(path, 'a+', 0o600)
-    return writerIn(fd, path, unlock)
+    return writerIn(fd, path, options, unlock)
   } catch (error) {
     if (fd !== undefined) closeSync(fd)
     unlock()
@@ -52,9 +68,12 @@ function writerOf(path: string): AuditFile {
   }
 }
 
-function writerIn(fd: number, path: string, unlock: () => void): AuditFile {
-  let { seq, end } = findEnd(fd)
-  putAside(fd, end, path)
+function writerIn(fd: number, path: string, options: AuditFileOptions, unlock: () => void): AuditFile {
+  const found = findEnd(fd)
+  putAside(fd, found.end, path)
+  let { end } = found
+  const sealer = createSealer(options, found)
+  const segments = options.checkpoints === false ? undefined : createSegments(fd, found)
   /** Set while the file may end with a part of a group. */
   let isTorn = false
 
@@ -65,29 +84,40 @@ function writerIn(fd: number, path: string, unlock: () => void): AuditFile {
 
   return {
     path,
-    append(records) {
+    isSole: true,
+    append(entries) {
       if (isTorn) cutBack()
-      let text = ''
-      for (const [i, record] of records.entries()) {
-        record.seq = seq + i + 1
-        text += `${JSON.stringify(record)}\n`
-      }
-      const bytes = Buffer.from(text)
+      const before = { seq: sealer.seq, head: sealer.head }
+      const hashes: string[] = []
+      let epoch: number | undefined
       try {
+        let text = ''
+        for (const entry of entries) {
+          text += sealer.seal(entry)
+          text += '\n'
+          hashes.push(sealer.head)
+          if (entry.event === 'audit_opened') epoch = sealer.seq
+        }
+        const bytes = Buffer.from(text)
         isTorn = true
         // A full disk takes a part and says so only by the count.
         for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at)
         isTorn = false
+        end += bytes.length
+        segments?.add(hashes, epoch)
       } catch (error) {
+        sealer.goOnFrom(before)
         cutBack()
         throw error
       }
-      end += bytes.length
-      seq += records.length
     },
     sync: () => fdatasyncAsync(fd),
+    checkpoint: async (file, sync) => segments?.sign(file, sync, sealer),
     isPassing: () => false,
     query: (query) => queryLines(fd, end, query),
+    exportRecords: (query) => exportLines(path, end, query),
+    backwards: () => recordsBackwards(fd, end),
+    opened: () => {},
     close() {
       closeSync(fd)
       unlock()
@@ -97,30 +127,96 @@ function writerIn(fd: number, path: string, unlock: () => void): AuditFile {
 
 function readerOf(path: string): AuditFile {
   const fd = openSync(path, 'r')
+  const refuse = (): never => {
+    throw new Error('opened for reading only')
+  }
   return {
     path,
-    append() {
-      throw new Error('opened for reading only')
-    },
+    isSole: false,
+    append: refuse,
     sync: async () => {},
+    checkpoint: async () => refuse(),
     isPassing: () => false,
     query: (query) => queryLines(fd, fstatSync(fd).size, query),
+    exportRecords: (query) => exportLines(path, fstatSync(fd).size, query),
+    backwards: () => recordsBackwards(fd, fstatSync(fd).size),
+    opened: () => {},
     close: () => closeSync(fd),
   }
 }
 
 const fdatasyncAsync = promisify(fdatasync)
 
-/** Gives the number of the last whole record and where it ends. */
-function findEnd(fd: number): { seq: number; end: number } {
+/** What was appended and not signed yet. */
+interface Segments {
+  add(hashes: readonly string[], epoch: number | undefined): void
+  /** Signs what has come since; what comes meanwhile belongs to the next one. Does nothing for another that is under way. */
+  sign(file: CheckpointFile, sync: () => Promise<void>, end: ChainEnd): Promise<void>
+}
+
+function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
+  let tree: MerkleTree | undefined
+  let added: string[] = []
+  let epoch = start.seq + 1
+  /** Those that the second place has not taken: they are signed first when it takes them again. */
+  let waiting: Segment[] = []
+
+  /** Gives a tree of what the last checkpoint does not cover. Without one there is nothing to go on from. */
+  function firstTree(file: CheckpointFile): MerkleTree {
+    const last = file.last()
+    const grown = createMerkleTree()
+    if (last === undefined || last.seq >= start.seq) return grown
+    for (const hash of hashesAfter(fd, start.end, last.seq)) grown.add(hash)
+    return grown
+  }
+
+  return {
+    add(hashes, opened) {
+      epoch = opened ?? epoch
+      added = added.length === 0 ? (hashes as string[]) : added.concat(hashes)
+    },
+    async sign(file, sync, { seq, head }) {
+      tree ??= firstTree(file)
+      for (const hash of added) tree.add(hash)
+      added = []
+      waiting.push({ count: tree.size, epoch, headHash: head, merkleRoot: tree.root(), seq })
+      tree = createMerkleTree()
+      const signing = waiting
+      waiting = []
+      try {
+        await sync()
+        while (signing.length > 0) {
+          file.append(signing[0] as Segment)
+          signing.shift()
+        }
+      } finally {
+        waiting = [...signing, ...waiting]
+      }
+    },
+  }
+}
+
+/** Gives the hashes of the records after a number, in their order. */
+function hashesAfter(fd: number, end: number, seq: number): readonly string[] {
+  const hashes: string[] = []
+  for (const { text } of linesBackwards(fd, end)) {
+    const link = readLink(text)
+    if (link === undefined || link.seq <= seq) break
+    hashes.push(link.hash)
+  }
+  return hashes.toReversed()
+}
+
+/** Gives the number and the hash of the last whole record, and where it ends. */
+function findEnd(fd: number): ChainEnd & { readonly end: number } {
   const { size } = fstatSync(fd)
-  if (size === 0) return { seq: 0, end: 0 }
+  if (size === 0) return { seq: 0, head: GENESIS, end: 0 }
   checkKind(fd)
   for (const line of linesBackwards(fd, size)) {
     const record = parseRecord(line.text)
-    if (record) return { seq: record.seq, end: line.end }
+    if (record) return { seq: record.seq, head: record.hash ?? GENESIS, end: line.end }
   }
-  return { seq: 0, end: 0 }
+  return { seq: 0, head: GENESIS, end: 0 }
 }
 
 /** What a line can begin with: the fields are sorted, and `catalog_revision` is always there. */
@@ -148,12 +244,11 @@ function putAside(fd: number, end: number, path: string): void {
 
 function queryLines(fd: number, end: number, query: AuditQuery): readonly AuditRecord[] {
   const checked = checkAuditQuery(query)
-  const needles = needlesOf(checked)
+  const matches = createMatch(checked)
   const found: AuditRecord[] = []
   for (const { text } of linesBackwards(fd, end)) {
     if (found.length >= checked.limit) break
-    if (!needles.every((needle) => text.includes(needle))) continue
-    const record = parseRecord(text)
+    const record = matches(text)
     if (record === undefined) continue
     if (checked.afterSeq !== undefined && record.seq <= checked.afterSeq) break
     if (matchesAuditQuery(record, checked)) found.push(record)
@@ -161,11 +256,42 @@ function queryLines(fd: number, end: number, query: AuditQuery): readonly AuditR
   return found
 }
 
-/** Texts that a matching line must hold; most lines need no parsing. */
-function needlesOf({ tool, user, event }: AuditQuery): readonly string[] {
-  return Object.entries({ tool, user_id: user, event })
+/** Reads with a descriptor of its own: the audit may be closed before the reader has had enough. */
+async function* exportLines(path: string, end: number, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
+  const checked = checkAuditQuery(query)
+  const matches = createMatch(checked)
+  const fd = openSync(path, 'r')
+  try {
+    for (const lines of linesForwards(fd, end)) {
+      for (const text of lines) {
+        const record = matches(text)
+        if (record === undefined) continue
+        if (checked.beforeSeq !== undefined && record.seq >= checked.beforeSeq) return
+        if (matchesAuditQuery(record, checked)) yield record
+      }
+      await endOfTurn()
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function* recordsBackwards(fd: number, end: number): Generator<AuditRecord> {
+  for (const { text } of linesBackwards(fd, end)) {
+    const record = parseRecord(text)
+    if (record !== undefined) yield record
+  }
+}
+
+/** Gives the record of a line that may match; most lines need no parsing. */
+function createMatch({ tool, user, session, call, event, outcome }: AuditExportQuery) {
+  const fields = { tool, user_id: user, session_id: session, tool_call_id: call, event }
+  const needles = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([field, value]) => `"${field}":${JSON.stringify(value)}`)
+  if (outcome !== undefined) needles.push(`"event":"${eventOfOutcome(outcome)}"`)
+  return (text: string): AuditRecord | undefined =>
+    needles.every((needle) => text.includes(needle)) ? parseRecord(text) : undefined
 }
 
 function parseRecord(text: string): AuditRecord | undefined {

@@ -5,14 +5,23 @@ import type { FileAudit } from './audit-options.ts'
 /** Gives an audit that reads what another process writes. */
 export function createReadOnlyAudit(file: AuditFile): FileAudit {
   let isClosed = false
+
+  function checkOpen(): void {
+    if (isClosed) throw closedError(file)
+  }
+
   return {
     droppedCount: 0,
     write() {
       throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: file.path })
     },
     query(query) {
-      if (isClosed) throw closedError(file)
+      checkOpen()
       return file.query(query)
+    },
+    async *exportRecords(query = {}) {
+      checkOpen()
+      yield* file.exportRecords(query)
     },
     flush: async () => {},
     async close() {

@@ -3,9 +3,10 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { canonicalize } from '@toolgate/core'
+import { canonicalize, sha256Hex } from '@toolgate/core'
 import { auditEntry, auditSinkContract } from '@toolgate/core/testing'
 import { openSqliteAudit } from './sqlite.ts'
+import { readCallIds } from './testing/read-all.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 
 for (const mode of ['batched', 'required'] as const) {
@@ -50,18 +51,17 @@ describe('openSqliteAudit', () => {
     const release = holdLock(path)
     for (let i = 1; i <= 5; i++) await audit.write(auditEntry({ tool_call_id: `c${i}`, input: { i } }))
     await assert.rejects(audit.flush(), { code: 'audit_unavailable' })
-    assert.deepEqual(await audit.query({}), [])
+    assert.deepEqual(await readCallIds(audit), [])
     await assert.rejects(async () => audit.write(auditEntry({ tool_call_id: 'lost' })), { code: 'audit_unavailable' })
     assert.equal(audit.droppedCount, 1)
     release()
     await audit.flush()
     await audit.write(auditEntry({ tool_call_id: 'c6' }))
-    const records = await audit.query({})
-    assert.deepEqual(
-      records.map((record) => [record.seq, record.tool_call_id]),
-      [6, 5, 4, 3, 2, 1].map((n) => [n, `c${n}`]),
-    )
-    assert.match(records.at(-1)?.input_hash ?? '', /^[\da-f]{64}$/)
+    assert.deepEqual(await readCallIds(audit), ['c1', 'c2', 'c3', 'c4', 'c5', 'c6'])
+    const [first] = await audit.query({ call: 'c1' })
+    assert.deepEqual([first?.input_hash, first?.input_preview], [sha256Hex('{"i":1}'), '{"i":1}'])
+    const [dropped] = await audit.query({ event: 'audit_dropped' })
+    assert.equal(dropped?.detail, '1 record could not be written')
   })
 
   it('tries again by itself', async (t) => {
@@ -73,7 +73,7 @@ describe('openSqliteAudit', () => {
     await audit.write(auditEntry())
     await assert.rejects(audit.flush(), { code: 'audit_unavailable' })
     release()
-    while ((await reader.query({})).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    while ((await readCallIds(reader)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   })
 
   it('stores batched entries without being asked to', async (t) => {
@@ -82,7 +82,7 @@ describe('openSqliteAudit', () => {
     const reader = openSqliteAudit({ path, readOnly: true })
     t.after(async () => Promise.all([audit.close(), reader.close()]))
     await audit.write(auditEntry())
-    while ((await reader.query({})).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    while ((await readCallIds(reader)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   })
 
   it('counts what was lost when it is closed while the file cannot be written', async (t) => {
@@ -105,10 +105,7 @@ describe('openSqliteAudit', () => {
     const joined = audit.write(auditEntry({ tool_call_id: 'second' }))
     release()
     await Promise.all([written, joined])
-    assert.deepEqual(
-      (await audit.query({})).map((record) => record.tool_call_id),
-      ['second', 'first'],
-    )
+    assert.deepEqual(await readCallIds(audit), ['first', 'second'])
   })
 
   it('refuses a required write that another process keeps from the file, and goes on when it lets go', async (t) => {
@@ -122,10 +119,8 @@ describe('openSqliteAudit', () => {
     assert.equal(audit.droppedCount, 1)
     release()
     await audit.write(auditEntry({ tool_call_id: 'kept' }))
-    assert.deepEqual(
-      (await audit.query({})).map((record) => [record.seq, record.tool_call_id]),
-      [[1, 'kept']],
-    )
+    assert.deepEqual(await readCallIds(audit), ['kept'])
+    assert.equal((await audit.query({ event: 'audit_dropped' })).length, 1)
   })
 
   it('can be read beside its writer, and not written through a reader', async (t) => {
@@ -135,7 +130,7 @@ describe('openSqliteAudit', () => {
     t.after(async () => Promise.all([writer.close(), reader.close()]))
     await writer.write(auditEntry())
     await writer.flush()
-    assert.equal((await reader.query({})).length, 1)
+    assert.deepEqual(await readCallIds(reader), ['call-1'])
     await assert.rejects(async () => reader.write(auditEntry()), { code: 'audit_unavailable' })
   })
 

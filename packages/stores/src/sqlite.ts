@@ -1,34 +1,25 @@
+import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { type AuditQuery, type AuditRecord, checkAuditQuery } from '@toolgate/core'
+import { DatabaseSync } from 'node:sqlite'
+import {
+  type AuditEntry,
+  checkAuditQuery,
+  createSealer,
+  GENESIS,
+  merkleRoot,
+  readLink,
+  recordKeys,
+} from '@toolgate/core'
 import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
+import { exportRows, selectIn, toRecord } from './audit-rows.ts'
+import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
 import { openAudit } from './open-audit.ts'
-import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
+import { lockWithOthers, type OpenersLock } from './openers-lock.ts'
+import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
-export type { AuditFileOptions, FileAudit } from './audit-options.ts'
+export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
 export { openSqliteStores, type SqliteStores, type SqliteStoresOptions } from './state/open-stores.ts'
-
-/** `TGAT`, which tells our files from other databases. */
-const APPLICATION_ID = 0x54474154
-const SCHEMA_VERSION = 1
-
-/**
- * The columns are what queries ask for; `record` is the whole record in RFC 8785 form, last, so that a
- * scan need not read it. There is no index but `seq`: one more would double the cost of every call, and
- * the newest records, which are asked for, are found without.
- */
-const SCHEMA = `
-  CREATE TABLE audit (
-    seq INTEGER PRIMARY KEY,
-    event TEXT NOT NULL,
-    tool TEXT,
-    user_id TEXT,
-    record TEXT NOT NULL
-  ) STRICT;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
-`
 
 /** Long enough for another process's commit, short enough for the event loop. */
 const BUSY_TIMEOUT_MS = 50
@@ -41,19 +32,28 @@ const BUSY_TIMEOUT_MS = 50
  * const audit = openSqliteAudit({ path: './toolgate.db', mode: 'required' })
  */
 export function openSqliteAudit(options: AuditFileOptions): FileAudit {
-  return openAudit(openDatabase({ ...options, path: resolve(options.path) }), options)
+  const path = resolve(options.path)
+  try {
+    return openAudit(openDatabase({ ...options, path }), options)
+  } catch (error) {
+    throw openError(path, error)
+  }
 }
 
-function openDatabase({ path, mode = 'batched', readOnly = false }: AuditFileOptions): AuditFile {
+function openDatabase(options: AuditFileOptions): AuditFile {
+  const { path, mode = 'batched', readOnly = false } = options
   let db: DatabaseSync | undefined
+  let lock: OpenersLock | undefined
   try {
     if (!readOnly) createPrivately(path)
     db = new DatabaseSync(path, { readOnly, timeout: OPEN_TIMEOUT_MS })
     prepareDatabase(db, mode, readOnly)
-    return auditIn(db, path, mode)
+    if (!readOnly) lock = lockWithOthers(path, OPEN_TIMEOUT_MS)
+    return auditIn({ db, path, mode, options, lock })
   } catch (error) {
+    lock?.release()
     db?.close()
-    throw openError(path, error)
+    throw error
   }
 }
 
@@ -63,78 +63,108 @@ function prepareDatabase(db: DatabaseSync, mode: 'batched' | 'required', readOnl
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`PRAGMA synchronous = ${mode === 'required' ? 'FULL' : 'NORMAL'}`)
     db.exec('BEGIN IMMEDIATE')
-    if (numberOf(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
+    migrate(db)
     db.exec('COMMIT')
   }
   checkKind(db, [APPLICATION_ID])
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
 }
 
-/** Nothing is written into somebody else's database, nor into one of a later version. */
-function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
-  const id = numberOf(db, 'PRAGMA application_id')
-  const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
-  if (!applicationIds.includes(id) || (id === 0 && !isEmpty)) throw new Error('it is not an audit database')
-  const version = numberOf(db, 'PRAGMA user_version')
-  if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
+interface OpenDatabase {
+  readonly db: DatabaseSync
+  readonly path: string
+  readonly mode: 'batched' | 'required'
+  readonly options: AuditFileOptions
+  /** Absent for one that is only read. */
+  readonly lock: OpenersLock | undefined
 }
 
-function auditIn(db: DatabaseSync, path: string, mode: 'batched' | 'required'): AuditFile {
+function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
-  const newest = db.prepare('SELECT max(seq) AS seq FROM audit')
-  const insert = db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?)')
+  const newest = db.prepare('SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1')
+  const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
   const select = selectIn(db)
+  const sealer = createSealer(options)
+  let epoch = 0
+
+  /** Runs in one transaction: what it throws undoes what it did. */
+  function inTransaction(action: () => void): void {
+    begin.run()
+    try {
+      action()
+      commit.run()
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** Goes on from the end of the chain, as it is inside of the transaction: another process may have written since. */
+  function goOnFromEnd(): void {
+    const row = newest.get()
+    const head = row === undefined ? undefined : readLink(row['record'] as string)?.hash
+    sealer.goOnFrom({ seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS })
+  }
+
+  function insertSealed(entry: AuditEntry): void {
+    const record = sealer.seal(entry)
+    const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
+    insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
+    if (entry.event === 'audit_opened') epoch = sealer.seq
+  }
 
   return {
     path,
-    append(records) {
-      begin.run()
-      try {
-        // Read inside the transaction: another process may have written since.
-        let seq = Number(newest.get()?.['seq'] ?? 0)
-        for (const record of records) {
-          record.seq = ++seq
-          insert.run(seq, record.event, record.tool ?? null, record.user_id ?? null, JSON.stringify(record))
-        }
-        commit.run()
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
-      }
+    isSole: lock?.isSole === true,
+    append(entries) {
+      inTransaction(() => {
+        goOnFromEnd()
+        for (const entry of entries) insertSealed(entry)
+      })
     },
     async sync() {
       // A commit in `required` mode is synced by itself; a checkpoint syncs those of `batched` mode.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
+    async checkpoint(file, sync) {
+      await sync()
+      // Inside of a transaction, so that no other process signs the same records or writes between them.
+      inTransaction(() => {
+        goOnFromEnd()
+        const { seq, head } = sealer
+        const from = file.last()?.seq ?? seq
+        syncLog(path)
+        const hashes = hashesAfter(db, from)
+        file.append({ count: hashes.length, epoch, headHash: head, merkleRoot: merkleRoot(hashes), seq })
+      })
+    },
     isPassing: isBusy,
-    query: (query) => select(query).map((row) => JSON.parse(row['record'] as string) as AuditRecord),
-    close: () => db.close(),
+    query: (query) => select(checkAuditQuery(query), 'DESC'),
+    exportRecords: (query) => exportRows(select, query),
+    *backwards() {
+      for (const row of db.prepare('SELECT record FROM audit ORDER BY seq DESC').iterate()) yield toRecord(row)
+    },
+    opened: () => lock?.share(),
+    close() {
+      db.close()
+      lock?.release()
+    },
   }
 }
 
-type Row = Record<string, unknown>
+/** Gives the hashes of the records after a number, in their order. */
+function hashesAfter(db: DatabaseSync, seq: number): readonly string[] {
+  const rows = db.prepare('SELECT record FROM audit WHERE seq > ? ORDER BY seq').all(seq)
+  return rows.map((row) => readLink(row['record'] as string)?.hash).filter((hash) => hash !== undefined)
+}
 
-function selectIn(db: DatabaseSync): (query: AuditQuery) => readonly Row[] {
-  const statements = new Map<string, StatementSync>()
-  return (query) => {
-    const { limit, tool, user, event, beforeSeq, afterSeq } = checkAuditQuery(query)
-    const filters: string[] = []
-    const values: SQLInputValue[] = []
-    const addFilter = (sql: string, value: string | number | undefined): void => {
-      if (value === undefined) return
-      filters.push(sql)
-      values.push(value)
-    }
-    addFilter('tool = ?', tool)
-    addFilter('user_id = ?', user)
-    addFilter('event = ?', event)
-    addFilter('seq < ?', beforeSeq)
-    addFilter('seq > ?', afterSeq)
-    const where = filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : ''
-    const sql = `SELECT record FROM audit ${where} ORDER BY seq DESC LIMIT ?`
-    const statement = statements.get(sql) ?? db.prepare(sql)
-    statements.set(sql, statement)
-    return statement.all(...values, limit)
+/** What other processes have committed without a sync is in the log; a checkpoint must not be ahead of the disk. */
+function syncLog(path: string): void {
+  const fd = openSync(`${path}-wal`, 'r')
+  try {
+    fdatasyncSync(fd)
+  } finally {
+    closeSync(fd)
   }
 }

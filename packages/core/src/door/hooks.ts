@@ -11,20 +11,22 @@ import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
 import { callerGone } from './refusals.ts'
 
 /** What a host does around each call. Either may be absent, and either may be asynchronous. */
-export interface Hooks {
+export interface HooksOf<Before, After> {
   /** For people: refusals and faults name it. Default: its number, counted from 1. */
   readonly name?: string | undefined
   /**
    * Asked before a call that the layers let pass. What it throws or rejects with, an answer after the deadline, and one
    * that is no {@link BeforeAnswer} refuse the call.
    */
-  beforeToolCall?(context: BeforeToolCall): MaybePromise<BeforeAnswer | undefined | void>
+  beforeToolCall?(context: Before): MaybePromise<BeforeAnswer | undefined | void>
   /**
    * Told of each call that was executed. It changes nothing: what it throws is told to the host, and what it gives is
    * dropped. The output is the very one that the caller gets, and must not be changed.
    */
-  afterToolCall?(context: AfterToolCall): MaybePromise<void>
+  afterToolCall?(context: After): MaybePromise<void>
 }
+
+export interface Hooks extends HooksOf<BeforeToolCall, AfterToolCall> {}
 
 export interface BeforeAnswer {
   /** `false` refuses. `true` grants nothing: it is as no answer. */
@@ -90,16 +92,21 @@ export type BeforeResult =
  *
  * @throws {ConfigError} for what is no hooks: a misspelt name would be a check that is never made
  */
-export function parseHooks(hooks: Hooks | readonly Hooks[] | undefined, path = 'hooks'): readonly Hooks[] {
+export function parseHooks<Before, After>(
+  hooks: HooksOf<Before, After> | readonly HooksOf<Before, After>[] | undefined,
+  path = 'hooks',
+): readonly HooksOf<Before, After>[] {
   if (hooks === undefined) return []
   if (!isList(hooks)) return [checkHooks(path, hooks)]
   return Object.freeze(hooks.map((one, i) => checkHooks(`${path}[${i}]`, one)))
 }
 
+type AnyHooks = HooksOf<never, never>
+
 const HOOK_NAMES = ['beforeToolCall', 'afterToolCall'] as const
 const HOOK_KEYS: ReadonlySet<string> = new Set(['name', ...HOOK_NAMES])
 
-function checkHooks(path: string, hooks: Hooks): Hooks {
+function checkHooks<Some extends AnyHooks>(path: string, hooks: Some): Some {
   if (typeof hooks !== 'object' || hooks === null) throw new ConfigError(path, 'must be an object')
   const wrong = HOOK_NAMES.find((name) => hooks[name] !== undefined && typeof hooks[name] !== 'function')
   if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
@@ -112,7 +119,7 @@ function checkHooks(path: string, hooks: Hooks): Hooks {
   return hooks
 }
 
-function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
+function isList<Some extends AnyHooks>(hooks: Some | readonly Some[]): hooks is readonly Some[] {
   return Array.isArray(hooks)
 }
 
@@ -122,54 +129,93 @@ function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
  * The first that refuses or fails ends it. Gives its answer at once where every hook does. Never throws or rejects.
  */
 export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
+  return hooks.length === 0 ? { ok: true, input: call.input, replaced: false } : askEach(hooks, new Asking(call), ports)
+}
+
+/** A call as hooks of some kind are asked about it. */
+export interface AskedCall<Context> {
+  readonly input: unknown
+  readonly cancelling: Cancelling | undefined
+  contextFor(input: unknown): Context
+  /** The hook has answered. */
+  close(context: Context): void
+}
+
+class Asking implements AskedCall<Context> {
+  readonly input: unknown
+  readonly cancelling: Cancelling | undefined
+  readonly #call: HookedCall
+
+  constructor(call: HookedCall) {
+    this.input = call.input
+    this.cancelling = call.cancelling
+    this.#call = call
+  }
+
+  contextFor(input: unknown): Context {
+    return new Context(this.#call, input)
+  }
+
+  close(context: Context): void {
+    context.close()
+  }
+}
+
+/** As {@link askBefore}, for hooks of any kind. */
+export function askEach<Before>(
+  hooks: readonly HooksOf<Before, never>[],
+  call: AskedCall<Before>,
+  ports: HookPorts,
+): MaybePromise<BeforeResult> {
   return askFrom(0, hooks, call, call.input, ports)
 }
 
-function askFrom(
+function askFrom<Before>(
   first: number,
-  hooks: readonly Hooks[],
-  call: HookedCall,
+  hooks: readonly HooksOf<Before, never>[],
+  call: AskedCall<Before>,
   given: unknown,
   ports: HookPorts,
 ): MaybePromise<BeforeResult> {
   let input = given
   for (let i = first; i < hooks.length; i++) {
-    const hook = hooks[i] as Hooks
-    const context = new Context(call, input)
+    const hook = hooks[i] as HooksOf<Before, never>
+    const context = call.contextFor(input)
     let verdict: Verdict
     try {
       const answer: unknown = hook.beforeToolCall?.(context)
-      if (isThenable(answer)) return askLater(answer, i, context, hooks, call, ports)
+      if (isThenable(answer)) return askLater(answer, i, context, hooks, call, input, ports)
       verdict = readAnswer(answer, input)
     } catch (error) {
       verdict = new Failure(error)
     }
-    context.close()
+    call.close(context)
     if (verdict instanceof Replacement) input = verdict.input
     else if (verdict !== undefined) return stopped(verdict, hook, i, ports)
   }
   return { ok: true, input, replaced: input !== call.input }
 }
 
-async function askLater(
+async function askLater<Before>(
   answer: PromiseLike<unknown>,
   i: number,
-  context: Context,
-  hooks: readonly Hooks[],
-  call: HookedCall,
+  context: Before,
+  hooks: readonly HooksOf<Before, never>[],
+  call: AskedCall<Before>,
+  input: unknown,
   ports: HookPorts,
 ): Promise<BeforeResult> {
   let verdict: Verdict
   try {
     const awaited = await inTime(answer, ports.deadlines, ports.clock, ports.deadlineMs, call.cancelling)
-    verdict = readAnswer(awaited, context.input)
+    verdict = readAnswer(awaited, input)
   } catch (error) {
     verdict = new Failure(error)
   }
-  context.close()
+  call.close(context)
   if (verdict === undefined || verdict instanceof Replacement)
-    return askFrom(i + 1, hooks, call, verdict ? verdict.input : context.input, ports)
-  return stopped(verdict, hooks[i] as Hooks, i, ports)
+    return askFrom(i + 1, hooks, call, verdict ? verdict.input : input, ports)
+  return stopped(verdict, hooks[i] as AnyHooks, i, ports)
 }
 
 /** What a hook said; `undefined` where it has nothing against the call. */
@@ -234,7 +280,7 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   return prototype === Object.prototype || prototype === null
 }
 
-function stopped(verdict: Refusal | Failure, hook: Hooks, i: number, { onFault }: HookPorts): BeforeResult {
+function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFault }: HookPorts): BeforeResult {
   const label = labelOf(hook, i)
   if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
   const { error } = verdict
@@ -267,7 +313,7 @@ function shortened(text: string): string {
   return (text.length > MAX_REASON_LENGTH ? `${text.slice(0, MAX_REASON_LENGTH)}…` : text).toWellFormed()
 }
 
-function labelOf({ name }: Hooks, i: number): string {
+function labelOf({ name }: AnyHooks, i: number): string {
   return typeof name === 'string' ? `the hook "${name}"` : `hook ${i + 1}`
 }
 
@@ -282,16 +328,32 @@ export function tellAfter(
   end: CallEnd,
   ports: HookPorts,
 ): MaybePromise<void> {
+  return hooks.length === 0
+    ? undefined
+    : tellEach<EndContext>(hooks, () => new EndContext(call, end), closeContext, ports)
+}
+
+function closeContext(context: Context): void {
+  context.close()
+}
+
+/** As {@link tellAfter}, for hooks of any kind; each gets a context of its own. */
+export function tellEach<After>(
+  hooks: readonly HooksOf<never, After>[],
+  newContext: () => After,
+  close: (context: After) => void,
+  ports: HookPorts,
+): MaybePromise<void> {
   let waits: Promise<void>[] | undefined
   for (let i = 0; i < hooks.length; i++) {
-    const hook = hooks[i] as Hooks
-    const context = new EndContext(call, end)
+    const hook = hooks[i] as HooksOf<never, After>
+    const context = newContext()
     try {
       const answer: unknown = hook.afterToolCall?.(context)
-      if (isThenable(answer)) (waits ??= []).push(waitAfter(answer, context, hook, i, ports))
-      else context.close()
+      if (isThenable(answer)) (waits ??= []).push(waitAfter(answer, hook, i, ports).then(() => close(context)))
+      else close(context)
     } catch (error) {
-      context.close()
+      close(context)
       tell(ports.onFault, 'after', labelOf(hook, i), error)
     }
   }
@@ -300,8 +362,7 @@ export function tellAfter(
 
 async function waitAfter(
   answer: PromiseLike<unknown>,
-  context: Context,
-  hook: Hooks,
+  hook: AnyHooks,
   i: number,
   { deadlines, clock, deadlineMs, onFault }: HookPorts,
 ): Promise<void> {
@@ -310,7 +371,6 @@ async function waitAfter(
   } catch (error) {
     tell(onFault, 'after', labelOf(hook, i), error)
   }
-  context.close()
 }
 
 function tell(onFault: HookPorts['onFault'], when: 'before' | 'after', label: string, error: unknown): void {

@@ -1,7 +1,6 @@
-import { ConfigError } from '../errors.ts'
 import { type Environment, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
-import { parseLimits, type RateLimit, splitLimits } from './limits.ts'
+import { parseLimits, type RateLimit, readLimits } from './limits.ts'
 
 const VARIABLE = 'TOOL_RATE_LIMITS'
 
@@ -16,15 +15,7 @@ const VARIABLE = 'TOOL_RATE_LIMITS'
 export function limitsFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly (string | RateLimit)[] {
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
-  const list = /^\s*[[{]/.test(text) ? readJson(text) : splitLimits(text)
+  const list = readLimits(text, VARIABLE)
   parseLimits(list, parseGroups(groups).selectors, VARIABLE)
   return list
-}
-
-function readJson(text: string): readonly (string | RateLimit)[] {
-  try {
-    return JSON.parse(text) as readonly (string | RateLimit)[]
-  } catch (cause) {
-    throw new ConfigError(VARIABLE, `is no JSON: ${(cause as Error).message}`, { cause })
-  }
 }

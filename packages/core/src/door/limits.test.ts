@@ -5,7 +5,7 @@ import type { Caller } from '../caller.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { indexLimits, LIMIT_PARTS, type LimitInput, parseLimits, type RateLimit, usesOf } from './limits.ts'
+import { createUses, LIMIT_PARTS, type LimitInput, parseLimits, type RateLimit } from './limits.ts'
 
 const groups = new Map([['web', [parseSelector('web:*')]]])
 const parse = (limits: unknown) => parseLimits(limits as LimitInput, groups)
@@ -58,12 +58,13 @@ describe('parseLimits', () => {
   }
 })
 
-describe('usesOf', () => {
-  const snapshot = createToolset(['a', 'b'].map((name) => defineTool({ name })))
-  const usesBy = (limits: readonly (string | RateLimit)[], tool: string, caller: Caller) => {
-    const at = snapshot.indexOf(tool)
-    return usesOf(indexLimits(parse(limits), snapshot), at, snapshot.get(tool) ?? assert.fail(tool), caller)
-  }
+describe('createUses', () => {
+  const tools = ['a', 'b'].map((name) => defineTool({ name, tags: ['slow'] }))
+  const snapshot = createToolset(tools)
+  const usesBy = (limits: readonly (string | RateLimit)[], tool: string, caller: Caller) =>
+    createUses(parse(limits))(snapshot, snapshot.indexOf(tool), caller)
+  const keysBy = (limits: readonly (string | RateLimit)[], tool = 'a', caller: Caller = {}) =>
+    usesBy(limits, tool, caller).map(({ key }) => key)
 
   it('gives every limit that names the tool', () => {
     const uses = usesBy(['a:1/60', '*:5/60', 'b:9/60'], 'a', {})
@@ -83,9 +84,53 @@ describe('usesOf', () => {
     assert.equal(keyOf('a', ['user']), keyOf('b', ['user']))
   })
 
-  it('keeps the buckets of two limits apart', () => {
-    const keys = usesBy(['a:1/60', 'a:5/3600'], 'a', {}).map(({ key }) => key)
-    assert.equal(new Set(keys).size, 2)
+  it('keeps the buckets of limits apart that differ in what they name, in their window or in what they count apart', () => {
+    const limits = ['a:1/60', 'a:1/3600', '*:1/60', 'tag:slow:1/60', { match: 'a', max: 1, windowMs: 60_000, per: [] }]
+    assert.equal(new Set(keysBy(limits as (string | RateLimit)[])).size, 5)
+  })
+
+  it('gives a limit the same key wherever it is in a list, so that replicas with different lists count together', () => {
+    const caller = { tenant: 'acme', user: 'vera', chat: { id: 'c1' } }
+    const [key] = keysBy(['a:5/60'], 'a', caller)
+    assert.deepEqual(
+      keysBy(['b:1/1', '*:9/9', 'a:5/60'], 'a', caller).filter((other) => other === key),
+      [key],
+    )
+    assert.equal(key, '1:a/60000/tenant+tool+chat+user|4:acme|1:a|2:c1|4:vera')
+    assert.equal(keysBy(['a:5/60'])[0], '1:a/60000/tenant+tool+chat+user|-|1:a|-|-')
+  })
+
+  it('gives a limit the same key however many it allows, so that who changes that goes on counting', () => {
+    assert.deepEqual(keysBy(['a:5/60']), keysBy(['a:50/60']))
+  })
+
+  it('takes the smallest of limits that differ in nothing else, and takes it once', () => {
+    const uses = usesBy(['a:5/60', 'a:3/60', 'a:4/60', 'a:3/60'], 'a', {})
+    assert.deepEqual(
+      uses.map(({ max, label }) => [max, label]),
+      [[3, '3/60']],
+    )
+  })
+
+  it('reads what is counted apart as a set', () => {
+    const limit = { match: 'a', max: 1, windowMs: 1 }
+    const some = keysBy([{ ...limit, per: ['user', 'tool', 'user'] }])
+    assert.deepEqual(some, keysBy([{ ...limit, per: ['tool', 'user'] }]))
+  })
+
+  it('looks at a limit once for each tool, whoever calls it and however the catalog changes', () => {
+    let looked = 0
+    const limits = parse(Array.from({ length: 10_000 }, (_, i) => `other-${i}:1/60`)).map((limit) => ({
+      ...limit,
+      get selector() {
+        looked++
+        return limit.selector
+      },
+    }))
+    const uses = createUses(limits)
+    for (const today of [snapshot, createToolset([...tools, defineTool({ name: 'c' })])])
+      for (let i = 0; i < 50; i++) assert.deepEqual(uses(today, today.indexOf('a'), { user: `user-${i}` }), [])
+    assert.equal(looked, 10_000)
   })
 
   it('gives two callers one bucket only where all that is counted apart is the same, whatever their spelling', () => {

@@ -2,7 +2,6 @@ import { callerParts } from '../caller.ts'
 import type { Caller } from '../caller.ts'
 import { ConfigError } from '../errors.ts'
 import type { LimitUse } from '../ports.ts'
-import { type Bits, bitsWhere, hasBit } from '../tools/bits.ts'
 import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -49,8 +48,22 @@ export function parseLimits(
   return list.map((limit: string | RateLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
 }
 
+/**
+ * Gives the entries of a text: with commas between them, or a JSON list of such texts and of objects.
+ *
+ * @throws {ConfigError} for what looks like JSON and is none
+ */
+export function readLimits(text: string, path: string): readonly (string | RateLimit)[] {
+  if (!/^\s*[[{]/.test(text)) return splitLimits(text)
+  try {
+    return JSON.parse(text) as readonly (string | RateLimit)[]
+  } catch (cause) {
+    throw new ConfigError(path, `is no JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
 /** Gives the entries of a text with commas between them. */
-export function splitLimits(text: string): readonly string[] {
+function splitLimits(text: string): readonly string[] {
   return text.split(',').map((entry) => entry.trim())
 }
 
@@ -72,8 +85,18 @@ function parseLimit(path: string, written: string | RateLimit, groups: GroupSele
   const unknown = per.find((part) => !LIMIT_PARTS.includes(part))
   if (unknown !== undefined)
     throw new ConfigError(path, `a limit cannot count per "${unknown}"; the parts are ${LIMIT_PARTS.join(', ')}`)
+  return {
+    selector: selectorOf(path, match, groups),
+    max,
+    windowMs,
+    per: LIMIT_PARTS.filter((part) => per.includes(part)),
+    label: `${max}/${windowMs / 1000}`,
+  }
+}
+
+function selectorOf(path: string, match: string, groups: GroupSelectors): Selector {
   try {
-    return { selector: parseSelector(match, groups), max, windowMs, per, label: `${max}/${windowMs / 1000}` }
+    return parseSelector(match, groups)
   } catch (cause) {
     throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
   }
@@ -98,39 +121,66 @@ function readText(path: string, text: string): RateLimit {
   return { match, max: Number(max), windowMs: Number(seconds) * 1000 }
 }
 
-/** Limits over one snapshot. */
-export interface LimitIndex {
-  readonly limits: readonly { readonly limit: ParsedLimit; readonly bits: Bits }[]
-}
-
-export function indexLimits(limits: readonly ParsedLimit[], snapshot: Toolset): LimitIndex {
-  return {
-    limits: limits.map((limit) => ({
-      limit,
-      bits: bitsWhere(snapshot.size, (i) => matchesSelector(limit.selector, snapshot.tools[i] as Tool, 'possible')),
-    })),
-  }
-}
-
 /** A use of one limit, with the words for a refusal. */
 export interface LimitUseOf extends LimitUse {
   readonly label: string
   readonly rule: string
 }
 
-/** Gives what one call of the tool at an index uses: every limit that names it, to be taken together. */
-export function usesOf({ limits }: LimitIndex, index: number, tool: Tool, caller: Caller): readonly LimitUseOf[] {
-  return limits.flatMap(({ limit, bits }, position) => {
-    if (!hasBit(bits, index)) return []
-    const { max, windowMs, per, label, selector } = limit
-    return [{ key: limitKey(position, per, tool, caller), max, windowMs, label, rule: selector.text }]
-  })
+/** Whom one call is counted for. Only what was authenticated; what is not known is a part of its own. */
+export type CountedParts = Readonly<Record<LimitPart, string | undefined>>
+
+/** A limit that names a tool, with what its keys begin with. */
+interface MatchingLimit extends ParsedLimit {
+  readonly bucket: string
+}
+
+/** Gives what one call of a tool uses: every limit that names it, to be taken together. */
+export type UsesOfTool = (tool: Tool, parts: CountedParts) => readonly LimitUseOf[]
+
+/** Looks a limit over once for each tool, so that a call costs as much however many limits do not name its tool. */
+export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
+  const known = new WeakMap<Tool, readonly MatchingLimit[]>()
+  return (tool, parts) => {
+    let matching = known.get(tool)
+    if (!matching) known.set(tool, (matching = matchingLimits(limits, tool)))
+    return matching.map((limit) => ({
+      key: keyOf(limit, parts),
+      max: limit.max,
+      windowMs: limit.windowMs,
+      label: limit.label,
+      rule: limit.selector.text,
+    }))
+  }
+}
+
+/** Of limits that count the same uses the smallest says it all. */
+function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly MatchingLimit[] {
+  const byBucket = new Map<string, MatchingLimit>()
+  for (const limit of limits) {
+    if (!matchesSelector(limit.selector, tool, 'possible')) continue
+    const bucket = bucketOf(limit)
+    const other = byBucket.get(bucket)
+    if (!other || limit.max < other.max) byBucket.set(bucket, { ...limit, bucket })
+  }
+  return [...byBucket.values()]
+}
+
+/**
+ * Gives what a limit counts: what it names, in which window, and what apart.
+ *
+ * It is the same in every process that has the limit, wherever in its list. How many are allowed is no part of it: those
+ * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
+ */
+function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
+  return `${lengthPrefixed(selector.text)}/${windowMs}/${per.join('+')}`
 }
 
 /** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */
-function limitKey(position: number, per: readonly LimitPart[], tool: Tool, caller: Caller): string {
-  const parts = { ...callerParts(caller), tool: tool.id }
-  return per.reduce((key, part) => `${key}|${part}${lengthPrefixed(parts[part])}`, String(position))
+function keyOf({ bucket, per }: MatchingLimit, parts: CountedParts): string {
+  let key = bucket
+  for (const part of per) key += `|${lengthPrefixed(parts[part])}`
+  return key
 }
 
 function lengthPrefixed(text: string | undefined): string {
@@ -145,13 +195,17 @@ const NO_USES: readonly LimitUseOf[] = []
 /** Gives the uses of each tool by each caller, computed once while the snapshot stays. */
 export function createUses(limits: readonly ParsedLimit[]): UsesOf {
   if (limits.length === 0) return () => NO_USES
-  let index:
-    | { snapshot: Toolset; limits: LimitIndex; uses: WeakMap<Caller, (readonly LimitUseOf[] | undefined)[]> }
-    | undefined
+  const usesOfTool = createUsesOfTool(limits)
+  let today: { snapshot: Toolset; uses: WeakMap<Caller, Map<number, readonly LimitUseOf[]>> } | undefined
   return (snapshot, at, caller) => {
-    if (index?.snapshot !== snapshot) index = { snapshot, limits: indexLimits(limits, snapshot), uses: new WeakMap() }
-    let uses = index.uses.get(caller)
-    if (!uses) index.uses.set(caller, (uses = []))
-    return (uses[at] ??= usesOf(index.limits, at, snapshot.tools[at] as Tool, caller))
+    if (today?.snapshot !== snapshot) today = { snapshot, uses: new WeakMap() }
+    let byTool = today.uses.get(caller)
+    if (!byTool) today.uses.set(caller, (byTool = new Map()))
+    let uses = byTool.get(at)
+    if (!uses) {
+      const tool = snapshot.tools[at] as Tool
+      byTool.set(at, (uses = usesOfTool(tool, { ...callerParts(caller), tool: tool.id })))
+    }
+    return uses
   }
 }

@@ -17,10 +17,12 @@ export type StreamEnd =
 export interface StreamOptions {
   /** Told once, whatever happens. What it throws or rejects with is its own affair. */
   readonly onEnd: (end: StreamEnd) => MaybePromise<void>
+  /** Told of each item before the consumer has it. */
+  readonly onItem?: ((item: unknown) => void) | undefined
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** From now on, until the last item. */
-  readonly deadlineMs: number
+  /** From now on, until the last item. Default: no end. */
+  readonly deadlineMs?: number | undefined
   readonly cancelling?: Cancelling | undefined
   /** Of all items together, as `sizeOf` counts. Default: no end. */
   readonly maxChars?: number | undefined
@@ -93,12 +95,12 @@ class StreamWatch implements Timed {
     const { deadlines, clock, deadlineMs, cancelling } = this.#options
     if (cancelling?.aborted) return this.#abort(cancelling)
     unread.register(given, this, this)
-    this.#watched = deadlines.watch(this, clock.monotonicMs(), deadlineMs)
+    if (deadlineMs !== undefined) this.#watched = deadlines.watch(this, clock.monotonicMs(), deadlineMs)
     this.#unlisten = cancelling?.onAbort(() => this.#abort(cancelling))
   }
 
   expire(): void {
-    const { deadlineMs } = this.#options
+    const { deadlineMs = 0 } = this.#options
     this.#stop('timeout', new DOMException(`the stream did not end in ${deadlineMs / 1000} s`, 'TimeoutError'))
   }
 
@@ -116,11 +118,13 @@ class StreamWatch implements Timed {
   admits(item: unknown): boolean {
     const { maxChars = Infinity } = this.#options
     if (this.isOver) return false
-    if (maxChars === Infinity) return true
-    this.#chars += sizeOf(item, maxChars - this.#chars)
-    if (this.#chars <= maxChars) return true
-    this.#stop('flooded', new StreamTooLongError(maxChars))
-    return false
+    if (maxChars !== Infinity) this.#chars += sizeOf(item, maxChars - this.#chars)
+    if (this.#chars > maxChars) {
+      this.#stop('flooded', new StreamTooLongError(maxChars))
+      return false
+    }
+    this.#options.onItem?.(item)
+    return true
   }
 
   get isOver(): boolean {

@@ -265,6 +265,7 @@ describe('createPins', () => {
     await Promise.all([first.list(EVIL), beside.list(EVIL)])
     await first.list(READ)
     await first.list(EVIL)
+    clock.advance(86_400_000)
     const restarted = open({ state: first.state, tools: [EVIL] })
     await restarted.pins.settled()
     assert.deepEqual([...first.kinds(), ...beside.kinds(), ...restarted.kinds()], ['changed files:read'])
@@ -431,6 +432,13 @@ describe('createPins', () => {
     await pins.accept('files:read', { hash: hashOf(pins), by: 'vera' })
     assert.equal(statusOf(pins)?.status, 'pinned')
     assert.deepEqual(faults, [])
+  })
+
+  it('pins what comes while the store is being read', async () => {
+    const state: StateStore = { ...later(newState()), subscribe: () => () => {} }
+    const { held, list } = open({ state, mode: 'suspend' })
+    await list(READ, { name: 'other' })
+    assert.deepEqual(held(), [])
   })
 
   it('reads a busy store no more often than it is told to', async () => {

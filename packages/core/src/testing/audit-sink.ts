@@ -2,10 +2,20 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
-import type { AuditQuery, AuditReader, AuditRecord, AuditSink, MaybePromise } from '../ports.ts'
+import {
+  AUDIT_OUTCOMES,
+  type AuditEntry,
+  type AuditExporter,
+  type AuditExportQuery,
+  type AuditQuery,
+  type AuditReader,
+  type AuditRecord,
+  type AuditSink,
+  type MaybePromise,
+} from '../ports.ts'
 import { auditEntry } from './entries.ts'
 
-type Audit = AuditSink & AuditReader
+type Audit = AuditSink & AuditReader & AuditExporter
 
 export interface AuditUnderTest {
   readonly sink: Audit
@@ -24,7 +34,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
     const open = async (t: TestContext): Promise<Audit> => {
       const { sink } = await make(t)
       t.after(() => sink.close())
-      return sink
+      return afterOpening(sink)
     }
 
     it('gives records newest first, numbered from 1 without a gap in the order of writing', async (t) => {
@@ -46,8 +56,14 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       const [bare, full] = (await sink.query({})) as [AuditRecord, AuditRecord]
       const { wallMs, input, ...expected } = auditEntry(EVERY_FIELD)
       const ts = new Date(wallMs).toISOString()
-      assert.deepEqual({ ...full }, { ...expected, seq: 1, ts, input_hash: sha256Hex(canonicalize(input)) })
-      assert.deepEqual(Object.keys(bare).toSorted(), [
+      assert.deepEqual(withoutChain(full), {
+        ...expected,
+        seq: 1,
+        ts,
+        input_hash: sha256Hex(canonicalize(input)),
+        input_preview: canonicalize(input),
+      })
+      assert.deepEqual(Object.keys(withoutChain(bare)).toSorted(), [
         'catalog_revision',
         'event',
         'policy_revision',
@@ -58,11 +74,32 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       ])
     })
 
-    it('never keeps the input itself', async (t) => {
+    it('keeps no secret of an input, an error or a detail', async (t) => {
       const sink = await open(t)
-      await sink.write(auditEntry({ input: { password: 'hunter2' } }))
+      const error = 'refused: Authorization: Bearer hunter2-hunter2-hunter2'
+      await sink.write(auditEntry({ input: { password: 'hunter2' }, error, detail: error }))
       await sink.flush()
-      assert.doesNotMatch(JSON.stringify(await sink.query({})), /hunter2|password/)
+      assert.doesNotMatch(JSON.stringify(await sink.query({})), /hunter2/)
+    })
+
+    it('keeps no more than the beginning of an input', async (t) => {
+      const sink = await open(t)
+      await sink.write(auditEntry({ input: { text: '🙂 '.repeat(10_000) } }))
+      await sink.flush()
+      const [record] = await sink.query({})
+      assert.match(record?.input_preview ?? '', /^\{"text":"(🙂 )+🙂?…$/u)
+      assert.ok((record?.input_preview?.length ?? 0) <= 200)
+    })
+
+    it('chains its records, or none of them', async (t) => {
+      const sink = await open(t)
+      for (let i = 0; i < 3; i++) await sink.write(auditEntry())
+      await sink.flush()
+      const records = (await sink.query({})).toReversed()
+      for (const [i, { prev, hash }] of records.entries()) {
+        assert.equal(hash === undefined, prev === undefined)
+        if (i > 0) assert.equal(prev, records[i - 1]?.hash)
+      }
     })
 
     it('lets a record be read once its write or a flush has resolved', async (t) => {
@@ -110,17 +147,20 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         ['nothing newer than the newest', { afterSeq: 9 }, []],
         ['nothing older than the oldest', { beforeSeq: 1 }, []],
         ['the newest of what is newer, up to a limit', { afterSeq: 2, limit: 3 }, [9, 8, 7]],
+        ['one session', { session: 's1' }, [8, 4]],
+        ['one call', { call: 'c7' }, [7]],
+        ['what was refused', { outcome: 'refused' }, [9, 6, 3]],
+        ['what is of a time and later', { since: 7000 }, [9, 8, 7]],
+        ['what is earlier than a time', { until: 3000 }, [2, 1]],
+        ['what lies between two times', { since: 2000, until: 4000.5, user: 'vera' }, [3]],
+        ['nothing of an outcome that no record has', { outcome: 'waiting' }, []],
         ['all filters together', { tool: 'files:c', user: 'vera', event: 'tool_blocked', afterSeq: 3 }, [9]],
         ['all filters and a page', { tool: 'files:c', event: 'tool_blocked', beforeSeq: 9, limit: 1 }, [6]],
       ]
       for (const [what, query, expected] of asked) {
         it(`finds ${what}`, async (t) => {
           const sink = await open(t)
-          for (let i = 1; i <= 9; i++) {
-            const user = i % 2 === 1 ? { user_id: 'vera' } : {}
-            const event = i % 3 === 0 ? 'tool_blocked' : 'tool_call'
-            await sink.write(auditEntry({ event, tool: `files:${'abc'[(i - 1) % 3]}`, ...user }))
-          }
+          for (let i = 1; i <= 9; i++) await sink.write(ninth(i))
           await sink.flush()
           assert.deepEqual(
             (await sink.query(query)).map((record) => record.seq),
@@ -128,6 +168,25 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
           )
         })
       }
+
+      it('finds attempts by how they ended', async (t) => {
+        const sink = await open(t)
+        const endings: readonly Partial<AuditEntry>[] = [
+          { event: 'tool_result' },
+          { event: 'tool_result', error: 'boom', reason: 'tool_error' },
+          { event: 'tool_blocked', detail: '"error":"none"' },
+          { event: 'tool_rate_limited' },
+          { event: 'tool_approval_required' },
+          { event: 'tool_abandoned', error: 'gone' },
+          { event: 'tool_call' },
+          { event: 'tool_result', detail: ',"error":"none"' },
+        ]
+        for (const ending of endings) await sink.write(auditEntry(ending))
+        await sink.flush()
+        const found = AUDIT_OUTCOMES.map(async (outcome) => (await sink.query({ outcome })).map((record) => record.seq))
+        assert.deepEqual(await Promise.all(found), [[8, 1], [2], [3], [4], [5], [6]])
+        assert.deepEqual(await sink.query({ outcome: 'done', event: 'tool_blocked' }), [])
+      })
 
       it('gives 100 records by default and 1,000 at most', async (t) => {
         const sink = await open(t)
@@ -145,6 +204,9 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         { beforeSeq: -1 },
         { afterSeq: 0.5 },
         { event: 'tool_unknown' as 'tool_call' },
+        { outcome: 'tool_call' as 'done' },
+        { since: Number.NaN },
+        { until: Number.POSITIVE_INFINITY },
       ]
       for (const query of invalid) {
         const [field, value] = Object.entries(query)[0] as [string, unknown]
@@ -153,6 +215,47 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
           await assert.rejects(async () => sink.query(query), { code: 'query_invalid', message: new RegExp(field) })
         })
       }
+    })
+
+    describe('exportRecords', () => {
+      const asked: readonly [string, AuditExportQuery, readonly number[]][] = [
+        ['everything', {}, [1, 2, 3, 4, 5, 6, 7, 8, 9]],
+        ['one tool of one user', { tool: 'files:a', user: 'vera' }, [1, 7]],
+        ['what lies between two', { afterSeq: 3, beforeSeq: 6 }, [4, 5]],
+        ['what lies between two times', { since: 2000, until: 4000 }, [2, 3]],
+        ['one outcome', { outcome: 'refused' }, [3, 6, 9]],
+        ['nothing where nothing matches', { session: 'none' }, []],
+      ]
+      for (const [what, query, expected] of asked) {
+        it(`gives ${what}, oldest first`, async (t) => {
+          const sink = await open(t)
+          for (let i = 1; i <= 9; i++) await sink.write(ninth(i))
+          assert.deepEqual(await seqsOf(sink.exportRecords(query)), expected)
+        })
+      }
+
+      it('gives all of more than any page holds', async (t) => {
+        const sink = await open(t)
+        for (let i = 0; i < 2500; i++) await sink.write(auditEntry({ detail: 'x'.repeat(i % 500) }))
+        assert.deepEqual(
+          await seqsOf(sink.exportRecords()),
+          Array.from({ length: 2500 }, (_, i) => i + 1),
+        )
+      })
+
+      it('may be left early, and asked again', async (t) => {
+        const sink = await open(t)
+        for (let i = 0; i < 10; i++) await sink.write(auditEntry())
+        for await (const record of sink.exportRecords()) {
+          if (record.seq === 3) break
+        }
+        assert.equal((await seqsOf(sink.exportRecords())).length, 10)
+      })
+
+      it('refuses what a query refuses', async (t) => {
+        const sink = await open(t)
+        await assert.rejects(seqsOf(sink.exportRecords({ beforeSeq: -1 })), { code: 'query_invalid' })
+      })
     })
 
     describe('texts', () => {
@@ -223,17 +326,58 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       t.after(() => again.close())
       await again.write(auditEntry({ tool_call_id: 'second-1' }))
       await again.flush()
-      const records = await again.query({})
+      const records = (await again.query({})).toReversed()
       assert.deepEqual(
         records.map((record) => record.seq),
-        [6, 5, 4, 3, 2, 1],
+        records.map((_, i) => i + 1),
       )
       assert.deepEqual(
-        records.slice(0, 2).map((record) => record.tool_call_id),
-        ['second-1', 'first-5'],
+        records.filter(({ event }) => event === 'tool_call').map((record) => record.tool_call_id),
+        ['first-1', 'first-2', 'first-3', 'first-4', 'first-5', 'second-1'],
       )
     })
   })
+}
+
+/** Gives the audit as it is from here on: without what it has recorded of its own opening, and counted from 1. */
+async function afterOpening(sink: Audit): Promise<Audit> {
+  await sink.flush()
+  const base = (await sink.query({ limit: 1 }))[0]?.seq ?? 0
+  const shift = <Q extends AuditExportQuery>({ beforeSeq, afterSeq = 0, ...query }: Q): Q =>
+    ({ ...query, ...(beforeSeq === undefined ? {} : { beforeSeq: plus(beforeSeq) }), afterSeq: plus(afterSeq) }) as Q
+  const plus = (seq: number): number => (seq >= 0 ? seq + base : seq)
+  const shiftBack = (record: AuditRecord): AuditRecord => ({ ...record, seq: record.seq - base })
+  return {
+    write: (entry) => sink.write(entry),
+    flush: () => sink.flush(),
+    close: () => sink.close(),
+    query: async (query) => (await sink.query(shift(query))).map(shiftBack),
+    async *exportRecords(query = {}) {
+      for await (const record of sink.exportRecords(shift(query))) yield shiftBack(record)
+    },
+  }
+}
+
+/** One of nine entries that differ in what queries ask for. */
+function ninth(i: number): AuditEntry {
+  return auditEntry({
+    event: i % 3 === 0 ? 'tool_blocked' : 'tool_call',
+    tool: `files:${'abc'[(i - 1) % 3]}`,
+    tool_call_id: `c${i}`,
+    wallMs: i * 1000,
+    ...(i % 2 === 1 ? { user_id: 'vera' } : {}),
+    ...(i % 4 === 0 ? { session_id: 's1' } : {}),
+  })
+}
+
+async function seqsOf(records: AsyncIterable<AuditRecord>): Promise<readonly number[]> {
+  const seqs: number[] = []
+  for await (const { seq } of records) seqs.push(seq)
+  return seqs
+}
+
+function withoutChain({ prev, hash, ...record }: AuditRecord): Omit<AuditRecord, 'prev' | 'hash'> {
+  return record
 }
 
 const EVERY_FIELD = {

@@ -6,6 +6,7 @@ import { ApiFault, toErrorResponse } from './faults.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
+import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import type { Route } from './routes/route.ts'
 import { login, logout, sessionRoute } from './routes/session.ts'
 import { toolsRoute } from './routes/tools.ts'
@@ -52,10 +53,12 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
+  serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
+  serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })
   app.notFound(({ req }) => {
     throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
   })
-  app.onError((error) => toErrorResponse(error, deps.onFault))
+  app.onError((error) => toErrorResponse(error, deps.onFault, deps.redact))
   return { fetch: async (request) => app.fetch(request) }
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {

@@ -1,4 +1,4 @@
-import type { Approvals, AuditReader, Caller, Clock, MaybePromise, Tool, View } from '@toolgate/core'
+import type { Approvals, AuditReader, Caller, Clock, MaybePromise, Pins, Redactor, Tool, View } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { GroupRow, ServerRow } from './wire.ts'
@@ -18,7 +18,11 @@ export interface ApiDeps {
   servers(): readonly ServerRow[]
   readonly audit: AuditReader
   readonly approvals: Approvals
+  /** Absent where there are none. */
+  readonly pins?: Pick<Pins, 'list' | 'accept'>
   readonly clock: Clock
+  /** What texts of servers pass through before they are shown. Default: the built-in tables. */
+  readonly redact?: Redactor
   policyRevision(): number
   catalogRevision(): number
   /** Cookies are not kept apart by port, so gateways on one host need names of their own. Default `toolgate_session`. */

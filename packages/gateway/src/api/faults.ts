@@ -1,4 +1,4 @@
-import { FAULTS, ToolgateError } from '@toolgate/core'
+import { FAULTS, redactor, type Redactor, ToolgateError } from '@toolgate/core'
 import type { ErrorBody } from './wire.ts'
 
 /** The faults of the API: `code → HTTP status`. Those of core come from its own table. */
@@ -36,11 +36,16 @@ export class ApiFault extends Error {
 }
 
 /** Gives the answer to an error. One that is neither ours nor core's is told to nobody but `onFault`. */
-export function toErrorResponse(error: unknown, onFault: ((error: unknown) => void) | undefined): Response {
-  if (error instanceof ApiFault) return errorResponse(API_FAULTS[error.code], error.code, error.message, error.headers)
+export function toErrorResponse(
+  error: unknown,
+  onFault: ((error: unknown) => void) | undefined,
+  { redactText }: Pick<Redactor, 'redactText'> = redactor,
+): Response {
+  if (error instanceof ApiFault)
+    return errorResponse(API_FAULTS[error.code], error.code, redactText(error.message), error.headers)
   const known = error instanceof ToolgateError ? FAULTS[error.code] : undefined
   if (known && known.status < 500)
-    return errorResponse(known.status, (error as ToolgateError).code, (error as ToolgateError).message)
+    return errorResponse(known.status, (error as ToolgateError).code, redactText((error as ToolgateError).message))
   onFault?.(error)
   return errorResponse(API_FAULTS.internal, 'internal', 'The gateway failed to answer; its log says why.')
 }

@@ -1,4 +1,4 @@
-import type { Approval, AuditRecord, OutcomeWord, Reason } from '@toolgate/core'
+import type { Approval, AuditRecord, DefinitionDiff, Finding, OutcomeWord, PinStatus, Reason } from '@toolgate/core'
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
 
@@ -81,6 +81,34 @@ export interface ApprovalsBody {
 export interface ApprovalVerdictBody {
   readonly decision: 'approve' | 'reject'
   readonly reason?: string
+}
+
+/** `GET /api/pins?status=`: every tool of the catalog; empty where neither pins nor the check are on */
+export interface PinsBody {
+  readonly pins: readonly PinRow[]
+}
+
+/** What is known of one tool's definition. `POST /api/pins/accept` answers with it too. */
+export interface PinRow {
+  readonly tool: string
+  readonly status: PinStatus
+  /** Of the definition as it is: what is accepted. */
+  readonly hash: string
+  readonly pinnedHash?: string
+  readonly since?: number
+  /** Who accepted it; absent where it was pinned at first sight. */
+  readonly by?: string
+  /** From the pinned definition to the one there is. */
+  readonly diff?: DefinitionDiff
+  readonly findings: readonly Finding[]
+  readonly quarantined: boolean
+}
+
+/** `POST /api/pins/accept` */
+export interface AcceptPinBody {
+  readonly tool: string
+  /** Of the definition that was looked at: another one is refused with `pin_unknown`. */
+  readonly hash: string
 }
 
 /** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */

@@ -17,6 +17,9 @@ export interface GatewayConfig {
   /** Such as `*:100/60`: selector, uses, seconds. */
   readonly limits: readonly string[]
   readonly audit: AuditConfig
+  readonly redact?: RedactConfig
+  /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
+  readonly secrets?: readonly string[]
 }
 
 /** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */
@@ -70,6 +73,13 @@ export interface GroupConfig {
 
 export interface ProbeConfig {
   readonly tcp: { readonly host: string; readonly port: number }
+}
+
+/** What is redacted beside what looks like a secret by itself. */
+export interface RedactConfig {
+  readonly keys: readonly string[]
+  /** In RE2 syntax. */
+  readonly patterns: readonly string[]
 }
 
 export interface AuditConfig {

@@ -7,6 +7,8 @@ export interface FillContext {
   readonly keepsPort: boolean
   /** Escapes what is filled in, because it lands inside a string of CEL. */
   readonly inCondition: boolean
+  /** Hears what each variable of the environment stood for: it may be a secret. */
+  readonly onFilled?: (name: string, value: string) => void
 }
 
 export interface Filled {
@@ -46,7 +48,9 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
     if (context.keepsPort) return { text: whole }
     return { problem: 'found ${port}, which is known only to a server' }
   }
-  const value = name === 'configDir' ? context.configDir : own(context.env, name) || fallback
+  const set = own(context.env, name)
+  if (name !== 'configDir' && set) context.onFilled?.(name, set)
+  const value = name === 'configDir' ? context.configDir : set || fallback
   if (value === undefined)
     return { problem: `the environment variable ${name} is not set; set it or write \${${name}:-default}` }
   return { text: context.inCondition ? escapeCel(value) : value }

@@ -9,6 +9,7 @@ import { readPolicies } from './policy.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
+import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
 import { readAudit, readLimits, readListen } from './settings.ts'
 import { parseSource, type Source } from './source.ts'
@@ -34,7 +35,11 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   const absolute = path.resolve(file)
   const configDir = path.dirname(absolute)
   const env = options.env ?? process.env
-  const source = parseSource(file, readText(file), (at) => fillContext(at, env, configDir))
+  const secrets = createSecretList()
+  const source = parseSource(file, readText(file), (at) => ({
+    ...fillContext(at, env, configDir),
+    onFilled: secrets.addFilled,
+  }))
   const config = readRoot(source, absolute, {
     source,
     configDir,
@@ -44,7 +49,8 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   })
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
-  return config
+  for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
+  return { ...config, secrets: secrets.list() }
 }
 
 function readText(file: string): string {
@@ -87,5 +93,6 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     policy: readPolicies(reading),
     limits: readLimits(reading),
     audit: readAudit(reading),
+    redact: readRedact(reading),
   }
 }

@@ -193,6 +193,11 @@ export const auditSchema = z.strictObject({
     .optional(),
 })
 
+export const redactSchema = z.strictObject({
+  keys: texts.describe('Further keys whose values are secret, such as internal_pin.').optional(),
+  patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').optional(),
+})
+
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
@@ -215,6 +220,7 @@ export const configSchema = z
     policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     audit: auditSchema.optional(),
+    redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 

@@ -18,9 +18,18 @@ interface Asked {
   readonly input?: unknown
   readonly execute?: (input: unknown) => unknown
   readonly policy?: GateOptions['policy']
+  readonly limits?: GateOptions['limits']
+  readonly times?: number
 }
 
-async function ask({ name = 'files__read', input = {}, execute = () => RESULT, policy = [] }: Asked = {}) {
+async function ask({
+  name = 'files__read',
+  input = {},
+  execute = () => RESULT,
+  policy = [],
+  limits = [],
+  times = 1,
+}: Asked = {}) {
   const tool = defineTool({
     namespace: 'files',
     name: 'read',
@@ -28,11 +37,13 @@ async function ask({ name = 'files__read', input = {}, execute = () => RESULT, p
     execute,
   })
   const other = defineTool({ namespace: 'files', name: 'list', execute })
-  const gate = createGate({ tools: [tool, other], policy })
+  const gate = createGate({ tools: [tool, other], policy, limits })
   const names = createNaming()(gate.catalog.snapshot())
   const view = await gate.view({ user: 'vera' })
   const signal = new AbortController().signal
-  return callTool({ view, names, name, input, signal, onProgress: undefined })
+  const once = () => callTool({ view, names, name, input, signal, onProgress: undefined })
+  for (let i = 1; i < times; i++) await once()
+  return once()
 }
 
 function toldOf(answer: ToolAnswer): string {
@@ -88,6 +99,21 @@ describe('callTool', () => {
     const approval = waiting.result._meta?.['dev.toolgate/approval'] as { id: string; expiresAt: number }
     assert.equal(typeof approval.id, 'string')
     assert.ok(approval.expiresAt > Date.now())
+  })
+
+  it('tells when to call again after a rate limit, in whole seconds, beside the text', async () => {
+    const limited = await ask({ limits: ['files:read:1/60'], times: 2 })
+    assert.equal(toldOf(limited), 'TOOL_CALL_BLOCKED: rate limited (1/60). Try again in 60 s.')
+    assert.ok('result' in limited)
+    assert.deepEqual(limited.result._meta, { 'dev.toolgate/retry-after': 60 })
+  })
+
+  it('says nothing of time where another refusal decides, so that a denied tool is as one that is not there', async () => {
+    for (const policy of [{ deny: ['files:read'] }, { deny: [{ match: 'files:read', message: 'No.' }] }]) {
+      const denied = await ask({ policy, limits: ['files:read:1/60'], times: 3 })
+      assert.ok('result' in denied)
+      assert.equal('_meta' in denied.result, false)
+    }
   })
 
   it('gives the JSON-RPC error of an upstream as one', async () => {

@@ -1,4 +1,12 @@
-import type { CallOutcome, Cancelling, Progress, View, WireNames } from '@toolgate/core'
+import {
+  type CallOutcome,
+  type CallRefused,
+  type Cancelling,
+  type Progress,
+  retryAfterSeconds,
+  type View,
+  type WireNames,
+} from '@toolgate/core'
 import { type McpResult, UpstreamError } from '../upstream/upstream.ts'
 
 export interface ToolCall {
@@ -54,7 +62,7 @@ function toAnswer(outcome: CallOutcome): ToolAnswer {
         },
       }
     case 'refused':
-      return { result: toldResult(outcome.text) }
+      return { result: refusedResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof UpstreamError ? outcome.error.rpc : undefined
       return rpc ? { error: toOwnError(rpc) } : { result: toldResult(outcome.text) }
@@ -65,6 +73,13 @@ function toAnswer(outcome: CallOutcome): ToolAnswer {
 /** Tools tell the model of refusals in results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
 function toldResult(text: string): McpResult {
   return { content: [{ type: 'text', text }], isError: true }
+}
+
+/** Says when to come again, as a 429 does: the text says it to the model, and this to the client's own code. */
+function refusedResult({ text, decision }: CallRefused): McpResult {
+  const [deciding] = decision.reasons
+  if (deciding?.code !== 'rate_limited') return toldResult(text)
+  return { ...toldResult(text), _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
 }
 
 /** What an upstream says about its own hop (versions, headers, capabilities) is not about ours. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { type Clock, systemClock } from '@toolgate/core'
+import { type Clock, redactor, type Redactor, systemClock } from '@toolgate/core'
 
 import type { ServerConfig } from '../config/config.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
@@ -25,6 +25,8 @@ export interface UpstreamDeps {
   readonly reaper: Reaper
   readonly log: (line: UpstreamLogLine) => void
   readonly clock?: Clock
+  /** What its reasons pass through, which are shown. Default: the built-in tables. */
+  readonly redact?: Redactor
   readonly backoff?: BackoffOptions
 }
 
@@ -40,7 +42,7 @@ const HEADER_MISMATCH = -32_020
  */
 export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstream {
   const { name } = config
-  const { clock = systemClock, reaper } = deps
+  const { clock = systemClock, redact = redactor, reaper } = deps
   const backoff = createBackoff(deps.backoff)
   const listeners = new Set<() => void>()
   const stopping = new AbortController()
@@ -168,7 +170,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
   }
 
   function setDown(error: UpstreamError, server: OpenServer | undefined): void {
-    const reason = error.message
+    const reason = redact.redactText(error.message)
     const since = state.status === 'down' && state.reason === reason ? state.since : clock.wallMs()
     const repeated = since === state.since
     setState({ ...state, status: 'down', reason, since })

@@ -70,4 +70,12 @@ describe('clip', () => {
     assert.equal(clip(' a\u001B[31mb\u001B[0m\n\u0000c '), 'ab c')
     assert.equal(clip('x'.repeat(10), 5), 'xxxx…')
   })
+
+  it('shows no part of a secret, also not of one that the cut falls into', () => {
+    const secret = `ghp_${'a1'.repeat(20)}`
+    assert.equal(clip(`failed with ${secret}`), 'failed with [redacted:github-token]')
+    for (let max = 20; max < 60; max++) assert.ok(!clip(`failed with ${secret} and more and more`, max).includes('a1'))
+    assert.equal(clip('failed with correct-horse-battery', 30), 'failed with…')
+    assert.equal(clip('correct-horse-battery-staple', 20), 'correct-…')
+  })
 })

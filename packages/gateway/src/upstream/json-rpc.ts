@@ -1,3 +1,4 @@
+import { redactor } from '@toolgate/core'
 import { countMembers } from '../json-text.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
@@ -41,15 +42,29 @@ export function notMcp(text: string): UpstreamError {
   return new UpstreamError('upstream_protocol', `answered something that is not MCP: ${quote(text)}`)
 }
 
-/** Gives text for a message: printable, on one line, cut to `max` characters. */
+/**
+ * Gives text for a message: printable, on one line, cut to `max` characters.
+ *
+ * It is redacted before it is cut, and cut between words: half a secret is not recognised as one.
+ */
 export function clip(text: string, max = 200): string {
-  const line = text
-    .slice(0, max * 4)
+  const line = redactor
+    .redactText(text.slice(0, max * 4))
     // oxlint-disable-next-line no-control-regex -- terminal colours and controls are what is taken out
     .replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, '')
     .replaceAll(/[\p{C}\s]+/gu, ' ')
     .trim()
-  return line.length > max ? `${line.slice(0, max - 1)}…` : line
+  return line.length > max ? `${cutBetweenWords(line, max - 1)}…` : line
+}
+
+/** Of one word alone, no more than is printed of keys to tell them apart. */
+const ALONE_LENGTH = 8
+const WORD_BREAK = /[\s"',;][^\s"',;]*$/
+
+function cutBetweenWords(line: string, max: number): string {
+  const cut = line.slice(0, max)
+  const at = cut.search(WORD_BREAK)
+  return at === -1 ? cut.slice(0, ALONE_LENGTH) : cut.slice(0, at + 1).trimEnd()
 }
 
 /** Says whether JSON text nests arrays and objects deeper than `limit`, without parsing it. */

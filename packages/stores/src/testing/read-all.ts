@@ -10,3 +10,9 @@ export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[
     pages.push(...page)
   }
 }
+
+/** Gives the ids of the calls, oldest first, without what the audit says of itself. */
+export async function readCallIds(audit: AuditReader): Promise<readonly (string | undefined)[]> {
+  const records = await readAll(audit)
+  return records.filter(({ event }) => !event.startsWith('audit_')).map((record) => record.tool_call_id)
+}

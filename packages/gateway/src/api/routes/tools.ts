@@ -1,4 +1,4 @@
-import type { Tool, View } from '@toolgate/core'
+import { redactor, type Tool, type View } from '@toolgate/core'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery } from '../query.ts'
@@ -23,11 +23,12 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
 
 function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
+  const { redactText } = deps.redact ?? redactor
   return {
     id: tool.id,
     wireName: deps.wireName(tool.id) ?? '',
-    ...(tool.title === undefined ? {} : { title: tool.title }),
-    description: tool.description,
+    ...(tool.title === undefined ? {} : { title: redactText(tool.title) }),
+    description: redactText(tool.description),
     tags: tool.tags,
     outcome,
     visible: view.has(tool.id),

@@ -1,0 +1,152 @@
+import { nearestNames } from '../decision/nearest.ts'
+import { ConfigError, ToolgateError, UnknownToolError } from '../errors.ts'
+import { systemClock } from '../memory/clock.ts'
+import { memoryCounters, type SyncCounterStore } from '../memory/counters.ts'
+import type { Clock, CounterStore, LimitAnswer, MaybePromise } from '../ports.ts'
+import { type Group, parseGroups } from '../tools/groups.ts'
+import type { GroupSelectors, Selector } from '../tools/selector.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
+import { createUsesOfTool, type LimitInput, parseLimits, type RateLimit, readLimits } from './limits.ts'
+
+/** What a limiter answers. */
+export interface RateLimitAnswer {
+  readonly allowed: boolean
+  /** Calls left after this one, by the limit with the fewest; `Infinity` where no limit names the tool. */
+  readonly remaining: number
+  /** Milliseconds until the call would be allowed; 0 when it is. See {@link retryAfterSeconds}. */
+  readonly resetMs: number
+}
+
+/** Counts calls of tools. */
+export interface ToolRateLimiter<Answer = RateLimitAnswer> {
+  /**
+   * Takes one call of every limit that names the tool, or none of any: a call that is not allowed costs nothing.
+   *
+   * @throws {UnknownToolError} for an id that none of the limiter's tools has, where it was given its tools
+   * @throws {ToolgateError} `caller_invalid` for a chat or a user that is no text
+   */
+  check(tool: string | Tool, chatId?: string, userId?: string): Answer
+}
+
+export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCounterStore> {
+  /** What `group:` selectors name. */
+  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+  /** What `tag:`, `category:` and `hint:` selectors look at. */
+  readonly tools?: Iterable<Tool>
+  readonly clock?: Pick<Clock, 'monotonicMs'>
+  /** Default: counters in memory. With those of a store that answers later, so does `check`. */
+  readonly counters?: Counters
+}
+
+/**
+ * Gives rate limits as data, checked: of `web_search:10/60,*:100/60`, of a JSON list as `limitsFromEnv` reads it, or of such
+ * a list itself. Nothing and blank are none. Which groups there are is for {@link createToolRateLimiter} to know.
+ *
+ * @throws {ConfigError} naming the entry that cannot be read
+ * @example
+ * createToolRateLimiter(parseToolRateLimits('web_search:10/60'))
+ */
+export function parseToolRateLimits(input: LimitInput | undefined): readonly RateLimit[] {
+  const list = typeof input === 'string' ? (input.trim() === '' ? [] : readLimits(input, 'limits')) : input
+  const limits = parseLimits(list, groupsNamedIn(list))
+  return limits.map(({ selector, max, windowMs, per }) => ({ match: selector.text, max, windowMs, per }))
+}
+
+/** Takes every group for one that there is. */
+function groupsNamedIn(list: unknown): GroupSelectors {
+  const names = (Array.isArray(list) ? list : []).flatMap((entry: string | RateLimit | null) => {
+    const [, name] = /^group:([^:]+)/.exec(String(typeof entry === 'string' ? entry : entry?.match)) ?? []
+    return name === undefined ? [] : [name]
+  })
+  return new Map(names.map((name) => [name, []]))
+}
+
+/**
+ * Gives a limiter by itself, for a host that has its own way of deciding and running. A gate has one built in.
+ *
+ * It is exact: never more than `max` calls in any window of that length, and a slot is free again exactly at its edge.
+ *
+ * @throws {ConfigError} naming the limit that cannot be used: a selector that needs groups or tools which were not given, too
+ * @example
+ * const limiter = createToolRateLimiter('web_search:10/60')
+ * const { allowed, resetMs } = limiter.check('web_search', chatId, userId)
+ */
+export function createToolRateLimiter(rules: LimitInput, options?: ToolRateLimiterOptions): ToolRateLimiter
+export function createToolRateLimiter(
+  rules: LimitInput,
+  options: ToolRateLimiterOptions<CounterStore>,
+): ToolRateLimiter<MaybePromise<RateLimitAnswer>>
+export function createToolRateLimiter(
+  rules: LimitInput,
+  {
+    groups,
+    tools,
+    clock = systemClock,
+    counters = memoryCounters({ clock }),
+  }: ToolRateLimiterOptions<CounterStore> = {},
+): ToolRateLimiter<MaybePromise<RateLimitAnswer>> {
+  const limits = parseLimits(
+    typeof rules === 'string' ? readLimits(rules, 'limits') : rules,
+    parseGroups(groups).selectors,
+  )
+  const needy = limits.findIndex(({ selector }) => looksAtTool(selector))
+  if (!tools && needy !== -1)
+    throw new ConfigError(
+      `limits[${needy}]`,
+      `"${limits[needy]?.selector.text}" is about what tools are marked with: give the limiter its tools`,
+    )
+  const usesOf = createUsesOfTool(limits)
+  const find = tools ? finderOf(tools) : createNamedTools()
+  return {
+    check(tool, chatId, userId) {
+      checkText('chatId', chatId)
+      checkText('userId', userId)
+      const found = typeof tool === 'string' ? find(tool) : tool
+      const uses = usesOf(found, { tenant: undefined, tool: found.id, chat: chatId, user: userId })
+      const answer = counters.take(uses)
+      return answer instanceof Promise ? answer.then(toAnswer) : toAnswer(answer)
+    },
+  }
+}
+
+function toAnswer({ allowed, remaining, resetMs }: LimitAnswer): RateLimitAnswer {
+  // A store that answers nonsense has not said yes.
+  return { allowed: (allowed as unknown) === true, remaining, resetMs }
+}
+
+function checkText(what: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'string')
+    throw new ToolgateError('caller_invalid', `${what} must be a string, where there is one`)
+}
+
+/** Answers whether an id is not enough to know if a selector names it. */
+function looksAtTool(selector: Selector): boolean {
+  if (selector.kind === 'group') return selector.members.some(looksAtTool)
+  return selector.kind === 'tag' || selector.kind === 'category' || selector.kind === 'hint'
+}
+
+function finderOf(tools: Iterable<Tool>): (id: string) => Tool {
+  const byId = new Map(Array.from(tools, (tool) => [tool.id, tool]))
+  return (id) => {
+    const tool = byId.get(id)
+    if (!tool) throw new UnknownToolError(id, nearestNames(id, [...byId.keys()], 3))
+    return tool
+  }
+}
+
+const MAX_NAMED = 10_000
+const NAMELESS = defineTool({ name: 'nameless' })
+
+/** Gives tools of which nothing is known but their ids, whatever those are: a client may have made them up. */
+function createNamedTools(): (id: string) => Tool {
+  const known = new Map<string, Tool>()
+  return (id) => {
+    let tool = known.get(id)
+    if (tool) return tool
+    if (known.size >= MAX_NAMED) known.clear()
+    const colon = id.indexOf(':')
+    const namespace = colon === -1 ? undefined : id.slice(0, colon)
+    known.set(id, (tool = { ...NAMELESS, id, namespace, name: id.slice(colon + 1) }))
+    return tool
+  }
+}

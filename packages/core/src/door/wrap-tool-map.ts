@@ -1,0 +1,313 @@
+import { toCancelling } from '../cancelling.ts'
+import { type Decision } from '../decision/outcome.ts'
+import { reason } from '../decision/reason.ts'
+import { toldText } from '../decision/told.ts'
+import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
+import { frozenCopy } from '../freeze.ts'
+import { systemClock } from '../memory/clock.ts'
+import type { Clock, MaybePromise } from '../ports.ts'
+import { chain } from './chain.ts'
+import { createDeadlines } from './deadlines.ts'
+import { type AskedCall, askEach, type HookPorts, type HooksOf, parseHooks, tellEach } from './hooks.ts'
+import { isThenable } from './in-time.ts'
+import { checkAgainst } from './sdk-schema.ts'
+import { isStream, type StreamEnd, watchStream } from './streams.ts'
+
+/** Tools by their names, as the AI SDK takes them. */
+export type ToolMap = Readonly<Record<string, object>>
+
+/** One call of a tool of a plain tool map. */
+export interface ToolMapCall<Name extends string = string> {
+  readonly toolName: Name
+  readonly toolCallId: string
+  /** Frozen where it is plain JSON; as the hooks before this one have replaced it. */
+  readonly input: unknown
+  readonly chatId: string | undefined
+  readonly userId: string | undefined
+  /** Aborts with the SDK's call. */
+  readonly signal: AbortSignal | undefined
+}
+
+export interface ToolMapEnd<Name extends string = string> extends ToolMapCall<Name> {
+  readonly durationMs: number
+  /** Whether the tool gave an output, or its stream came to its end. */
+  readonly ok: boolean
+  /** The output; of a stream, its last item. */
+  readonly output: unknown
+  /** What the tool threw, or why its stream was ended. */
+  readonly error: unknown
+}
+
+export type ToolMapHooks<Name extends string = string> = HooksOf<ToolMapCall<Name>, ToolMapEnd<Name>>
+
+/** Who calls, as far as the host knows it. Never the model's word. */
+export interface ToolMapCaller {
+  readonly chatId?: string | undefined
+  readonly userId?: string | undefined
+}
+
+/** What the SDK gives `execute` beside the input. */
+export interface ToolMapExecution {
+  readonly toolCallId: string
+  readonly abortSignal?: AbortSignal | undefined
+  /** The tool's own, by its `contextSchema`. */
+  readonly context?: unknown
+  readonly messages?: readonly unknown[] | undefined
+}
+
+export interface WrapToolMapOptions<Name extends string = string> extends ToolMapCaller {
+  /** Says who calls, for each call. What it leaves out is as the other options say. One that throws refuses the call. */
+  readonly context?: ((execution: ToolMapExecution) => ToolMapCaller) | undefined
+  /**
+   * Tools that hooks cannot stop, as others execute them, and that are kept nevertheless: `true` for all.
+   * Default: none.
+   */
+  readonly acceptUnenforceable?: boolean | readonly Name[] | undefined
+  /** Of each hook. Default: 10 s. */
+  readonly deadlineMs?: number | undefined
+  readonly clock?: Pick<Clock, 'monotonicMs'> | undefined
+  /** Hears of what hooks throw. */
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+export interface WrappedToolMap<Tools extends ToolMap> {
+  readonly tools: Tools
+  /** The tools without an `execute` of their own, in the order of the map. They are left out unless they are accepted. */
+  readonly notEnforceable: readonly (keyof Tools & string)[]
+}
+
+const DEADLINE_MS = 10_000
+
+/**
+ * Gives a plain AI SDK tool map whose tools ask hooks before they run, and tell them after.
+ *
+ * A call that is refused throws, which the SDK tells the model as the tool's error. Nothing but `execute` is changed; an
+ * input that a hook replaces is validated again. Iterables pass item by item, and are over at their last. A tool that
+ * the provider or the client executes cannot be stopped here, so it is left out unless it is accepted.
+ *
+ * There is no policy, limit, approval or audit here: for those, make a gate.
+ *
+ * @throws {ConfigError} for what are no hooks, and for a name to accept that the map does not have
+ */
+export function wrapToolMapWithHooks<Tools extends ToolMap>(
+  tools: Tools,
+  hooks: ToolMapHooks<keyof Tools & string> | readonly ToolMapHooks<keyof Tools & string>[],
+  options: WrapToolMapOptions<keyof Tools & string> = {},
+): WrappedToolMap<Tools> {
+  const wrapping = new Wrapping(parseHooks(hooks), options)
+  const names = Object.keys(tools) as (keyof Tools & string)[]
+  const accepts = acceptance(names, options.acceptUnenforceable)
+  const notEnforceable: (keyof Tools & string)[] = []
+  const wrapped: [string, object][] = []
+  for (const name of names) {
+    const tool = tools[name] as SdkTool
+    const isEnforceable = typeof tool?.execute === 'function' && tool.isProviderExecuted !== true
+    if (!isEnforceable) notEnforceable.push(name)
+    if (isEnforceable) wrapped.push([name, wrapping.wrap(name, tool as ExecutableTool)])
+    else if (accepts(name)) wrapped.push([name, tool])
+  }
+  return { tools: Object.fromEntries(wrapped) as Tools, notEnforceable }
+}
+
+function acceptance<Name extends string>(
+  names: readonly Name[],
+  accepted: WrapToolMapOptions<Name>['acceptUnenforceable'],
+): (name: Name) => boolean {
+  if (accepted === undefined || typeof accepted === 'boolean') return () => accepted === true
+  const unknown = accepted.find((name) => !names.includes(name))
+  if (unknown !== undefined)
+    throw new ConfigError('acceptUnenforceable', `the map has no tool ${JSON.stringify(unknown)}`)
+  return (name) => accepted.includes(name)
+}
+
+interface SdkTool {
+  readonly inputSchema?: unknown
+  readonly isProviderExecuted?: unknown
+  readonly execute?: unknown
+}
+
+interface ExecutableTool extends SdkTool {
+  execute(input: unknown, execution: ToolMapExecution): unknown
+}
+
+type CallerOptions = Omit<WrapToolMapOptions, 'acceptUnenforceable'>
+
+/** The hooks of one map, and the ways to ask them. */
+class Wrapping {
+  readonly #hooks: readonly ToolMapHooks[]
+  readonly #options: CallerOptions
+  readonly #ports: HookPorts
+
+  constructor(hooks: readonly ToolMapHooks<never>[], options: CallerOptions) {
+    const { clock = systemClock, deadlineMs = DEADLINE_MS, onFault } = options
+    this.#hooks = hooks
+    this.#options = options
+    this.#ports = { deadlines: createDeadlines(() => clock.monotonicMs()), clock, deadlineMs, onFault }
+  }
+
+  wrap(name: string, tool: ExecutableTool): object {
+    const isGenerator = Object.prototype.toString.call(tool.execute) === '[object AsyncGeneratorFunction]'
+    const execute = (input: unknown, execution: ToolMapExecution): unknown => {
+      const call = new WrappedCall(name, input, execution, this.#callerOf(execution), this.#hooks, this.#ports)
+      const admitted = call.admit(tool)
+      if (!isThenable(admitted)) return call.run(tool, admitted)
+      // The SDK looks for an iterable before it waits, so what will be one must be one now.
+      return isGenerator ? runLater(call, tool, admitted) : admitted.then((given) => lastOf(call.run(tool, given)))
+    }
+    return Object.create(Object.getPrototypeOf(tool) as object | null, {
+      ...Object.getOwnPropertyDescriptors(tool),
+      execute: { value: execute, enumerable: true, configurable: true, writable: true },
+    }) as object
+  }
+
+  #callerOf(execution: ToolMapExecution): ToolMapCaller {
+    const { context, chatId, userId } = this.#options
+    if (!context) return { chatId, userId }
+    try {
+      const said = context(execution)
+      return { chatId: said.chatId ?? chatId, userId: said.userId ?? userId }
+    } catch (error) {
+      throw toError(hookFault(`who calls cannot be told: ${messageOf(error)}`), '')
+    }
+  }
+}
+
+async function* runLater(call: WrappedCall, tool: ExecutableTool, admitted: PromiseLike<unknown>): AsyncGenerator {
+  return yield* call.run(tool, await admitted) as AsyncGenerator
+}
+
+/** An iterable that comes too late to be passed on item by item: the SDK takes the last one for the output. */
+async function lastOf(output: unknown): Promise<unknown> {
+  if (!isStream(output)) return output
+  let last: unknown
+  for await (const item of output) last = item
+  return last
+}
+
+/** One call of one wrapped tool. */
+class WrappedCall implements AskedCall<ToolMapCall> {
+  readonly input: unknown
+  readonly cancelling: AskedCall<ToolMapCall>['cancelling']
+  readonly #name: string
+  readonly #given: unknown
+  readonly #execution: ToolMapExecution
+  readonly #caller: ToolMapCaller
+  readonly #hooks: readonly ToolMapHooks[]
+  readonly #ports: HookPorts
+
+  constructor(
+    name: string,
+    input: unknown,
+    execution: ToolMapExecution,
+    caller: ToolMapCaller,
+    hooks: readonly ToolMapHooks[],
+    ports: HookPorts,
+  ) {
+    // What a schema has made of the model's input may be no plain JSON; then hooks see it as it is.
+    const copy = frozenCopy(input)
+    this.input = 'value' in copy ? copy.value : input
+    this.cancelling = execution.abortSignal && toCancelling(execution.abortSignal)
+    this.#name = name
+    this.#given = input
+    this.#execution = execution
+    this.#caller = caller
+    this.#hooks = hooks
+    this.#ports = ports
+  }
+
+  contextFor(input: unknown): ToolMapCall {
+    const { toolCallId, abortSignal } = this.#execution
+    const { chatId, userId } = this.#caller
+    return { toolName: this.#name, toolCallId, input, chatId, userId, signal: abortSignal }
+  }
+
+  close(): void {
+    // A context here keeps nothing open.
+  }
+
+  /** Gives the input that the tool gets, or throws. */
+  admit(tool: ExecutableTool): MaybePromise<unknown> {
+    return chain(askEach(this.#hooks, this, this.#ports), (asked) => {
+      if (!asked.ok) throw this.#refusal(asked.decision)
+      if (!asked.replaced) return this.#given
+      return chain(checkAgainst(tool.inputSchema, asked.input), (checked) => {
+        if ('value' in checked) return checked.value
+        throw this.#refusal(hookFault(`the input that a hook gave is not valid: ${checked.problem}`))
+      })
+    })
+  }
+
+  run(tool: ExecutableTool, input: unknown): unknown {
+    const startedMs = this.#ports.clock.monotonicMs()
+    const done: Done = (end) => this.#tell(input, end, this.#ports.clock.monotonicMs() - startedMs)
+    let output: unknown
+    try {
+      output = tool.execute(input, this.#execution)
+      if (isThenable(output)) return settle(output, done)
+    } catch (error) {
+      return chain(done({ ok: false, error }), () => {
+        throw error
+      })
+    }
+    return isStream(output) ? this.#follow(output, done) : chain(done({ ok: true, output }), () => output)
+  }
+
+  #follow(stream: AsyncIterable<unknown>, done: Done): AsyncIterable<unknown> {
+    let last: unknown
+    const onEnd = (end: StreamEnd) =>
+      done(end.how === 'ended' ? { ok: true, output: last } : { ok: false, error: errorOf(end) })
+    const onItem = (item: unknown) => void (last = item)
+    const { deadlines, clock } = this.#ports
+    return watchStream(stream, { deadlines, clock, cancelling: this.cancelling, onEnd, onItem })
+  }
+
+  #tell(input: unknown, end: Ended, durationMs: number): MaybePromise<void> {
+    const { ok } = end
+    const output = ok ? end.output : undefined
+    const error = ok ? undefined : end.error
+    const newContext = () => ({ ...this.contextFor(input), durationMs, ok, output, error })
+    return tellEach<ToolMapEnd>(this.#hooks, newContext, () => {}, this.#ports)
+  }
+
+  #refusal(decision: Decision): unknown {
+    const { abortSignal } = this.#execution
+    if (decision.reasons[0]?.code === 'caller_gone') return abortSignal?.reason
+    return toError(decision, this.#name)
+  }
+}
+
+type Ended = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly error: unknown }
+type Done = (end: Ended) => MaybePromise<void>
+
+async function settle(answer: PromiseLike<unknown>, done: Done): Promise<unknown> {
+  let output: unknown
+  try {
+    output = await answer
+  } catch (error) {
+    await done({ ok: false, error })
+    throw error
+  }
+  await done({ ok: true, output })
+  return output
+}
+
+function errorOf(end: StreamEnd): unknown {
+  return 'error' in end ? end.error : new DOMException('nobody read the stream to its end', 'AbortError')
+}
+
+function hookFault(text: string): Decision {
+  const one = reason('hooks', 'hook_error', text, { message: 'a check failed' })
+  return { outcome: one.outcome, reasons: [one] }
+}
+
+function toError(decision: Decision, name: string): ToolgateError {
+  const message = toldText(decision, { asked: name, visible: () => [] })
+  return new RefusedCall('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
+}
+
+/** The SDK tells the model what an error says of itself, which for others begins with the name of their class. */
+class RefusedCall extends ToolgateError {
+  override toString(): string {
+    return this.message
+  }
+}

@@ -1,0 +1,66 @@
+import { type Caller, type PinnedTool, redactor, type Redactor, ToolgateError } from '@toolgate/core'
+import { invalid, readBody } from '../body.ts'
+import type { ApiDeps } from '../deps.ts'
+import { ApiFault } from '../faults.ts'
+import { oneOf, parseQuery } from '../query.ts'
+import type { PinRow, PinsBody } from '../wire.ts'
+import type { Route } from './route.ts'
+
+const STATUSES = ['pinned', 'changed', 'suspended', 'new'] as const
+const HASH = /^[0-9a-f]{64}$/
+const MAX_ID_LENGTH = 300
+
+/** `GET /api/pins?status=`: every tool, in the order of their ids. */
+export function pinsRoute({ pins, redact = redactor }: ApiDeps): Route {
+  return ({ query }) => {
+    const { status } = parseQuery(query, { status: oneOf(STATUSES) })
+    const rows = (pins?.list() ?? []).filter((pin) => status === undefined || pin.status === status)
+    return { pins: rows.map((pin) => toRow(pin, redact)) } satisfies PinsBody
+  }
+}
+
+/** `POST /api/pins/accept`: a person has looked at the definition with this hash. */
+export function acceptPinRoute({ pins, redact = redactor }: ApiDeps): Route {
+  return async ({ person, query, request }) => {
+    parseQuery(query, {})
+    const { tool, hash } = parseAcceptance(await readBody(request, ['tool', 'hash']))
+    const by = nameApprover(person)
+    if (!pins) throw new ToolgateError('pin_unknown', 'There are no pins here.')
+    return toRow(await pins.accept(tool, { hash, by }), redact)
+  }
+}
+
+function parseAcceptance(body: ReadonlyMap<string, unknown>): { tool: string; hash: string } {
+  const [tool, hash] = [body.get('tool'), body.get('hash')]
+  if (typeof tool !== 'string' || tool === '' || tool.length > MAX_ID_LENGTH)
+    throw invalid(`The field "tool" must be the id of a tool, of at most ${MAX_ID_LENGTH} characters.`)
+  if (typeof hash !== 'string' || !HASH.test(hash))
+    throw invalid('The field "hash" must be the 64 hex digits of the definition that was looked at.')
+  return { tool, hash }
+}
+
+/** The catalog is everybody's, so it takes somebody who answers for all tenants. */
+function nameApprover({ user, tenant, roles = [] }: Caller): string {
+  if (user !== undefined && tenant === undefined && roles.includes('approver')) return user
+  throw new ApiFault(
+    'approval_forbidden',
+    'Accepting a definition takes a person with the role "approver" and no tenant.',
+  )
+}
+
+/** Diffs and findings quote what a server wrote. */
+function toRow(pin: PinnedTool, { redactText }: Redactor): PinRow {
+  const { tool, status, hash, pinnedHash, since, by, diff, findings, quarantined } = pin
+  const quoted = <T extends { readonly text: string }>(one: T): T => ({ ...one, text: redactText(one.text) })
+  return {
+    tool,
+    status,
+    hash,
+    ...(pinnedHash === undefined ? {} : { pinnedHash }),
+    ...(since === undefined ? {} : { since }),
+    ...(by === undefined ? {} : { by }),
+    ...(diff === undefined ? {} : { diff: { ...quoted(diff), changes: diff.changes.map(quoted) } }),
+    findings: findings.map(quoted),
+    quarantined,
+  }
+}

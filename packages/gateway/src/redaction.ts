@@ -1,0 +1,48 @@
+import { type Approval, type Approvals, createRedactor, type Redactor } from '@toolgate/core'
+import type { GroupRow, ServerRow } from './api/wire.ts'
+import type { GatewayConfig } from './config/config.ts'
+import type { LogLine } from './gateway.ts'
+
+/** Gives the gateway's redactor: the built-in tables, the operator's own, and the secrets of the configuration. */
+export function createGatewayRedactor({ redact, secrets }: GatewayConfig): Redactor {
+  return createRedactor({ ...redact, secrets: secrets ?? [] })
+}
+
+/** Gives a log whose lines are redacted before anybody reads them. */
+export function redactLog(log: (line: LogLine) => void, { redactText }: Redactor): (line: LogLine) => void {
+  return (line) =>
+    log({
+      ...line,
+      message: redactText(line.message),
+      ...(line.detail === undefined ? {} : { detail: redactText(line.detail) }),
+    })
+}
+
+/** Gives approvals as they are shown: a person sees the whole input but what looks like a secret. */
+export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
+  const show = (approval: Approval): Approval => ({
+    ...approval,
+    input: redact.redactValue(approval.input),
+    ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
+  })
+  return {
+    async get(id) {
+      const approval = await approvals.get(id)
+      return approval && show(approval)
+    },
+    list: async (filter) => (await approvals.list(filter)).map(show),
+    decide: async (approver, id, verdict) => show(await approvals.decide(approver, id, verdict)),
+  }
+}
+
+export function redactServer(row: ServerRow, { redactText }: Redactor): ServerRow {
+  return {
+    ...row,
+    ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
+    rejected: row.rejected.map(({ tool, reason }) => ({ tool: redactText(tool), reason: redactText(reason) })),
+  }
+}
+
+export function redactGroup(row: GroupRow, { redactText }: Redactor): GroupRow {
+  return row.reason === undefined ? row : { ...row, reason: redactText(row.reason) }
+}

@@ -1,0 +1,129 @@
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import {
+  type Checkpoint,
+  FIRST_CHECKPOINT,
+  hashCheckpoint,
+  newSigningKey,
+  parseCheckpoint,
+  parseSigningKey,
+  parseVerifyingKey,
+  signCheckpoint,
+  type SigningKey,
+  type VerifyingKey,
+} from '@toolgate/core'
+import type { CheckpointOptions } from './audit-options.ts'
+import { linesBackwards } from './lines-backwards.ts'
+
+/** What a checkpoint says of the records since the one before. */
+export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleRoot' | 'seq'>
+
+/** The second place: a file of JSON lines, each a signed checkpoint. Several processes may append, each in its turn. */
+export interface CheckpointFile {
+  /** The last one, as it is now. */
+  last(): Checkpoint | undefined
+  /** Signs a segment and makes the checkpoint durable, or throws and leaves none. */
+  append(segment: Segment): void
+  close(): void
+}
+
+export interface CheckpointFileOptions extends CheckpointOptions {
+  readonly auditPath: string
+  readonly nowMs: () => number
+}
+
+/** @throws when the file or its key cannot be had */
+export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointFileOptions): CheckpointFile {
+  const path = resolve(options.path ?? checkpointsBeside(auditPath))
+  const { writer = basename(auditPath) } = options
+  mkdirSync(dirname(path), { recursive: true })
+  const key = options.key === undefined ? keyBeside(path) : parseSigningKey(options.key)
+  publish(path, key)
+  const fd = openSync(path, 'a+', 0o600)
+
+  /** Gives the last whole line, and where it ends. */
+  function lastLine(): { text: string; end: number } | undefined {
+    for (const { text, end } of linesBackwards(fd, fstatSync(fd).size)) return { text, end }
+    return undefined
+  }
+
+  return {
+    last: () => parseCheckpoint(lastLine()?.text ?? ''),
+    append(segment) {
+      const before = lastLine()
+      // What a crash left of a line would spoil the next one.
+      if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
+      const prevCheckpoint = before === undefined ? FIRST_CHECKPOINT : hashCheckpoint(before.text)
+      const ts = new Date(nowMs()).toISOString()
+      const line = Buffer.from(`${signCheckpoint({ ...segment, prevCheckpoint, ts, writer }, key)}\n`)
+      try {
+        for (let at = 0; at < line.length;) at += writeSync(fd, line, at)
+        fdatasyncSync(fd)
+      } catch (error) {
+        ftruncateSync(fd, before?.end ?? 0)
+        throw error
+      }
+    },
+    close: () => closeSync(fd),
+  }
+}
+
+/** Gives where the checkpoints of an audit are unless told otherwise. */
+export function checkpointsBeside(auditPath: string): string {
+  return `${auditPath}.checkpoints`
+}
+
+/** Gives the keys that signed the checkpoints of a file, as they lie beside it. */
+export function readVerifyingKeys(path: string): readonly VerifyingKey[] {
+  return parsePublicKeys(readFileSync(path, 'utf8'))
+}
+
+/** Gives where the public keys of checkpoints are. */
+export function publicKeysOf(checkpoints: string): string {
+  return `${checkpoints}.pub`
+}
+
+const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
+
+function parsePublicKeys(text: string): readonly VerifyingKey[] {
+  return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
+}
+
+/** Gives the key beside the checkpoints. It is made at first use, whole or not at all, by whichever process is first. */
+function keyBeside(path: string): SigningKey {
+  const keyPath = `${path}.key`
+  if (!existsSync(keyPath)) {
+    const draft = `${keyPath}.${randomUUID()}`
+    writeFileSync(draft, newSigningKey(), { flag: 'wx', mode: 0o600, flush: true })
+    try {
+      linkSync(draft, keyPath)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      rmSync(draft)
+    }
+  }
+  return parseSigningKey(readFileSync(keyPath, 'utf8'))
+}
+
+/** Adds the public key to those beside the checkpoints: earlier ones were signed with earlier keys. */
+function publish(path: string, key: SigningKey): void {
+  const file = publicKeysOf(path)
+  const known = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  if (parsePublicKeys(known).some(({ keyId }) => keyId === key.keyId)) return
+  writeFileSync(file, key.publicKey, { flag: 'a', mode: 0o644 })
+}

@@ -1,0 +1,61 @@
+import type { AuditFile } from './audit-file.ts'
+import type { CheckpointFile } from './checkpoint-file.ts'
+
+/** Makes checkpoints in time. */
+export interface Checkpointing {
+  /** Hears how many records were stored. */
+  stored(count: number): void
+  /** Makes the last one. */
+  close(): Promise<void>
+}
+
+export interface CheckpointingOptions {
+  readonly everyRecords: number
+  readonly everyMs: number
+  /** The sink's own, which remembers when it failed. */
+  readonly sync: () => Promise<void>
+  readonly onFault: (error: unknown) => void
+}
+
+export const NO_CHECKPOINTS: Checkpointing = { stored: () => {}, close: async () => {} }
+
+/** Makes a checkpoint after so many records and after so much time, whichever comes first; one at a time. */
+export function createCheckpointing(
+  file: AuditFile,
+  checkpoints: CheckpointFile,
+  { everyRecords, everyMs, sync, onFault }: CheckpointingOptions,
+): Checkpointing {
+  let since = 0
+  let running: Promise<void> | undefined
+  const timer = setInterval(() => void run(), everyMs).unref()
+
+  function run(): Promise<void> {
+    since = 0
+    running ??= make().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  /** Never rejects: a call must not wait for the second place. */
+  async function make(): Promise<void> {
+    try {
+      await file.checkpoint(checkpoints, sync)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+
+  return {
+    stored(count) {
+      since += count
+      if (since >= everyRecords) void run()
+    },
+    async close() {
+      clearInterval(timer)
+      await running
+      await run()
+      checkpoints.close()
+    },
+  }
+}

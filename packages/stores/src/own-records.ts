@@ -1,0 +1,98 @@
+import { type AuditEntry, type AuditRecord, SOLE_WRITER, TERMINAL_EVENTS } from '@toolgate/core'
+
+/** Calls that were recorded to go ahead and whose end was not. */
+export interface OpenCalls {
+  note(entry: AuditEntry): void
+  /** Takes back what was noted of a call that was not stored. */
+  forget(entry: AuditEntry): void
+  list(): readonly AuditEntry[]
+}
+
+interface OpenCall {
+  readonly entry: AuditEntry
+  /** Of several with one id, as a client may give it twice. */
+  count: number
+}
+
+export function createOpenCalls(): OpenCalls {
+  const open = new Map<string, OpenCall>()
+
+  function end(id: string): void {
+    const call = open.get(id)
+    if (call !== undefined && --call.count === 0) open.delete(id)
+  }
+
+  return {
+    note(entry) {
+      const { event, tool_call_id: id } = entry
+      if (id === undefined) return
+      if (event !== 'tool_call') {
+        if (TERMINAL_EVENTS.has(event)) end(id)
+        return
+      }
+      const call = open.get(id)
+      if (call === undefined) open.set(id, { entry, count: 1 })
+      else call.count++
+    },
+    forget({ event, tool_call_id: id }) {
+      if (event === 'tool_call' && id !== undefined) end(id)
+    },
+    list: () => [...open.values()].flatMap(({ entry, count }) => Array.from({ length: count }, () => entry)),
+  }
+}
+
+/**
+ * Gives the calls that a process left open which has died, from the records, the newest first.
+ *
+ * Reads back to where a writer that was alone said so: what was open before then, that one has ended.
+ */
+export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRecord[] {
+  /** How many ends of each id have been seen whose beginnings have not. */
+  const ended = new Map<string, number>()
+  const open: AuditRecord[] = []
+  for (const record of records) {
+    const { event, reason, tool_call_id: id } = record
+    if (event === 'audit_opened' && reason === SOLE_WRITER) break
+    if (id === undefined) continue
+    const count = ended.get(id) ?? 0
+    if (TERMINAL_EVENTS.has(event)) ended.set(id, count + 1)
+    if (event !== 'tool_call') continue
+    if (count === 0) open.push(record)
+    else if (count === 1) ended.delete(id)
+    else ended.set(id, count - 1)
+  }
+  return open.toReversed()
+}
+
+/** Gives the record that ends a call of which nobody knows how it ended. */
+export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): AuditEntry {
+  return {
+    event: 'tool_abandoned',
+    wallMs,
+    tool: call.tool,
+    tool_call_id: call.tool_call_id,
+    chat_id: call.chat_id,
+    user_id: call.user_id,
+    session_id: call.session_id,
+    tenant: call.tenant,
+    agent: call.agent,
+    app: call.app,
+    run_id: call.run_id,
+    step: call.step,
+    model: call.model,
+    trace_id: call.trace_id,
+    policy_revision: call.policy_revision,
+    catalog_revision: call.catalog_revision,
+    reason: 'outcome_unknown',
+    detail: 'the process ended before the call did',
+  }
+}
+
+/** Gives a record about the audit itself. */
+export function ownEntry(
+  event: 'audit_opened' | 'audit_closed' | 'audit_dropped',
+  wallMs: number,
+  { reason, detail }: Pick<AuditEntry, 'reason' | 'detail'> = {},
+): AuditEntry {
+  return { event, wallMs, policy_revision: 0, catalog_revision: 0, reason, detail }
+}
