@@ -4,6 +4,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { type AuditQueryOptions, auditQueryCommand, type AuditTailOptions, auditTailCommand } from './commands/audit.ts'
 import { type CheckOptions, checkCommand, printProblems } from './commands/check.ts'
 import type { StartGateway } from './commands/run-gateway.ts'
+import { acceptPinCommand, type AcceptPinOptions, pinsCommand, type PinsOptions } from './commands/pins.ts'
 import { serveCommand, type ServeOptions } from './commands/serve.ts'
 import { toolsCommand, type ToolsOptions } from './commands/tools.ts'
 import { tryCommand, type TryOptions } from './commands/try.ts'
@@ -75,6 +76,18 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .option('--as <user>', 'a caller of the configuration')
     .option('--caller <json>', 'any other caller')
     .action(async (tool: string, options: WhyOptions) => end(await whyCommand(tool, options, io)))
+
+  const pins = asking(program.command('pins'))
+    .description('list the tools whose definition has changed, or holds what nobody sees')
+    .option('--all', 'those that are as they were, too')
+    .action(async (options: PinsOptions) => end(await pinsCommand(options, io)))
+  asking(pins.command('accept'))
+    .description('show what a definition has become; with its hash, accept it')
+    .argument('<tool>', 'its id, such as files:read_file')
+    .option('--hash <hash>', 'of the definition that was looked at; its first 12 digits do')
+    .action(async (tool: string, _: AcceptPinOptions, command: Command) =>
+      end(await acceptPinCommand(tool, command.optsWithGlobals(), io)),
+    )
 
   const audit = program.command('audit').description('read what was attempted')
   reading(audit.command('tail'))

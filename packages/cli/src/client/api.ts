@@ -1,5 +1,14 @@
 import { type AuditReader, FAULTS } from '@toolgate/core'
-import type { AuditBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from '@toolgate/gateway'
+import type {
+  AcceptPinBody,
+  AuditBody,
+  CallersBody,
+  ErrorBody,
+  PinRow,
+  PinsBody,
+  ToolsBody,
+  WhyBody,
+} from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { printable } from '../io.ts'
 import type { Target } from './target.ts'
@@ -12,6 +21,8 @@ export interface Api extends AuditReader {
   tools(whose: Whose): Promise<ToolsBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
+  pins(): Promise<PinsBody>
+  acceptPin(accepted: AcceptPinBody): Promise<PinRow>
 }
 
 const TIMEOUT_MS = 10_000
@@ -23,6 +34,8 @@ export function createApi(target: Target): Api {
     tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
+    pins: () => get<PinsBody>('/api/pins'),
+    acceptPin: (accepted) => request(target, '/api/pins/accept', {}, accepted) as Promise<PinRow>,
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
       return body.records
@@ -34,10 +47,11 @@ async function request(
   target: Target,
   path: string,
   query: Record<string, string | number | undefined>,
+  sent?: object,
 ): Promise<object> {
   const url = new URL(path, target.url)
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
-  const { status, body } = await answerOf(target, url)
+  const { status, body } = await answerOf(target, url, sent)
   if (status === 200 && body) return body
   const error = body && 'error' in body ? (body as ErrorBody).error : undefined
   if (!error)
@@ -46,10 +60,23 @@ async function request(
   throw new CliError(exit, printable(error.message), exit === 'key' ? { hint: target.keyHint } : {})
 }
 
-async function answerOf(target: Target, url: URL): Promise<{ status: number; body: object | undefined }> {
+async function answerOf(
+  target: Target,
+  url: URL,
+  sent?: object,
+): Promise<{ status: number; body: object | undefined }> {
   try {
-    const headers = target.key === undefined ? {} : { authorization: `Bearer ${target.key}` }
-    const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const headers = {
+      ...(target.key === undefined ? {} : { authorization: `Bearer ${target.key}` }),
+      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+    }
+    const body = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) }
+    const response = await fetch(url, {
+      headers,
+      ...body,
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
     return { status: response.status, body: toObject(await response.text()) }
   } catch (cause) {
     const reason = reasonOf(cause as Error)

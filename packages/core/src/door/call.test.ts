@@ -135,7 +135,7 @@ describe('call', () => {
 
   it('asks nobody to approve what the limit would refuse', async () => {
     const { call, log, counters } = setup({ ...ASK, limits: 'pay:1/60' })
-    void counters.take([{ key: '3:pay/60000/tenant+tool+chat+user|4:acme|3:pay|1:c|4:vera', max: 1, windowMs: 60_000 }])
+    void counters.take([{ key: '3:pay/60000|4:acme|3:pay|1:c|4:vera', max: 1, windowMs: 60_000 }])
     const outcome = await call()
     assert.equal(outcome.text, 'TOOL_CALL_BLOCKED: rate limited (1/60). Try again in 60 s.')
     assert.deepEqual(log, ['validate', 'peek', 'tool_rate_limited'])

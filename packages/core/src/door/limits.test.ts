@@ -96,8 +96,8 @@ describe('createUses', () => {
       keysBy(['b:1/1', '*:9/9', 'a:5/60'], 'a', caller).filter((other) => other === key),
       [key],
     )
-    assert.equal(key, '1:a/60000/tenant+tool+chat+user|4:acme|1:a|2:c1|4:vera')
-    assert.equal(keysBy(['a:5/60'])[0], '1:a/60000/tenant+tool+chat+user|-|1:a|-|-')
+    assert.equal(key, '1:a/60000|4:acme|1:a|2:c1|4:vera')
+    assert.equal(keysBy(['a:5/60'])[0], '1:a/60000|-|1:a|-|-')
   })
 
   it('gives a limit the same key however many it allows, so that who changes that goes on counting', () => {

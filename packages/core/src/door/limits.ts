@@ -173,7 +173,8 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
  * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
  */
 function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
-  return `${lengthPrefixed(selector.text)}/${windowMs}/${per.join('+')}`
+  const apart = per.length === LIMIT_PARTS.length ? '' : `/${per.join('+')}`
+  return `${lengthPrefixed(selector.text)}/${windowMs}${apart}`
 }
 
 /** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */

@@ -6,7 +6,15 @@ import type { Clock, CounterStore, LimitAnswer, MaybePromise } from '../ports.ts
 import { type Group, parseGroups } from '../tools/groups.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
-import { createUsesOfTool, type LimitInput, parseLimits, type RateLimit, readLimits } from './limits.ts'
+import {
+  createUsesOfTool,
+  type LimitInput,
+  type LimitUseOf,
+  parseLimits,
+  type RateLimit,
+  readLimits,
+  type UsesOfTool,
+} from './limits.ts'
 
 /** What a limiter answers. */
 export interface RateLimitAnswer {
@@ -95,17 +103,40 @@ export function createToolRateLimiter(
       `limits[${needy}]`,
       `"${limits[needy]?.selector.text}" is about what tools are marked with: give the limiter its tools`,
     )
-  const usesOf = createUsesOfTool(limits)
+  const usesOf = rememberUses(createUsesOfTool(limits))
   const find = tools ? finderOf(tools) : createNamedTools()
   return {
     check(tool, chatId, userId) {
       checkText('chatId', chatId)
       checkText('userId', userId)
       const found = typeof tool === 'string' ? find(tool) : tool
-      const uses = usesOf(found, { tenant: undefined, tool: found.id, chat: chatId, user: userId })
-      const answer = counters.take(uses)
+      const answer = counters.take(usesOf(found, chatId, userId))
       return answer instanceof Promise ? answer.then(toAnswer) : toAnswer(answer)
     },
+  }
+}
+
+const MAX_REMEMBERED = 10_000
+
+/** Making a key costs more than counting it, so the keys of those who call again and again are kept for them. */
+function rememberUses(
+  usesOf: UsesOfTool,
+): (tool: Tool, chat: string | undefined, user: string | undefined) => readonly LimitUseOf[] {
+  type ByUser = Map<string | undefined, readonly LimitUseOf[]>
+  const known = new Map<Tool, Map<string | undefined, ByUser>>()
+  let count = 0
+  return (tool, chat, user) => {
+    let uses = known.get(tool)?.get(chat)?.get(user)
+    if (uses) return uses
+    if (count++ >= MAX_REMEMBERED) {
+      known.clear()
+      count = 1
+    }
+    uses = usesOf(tool, { tenant: undefined, tool: tool.id, chat, user })
+    const byChat = known.get(tool) ?? new Map<string | undefined, ByUser>()
+    const byUser: ByUser = byChat.get(chat) ?? new Map()
+    known.set(tool, byChat.set(chat, byUser.set(user, uses)))
+    return uses
   }
 }
 

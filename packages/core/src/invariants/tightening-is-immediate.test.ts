@@ -293,7 +293,7 @@ async function approve({ approvals, search, gate: { approvals: people } }: Bench
 /** The limit and the approval are there for the next call, and the attempt has one terminal record. */
 async function assertNothingTaken({ counters, approvals, audit }: Bench, event = 'tool_blocked'): Promise<void> {
   const uses = { max: 1, windowMs: 60_000 }
-  const key = '10:web:search/60000/tenant+tool+chat+user|-|10:web:search|-|-'
+  const key = '10:web:search/60000|-|10:web:search|-|-'
   assert.equal((await counters.take([{ key, ...uses }])).allowed, true)
   assert.equal((await counters.take([{ key, ...uses }])).allowed, false, 'this is the key of the limit')
   const statuses = (await approvals.list({}, 1_000_000)).map(({ status }) => status)

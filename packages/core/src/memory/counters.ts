@@ -71,8 +71,7 @@ export function createCounters(
   }
 
   function forgetSome(): void {
-    if (buckets.size === 0) return
-    if (nowMs >= idleAtMs) buckets = new Buckets()
+    if (nowMs >= idleAtMs && buckets.size > SWEPT_AT_ONCE) buckets = new Buckets()
     else buckets.sweep(nowMs, SWEPT_AT_ONCE, WINDOWS_SWEPT_AT_ONCE)
   }
 

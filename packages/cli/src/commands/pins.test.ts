@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { PinRow } from '@toolgate/gateway'
+import { runProgram } from '../program.ts'
+import { createStopSignals } from '../stop-signals.ts'
+import { fakeIo } from '../testing/fake-io.ts'
+import { EventEmitter } from 'node:events'
+
+const HASH = `0123456789ab${'c'.repeat(52)}`
+const PINS: readonly PinRow[] = [
+  { tool: 'files:list', status: 'pinned', hash: 'd'.repeat(64), findings: [], quarantined: false },
+  {
+    tool: 'files:read',
+    status: 'suspended',
+    hash: HASH,
+    pinnedHash: 'e'.repeat(64),
+    diff: {
+      changes: [
+        { pointer: '/description', kind: 'changed', text: 'Reads{+ \u001b[2Jall+}' },
+        { pointer: '/title', kind: 'added', text: '"Read"' },
+      ],
+      more: 3,
+      text: '',
+    },
+    findings: [
+      { code: 'invisible', pointer: '/description', text: '/description holds 1 invisible character: U+200B' },
+    ],
+    quarantined: true,
+  },
+]
+
+describe('toolgate pins', () => {
+  const posted: unknown[] = []
+  let url = ''
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      if (request.method === 'POST') posted.push([request.url, request.headers.authorization, JSON.parse(body)])
+      const answer = request.method === 'POST' ? { ...PINS[1], status: 'pinned' } : { pins: PINS }
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+    })
+  })
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  beforeEach(() => {
+    posted.length = 0
+  })
+
+  const run = async (...args: string[]) => {
+    const io = fakeIo({ TOOLGATE_URL: url, TOOLGATE_KEY: 'demo-console' })
+    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+    const start = () => assert.fail('nothing is started')
+    const code = await runProgram(args, { io, version: '1.2.3', signals, start })
+    return { code, out: io.out(), err: io.err() }
+  }
+
+  it('lists what wants a look, and how much does not', async () => {
+    const { code, out } = await run('pins')
+    assert.equal(code, 0)
+    assert.equal(
+      out,
+      `TOOL        STATE                   HASH          WHY
+files:read  suspended, quarantined  0123456789ab  5 changes, invisible
+
+"toolgate pins accept <tool>" shows what was changed.
+1 tool as pinned.
+`,
+    )
+    assert.match((await run('pins', '--all')).out, /files:list {2}pinned/)
+    assert.deepEqual(JSON.parse((await run('pins', '--json')).out), { pins: PINS })
+  })
+
+  it('shows what a definition has become and accepts nothing, and lets no text write on the terminal', async () => {
+    const { code, out } = await run('pins', 'accept', 'files:read')
+    assert.equal(code, 1)
+    assert.equal(
+      out,
+      `files:read  suspended, quarantined
+  ~ /description: Reads{+ \\u001b[2Jall+}
+  + /title: "Read"
+  … and 3 more
+  ! /description holds 1 invisible character: U+200B
+
+Nothing is accepted yet. To accept this definition: toolgate pins accept files:read --hash 0123456789ab
+`,
+    )
+    assert.deepEqual(posted, [])
+  })
+
+  it('accepts the definition with the hash that was shown', async () => {
+    const { code, out } = await run('pins', 'accept', 'files:read', '--hash', HASH.slice(0, 12))
+    assert.deepEqual([code, out], [0, 'files:read is accepted as it is (0123456789ab).\n'])
+    assert.deepEqual(posted, [['/api/pins/accept', 'Bearer demo-console', { tool: 'files:read', hash: HASH }]])
+  })
+
+  it('accepts no other hash, no shorter one, and no tool that is not there', async () => {
+    for (const hash of ['f'.repeat(12), HASH.slice(0, 11), '']) {
+      const { code, err } = await run('pins', 'accept', 'files:read', '--hash', hash)
+      assert.equal(code, 2)
+      assert.match(err, /is not .* now/)
+    }
+    assert.equal((await run('pins', 'accept', 'files:gone')).code, 2)
+    assert.deepEqual(posted, [])
+  })
+})

@@ -1,0 +1,102 @@
+import type { PinRow } from '@toolgate/gateway'
+import { createApi } from '../client/api.ts'
+import { findTarget, type TargetOptions } from '../client/target.ts'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
+import { renderTable } from '../render/table.ts'
+import { count } from '../render/words.ts'
+
+export interface PinsOptions extends TargetOptions {
+  readonly all?: boolean
+  readonly json?: boolean
+}
+
+export interface AcceptPinOptions extends TargetOptions {
+  readonly hash?: string
+  readonly json?: boolean
+}
+
+/** As much of a hash as is shown, and as little of it as names one. */
+const SHOWN_DIGITS = 12
+
+/** `toolgate pins`: the tools whose definition is to be looked at; with `--all`, every one. */
+export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitName> {
+  const body = await createApi(findTarget(options, io.env)).pins()
+  if (options.json) {
+    printJson(io.stdout, body)
+    return 'ok'
+  }
+  const shown = options.all ? body.pins : body.pins.filter(wantsALook)
+  const quiet = body.pins.length - shown.length
+  if (shown.length > 0) {
+    const rows = shown.map((pin) => [printable(pin.tool), stateOf(pin), short(pin.hash), whyOf(pin)])
+    printLine(io.stdout, renderTable(['TOOL', 'STATE', 'HASH', 'WHY'], rows, io.stdout))
+    printLine(io.stdout, '\n"toolgate pins accept <tool>" shows what was changed.')
+  }
+  if (quiet > 0) printLine(io.stdout, `${count(quiet, 'tool')} as pinned.`)
+  else if (body.pins.length === 0) printLine(io.stdout, 'Nothing is pinned.')
+  return 'ok'
+}
+
+/**
+ * `toolgate pins accept <tool>`: shows what is to be accepted, and accepts it when told its hash.
+ *
+ * Two steps, so that what is accepted is what was looked at.
+ */
+export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
+  const api = createApi(findTarget(options, io.env))
+  const pin = (await api.pins()).pins.find((one) => one.tool === tool)
+  if (!pin) throw new CliError('usage', `There is no tool "${printable(tool)}" among the pins.`)
+  if (options.hash === undefined) {
+    printPin(pin, io)
+    return 'no'
+  }
+  if (options.hash.length < SHOWN_DIGITS || !pin.hash.startsWith(options.hash)) {
+    throw new CliError('usage', `The definition of "${printable(tool)}" is not ${printable(options.hash)} now.`, {
+      hint: `"toolgate pins accept ${printable(tool)}" shows what it is.`,
+    })
+  }
+  const accepted = await api.acceptPin({ tool, hash: pin.hash })
+  if (options.json) printJson(io.stdout, accepted)
+  else printLine(io.stdout, `${printable(tool)} is accepted as it is (${short(accepted.hash)}).`)
+  return 'ok'
+}
+
+function printPin(pin: PinRow, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  printLine(io.stdout, `${paint('bold', printable(pin.tool))}  ${stateOf(pin)}`)
+  for (const line of [...diffLines(pin, paint), ...pin.findings.map(({ text }) => `! ${printable(text)}`)]) {
+    printLine(io.stdout, `  ${line}`)
+  }
+  const command = `toolgate pins accept ${printable(pin.tool)} --hash ${short(pin.hash)}`
+  printLine(io.stdout, `\nNothing is accepted yet. To accept this definition: ${command}`)
+}
+
+const SIGNS = { added: ['+', 'green'], removed: ['-', 'red'], changed: ['~', 'yellow'] } as const
+
+function diffLines({ diff }: PinRow, paint: Paint): string[] {
+  if (!diff) return []
+  const lines = diff.changes.map(({ kind, pointer, text }) => {
+    const [sign, style] = SIGNS[kind]
+    return paint(style, `${sign} ${printable(pointer) || '(all of it)'}: ${printable(text)}`)
+  })
+  return diff.more > 0 ? [...lines, `… and ${diff.more} more`] : lines
+}
+
+function wantsALook({ status, findings, by }: PinRow): boolean {
+  return status !== 'pinned' || (findings.length > 0 && by === undefined)
+}
+
+function stateOf({ status, quarantined }: PinRow): string {
+  return quarantined ? `${status}, quarantined` : status
+}
+
+function whyOf({ diff, findings }: PinRow): string {
+  const places = diff ? [count(diff.changes.length + diff.more, 'change')] : []
+  const codes = [...new Set(findings.map(({ code }) => code))]
+  return [...places, ...codes].join(', ')
+}
+
+function short(hash: string): string {
+  return hash.slice(0, SHOWN_DIGITS)
+}
