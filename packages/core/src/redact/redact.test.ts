@@ -47,7 +47,9 @@ describe('createRedactor', () => {
             for (let i = at; i < at + secret.length; i++) covered.add(i)
           }
         }
-        const kept = Array.from(inText).filter((_, i) => !covered.has(i)).join('')
+        const kept = Array.from(inText)
+          .filter((_, i) => !covered.has(i))
+          .join('')
         assert.equal(createRedactor({ secrets }).redactText(inText).replaceAll('[redacted:secret]', ''), kept)
       }),
     )
@@ -239,9 +241,12 @@ describe('redaction, whatever comes', () => {
   })
   it('leaves harmless JSON unchanged', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 5, stringUnit: fc.constantFrom(...Array.from('abc XYZ019 .,/äß🙂')) }), (value) => {
-        assert.deepEqual(redactor.redactValue(value), value)
-      }),
+      fc.property(
+        fc.jsonValue({ maxDepth: 5, stringUnit: fc.constantFrom(...Array.from('abc XYZ019 .,/äß🙂')) }),
+        (value) => {
+          assert.deepEqual(redactor.redactValue(value), value)
+        },
+      ),
     )
   })
   it('never throws', () => {

@@ -5,13 +5,13 @@ import { SECRET_VALUES, type SecretValue } from './secret-values.ts'
 /** What was learnt of a text while it was scanned from its beginning to its end. */
 export interface ValueMemo {
   /** Until where a row is not tried again. */
-  readonly blocked: Map<SecretValue, number>
+  blocked: Map<SecretValue, number> | undefined
   /** The next line that ends a private key. */
   keyEnd: { readonly start: number; readonly end: number }
 }
 
 export function createValueMemo(): ValueMemo {
-  return { blocked: new Map(), keyEnd: { start: -1, end: -1 } }
+  return { blocked: undefined, keyEnd: { start: -1, end: -1 } }
 }
 
 const CODES = 128
@@ -27,18 +27,20 @@ interface Beginning {
 /** Nearly every word is told apart from a secret by one or two looks into this. */
 const BY_PAIR: readonly (Beginning | undefined)[] = toPairs()
 
+const IS_PAIR: Uint8Array = Uint8Array.from(BY_PAIR, (beginning) => (beginning ? 1 : 0))
+
 /** Whether a secret may begin here, by its first three characters. */
 export function mayBegin(text: string, at: number, first: number): boolean {
   const second = text.charCodeAt(at + 1)
-  const beginning = second < CODES ? BY_PAIR[first * CODES + second] : undefined
-  return beginning !== undefined && beginning.thirds[text.charCodeAt(at + 2)] === 1
+  if (!(second < CODES) || IS_PAIR[first * CODES + second] === 0) return false
+  return (BY_PAIR[first * CODES + second] as Beginning).thirds[text.charCodeAt(at + 2)] === 1
 }
 
 /** Gives the secret that begins at a place of a text; places must be asked in growing order. */
 export function valueAt(text: string, at: number, memo: ValueMemo): Span | undefined {
   const { rows } = BY_PAIR[text.charCodeAt(at) * CODES + text.charCodeAt(at + 1)] as Beginning
   for (const row of rows) {
-    const span = (memo.blocked.get(row) ?? 0) > at ? undefined : rowAt(row, text, at, memo)
+    const span = (memo.blocked?.get(row) ?? 0) > at ? undefined : rowAt(row, text, at, memo)
     if (span) return span
   }
   return undefined
@@ -47,7 +49,7 @@ export function valueAt(text: string, at: number, memo: ValueMemo): Span | undef
 function rowAt(row: SecretValue, text: string, at: number, memo: ValueMemo): Span | undefined {
   const end = matchEnd(row, text, at)
   if (end === -1) {
-    if (row.severalParts) memo.blocked.set(row, wordEnd(text, at))
+    if (row.severalParts) (memo.blocked ??= new Map<SecretValue, number>()).set(row, wordEnd(text, at))
     return undefined
   }
   const isKey = row.name === 'private-key'
