@@ -3,6 +3,7 @@ import {
   type AuditReader,
   type AuditSink,
   type Clock,
+  combineTelemetry,
   createGate,
   type Gate,
   memoryAudit,
@@ -22,6 +23,11 @@ import { createMcpEndpoint } from './mcp/endpoint.ts'
 import { createNaming } from './mcp/listing.ts'
 import { once } from './once.ts'
 import { createGatewayRedactor, redactApprovals, redactGroup, redactLog, redactServer } from './redaction.ts'
+import { countCalls } from './telemetry/call-counts.ts'
+import { createTelemetry } from './telemetry/lazy.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
+import type { FindTracing } from './telemetry/operation.ts'
 import { createReaper, createUpstream, type Upstream } from './upstream/index.ts'
 import { VERSION } from './version.ts'
 
@@ -82,7 +88,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const audit = await openAudit(config.audit)
     closers.push(() => audit.close())
 
-    const fleet = createFleet(config, { clock, log, redact })
+    const { calls: followed, tracing } = await createTelemetry(onFault)
+    const counts = countCalls(clock)
+    const followers = { telemetry: combineTelemetry(followed, counts) }
+    const fleet = createFleet(config, { clock, log, redact, tracing })
     closers.push(() => fleet.close())
     const monitor = createMonitor(config.groups, {
       clock,
@@ -101,6 +110,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       clock,
       onFault,
+      ...followers,
       ...{ redactor: redact },
       deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
     })
@@ -129,9 +139,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       cookieName: `toolgate_session_${listener.port}`,
       onFault,
     }
+    const metrics = createMetrics({ counts, gate, approvals: gate.approvals, audit, servers, onFault })
     listener.attach({
-      mcp: createMcpEndpoint({ gate, naming, serverInfo, listTtlMs: LIST_TTL_MS, keyring, origins, onFault }),
+      mcp: createMcpEndpoint({ gate, naming, serverInfo, listTtlMs: LIST_TTL_MS, keyring, origins, tracing, onFault }),
       health: createHealth({ servers }),
+      metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
       pages: once(() => loadPages(apiDeps, options.consoleDir ?? CONSOLE_DIR)),
       onFault,
     })
@@ -159,7 +171,7 @@ interface Fleet {
 
 function createFleet(
   config: GatewayConfig,
-  deps: { clock: Clock; log: (line: LogLine) => void; redact: Redactor },
+  deps: { clock: Clock; log: (line: LogLine) => void; redact: Redactor; tracing: FindTracing },
 ): Fleet {
   const reaper = createReaper()
   const upstreams = config.servers.map((server) => createUpstream(server, { reaper, ...deps }))

@@ -20,6 +20,7 @@ export interface GatewayConfig {
   readonly redact?: RedactConfig
   /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
   readonly secrets?: readonly string[]
+  readonly metrics?: MetricsConfig
 }
 
 /** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */
@@ -73,6 +74,11 @@ export interface GroupConfig {
 
 export interface ProbeConfig {
   readonly tcp: { readonly host: string; readonly port: number }
+}
+
+export interface MetricsConfig {
+  /** Whether `/metrics` is read without a key. */
+  readonly public: boolean
 }
 
 /** What is redacted beside what looks like a secret by itself. */

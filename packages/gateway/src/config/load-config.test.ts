@@ -58,6 +58,7 @@ policy:
     requireTags: [read]
 limits: ["*:100/60", "files:write_file:5/60"]
 audit: { store: jsonl, path: ./log/audit.jsonl, mode: required }
+metrics: { public: true }
 `
 
 function withFile<T>(text: string, use: (file: string) => T): T {
@@ -93,6 +94,7 @@ describe('loadConfig', () => {
     })
     assert.equal(config.file, path.join(folder, 'toolgate.yaml'))
     assert.deepEqual(config.audit, { store: 'jsonl', path: path.join(folder, 'log/audit.jsonl'), mode: 'required' })
+    assert.deepEqual(config.metrics, { public: true })
   })
 
   it('leaves ${port} for each start of the server, and reads a filled-in flag or number as one', () => {

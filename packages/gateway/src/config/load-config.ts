@@ -11,7 +11,7 @@ import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
 import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
-import { readAudit, readLimits, readListen } from './settings.ts'
+import { readAudit, readLimits, readListen, readMetrics } from './settings.ts'
 import { parseSource, type Source } from './source.ts'
 import type { FillContext } from './fill.ts'
 
@@ -94,5 +94,6 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     limits: readLimits(reading),
     audit: readAudit(reading),
     redact: readRedact(reading),
+    metrics: readMetrics(reading),
   }
 }

@@ -193,6 +193,10 @@ export const auditSchema = z.strictObject({
     .optional(),
 })
 
+export const metricsSchema = z.strictObject({
+  public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').optional(),
+})
+
 export const redactSchema = z.strictObject({
   keys: texts.describe('Further keys whose values are secret, such as internal_pin.').optional(),
   patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').optional(),
@@ -221,6 +225,7 @@ export const configSchema = z
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     audit: auditSchema.optional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
+    metrics: metricsSchema.describe('GET /metrics, for Prometheus.').optional(),
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 

@@ -1,10 +1,10 @@
 import path from 'node:path'
 import { isLoopback } from './address.ts'
-import type { AuditConfig, GatewayConfig } from './config.ts'
+import type { AuditConfig, GatewayConfig, MetricsConfig } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { checkSelector } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
-import { auditSchema, limitSchema, limitsSchema, listenSchema } from './schema.ts'
+import { auditSchema, limitSchema, limitsSchema, listenSchema, metricsSchema } from './schema.ts'
 
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 8787
@@ -55,4 +55,10 @@ export function readAudit({ source, configDir }: Reading): AuditConfig {
     return { store, mode }
   }
   return { store, path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]), mode }
+}
+
+/** Reads `metrics`. Without it, they need a console key. */
+export function readMetrics({ source }: Reading): MetricsConfig {
+  const input = has(source, ['metrics']) ? checkShape(source, ['metrics'], metricsSchema) : {}
+  return { public: input?.public ?? false }
 }

@@ -3,10 +3,12 @@ import { ToolgateError } from '@toolgate/core'
 import type { Health } from '../api/index.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/modern.ts'
+import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
   readonly mcp: McpEndpoint
   readonly health: Health
+  readonly metrics: MetricsEndpoint
   /** The API and the console. Loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
   readonly onFault: (error: unknown) => void
@@ -56,6 +58,7 @@ export async function listen({
 function createRouter({
   mcp,
   health,
+  metrics,
   pages,
   onFault,
 }: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
@@ -78,6 +81,9 @@ function createRouter({
         break
       case '/readyz':
         answerHealth(response, health.readyz())
+        break
+      case '/metrics':
+        metrics(request, response).catch(fail(response))
         break
       default:
         answerPages(request, response).catch(fail(response))

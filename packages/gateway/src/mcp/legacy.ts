@@ -4,7 +4,11 @@ import type { Caller, Gate, Toolset, WireNames } from '@toolgate/core'
 import { callTool } from './call.ts'
 import { createCancellations } from './cancellations.ts'
 import { toListedTools } from './listing.ts'
+import { knownName } from './modern.ts'
 import { META, type RequestId } from './protocol.ts'
+import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/operation.ts'
+import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
+import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 
 export interface LegacyDeps {
@@ -12,6 +16,8 @@ export interface LegacyDeps {
   readonly naming: (snapshot: Toolset) => WireNames
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
+  /** Follows requests, where somebody listens. */
+  readonly tracing?: FindTracing | undefined
 }
 
 export type LegacyHandler = (
@@ -34,7 +40,7 @@ export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
   }
 }
 
-async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<LegacyHandler> {
+async function load({ gate, naming, serverInfo, onFault, tracing }: LegacyDeps): Promise<LegacyHandler> {
   const [{ legacyStatelessFallback, ProtocolError, Server }, { toNodeHandler }] = await Promise.all([
     import('@modelcontextprotocol/server'),
     import('@modelcontextprotocol/node'),
@@ -45,44 +51,58 @@ async function load({ gate, naming, serverInfo, onFault }: LegacyDeps): Promise<
     caller: Caller,
     body: LegacyMessage,
     cancelled: AbortSignal | undefined,
+    { headers }: IncomingMessage,
     response: ServerResponse,
   ) => {
+    const toServed = (method: FollowedMethod): ServedRequest => {
+      const tool = knownName(naming(gate.catalog.snapshot()), body.params?.['name'])
+      const version = LEGACY_VERSIONS.find((known) => known === headers['mcp-protocol-version'])
+      return { method, tool, id: body.id, protocolVersion: version, meta: body.params?.['_meta'] }
+    }
     const server = new Server(serverInfo, { capabilities: { tools: {} } })
-    server.setRequestHandler('tools/list', async () => {
+    const list = async () => {
       const view = await gate.view(caller)
       return { tools: toListedTools(view, naming(gate.catalog.snapshot())) as never }
-    })
-    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-      const view = await gate.view(caller)
-      const progressToken = params._meta?.progressToken
-      const answer = await callTool({
-        view,
-        names: naming(gate.catalog.snapshot()),
-        name: params.name,
-        // As the endpoint checked it: the SDK's copy lacks what it drops.
-        input: body.params?.['arguments'],
-        signal: cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal,
-        onProgress:
-          progressToken === undefined
-            ? undefined
-            : (progress) => {
-                // Progress may be lost; memory for a client that does not read may not.
-                if (response.writableNeedDrain) return
-                mcpReq
-                  .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
-                  .catch(onFault)
-              },
-      })
-      if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
-      return withoutModernFields(answer.result) as never
-    })
+    }
+    server.setRequestHandler('tools/list', () => serveFollowed(tracing, () => toServed('tools/list'), list))
+    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+      serveFollowed(
+        tracing,
+        () => toServed('tools/call'),
+        async (operation) => {
+          const view = await gate.view(caller)
+          const progressToken = params._meta?.progressToken
+          const answer = await callTool({
+            view,
+            names: naming(gate.catalog.snapshot()),
+            name: params.name,
+            // As the endpoint checked it: the SDK's copy lacks what it drops.
+            input: body.params?.['arguments'],
+            signal: cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal,
+            onProgress:
+              progressToken === undefined
+                ? undefined
+                : (progress) => {
+                    // Progress may be lost; memory for a client that does not read may not.
+                    if (response.writableNeedDrain) return
+                    mcpReq
+                      .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
+                      .catch(onFault)
+                  },
+          })
+          noteAnswer(operation, answer)
+          if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
+          return withoutModernFields(answer.result) as never
+        },
+      ),
+    )
     return server
   }
 
   return (request, response, body, caller) => {
     const message = body as LegacyMessage
     const cancelled = followCancellation(message, request, response, caller)
-    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled, response), onFault)
+    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled, request, response), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }

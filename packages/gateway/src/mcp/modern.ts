@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type Caller, createCanceller, type Gate, type Toolset, type View, type WireNames } from '@toolgate/core'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
+import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/operation.ts'
+import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 import { callTool } from './call.ts'
 import { decodeHeader, type Message, type Params } from './envelope.ts'
@@ -13,6 +15,8 @@ export interface ModernDeps {
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** How long a client may keep a list, in milliseconds. */
   readonly listTtlMs: number
+  /** Follows requests, where somebody listens. */
+  readonly tracing?: FindTracing | undefined
 }
 
 export type ModernRequest = Extract<Message, { era: 'modern'; kind: 'request' }>
@@ -47,20 +51,33 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
   }
 
   return {
-    async handle({ id, method, params }, headers, caller, response) {
+    async handle(message, headers, caller, response) {
+      const { id, method, params } = message
+      const follow = (serve: (operation: McpOperation | undefined) => Promise<void>) =>
+        serveFollowed(deps.tracing, () => toServed(method as FollowedMethod, message), serve)
       switch (method) {
         case 'tools/call':
-          return serveCall(readCall(params), id, headers, caller, response)
+          return follow((operation) => serveCall(readCall(params), id, headers, caller, response, operation))
         case 'tools/list':
-          if (params['cursor'] !== undefined)
-            throw new RpcFault('params_invalid', 'params.cursor is none of this server: its list has one page.')
-          return sendResult(response, id, listOf(await gate.view(caller)))
+          return follow(() => serveList(params, id, caller, response))
         case 'server/discover':
-          return sendResult(response, id, discovered)
+          return follow(async () => sendResult(response, id, discovered))
         default:
           throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
       }
     },
+  }
+
+  function toServed(method: FollowedMethod, { id, params }: ModernRequest): ServedRequest {
+    const meta = params['_meta'] as Params
+    const protocolVersion = meta[META.protocolVersion] as string
+    return { method, tool: knownName(naming(gate.catalog.snapshot()), params['name']), id, protocolVersion, meta }
+  }
+
+  async function serveList(params: Params, id: RequestId, caller: Caller, response: ServerResponse): Promise<void> {
+    if (params['cursor'] !== undefined)
+      throw new RpcFault('params_invalid', 'params.cursor is none of this server: its list has one page.')
+    sendResult(response, id, listOf(await gate.view(caller)))
   }
 
   /** A result passes as it came, but for who answers: that is this server, and no server behind it. */
@@ -74,6 +91,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     headers: IncomingHttpHeaders,
     caller: Caller,
     response: ServerResponse,
+    operation: McpOperation | undefined,
   ): Promise<void> {
     const view = await gate.view(caller)
     const names = naming(gate.catalog.snapshot())
@@ -84,6 +102,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     })
     const stream = progressToken === undefined ? undefined : createProgressStream(response, progressToken)
     const answer = await callTool({ view, names, name, input, signal: gone, onProgress: stream?.send })
+    noteAnswer(operation, answer)
     const body =
       'error' in answer
         ? { jsonrpc: '2.0', id, error: answer.error }
@@ -92,6 +111,11 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     if (stream?.begun()) response.end(toEvent(text))
     else sendJson(response, text)
   }
+}
+
+/** Gives a name that a client calls if the catalog has a tool of it: no other may name a span or a series. */
+export function knownName(names: WireNames, name: unknown): string | undefined {
+  return typeof name === 'string' && names.toId(name) !== undefined ? name : undefined
 }
 
 interface CallParams {

@@ -13,6 +13,13 @@ export interface Handshake {
   readonly capabilities: JsonObject
 }
 
+/** What follows a request on its way. */
+export interface RequestTrace {
+  /** Goes into the request's `_meta`. */
+  readonly meta: JsonObject | undefined
+  sentAs(id: number): void
+}
+
 export interface RequestOptions {
   /** From the sending, and again from each progress notification. */
   readonly timeoutMs: number
@@ -22,6 +29,7 @@ export interface RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** `Mcp-Param-*` headers, as names and values in turn. */
   readonly paramHeaders?: readonly string[] | undefined
+  readonly trace?: RequestTrace | undefined
 }
 
 /** A server that has answered its handshake, over whatever transport. */

@@ -6,6 +6,7 @@ import type { ServerConfig } from '../config/config.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
 import type { ConnectionHooks, LogLevel } from './connection.ts'
 import { isObject, type JsonObject } from './json-rpc.ts'
+import type { FindTracing, McpOperation, SentRequest } from '../telemetry/operation.ts'
 import { openServer, type OpenServer } from './open.ts'
 import { toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
@@ -28,6 +29,8 @@ export interface UpstreamDeps {
   /** What its reasons pass through, which are shown. Default: the built-in tables. */
   readonly redact?: Redactor
   readonly backoff?: BackoffOptions
+  /** Follows calls, where somebody listens. */
+  readonly tracing?: FindTracing | undefined
 }
 
 /** Progress puts the timeout of a call off, but not beyond so many times its length. */
@@ -46,6 +49,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
   const backoff = createBackoff(deps.backoff)
   const listeners = new Set<() => void>()
   const stopping = new AbortController()
+  const address = addressOf(config)
   const firstStart = Promise.withResolvers<void>()
   let state: UpstreamState = { status: 'starting', since: clock.wallMs(), restarts: 0, rejected: [] }
   let list: Pick<ToolList, 'tools' | 'text' | 'paramHeaders'> = { tools: [], text: '', paramHeaders: new Map() }
@@ -192,9 +196,22 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
     deps.log({ level, server: name, message, ...(detail ? { detail } : {}) })
   }
 
-  async function call({ tool, arguments: input, signal, onProgress }: UpstreamCall): Promise<McpResult> {
+  function call(asked: UpstreamCall): Promise<McpResult> {
     const server = current
-    if (!server) throw new UpstreamError('upstream_down', `server "${name}" is not running`)
+    if (!server) return Promise.reject(new UpstreamError('upstream_down', `server "${name}" is not running`))
+    const operation = deps.tracing?.()?.startSent(toSent(asked.tool, server))
+    return operation ? followCall(operation, () => callOn(server, asked, operation)) : callOn(server, asked)
+  }
+
+  function toSent(tool: string, { connection: { protocolVersion } }: OpenServer): SentRequest {
+    return { method: 'tools/call', tool, server: name, ...address, protocolVersion }
+  }
+
+  async function callOn(
+    server: OpenServer,
+    { tool, arguments: input, signal, onProgress }: UpstreamCall,
+    trace?: McpOperation,
+  ): Promise<McpResult> {
     const { connection } = server
     const headers = list.paramHeaders.get(tool)
     try {
@@ -207,6 +224,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
           signal,
           onProgress,
           paramHeaders: headers && toParamHeaders(headers, input),
+          trace,
         },
       )
       return checkResult(completeResult(connection.era, result))
@@ -233,6 +251,31 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
       firstStart.resolve()
     }
     await living
+  }
+}
+
+/** Where a server is, for those who look at traces. A port that is chosen at each start is not said. */
+function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
+  if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
+  const fixed = url.replace(':${port}', '')
+  const { hostname, port, protocol } = URL.canParse(fixed) ? new URL(fixed) : NOWHERE
+  const implied = fixed === url ? (protocol === 'https:' ? 443 : 80) : undefined
+  return { transport: 'tcp', host: hostname || undefined, port: port === '' ? implied : Number(port) }
+}
+
+const NOWHERE = { hostname: '', port: '', protocol: '' }
+
+async function followCall(operation: McpOperation, call: () => Promise<McpResult>): Promise<McpResult> {
+  try {
+    const result = await operation.within(call)
+    if (result.isError === true) operation.fail('tool_error')
+    return result
+  } catch (error) {
+    const { code, rpc } = error as UpstreamError
+    operation.fail(rpc ? String(rpc.code) : code, rpc?.code)
+    throw error
+  } finally {
+    operation.end()
   }
 }
 

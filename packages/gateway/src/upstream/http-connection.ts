@@ -197,7 +197,12 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
 
     async function roundTrip(): Promise<void> {
       const headers = used.era === 'modern' ? modernHeaders(used, method, params, asked) : used.headers
-      const body = encodeRequest(used.era, id, method, params, { progress: asked.onProgress !== undefined })
+      const { onProgress, trace } = asked
+      trace?.sentAs(id)
+      const body = encodeRequest(used.era, id, method, params, {
+        progress: onProgress !== undefined,
+        meta: trace?.meta,
+      })
       current = exchange(pool, { method: 'POST', path, headers, body }, onEvent)
       let answer = await current.answer
       for (let tries = 0; canResume(answer, pending, used) && tries < MAX_RESUMES; tries++) {

@@ -21,16 +21,20 @@ export const MODERN_META: JsonObject = {
   'io.modelcontextprotocol/clientCapabilities': CLIENT_CAPABILITIES,
 }
 
-/** Gives the text of a request. With a progress token, which is its id, the server may report progress. */
+/**
+ * Gives the text of a request. With a progress token, which is its id, the server may report progress; `meta` goes
+ * into its `_meta` too.
+ */
 export function encodeRequest(
   era: Era,
   id: number,
   method: string,
   params: JsonObject,
-  options: { readonly progress: boolean },
+  options: { readonly progress: boolean; readonly meta?: JsonObject | undefined },
 ): string {
   const token = options.progress ? { progressToken: id } : undefined
-  const meta = era === 'modern' ? { ...MODERN_META, ...token } : token
+  const own = options.meta ? { ...token, ...options.meta } : token
+  const meta = era === 'modern' ? { ...MODERN_META, ...own } : own
   return encode({ jsonrpc: '2.0', id, method, params: meta ? { ...params, _meta: meta } : params })
 }
 

@@ -54,7 +54,7 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   }
 
   function request(method: string, params: JsonObject, requestOptions: RequestOptions): Promise<JsonObject> {
-    const { signal: caller, onProgress } = requestOptions
+    const { signal: caller, onProgress, trace } = requestOptions
     if (caller?.aborted) return Promise.reject(abortedError(caller))
     if (ended) return Promise.reject(new UpstreamError('upstream_down', ended.message, { cause: ended }))
     if ((child.stdin?.writableLength ?? 0) > LIMITS.unreadInputBytes) {
@@ -67,7 +67,9 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
       if (method !== 'initialize') cancel(id, error.message)
     })
     try {
-      child.stdin?.write(`${encodeRequest(era, id, method, params, { progress: onProgress !== undefined })}\n`)
+      const text = encodeRequest(era, id, method, params, { progress: onProgress !== undefined, meta: trace?.meta })
+      child.stdin?.write(`${text}\n`)
+      trace?.sentAs(id)
       waiting.set(id, pending)
     } catch (error) {
       pending.reject(error as UpstreamError)

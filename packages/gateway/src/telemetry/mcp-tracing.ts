@@ -1,0 +1,180 @@
+import {
+  type Attributes,
+  context,
+  type Context,
+  type Histogram,
+  type Meter,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/core/telemetry'
+import { VERSION } from '../version.ts'
+import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './operation.ts'
+import { readTraceContext, toTraceparent } from './trace-context.ts'
+
+/** In seconds, as the MCP conventions advise. */
+const DURATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+const MAX_ID = 128
+
+/**
+ * Gives a function that gives what follows MCP requests, or `undefined` while no SDK is registered.
+ *
+ * Names are those of the OpenTelemetry conventions for MCP, whose status is Development.
+ */
+export function createMcpTracing(onFault: (error: unknown) => void): () => McpTracing | undefined {
+  const findSdk = createSdkFinder({ name: '@toolgate/gateway', version: VERSION, createInstruments })
+  let known: Sdk<Instruments> | undefined
+  let tracing: McpTracing | undefined
+  return () => {
+    const sdk = findSdk()
+    if (sdk !== known) {
+      known = sdk
+      tracing = sdk && tracingWith(sdk, onFault)
+    }
+    return tracing
+  }
+}
+
+interface Instruments {
+  readonly server: Histogram
+  readonly client: Histogram
+}
+
+function createInstruments(meter: Meter): Instruments {
+  const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
+  const histogram = (side: string, description: string) =>
+    meter.createHistogram(`mcp.${side}.operation.duration`, { unit: 's', description, advice })
+  return {
+    server: histogram('server', 'From the receipt of an MCP request until its answer is sent.'),
+    client: histogram('client', 'From the sending of an MCP request until its answer has come.'),
+  }
+}
+
+function tracingWith(sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpTracing {
+  const quietly = (start: () => McpOperation): McpOperation | undefined => {
+    try {
+      return start()
+    } catch (error) {
+      onFault(error)
+      return undefined
+    }
+  }
+  return {
+    startServed: (request) => quietly(() => startServed(request, sdk, onFault)),
+    startSent: (request) => quietly(() => startSent(request, sdk, onFault)),
+  }
+}
+
+function startServed(request: ServedRequest, sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpOperation {
+  const common = commonAttributes(request, 'tcp')
+  const own = { ...common, ...idAttributes(request.id) }
+  // What an HTTP instrumentation has taken over from a header is no more to be trusted than what is in the body.
+  const ambient = propagation.deleteBaggage(context.active())
+  const remote = readTraceContext(request.meta)
+  const around = remote && trace.getSpanContext(ambient)
+  const parent = remote ? trace.setSpanContext(ambient, remote) : ambient
+  const links = around ? [{ context: around }] : []
+  const options = { kind: SpanKind.SERVER, attributes: own, links }
+  const span = sdk.tracer?.startSpan(spanName(request), options, parent)
+  return new Operation({ span, parent, common, histogram: sdk.instruments?.server, onFault })
+}
+
+function startSent(request: SentRequest, sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpOperation {
+  const { server, transport, host, port } = request
+  const common = commonAttributes(request, transport)
+  const own = {
+    ...common,
+    ...(host === undefined ? {} : { 'server.address': host }),
+    ...(port === undefined ? {} : { 'server.port': port }),
+    'toolgate.server': server,
+  }
+  const parent = context.active()
+  const span = sdk.tracer?.startSpan(spanName(request), { kind: SpanKind.CLIENT, attributes: own }, parent)
+  return new Operation({ span, parent, common, histogram: sdk.instruments?.client, onFault })
+}
+
+type Request = Pick<ServedRequest, 'method' | 'tool' | 'protocolVersion'>
+
+function spanName({ method, tool }: Request): string {
+  return method === 'tools/call' ? `${method} ${tool ?? UNKNOWN_TOOL}` : method
+}
+
+/** What spans and metrics both say: few values each. */
+function commonAttributes({ method, tool, protocolVersion }: Request, transport: Transport): Attributes {
+  return {
+    'mcp.method.name': method,
+    ...(method === 'tools/call'
+      ? { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool ?? UNKNOWN_TOOL }
+      : {}),
+    ...(protocolVersion === undefined ? {} : { 'mcp.protocol.version': protocolVersion }),
+    'network.transport': transport,
+    ...(transport === 'tcp' ? { 'network.protocol.name': 'http' } : {}),
+  }
+}
+
+function idAttributes(id: string | number | undefined): Attributes {
+  return id === undefined ? {} : { 'jsonrpc.request.id': String(id).slice(0, MAX_ID) }
+}
+
+interface Started {
+  readonly span: Span | undefined
+  readonly parent: Context
+  readonly common: Attributes
+  readonly histogram: Histogram | undefined
+  readonly onFault: (error: unknown) => void
+}
+
+class Operation implements McpOperation {
+  readonly meta: { readonly traceparent: string } | undefined
+  readonly #started: Started
+  readonly #startedMs: number
+  readonly #context: Context | undefined
+  #failure: Attributes | undefined
+  #ended = false
+
+  constructor(started: Started) {
+    const { span, parent } = started
+    this.#started = started
+    this.#startedMs = performance.now()
+    this.#context = span && trace.setSpan(parent, span)
+    this.meta = span?.isRecording() ? { traceparent: toTraceparent(span.spanContext()) } : undefined
+  }
+
+  within<T>(work: () => T): T {
+    return this.#context ? runWithin(this.#context, work, this.#started.onFault) : work()
+  }
+
+  sentAs(id: string | number): void {
+    this.#try(() => this.#started.span?.setAttributes(idAttributes(id)))
+  }
+
+  fail(type: string, rpcCode?: number): void {
+    this.#failure ??= {
+      'error.type': type,
+      ...(rpcCode === undefined ? {} : { 'rpc.response.status_code': String(rpcCode) }),
+    }
+  }
+
+  end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    const { span, common, histogram } = this.#started
+    const failure = this.#failure
+    this.#try(() => {
+      if (failure) span?.setAttributes(failure).setStatus({ code: SpanStatusCode.ERROR })
+    })
+    this.#try(() => span?.end())
+    this.#try(() => histogram?.record((performance.now() - this.#startedMs) / 1000, { ...common, ...failure }))
+  }
+
+  #try(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.#started.onFault(error)
+    }
+  }
+}

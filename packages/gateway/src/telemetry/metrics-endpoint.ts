@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+
+export interface MetricsEndpointDeps {
+  readonly keyring: Keyring
+  readonly origins: OriginRules
+  /** Whether it needs no key. */
+  readonly isPublic: boolean
+  readonly metrics: () => Promise<string>
+}
+
+/** Serves `/metrics`. Rejects where the metrics cannot be written. */
+export type MetricsEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Gives the endpoint that Prometheus scrapes: with a console key, or without one where the configuration says so. */
+export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoint {
+  return async (request, response) => {
+    const refusal = refuse(request, deps)
+    if (refusal)
+      return answer(response, refusal.status, JSON_TYPE, JSON.stringify({ error: refusal.error }), refusal.headers)
+    answer(response, 200, acceptedType(request.headers.accept), await deps.metrics())
+  }
+}
+
+interface Refusal {
+  readonly status: number
+  readonly error: { readonly code: string; readonly message: string }
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function refuse(
+  { method, headers }: IncomingMessage,
+  { keyring, origins, isPublic }: MetricsEndpointDeps,
+): Refusal | undefined {
+  const foreign = checkOrigin(headers, origins)
+  if (foreign) return toRefusal(403, foreign.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', foreign.message)
+  if (method !== 'GET' && method !== 'HEAD')
+    return toRefusal(405, 'method_not_allowed', `${method} is not served at /metrics; GET is.`, { allow: 'GET, HEAD' })
+  if (isPublic) return undefined
+  const authentication = keyring.authenticate(headers.authorization)
+  if (!authentication.ok)
+    return toRefusal(401, 'unauthenticated', 'The metrics need a console key: Authorization: Bearer <key>.', {
+      'www-authenticate': toChallenge(authentication.reason),
+    })
+  if (authentication.for !== 'console')
+    return toRefusal(403, 'key_not_for_console', "This is an agent's key, for /mcp. The metrics need a console key.")
+  return undefined
+}
+
+function toRefusal(
+  status: number,
+  code: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Refusal {
+  return { status, error: { code, message }, headers }
+}
+
+const JSON_TYPE = 'application/json'
+
+/** The text is the same in both versions of the format; a scraper that asks for the later one is told that it got it. */
+function acceptedType(accept: string | undefined): string {
+  const version = /text\/plain\s*;\s*version=1\.0\.0/.test(accept ?? '') ? '1.0.0' : '0.0.4'
+  return `text/plain; version=${version}; charset=utf-8`
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  })
+  response.end(text)
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { auditEntry, manualClock } from '@toolgate/core/testing'
+import type { ServerRow } from '../api/wire.ts'
+import { countCalls } from './call-counts.ts'
+import { createMetrics, type MetricsDeps } from './metrics.ts'
+
+const LINE =
+  /^(?:# (?:HELP|TYPE) [a-z_:0-9]+ .*|[a-z_:0-9]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? (?:[0-9.e+-]+|\+Inf|NaN))$/
+
+describe('createMetrics', () => {
+  it('tells calls, servers, tools, approvals, warnings, the audit and the process', async () => {
+    const { read, counts, audit } = setup()
+    const call = { tool: { id: 'files:read', name: 'read', description: '' }, callId: 'c', caller: {}, run: undefined }
+    counts.startCall(call)?.end({ status: 'done', code: undefined })
+    counts.startCall(call)?.end({ status: 'refused', code: 'rate_limited' })
+    counts.startCall({ ...call, tool: undefined })?.end({ status: 'refused', code: 'tool_not_found' })
+    counts.startCall(call)
+    audit.write(auditEntry())
+    const text = await read()
+    for (const expected of [
+      'toolgate_calls_total{status="done",reason=""} 1',
+      'toolgate_calls_total{status="refused",reason="rate_limited"} 1',
+      'toolgate_tool_calls_total{tool="files:read",status="done"} 1',
+      'toolgate_tool_calls_total{tool="_unknown",status="refused"} 1',
+      'toolgate_refused_calls_total 2',
+      'toolgate_rate_limited_calls_total 1',
+      'toolgate_running_calls 1',
+      'toolgate_call_duration_seconds_bucket{status="done",le="+Inf"} 1',
+      'toolgate_call_duration_seconds_count{status="done"} 1',
+      'toolgate_server_up{server="files"} 1',
+      'toolgate_server_up{server="web"} 0',
+      'toolgate_servers{status="ready"} 1',
+      'toolgate_server_restarts_total{server="web"} 3',
+      'toolgate_catalog_tools 1',
+      'toolgate_pending_approvals 0',
+      'toolgate_policy_warnings{code="selector_unmatched"} 1',
+      'toolgate_audit_records_total 1',
+      'toolgate_audit_dropped_records_total 0',
+    ])
+      assert.ok(text.split('\n').includes(expected), `${expected} is not in\n${text}`)
+    assert.match(text, /^process_resident_memory_bytes [1-9]\d+$/m)
+  })
+
+  it('is text that a scraper reads: every line a comment or a sample, and each metric once', async () => {
+    const text = await setup().read()
+    assert.ok(text.endsWith('\n'))
+    const lines = text.slice(0, -1).split('\n')
+    assert.deepEqual(
+      lines.filter((line) => !LINE.test(line)),
+      [],
+    )
+    const names = lines.filter((line) => line.startsWith('# TYPE ')).map((line) => line.split(' ')[2])
+    assert.equal(new Set(names).size, names.length)
+  })
+
+  it('counts the approvals that wait', async () => {
+    const { gate, read } = setup()
+    await (await gate.view({ user: 'vera' })).call({ tool: 'files:read', input: {} })
+    assert.match(await read(), /^toolgate_pending_approvals 1$/m)
+  })
+
+  it('leaves out what cannot be read, and tells the rest', async () => {
+    const faults: unknown[] = []
+    const fail = async (): Promise<never> => {
+      throw new Error('disk')
+    }
+    const { read } = setup({ audit: { query: fail, droppedCount: 7 }, approvals: { list: fail }, faults })
+    const text = await read()
+    assert.doesNotMatch(text, /toolgate_(?:audit_records_total|pending_approvals)/)
+    assert.match(text, /^toolgate_audit_dropped_records_total 7$/m)
+    assert.equal(faults.length, 2)
+  })
+
+  it('lints again when the policy or the catalog has changed, and only then', async () => {
+    const { gate, read } = setup()
+    let lints = 0
+    const lint = gate.lint
+    Object.assign(gate, {
+      lint: () => {
+        lints++
+        return lint()
+      },
+    })
+    await read()
+    await read()
+    assert.equal(lints, 1)
+    gate.setPolicy({ deny: ['no:such', 'nor:this'] })
+    assert.match(await read(), /^toolgate_policy_warnings\{code="selector_unmatched"\} 2$/m)
+    assert.equal(lints, 2)
+  })
+})
+
+interface Given {
+  readonly audit?: MetricsDeps['audit']
+  readonly approvals?: MetricsDeps['approvals']
+  readonly faults?: unknown[]
+}
+
+function setup({ audit: given, approvals, faults = [] }: Given = {}) {
+  const audit = memoryAudit()
+  const counts = countCalls(manualClock())
+  const tool = defineTool({ namespace: 'files', name: 'read', execute: () => 'read' })
+  const gate = createGate({
+    sources: [{ name: 'files', tools: () => [tool], subscribe: () => () => {} }],
+    policy: { deny: ['gone:tool'], ask: ['files:read'] },
+    audit: memoryAudit(),
+  })
+  const read = createMetrics({
+    counts,
+    gate,
+    approvals: approvals ?? gate.approvals,
+    audit: given ?? audit,
+    servers: () => [row('files', 'ready', 0), row('web', 'down', 3)],
+    onFault: (error) => faults.push(error),
+  })
+  return { gate, audit, counts, read }
+}
+
+function row(name: string, status: ServerRow['status'], restarts: number): ServerRow {
+  return { name, status, since: 0, restarts, toolCount: 0, rejected: [] }
+}

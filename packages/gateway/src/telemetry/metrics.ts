@@ -1,0 +1,188 @@
+import type { Approvals, AuditReader, Gate } from '@toolgate/core'
+import type { ServerRow } from '../api/wire.ts'
+import { UPSTREAM_STATUSES } from '../upstream/upstream.ts'
+import { VERSION } from '../version.ts'
+import type { CallCounts, CallStatus, Durations } from './call-counts.ts'
+import { type Family, type Sample, toExposition } from './exposition.ts'
+
+export interface MetricsDeps {
+  readonly counts: CallCounts
+  readonly gate: Pick<Gate, 'catalog' | 'policyRevision' | 'lint'>
+  readonly approvals: Pick<Approvals, 'list'>
+  /** Its `droppedCount`, where it has one, says what was lost. */
+  readonly audit: AuditReader & { readonly droppedCount?: number }
+  servers(): readonly ServerRow[]
+  readonly onFault: (error: unknown) => void
+}
+
+/** More are not counted: whoever lets a thousand people wait knows enough. */
+const MAX_APPROVALS = 1000
+
+/**
+ * Gives a function that gives the gateway's metrics as text, as they are now.
+ *
+ * A figure whose store fails is absent, and the others are there.
+ */
+export function createMetrics(deps: MetricsDeps): () => Promise<string> {
+  const { counts, servers, onFault } = deps
+  const warnings = createWarnings(deps.gate)
+  const optional = async (read: () => Promise<Family> | Family): Promise<readonly Family[]> => {
+    try {
+      return [await read()]
+    } catch (error) {
+      onFault(error)
+      return []
+    }
+  }
+  return async () =>
+    toExposition([
+      ...callFamilies(counts),
+      ...serverFamilies(servers()),
+      gauge('toolgate_catalog_tools', 'Tools in the catalog.', deps.gate.catalog.snapshot().size),
+      ...(await optional(() => pendingFamily(deps.approvals))),
+      ...(await optional(warnings)),
+      ...(await optional(() => writtenFamily(deps.audit))),
+      counter(
+        'toolgate_audit_dropped_records_total',
+        'Audit records that could not be kept. Their calls were refused, unless they had already run.',
+        deps.audit.droppedCount ?? 0,
+      ),
+      ...processFamilies(),
+    ])
+}
+
+function callFamilies({ calls, tools, durations, running }: CallCounts): readonly Family[] {
+  const count = (wanted: (call: (typeof calls)[number]) => boolean) =>
+    calls.filter(wanted).reduce((sum, call) => sum + call.count, 0)
+  return [
+    {
+      name: 'toolgate_calls_total',
+      type: 'counter',
+      help: 'Calls that have ended, by how (done, failed, refused, waiting) and why.',
+      samples: calls.map(({ status, reason, count: value }) => ({ labels: { status, reason }, value })),
+    },
+    {
+      name: 'toolgate_tool_calls_total',
+      type: 'counter',
+      help: 'Calls that have ended, by tool. What the catalog does not have is _unknown.',
+      samples: tools.map(({ tool, status, count: value }) => ({ labels: { tool, status }, value })),
+    },
+    counter(
+      'toolgate_refused_calls_total',
+      'Calls that were refused, for whatever reason.',
+      count(({ status }) => status === 'refused'),
+    ),
+    counter(
+      'toolgate_rate_limited_calls_total',
+      'Calls that were refused for a rate limit.',
+      count(({ reason }) => reason === 'rate_limited'),
+    ),
+    gauge('toolgate_running_calls', 'Calls that are on their way through the gate or run.', running),
+    {
+      name: 'toolgate_call_duration_seconds',
+      type: 'histogram',
+      help: 'How long calls took that ran, the gate included.',
+      samples: [...durations].flatMap(([status, taken]) => histogramSamples(status, taken)),
+    },
+  ]
+}
+
+function histogramSamples(status: CallStatus, { buckets, sum, count }: Durations): readonly Sample[] {
+  const bucket = (le: string, value: number): Sample => ({ suffix: '_bucket', labels: { status, le }, value })
+  return [
+    ...buckets.map(([bound, value]) => bucket(String(bound), value)),
+    bucket('+Inf', count),
+    { suffix: '_sum', labels: { status }, value: sum },
+    { suffix: '_count', labels: { status }, value: count },
+  ]
+}
+
+/** Servers are named by the configuration, so there are as many series as it has servers. */
+function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
+  return [
+    {
+      name: 'toolgate_server_up',
+      type: 'gauge',
+      help: 'Whether a server is ready: 1, or 0.',
+      samples: rows.map(({ name: server, status }) => ({ labels: { server }, value: status === 'ready' ? 1 : 0 })),
+    },
+    {
+      name: 'toolgate_servers',
+      type: 'gauge',
+      help: 'Servers by status.',
+      samples: UPSTREAM_STATUSES.map((status) => ({
+        labels: { status },
+        value: rows.filter((row) => row.status === status).length,
+      })),
+    },
+    {
+      name: 'toolgate_server_restarts_total',
+      type: 'counter',
+      help: 'How often a server was started again.',
+      samples: rows.map(({ name: server, restarts }) => ({ labels: { server }, value: restarts })),
+    },
+  ]
+}
+
+async function pendingFamily(approvals: MetricsDeps['approvals']): Promise<Family> {
+  const { length } = await approvals.list({ status: 'pending', limit: MAX_APPROVALS })
+  return gauge('toolgate_pending_approvals', `Calls that wait for a person; ${MAX_APPROVALS} at most.`, length)
+}
+
+/** Linting asks every clause of every tool, so it is done once for each policy and catalog. */
+function createWarnings(gate: MetricsDeps['gate']): () => Family {
+  let of: string | undefined
+  let family: Family | undefined
+  return () => {
+    const now = `${gate.policyRevision} ${gate.catalog.revision}`
+    if (!family || of !== now) {
+      family = warningsFamily(gate.lint().map(({ code }) => code))
+      of = now
+    }
+    return family
+  }
+}
+
+/** A selector that matches nothing is what goes wrong in silence when a server renames a tool, so it is always there. */
+const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
+
+function warningsFamily(found: readonly string[]): Family {
+  const codes = [...new Set([...ALWAYS_SHOWN, ...found])]
+  return {
+    name: 'toolgate_policy_warnings',
+    type: 'gauge',
+    help: 'What is allowed in the policy and probably not meant, such as a selector that matches nothing.',
+    samples: codes.map((code) => ({ labels: { code }, value: found.filter((one) => one === code).length })),
+  }
+}
+
+async function writtenFamily(audit: MetricsDeps['audit']): Promise<Family> {
+  const [newest] = await audit.query({ limit: 1 })
+  return counter('toolgate_audit_records_total', 'Records in the audit since it was begun.', newest?.seq ?? 0)
+}
+
+function processFamilies(): readonly Family[] {
+  const { rss, heapUsed } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  const startedSeconds = Math.round(Date.now() / 1000 - process.uptime())
+  return [
+    gauge('process_resident_memory_bytes', 'Resident memory.', rss),
+    gauge('nodejs_heap_size_used_bytes', 'Used memory of the JavaScript heap.', heapUsed),
+    counter('process_cpu_seconds_total', 'CPU time, of the user and the system.', (user + system) / 1e6),
+    gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', startedSeconds),
+    {
+      name: 'toolgate_build_info',
+      type: 'gauge',
+      help: 'The version that runs.',
+      samples: [{ labels: { version: VERSION }, value: 1 }],
+    },
+  ]
+}
+
+function gauge(name: string, help: string, value: number): Family {
+  return { name, type: 'gauge', help, samples: [{ value }] }
+}
+
+function counter(name: string, help: string, value: number): Family {
+  return { name, type: 'counter', help, samples: [{ value }] }
+}
