@@ -3,7 +3,7 @@ import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, 
 import type { KeyNames } from './key-names.ts'
 import type { Span } from './spans.ts'
 import { userInfoAt } from './url-credentials.ts'
-import { createValueMemo, mayBegin, valueAt, type ValueMemo } from './values-in-text.ts'
+import { createValueMemo, mayBegin, tildedAt, valueAt, type ValueMemo } from './values-in-text.ts'
 
 const OTHER = 0
 const ALNUM = 1
@@ -11,6 +11,7 @@ const JOINER = 2
 const SIGN = 3
 const BLANK = 4
 const ESCAPE = 5
+const TILDE = 6
 
 /** What each ASCII character is to the scanner. */
 const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
@@ -18,7 +19,8 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   if (isWordCode(code)) return JOINER
   if (code === COLON || code === EQUALS) return SIGN
   if (isBlank(code)) return BLANK
-  return code === BACKSLASH || code === PERCENT ? ESCAPE : OTHER
+  if (code === BACKSLASH || code === PERCENT) return ESCAPE
+  return code === 126 ? TILDE : OTHER
 })
 
 /**
@@ -52,7 +54,7 @@ export function scanText(text: string, keys: KeyNames): readonly Span[] | undefi
       } else if (kind === ESCAPE) {
         edgeAt = escapeEnd(text, i, code)
         if (code === PERCENT && isEscapedSign(text, i)) found = assignedAt(text, i, i + 3, keys)
-      }
+      } else if (kind === TILDE) found = tildedAt(text, i)
       inWord = kind === JOINER
       edge = true
     }

@@ -9,6 +9,8 @@ export interface SecretValue {
    * costs what it takes or a bounded number of steps.
    */
   readonly pattern: RegExp
+  /** How many characters stand before what it is found by. */
+  readonly before?: number
   /** Repeats more than one class: when it fails, it is not tried again within the same word. */
   readonly severalParts?: true
   /** What the matched text must also be. */
@@ -35,7 +37,8 @@ export const SECRET_VALUES: readonly SecretValue[] = [
   {
     name: 'openai-key',
     starts: ['sk-', 'sess-'],
-    pattern: /(?:sk-(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{16,}|(?:sk|sess)-[A-Za-z0-9]{20,}[\w-]*)/y,
+    pattern:
+      /(?:sk-(?:proj|svcacct|admin|None|or-v1|org|lf)-[\w-]{16,}|sk-[\w-]{4,120}T3BlbkFJ[\w-]{16,}|(?:sk|sess)-[A-Za-z0-9]{20,}[\w-]*)/y,
     example: ['sk-', 'proj-', MIXED],
     source: 'OpenAI: API keys; the same form at OpenRouter, DeepSeek and others',
   },
@@ -189,8 +192,18 @@ export const SECRET_VALUES: readonly SecretValue[] = [
     source: 'RFC 7468: textual encodings of keys (up to the line of its end)',
   },
   {
+    name: 'azure-secret',
+    starts: ['Q~'],
+    before: 4,
+    pattern: /[\w~.-]{3}\dQ~[\w~.-]{31,40}/y,
+    example: ['a1B', '8Q', '~', MIXED.slice(0, 34)],
+    source: 'Microsoft Entra ID: client secrets; storage keys and signatures by their names (AccountKey, sig)',
+  },
+  {
     name: 'provider-key',
     starts: [
+      'sk_',
+      'fw_',
       'gsk_',
       'xai-',
       'pplx-',
@@ -227,10 +240,10 @@ export const SECRET_VALUES: readonly SecretValue[] = [
       'fc-',
     ],
     pattern:
-      /(?:(?:gsk|figd|ntn|secret|dckr_pat|sb_secret|lin_api|rubygems|fo1|glsa|pscale_(?:tkn|oauth|pw))_[\w-]{26,}|(?:pplx|xai|nvapi|PMAK|tskey-(?:auth|api|client))-[\w-]{20,}|(?:tvly-(?:dev-|prod-)?|fc-|key-)(?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{30,}|glc_[A-Za-z0-9+/=]{32,}|r8_[A-Za-z0-9]{37,}|dapi[0-9a-f]{32}(?:-\d)?|hv[sb]\.[\w-]{24,}|AT[AC]TT[\w=-]{60,}|sbp_[0-9a-f]{40}|sntry[su]_[\w+/=-]{40,}|NRAK-[A-Z0-9]{27}|pul-[0-9a-f]{40}|dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}|sq0(?:atp|csp|idp)-[\w-]{22,})/y,
+      /(?:sk_[0-9a-f]{48}|(?:fw|gsk|figd|ntn|secret|dckr_pat|sb_secret|lin_api|rubygems|fo1|glsa|pscale_(?:tkn|oauth|pw))_[\w-]{26,}|(?:pplx|xai|nvapi|PMAK|tskey-(?:auth|api|client))-[\w-]{20,}|(?:tvly-(?:dev-|prod-)?|fc-|key-)(?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{30,}|glc_[A-Za-z0-9+/=]{32,}|r8_[A-Za-z0-9]{37,}|dapi[0-9a-f]{32}(?:-\d)?|hv[sb]\.[\w-]{24,}|AT[AC]TT[\w=-]{60,}|sbp_[0-9a-f]{40}|sntry[su]_[\w+/=-]{40,}|NRAK-[A-Z0-9]{27}|pul-[0-9a-f]{40}|dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}|sq0(?:atp|csp|idp)-[\w-]{22,})/y,
     example: ['gs', 'k_', MIXED],
     source:
-      'Documentation of Groq, xAI, Perplexity, Replicate, Tavily, NVIDIA, Linear, Notion, Databricks, Vault, Grafana, Atlassian, Supabase, Postman, Sentry, New Relic, Figma, Docker, PlanetScale, RubyGems, Fly.io, Tailscale, Pulumi, Doppler, Square, Mailgun',
+      'Documentation of ElevenLabs, Fireworks, Groq, xAI, Perplexity, Replicate, Tavily, NVIDIA, Linear, Notion, Databricks, Vault, Grafana, Atlassian, Supabase, Postman, Sentry, New Relic, Figma, Docker, PlanetScale, RubyGems, Fly.io, Tailscale, Pulumi, Doppler, Square, Mailgun',
   },
 ]
 

@@ -46,6 +46,18 @@ export function valueAt(text: string, at: number, memo: ValueMemo): Span | undef
   return undefined
 }
 
+const TILDED: readonly SecretValue[] = SECRET_VALUES.filter(({ before }) => before !== undefined)
+
+/** Gives the secret that has the start of its row before a `~` at a place. */
+export function tildedAt(text: string, at: number): Span | undefined {
+  for (const row of TILDED) {
+    const start = at - 1 - (row.before as number)
+    const end = start >= 0 && text.startsWith(row.starts[0] as string, at - 1) ? matchEnd(row, text, start) : -1
+    if (end !== -1) return { start, end, name: row.name }
+  }
+  return undefined
+}
+
 function rowAt(row: SecretValue, text: string, at: number, memo: ValueMemo): Span | undefined {
   const end = matchEnd(row, text, at)
   if (end === -1) {
@@ -75,7 +87,7 @@ function matchEnd({ pattern, holds }: SecretValue, text: string, at: number): nu
 function toPairs(): (Beginning | undefined)[] {
   const pairs = Array.from<Beginning | undefined>({ length: CODES * CODES })
   for (const row of SECRET_VALUES) {
-    for (const start of row.starts) {
+    for (const start of row.before === undefined ? row.starts : []) {
       for (const second of codesOf(start, 1)) {
         const beginning = (pairs[start.charCodeAt(0) * CODES + second] ??= { rows: [], thirds: new Uint8Array(CODES) })
         if (!beginning.rows.includes(row)) beginning.rows.push(row)
