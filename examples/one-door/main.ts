@@ -23,8 +23,8 @@ const gate = createGate({
       tags: ['payments'],
       inputSchema: {
         type: 'object',
-        properties: { to: { type: 'string' }, amount: { type: 'number', exclusiveMinimum: 0 } },
-        required: ['to', 'amount'],
+        properties: { amount: { type: 'number', exclusiveMinimum: 0 } },
+        required: ['amount'],
       },
       execute: ({ to, amount }) => `paid ${amount} to ${to}`,
     },
@@ -49,7 +49,7 @@ const chat = { id: 'team', type: 'group' }
 const vera: Caller = { user: 'vera', tenant: 'acme', chat }
 const omar: Caller = { user: 'omar', tenant: 'acme', chat }
 let calls = 0
-const say = async (caller: Caller, tool: string, input: object): Promise<void> => {
+const say = async (caller: Caller, tool: 'web:search' | 'tracker:find' | 'bank:pay', input: object): Promise<void> => {
   const view = await gate.view(caller)
   const { status, text } = await view.call({ tool, input, callId: `call-${++calls}` })
   console.log(`  ${caller.user} ${tool} ${JSON.stringify(input)}\n    ${status}: ${text}`)
