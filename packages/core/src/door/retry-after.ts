@@ -5,7 +5,7 @@ const LONGEST_S = 31 * 24 * 60 * 60
  * rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). Whoever waits so long does not come too early.
  *
  * @example
- * response.writeHead(429, { 'retry-after': retryAfterSeconds(answer.resetMs) })
+ * response.writeHead(429, { 'retry-after': `${retryAfterSeconds(answer.resetMs)}` })
  */
 export function retryAfterSeconds(resetMs: number): number {
   // A store's answer may be nonsense; what is told to a client is a number of seconds all the same.
