@@ -17,6 +17,7 @@ import {
   SimpleSpanProcessor,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import type { AuditBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { startRecordingServer } from './support/recording-server.ts'
 import { type Era, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
@@ -38,7 +39,7 @@ describe('the trace of a call through the gateway', () => {
       const { spans } = registerSdk()
       const gateway = await startMetaGateway()
       const told = await call(gateway, era, 'up__meta', FROM_CLIENT)
-      const { server, client } = byKind(spans())
+      const { server, gate, client } = byKind(spans())
 
       assert.equal(server.name, 'tools/call up__meta')
       assert.deepEqual(server.parentSpanContext?.spanId, SPAN)
@@ -51,7 +52,11 @@ describe('the trace of a call through the gateway', () => {
         'network.transport': 'tcp',
         'network.protocol.name': 'http',
       })
+      assert.equal(gate.name, 'execute_tool meta')
+      assert.equal(gate.attributes['toolgate.tool.id'], 'up:meta')
+      assert.equal(gate.parentSpanContext?.spanId, server.spanContext().spanId)
       assert.equal(client.name, 'tools/call meta')
+      assert.equal(client.parentSpanContext?.spanId, gate.spanContext().spanId)
       assert.equal(client.attributes['toolgate.server'], 'up')
       assert.equal(client.attributes['network.transport'], 'pipe')
       assert.match(String(client.attributes['jsonrpc.request.id']), /^\d+$/)
@@ -61,6 +66,22 @@ describe('the trace of a call through the gateway', () => {
       assert.deepEqual(sent, { traceparent: `00-${TRACE}-${client.spanContext().spanId}-01` })
     })
   }
+
+  it('is in the audit', async () => {
+    registerSdk()
+    const gateway = await startMetaGateway()
+    await call(gateway, MODERN, 'up__meta', FROM_CLIENT)
+    await call(gateway, MODERN, 'made_up', FROM_CLIENT)
+    const { records } = (await gateway.api('/api/audit')).body as AuditBody
+    assert.deepEqual(
+      records.filter(({ tool }) => tool !== undefined).map(({ event, trace_id: id }) => [event, id]),
+      [
+        ['tool_blocked', TRACE],
+        ['tool_result', TRACE],
+        ['tool_call', TRACE],
+      ],
+    )
+  })
 
   it('begins at the gateway where the client is in none, or says nonsense', async () => {
     const { spans } = registerSdk()
@@ -187,11 +208,17 @@ describe('the metrics of the gateway', () => {
 
   it('are at /metrics, for whoever has a console key', async () => {
     const gateway = await startMetaGateway()
+    for (const name of ['up__meta', 'up__meta', 'up__fail', 'made_up']) await call(gateway, MODERN, name)
     assert.equal((await fetch(`${gateway.url}/metrics`)).status, 401)
     const { status, text } = await metricsOf(gateway)
     assert.equal(status, 200)
     assert.match(text, /^toolgate_server_up\{server="up"\} 1$/m)
     assert.match(text, /^toolgate_catalog_tools 3$/m)
+    assert.match(text, /^toolgate_tool_calls_total\{tool="up:meta",status="done"\} 2$/m)
+    assert.match(text, /^toolgate_tool_calls_total\{tool="_unknown",status="refused"\} 1$/m)
+    assert.match(text, /^toolgate_calls_total\{status="refused",reason="tool_not_found"\} 1$/m)
+    assert.match(text, /^toolgate_running_calls 0$/m)
+    assert.match(text, /^toolgate_audit_records_total [1-9]\d*$/m)
   })
 
   it('are there without a key where the configuration says so', async () => {
@@ -227,10 +254,10 @@ function byKindAll(spans: readonly ReadableSpan[], kind: SpanKind): readonly Rea
   return spans.filter((span) => span.kind === kind)
 }
 
-/** The latest span of each side of the gateway. */
-function byKind(spans: readonly ReadableSpan[]): { server: ReadableSpan; client: ReadableSpan } {
+/** The latest span of each side of the gateway, and of the gate between them. */
+function byKind(spans: readonly ReadableSpan[]): { server: ReadableSpan; gate: ReadableSpan; client: ReadableSpan } {
   const last = (kind: SpanKind) => byKindAll(spans, kind).at(-1) ?? assert.fail(`no span of kind ${SpanKind[kind]}`)
-  return { server: last(SpanKind.SERVER), client: last(SpanKind.CLIENT) }
+  return { server: last(SpanKind.SERVER), gate: last(SpanKind.INTERNAL), client: last(SpanKind.CLIENT) }
 }
 
 /** Registers a real SDK that exports to memory, as a program does that is preloaded; taken away after the test. */

@@ -90,7 +90,6 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
 
     const { calls: followed, tracing } = await createTelemetry(onFault)
     const counts = countCalls(clock)
-    const followers = { telemetry: combineTelemetry(followed, counts) }
     const fleet = createFleet(config, { clock, log, redact, tracing })
     closers.push(() => fleet.close())
     const monitor = createMonitor(config.groups, {
@@ -110,7 +109,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       clock,
       onFault,
-      ...followers,
+      telemetry: combineTelemetry(followed, counts),
       ...{ redactor: redact },
       deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
     })
