@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, type MaybePromise, ToolgateError } from '@toolgate/core'
@@ -37,6 +38,7 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
   let db: DatabaseSync | undefined
   try {
     createPrivately(path)
+    if (!statSync(path).isFile()) throw new Error('it is not a file')
     db = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS })
     prepareDatabase(db, options)
     return connectionTo(db, path, clock)

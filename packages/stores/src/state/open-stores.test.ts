@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, type TestContext } from 'node:test'
+import { after, describe } from 'node:test'
 import {
   approvalStoreContract,
   counterStoreContract,
@@ -9,26 +9,21 @@ import {
   stateStoreContract,
 } from '@toolgate/core/testing'
 import { machineClock } from './machine-time.ts'
-import { openSqliteStores, type SqliteStores, type SqliteStoresOptions } from './open-stores.ts'
+import { openScratchStores } from '../testing/open-scratch-stores.ts'
+import { openSqliteStores, type SqliteStores } from './open-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 
-function open(t: TestContext, options: Partial<SqliteStoresOptions> = {}): SqliteStores {
-  const stores = openSqliteStores({ path: join(scratchFolder(t), 'state.db'), ...options })
-  t.after(() => stores.close())
-  return stores
-}
-
-approvalStoreContract('openSqliteStores', (t) => open(t).approvals)
+approvalStoreContract('openSqliteStores', (t) => openScratchStores(t).approvals)
 
 sessionLockContract('openSqliteStores', (t) => {
   const path = join(scratchFolder(t), 'state.db')
-  return { lock: open(t, { path }).lock, beside: () => open(t, { path }).lock }
+  return { lock: openScratchStores(t, { path }).lock, beside: () => openScratchStores(t, { path }).lock }
 })
 
 stateStoreContract('openSqliteStores', (t, { clock }) => {
   const path = join(scratchFolder(t), 'state.db')
   const options = { path, clock: { ...machineClock, ...clock } }
-  return { store: open(t, options).state, beside: () => open(t, options).state }
+  return { store: openScratchStores(t, options).state, beside: () => openScratchStores(t, options).state }
 })
 
 describe('the counters of openSqliteStores', () => {

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import type { LimitUse } from '@toolgate/core'
+import { manualClock } from '@toolgate/core/testing'
+import { openScratchStores } from '../testing/open-scratch-stores.ts'
+import { scratchFolder } from '../testing/scratch-folder.ts'
+
+const HOUR_MS = 3_600_000
+
+function use(key: string, max = 1, windowMs = 60_000): LimitUse {
+  return { key, max, windowMs }
+}
+
+/** A machine that can be booted anew, with a wall clock that anybody may set. */
+function machine(t: TestContext) {
+  const path = join(scratchFolder(t), 'state.db')
+  const now = { monotonicMs: 1_000_000, wallMs: 1_700_000_000_000 }
+  const clock = { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs }
+  return {
+    now,
+    boot: (bootId: string | undefined) => openScratchStores(t, { path, clock, bootId }),
+    pass(ms: number) {
+      now.monotonicMs += ms
+      now.wallMs += ms
+    },
+  }
+}
+
+describe('the counters of openSqliteStores', () => {
+  it('take no notice of the wall clock while the machine runs', async (t) => {
+    const { now, boot, pass } = machine(t)
+    const { counters } = boot('a')
+    await counters.take([use('k')])
+    now.wallMs += 365 * 24 * HOUR_MS
+    assert.equal((await counters.take([use('k')])).resetMs, 60_000)
+    now.wallMs -= 366 * 24 * HOUR_MS
+    pass(59_999)
+    assert.equal((await boot('a').counters.take([use('k')])).allowed, false)
+    pass(1)
+    assert.equal((await counters.take([use('k')])).allowed, true)
+  })
+
+  it('carry uses over a boot by the time that the machine was off', async (t) => {
+    const { now, boot, pass } = machine(t)
+    await boot('a').counters.take([use('k', 2)])
+    pass(10_000)
+    await boot('a').counters.take([use('k', 2)])
+    now.wallMs += 25_000
+    now.monotonicMs = 5000
+    const { counters } = boot('b')
+    // 20 s off and 5 s up: the uses are 35 s and 25 s old.
+    assert.equal((await counters.take([use('k', 2)])).resetMs, 25_000)
+    pass(24_999)
+    assert.equal((await counters.take([use('k', 2)])).allowed, false)
+    pass(1)
+    assert.equal((await counters.take([use('k', 2)])).allowed, true)
+    assert.equal((await counters.take([use('k', 2)])).resetMs, 10_000)
+  })
+
+  it('free no use early when the wall clock went back while the machine was off', async (t) => {
+    const { now, boot, pass } = machine(t)
+    await boot('a').counters.take([use('k')])
+    now.wallMs -= HOUR_MS
+    now.monotonicMs = 1000
+    const { counters } = boot('b')
+    assert.equal((await counters.take([use('k')])).resetMs, 59_000)
+    pass(59_000)
+    assert.equal((await counters.take([use('k')])).allowed, true)
+  })
+
+  it('know a boot by a clock that is behind, where the system does not tell', async (t) => {
+    const { now, boot } = machine(t)
+    await boot(undefined).counters.take([use('k')])
+    now.monotonicMs = 10
+    now.wallMs += 60_000 - 1
+    assert.equal((await boot(undefined).counters.take([use('k')])).resetMs, 1)
+  })
+
+  it('never let time go back for one process that another has seen', async (t) => {
+    const { now, boot } = machine(t)
+    const [first, second] = [boot('a'), boot('a')]
+    await first.counters.take([use('k')])
+    now.monotonicMs -= 100
+    assert.equal((await second.counters.take([use('k')])).resetMs, 60_000)
+  })
+
+  it('hold no more keys than they may: a use of another is refused until one has passed', async (t) => {
+    const clock = manualClock()
+    const { counters } = openScratchStores(t, { clock, counters: { maxKeys: 2 } })
+    await counters.take([use('a')])
+    clock.advance(400)
+    await counters.take([use('b')])
+    for (const ask of [counters.peek, counters.take]) {
+      const { allowed, refused, resetMs } = await ask([use('b', 5), use('c')])
+      assert.deepEqual([allowed, refused, resetMs], [false, 1, 59_600])
+    }
+    clock.advance(59_599)
+    assert.equal((await counters.peek([use('c')])).allowed, false)
+    clock.advance(1)
+    assert.equal((await counters.peek([use('c')])).allowed, true)
+    assert.equal((await counters.take([use('c')])).allowed, true)
+  })
+
+  it('forget keys and uses whose windows have passed, as new ones come', async (t) => {
+    const clock = manualClock()
+    const path = join(scratchFolder(t), 'state.db')
+    const { counters } = openScratchStores(t, { path, clock })
+    for (let i = 0; i < 40; i++) await counters.take([use(`old-${i % 20}`, 10)])
+    clock.advance(60_000)
+    for (let i = 0; i < 20; i++) await counters.take([use('new', 100)])
+    const db = new DatabaseSync(path, { readOnly: true })
+    t.after(() => db.close())
+    const count = (sql: string): unknown => db.prepare(sql).get()?.['count']
+    assert.equal(count('SELECT count(*) AS count FROM counter_keys'), 1)
+    assert.equal(count('SELECT counter_keys AS count FROM machine'), 1)
+    assert.equal(count('SELECT count(*) AS count FROM counter_uses'), 20)
+  })
+
+  it('forget a key when its only use is given back', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const { counters } = openScratchStores(t, { path, counters: { maxKeys: 1 } })
+    await counters.giveBack([use('a')], await counters.take([use('a')]))
+    assert.equal((await counters.take([use('b')])).allowed, true)
+  })
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { manualClock } from '@toolgate/core/testing'
+import { openScratchStores } from '../testing/open-scratch-stores.ts'
+import { scratchFolder } from '../testing/scratch-folder.ts'
+
+describe('the lock of openSqliteStores', () => {
+  it('is kept by a process that lives for longer than a lease does', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const options = { path, lock: { leaseMs: 90 } }
+    const [first, second] = [openScratchStores(t, options), openScratchStores(t, options)]
+    const lease = await first.lock.acquire('s')
+    let isIn = false
+    const next = (async () => {
+      const other = await second.lock.acquire('s')
+      isIn = true
+      return other
+    })()
+    await sleep(400)
+    assert.equal(isIn, false)
+    await lease.release()
+    await (await next).release()
+  })
+
+  it('is not ended for its holder by one whose lease was over', async (t) => {
+    const clock = manualClock()
+    const path = join(scratchFolder(t), 'state.db')
+    const [first, second, third] = [0, 1, 2].map(() => openScratchStores(t, { path, clock }))
+    const stalled = await first?.lock.acquire('s')
+    clock.advance(15_000)
+    const holder = await second?.lock.acquire('s')
+    assert.ok((holder?.fencingToken ?? 0) > (stalled?.fencingToken ?? 0))
+    await stalled?.release()
+    await assert.rejects(async () => third?.lock.acquire('s', { deadlineMs: 60 }), { code: 'lock_timeout' })
+    await holder?.release()
+    await (await third?.lock.acquire('s'))?.release()
+  })
+
+  it('lets another process in before one that asks again and again', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const [greedy, other] = [openScratchStores(t, { path }), openScratchStores(t, { path })]
+    const held = await greedy.lock.acquire('s')
+    const order: string[] = []
+    const waiting = (async () => {
+      const lease = await other.lock.acquire('s')
+      order.push('other')
+      await lease.release()
+    })()
+    await sleep(60)
+    const again = (async () => {
+      for (let i = 0; i < 3; i++) {
+        const lease = await greedy.lock.acquire('s')
+        order.push('greedy')
+        await lease.release()
+      }
+    })()
+    await held.release()
+    await Promise.all([waiting, again])
+    assert.equal(order[0], 'other')
+  })
+
+  it('keeps nothing of a session that is idle, nor of waits that were given up', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const [first, second] = [openScratchStores(t, { path }), openScratchStores(t, { path })]
+    const lease = await first.lock.acquire('s')
+    await assert.rejects(second.lock.acquire('s', { deadlineMs: 1 }), { code: 'lock_timeout' })
+    await assert.rejects(second.lock.acquire('s', { signal: AbortSignal.timeout(30) }), { name: 'TimeoutError' })
+    await lease.release()
+    const db = new DatabaseSync(path, { readOnly: true })
+    t.after(() => db.close())
+    assert.deepEqual(db.prepare('SELECT token FROM leases UNION ALL SELECT ticket FROM lease_waiters').all(), [])
+  })
+
+  it('ends its turns and its waits when the stores are closed', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const [first, second] = [openScratchStores(t, { path }), openScratchStores(t, { path })]
+    await first.lock.acquire('mine')
+    const theirs = await second.lock.acquire('theirs')
+    const waiting = assert.rejects(first.lock.acquire('theirs'), { code: 'state_unavailable' })
+    await sleep(40)
+    first.close()
+    await waiting
+    await (await second.lock.acquire('mine', { deadlineMs: 0 })).release()
+    await theirs.release()
+  })
+
+  it('forgets leases of an earlier boot', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const { lock } = openScratchStores(t, { path, bootId: 'a' })
+    await lock.acquire('s')
+    const after = openScratchStores(t, { path, bootId: 'b' })
+    await (await after.lock.acquire('s', { deadlineMs: 0 })).release()
+  })
+})

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { openSqliteStores } from '../state/open-stores.ts'
+import { runStoresWorker } from './run-stores-worker.ts'
+import { scratchFolder } from './scratch-folder.ts'
+
+/** Kills a process that works on the stores again and again, and holds what it said against what is there. */
+export async function killStores(t: TestContext, kills: number): Promise<void> {
+  const path = join(scratchFolder(t), 'state.db')
+  const said = new Map<string, string[]>()
+  for (let i = 0; i < kills; i++) {
+    const result = await runStoresWorker({ job: 'until-killed', path, name: `r${i}`, killAfterMs: Math.random() * 60 })
+    assert.equal(result.code, null, 'it was killed while it worked')
+    for (const word of ['set', 'decided', 'consumed', 'counted', 'token'])
+      said.set(word, [...(said.get(word) ?? []), ...result.said(word)])
+  }
+  const all = (word: string): readonly string[] => said.get(word) ?? []
+
+  const { approvals, counters, state, close } = openSqliteStores({ path, approvals: { maxKept: 1_000_000 } })
+  t.after(close)
+  const keys = new Set((await state.list('')).map(({ key }) => key))
+  assert.deepEqual(
+    all('set').filter((key) => !keys.has(key)),
+    [],
+  )
+  const statuses = new Map(
+    (await approvals.list({ limit: 1_000_000 }, Date.now())).map(({ id, status }) => [id, status]),
+  )
+  const lost = (word: string, states: readonly string[]): readonly string[] =>
+    all(word).filter((id) => !states.includes(statuses.get(id) ?? ''))
+  assert.deepEqual(lost('decided', ['approved', 'consumed']), [])
+  assert.deepEqual(lost('consumed', ['consumed']), [])
+  assert.equal(new Set(all('consumed')).size, all('consumed').length, 'no approval was used twice')
+  const { remaining } = await counters.peek([{ key: 'wide', max: 1_000_000, windowMs: 3_600_000 }])
+  assert.ok(1_000_000 - remaining - 1 >= all('counted').length, 'every use that was acknowledged counts')
+  const tokens = all('token').map(Number)
+  assert.ok(tokens.length > 0 && tokens.every((token, i) => i === 0 || token > (tokens[i - 1] as number)))
+  assert.ok(all('set').length >= kills && all('consumed').length > 0)
+}

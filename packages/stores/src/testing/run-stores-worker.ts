@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+export interface StoresWorkerRun {
+  readonly job: 'until-killed' | 'compete' | 'hold-lock' | 'set' | 'listen'
+  readonly path: string
+  readonly name?: string
+  /** Kills it so many milliseconds after the first thing it said. */
+  readonly killAfterMs?: number
+}
+
+export interface StoresWorkerResult {
+  /** What was acknowledged, by its first word, in that order. */
+  said(word: string): readonly string[]
+  readonly code: number | null
+}
+
+const WORKER = fileURLToPath(new URL('stores-worker.ts', import.meta.url))
+
+/** Runs `stores-worker.ts` in a process of its own. */
+export async function runStoresWorker({
+  job,
+  path,
+  name = '',
+  killAfterMs,
+}: StoresWorkerRun): Promise<StoresWorkerResult> {
+  const args = ['--conditions=toolgate-source', WORKER, job, path, name]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  let timer: NodeJS.Timeout | undefined
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    if (killAfterMs !== undefined) timer ??= setTimeout(() => child.kill('SIGKILL'), killAfterMs)
+  })
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('close', resolve)
+  })
+  clearTimeout(timer)
+  // What follows the last line break was not fully said.
+  const lines = output.split('\n').slice(0, -1)
+  return {
+    said: (word) => lines.filter((line) => line.split(' ', 1)[0] === word).map((line) => line.slice(word.length + 1)),
+    code,
+  }
+}
