@@ -1,15 +1,19 @@
 import { type Approval, type Approvals, createRedactor, type Redactor } from '@toolgate/core'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import type { GatewayConfig } from './config/config.ts'
-import type { LogLine } from './gateway.ts'
 
 /** Gives the gateway's redactor: the built-in tables, the operator's own, and the secrets of the configuration. */
 export function createGatewayRedactor({ redact, secrets }: GatewayConfig): Redactor {
   return createRedactor({ ...redact, secrets: secrets ?? [] })
 }
 
+interface Line {
+  readonly message: string
+  readonly detail?: string
+}
+
 /** Gives a log whose lines are redacted before anybody reads them. */
-export function redactLog(log: (line: LogLine) => void, { redactText }: Redactor): (line: LogLine) => void {
+export function redactLog<L extends Line>(log: (line: L) => void, { redactText }: Redactor): (line: L) => void {
   return (line) =>
     log({
       ...line,

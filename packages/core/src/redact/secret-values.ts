@@ -80,7 +80,7 @@ export const SECRET_VALUES: readonly SecretValue[] = [
   {
     name: 'slack-token',
     starts: ['xox', 'xapp-', 'xwfp-'],
-    pattern: /(?:xox[a-z](?:\.xox[a-z])?-|xapp-|xwfp-)[\w-]{10,}/y,
+    pattern: /(?:xox(?:[a-z]|e\.xox[bp])-|xapp-|xwfp-)[\w-]{10,}/y,
     example: ['xo', 'xb-', '123456789012-123456789012-', MIXED.slice(0, 24)],
     source: 'Slack: token types',
   },
