@@ -97,7 +97,7 @@ export {
   type UnsignedCheckpoint,
   type VerifyingKey,
 } from './audit/checkpoint.ts'
-export { createMerkleTree, type MerkleTree, merkleRoot } from './audit/merkle.ts'
+export { createMerkleTree, EMPTY_ROOT, type MerkleTree, merkleRoot } from './audit/merkle.ts'
 export { checkProof, proveRecord, type RecordProof } from './audit/proof.ts'
 export {
   AUDIT_FINDINGS,

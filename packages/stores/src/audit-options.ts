@@ -30,7 +30,7 @@ export interface CheckpointOptions {
   readonly everyRecords?: number
   /** Also while nothing happens, so that silence shows. Default 60,000. */
   readonly everyMs?: number
-  /** Names the audit, where several keep their checkpoints in one place. Default: the name of its file. */
+  /** Names the audit, for a place where checkpoints of several are collected. Default: the name of its file. */
   readonly writer?: string
 }
 

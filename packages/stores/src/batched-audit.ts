@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { closedError, unavailableError } from './audit-file.ts'
 import type { FileAudit } from './audit-options.ts'
 import { addLast, type SinkParts } from './sink-parts.ts'
@@ -6,6 +7,9 @@ const GROUP_SIZE = 200
 const GROUP_MS = 100
 const RETRY_MS = 250
 const SYNC_MS = 1000
+/** How long a flush waits for another process to let go of the file. */
+const PATIENCE_MS = 2000
+const PASSING_MS = 10
 
 /**
  * Gives a sink whose writes return at once, and which stores entries in groups.
@@ -59,8 +63,18 @@ export function createBatchedAudit(parts: SinkParts): FileAudit {
     void sync()
   }
 
+  /** Waits a moment for another process to let go of the file. */
+  async function storeAll(): Promise<void> {
+    const deadlineMs = performance.now() + PATIENCE_MS
+    while (waiting.hasAny) {
+      store()
+      if (failure === undefined || !file.isPassing(failure) || performance.now() >= deadlineMs) return
+      await delay(PASSING_MS)
+    }
+  }
+
   async function settle(): Promise<void> {
-    if (waiting.hasAny) store()
+    await storeAll()
     await sync()
     const problem = lostSync ?? failure
     if (problem !== undefined) throw unavailableError(file, problem)

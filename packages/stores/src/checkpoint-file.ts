@@ -14,6 +14,8 @@ import {
 } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Checkpoint,
   FIRST_CHECKPOINT,
@@ -28,12 +30,15 @@ import {
 } from '@toolgate/core'
 import type { CheckpointOptions } from './audit-options.ts'
 import { linesBackwards } from './lines-backwards.ts'
+import { isBusy } from './sqlite-file.ts'
 
 /** What a checkpoint says of the records since the one before. */
 export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleRoot' | 'seq'>
 
 /** The second place: a file of JSON lines, each a signed checkpoint. Several processes may append, each in its turn. */
 export interface CheckpointFile {
+  /** Does something while no other process does: what it reads is the last until it has appended. */
+  alone(work: () => void): Promise<void>
   /** The last one, as it is now. */
   last(): Checkpoint | undefined
   /** Signs a segment and makes the checkpoint durable, or throws and leaves none. */
@@ -54,6 +59,21 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   const key = options.key === undefined ? keyBeside(path) : parseSigningKey(options.key)
   publish(path, key)
   const fd = openSync(path, 'a+', 0o600)
+  // Node has no file locks of its own; an SQLite transaction holds one.
+  const lock = new DatabaseSync(`${path}.lock`)
+
+  async function takeLock(): Promise<void> {
+    const deadlineMs = performance.now() + PATIENCE_MS
+    for (;;) {
+      try {
+        lock.exec('BEGIN EXCLUSIVE')
+        return
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadlineMs) throw error
+      }
+      await delay(RETRY_MS)
+    }
+  }
 
   /** Gives the last whole line, and where it ends. */
   function lastLine(): { text: string; end: number } | undefined {
@@ -62,6 +82,14 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   }
 
   return {
+    async alone(work) {
+      await takeLock()
+      try {
+        work()
+      } finally {
+        lock.exec('COMMIT')
+      }
+    },
     last: () => parseCheckpoint(lastLine()?.text ?? ''),
     append(segment) {
       const before = lastLine()
@@ -78,18 +106,20 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
         throw error
       }
     },
-    close: () => closeSync(fd),
+    close() {
+      closeSync(fd)
+      lock.close()
+    },
   }
 }
+
+/** How long a process waits for another's checkpoint. */
+const PATIENCE_MS = 2000
+const RETRY_MS = 10
 
 /** Gives where the checkpoints of an audit are unless told otherwise. */
 export function checkpointsBeside(auditPath: string): string {
   return `${auditPath}.checkpoints`
-}
-
-/** Gives the keys that signed the checkpoints of a file, as they lie beside it. */
-export function readVerifyingKeys(path: string): readonly VerifyingKey[] {
-  return parsePublicKeys(readFileSync(path, 'utf8'))
 }
 
 /** Gives where the public keys of checkpoints are. */
@@ -99,7 +129,8 @@ export function publicKeysOf(checkpoints: string): string {
 
 const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
 
-function parsePublicKeys(text: string): readonly VerifyingKey[] {
+/** Gives the keys of a text that holds one or several in PEM. */
+export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
 }
 

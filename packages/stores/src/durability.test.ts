@@ -2,41 +2,19 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { checkRecords, surviveKills } from './testing/kills.ts'
 import { FORMATS, openAny } from './testing/open-any.ts'
 import { readAll } from './testing/read-all.ts'
 import { runWriter } from './testing/run-writer.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
+import { verifyAudit } from './verify.ts'
 
 const MODES = ['batched', 'required'] as const
 
 for (const format of FORMATS) {
   describe(`durability of ${format}`, () => {
-    it('loses and tears no acknowledged record in 20 kills, and counts on after each', async (t) => {
-      const path = join(scratchFolder(t), 'audit')
-      const acknowledged: string[] = []
-      for (let run = 0; run < 20; run++) {
-        const result = await runWriter({
-          format,
-          mode: MODES[run % 2] ?? 'batched',
-          path,
-          name: `run${run}`,
-          count: 1_000_000,
-          killAfterMs: Math.random() * 40,
-        })
-        assert.equal(result.end, undefined, 'it was killed while it wrote')
-        assert.ok(result.acknowledged.length > 0)
-        acknowledged.push(...result.acknowledged)
-      }
-      const audit = openAny(format, { path })
-      t.after(() => audit.close())
-      const records = await readAll(audit)
-      const written = new Set(records.map((record) => record.tool_call_id))
-      assert.deepEqual(
-        acknowledged.filter((id) => !written.has(id)),
-        [],
-      )
-      assert.equal(written.size, records.length)
-      assert.ok(records.every((record, i) => record.seq === i + 1))
+    it('loses and tears nothing it acknowledged in 10 kills, and each call has its beginning and one end', async (t) => {
+      await surviveKills(t, format, 10)
     })
 
     for (const mode of MODES) {
@@ -47,13 +25,9 @@ for (const format of FORMATS) {
         assert.ok(acknowledged.length > 0)
         const audit = openAny(format, { path })
         t.after(() => audit.close())
-        const records = await readAll(audit)
-        const written = new Set(records.map((record) => record.tool_call_id))
-        assert.deepEqual(
-          acknowledged.filter((id) => !written.has(id)),
-          [],
-        )
-        assert.ok(records.every((record, i) => record.seq === i + 1))
+        checkRecords(await readAll(audit), acknowledged)
+        await audit.close()
+        assert.deepEqual((await verifyAudit({ path })).findings, [])
       })
     }
   })
@@ -73,12 +47,13 @@ describe('openSqliteAudit in two processes', () => {
     )
     const audit = openAny('sqlite', { path, readOnly: true })
     t.after(() => audit.close())
-    const records = await readAll(audit)
-    assert.deepEqual(
-      records.map((record) => record.seq),
-      Array.from({ length: 1200 }, (_, i) => i + 1),
+    checkRecords(
+      await readAll(audit),
+      results.flatMap(({ acknowledged }) => acknowledged),
     )
-    assert.equal(new Set(records.map((record) => record.tool_call_id)).size, 1200)
+    const verdict = await verifyAudit({ path })
+    assert.deepEqual([verdict.findings, verdict.records], [[], 2 * (1200 + 2)])
+    assert.equal(verdict.checkpoints.lastSeq, verdict.lastSeq)
   })
 })
 

@@ -161,12 +161,12 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   /** Those that the second place has not taken: they are signed first when it takes them again. */
   let waiting: Segment[] = []
 
-  /** Gives a tree of what the last checkpoint does not cover. Without one there is nothing to go on from. */
+  /** Gives a tree of what was there at the opening and no checkpoint covers. */
   function firstTree(file: CheckpointFile): MerkleTree {
     const last = file.last()
     const grown = createMerkleTree()
-    if (last === undefined || last.seq >= start.seq) return grown
-    for (const hash of hashesAfter(fd, start.end, last.seq)) grown.add(hash)
+    const hashes = last === undefined ? hashesFrom(fd, start.end) : hashesAfter(fd, start.end, last.seq)
+    for (const hash of hashes) grown.add(hash)
     return grown
   }
 
@@ -193,6 +193,16 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
         waiting = [...signing, ...waiting]
       }
     },
+  }
+}
+
+/** Gives the hashes of all records of the chain. */
+function* hashesFrom(fd: number, end: number): Generator<string> {
+  for (const lines of linesForwards(fd, end)) {
+    for (const line of lines) {
+      const link = readLink(line)
+      if (link !== undefined) yield link.hash
+    }
   }
 }
 

@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import {
   type AuditEntry,
+  type ChainEnd,
   checkAuditQuery,
+  createMerkleTree,
   createSealer,
   GENESIS,
-  merkleRoot,
   readLink,
   recordKeys,
 } from '@toolgate/core'
@@ -14,6 +15,7 @@ import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { exportRows, selectIn, toRecord } from './audit-rows.ts'
 import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
+import type { Segment } from './checkpoint-file.ts'
 import { openAudit } from './open-audit.ts'
 import { lockWithOthers, type OpenersLock } from './openers-lock.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
@@ -82,7 +84,7 @@ interface OpenDatabase {
 function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
-  const newest = db.prepare('SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1')
+  const newest = db.prepare(NEWEST)
   const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
   const select = selectIn(db)
   const sealer = createSealer(options)
@@ -100,13 +102,6 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     }
   }
 
-  /** Goes on from the end of the chain, as it is inside of the transaction: another process may have written since. */
-  function goOnFromEnd(): void {
-    const row = newest.get()
-    const head = row === undefined ? undefined : readLink(row['record'] as string)?.hash
-    sealer.goOnFrom({ seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS })
-  }
-
   function insertSealed(entry: AuditEntry): void {
     const record = sealer.seal(entry)
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
@@ -119,7 +114,8 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     isSole: lock?.isSole === true,
     append(entries) {
       inTransaction(() => {
-        goOnFromEnd()
+        // Read inside of the transaction: another process may have written since.
+        sealer.goOnFrom(endOf(newest.get()))
         for (const entry of entries) insertSealed(entry)
       })
     },
@@ -129,14 +125,10 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     },
     async checkpoint(file, sync) {
       await sync()
-      // Inside of a transaction, so that no other process signs the same records or writes between them.
-      inTransaction(() => {
-        goOnFromEnd()
-        const { seq, head } = sealer
-        const from = file.last()?.seq ?? seq
+      await file.alone(() => {
+        const segment = segmentAfter(db, file.last()?.seq ?? 0)
         syncLog(path)
-        const hashes = hashesAfter(db, from)
-        file.append({ count: hashes.length, epoch, headHash: head, merkleRoot: merkleRoot(hashes), seq })
+        file.append({ ...segment, epoch })
       })
     },
     isPassing: isBusy,
@@ -153,10 +145,24 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** Gives the hashes of the records after a number, in their order. */
-function hashesAfter(db: DatabaseSync, seq: number): readonly string[] {
-  const rows = db.prepare('SELECT record FROM audit WHERE seq > ? ORDER BY seq').all(seq)
-  return rows.map((row) => readLink(row['record'] as string)?.hash).filter((hash) => hash !== undefined)
+/** Gives what was written after a number: all of the chain without one. */
+function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
+  const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
+  const tree = createMerkleTree()
+  for (const row of db
+    .prepare('SELECT record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq')
+    .iterate(after, seq)) {
+    const link = readLink(row['record'] as string)
+    if (link !== undefined) tree.add(link.hash)
+  }
+  return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
+}
+
+const NEWEST = 'SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1'
+
+function endOf(row: Record<string, unknown> | undefined): ChainEnd {
+  const head = row === undefined ? undefined : readLink(row['record'] as string)?.hash
+  return { seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS }
 }
 
 /** What other processes have committed without a sync is in the log; a checkpoint must not be ahead of the disk. */

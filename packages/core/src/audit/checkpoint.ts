@@ -43,7 +43,7 @@ export interface Checkpoint {
   readonly sig: string
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** Names the audit, where several keep their checkpoints in one place. */
+  /** Names the audit, for a place where checkpoints of several are collected. */
   readonly writer: string
 }
 

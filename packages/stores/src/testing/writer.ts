@@ -3,9 +3,9 @@ import type { AuditEntry } from '@toolgate/core'
 import { type Format, openAny } from './open-any.ts'
 
 /**
- * A process that writes to an audit, to be killed or starved by a test:
- * `writer.ts <format> <mode> <path> <name> <count>`. Each line it prints is one acknowledged
- * `tool_call_id`, printed as soon as the audit has acknowledged it; the last is `end` and how it ended.
+ * A process that makes calls and records them, to be killed or starved by a test:
+ * `writer.ts <format> <mode> <path> <name> <count>`. Each line it prints is the `tool_call_id` of one call that may go
+ * ahead, printed as soon as the audit has acknowledged its `tool_call` (those of the name `open` do not end); the last is `end` and how it ended.
  */
 const [format, mode, path = '', name = '', count = ''] = process.argv.slice(2)
 const audit = openAny(format as Format, { path, mode: mode as 'batched' | 'required' })
@@ -22,6 +22,7 @@ const ENTRY: AuditEntry = {
 async function writeOne(i: number): Promise<void> {
   await audit.write({ ...ENTRY, tool_call_id: `${name}-${i}`, detail: 'x'.repeat(i % 900) })
   if (mode === 'required') writeSync(1, `${name}-${i}\n`)
+  if (name !== 'open') await audit.write({ ...ENTRY, event: 'tool_result', tool_call_id: `${name}-${i}` })
 }
 
 async function writeGroup(first: number, size: number): Promise<void> {
