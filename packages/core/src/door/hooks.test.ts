@@ -80,7 +80,7 @@ describe('askBefore', () => {
       asked++
       return ['send']
     }
-    void ask(hooks, { cancelling: caller, visibleIds })
+    assert.equal(codeOf(ask(hooks, { cancelling: caller, visibleIds }) as BeforeResult), 'ok')
     assert.equal(asked, 1)
     void ask(
       before(() => {}),
@@ -302,6 +302,14 @@ describe('tellAfter', () => {
     let heard: unknown
     void tellAfter([{ afterToolCall: ({ output }) => void (heard = output) }], callOf(), done, portsOf())
     assert.equal(heard, done.output)
+  })
+
+  it('does not let a hook change what the next one is told', () => {
+    const heard: unknown[] = []
+    const liar: Hooks = { afterToolCall: (context) => void Object.assign(context, { output: 'nothing', ok: false }) }
+    const hook: Hooks = { afterToolCall: ({ ok, output }) => void heard.push(ok, output) }
+    void tellAfter([liar, hook], callOf(), done, portsOf())
+    assert.deepEqual(heard, [true, done.output])
   })
 
   it('cannot fail, whatever hooks do: it tells the host, and the other hooks', async () => {

@@ -246,7 +246,7 @@ describe('createSlots', () => {
   })
 
   it('does not let one who waits for one cap pass one who waits for both', async () => {
-    const { ask, hold } = world('browser:click:1', { match: 'browser:*', max: 1, per: [] })
+    const { ask, hold } = world({ match: 'browser:*', max: 1, per: [] }, 'browser:click:1')
     const first = hold(click)
     const both = ask(click)
     const one = ask(open)

@@ -342,12 +342,14 @@ describe('wrapToolMapWithHooks', () => {
     const context = () => {
       throw boom
     }
+    let asked = 0
     const wrapped = wrapToolMapWithHooks(
       tools,
-      hooking(() => assert.fail('asked')),
+      hooking(() => void asked++),
       { context },
     ).tools
     assert.deepEqual(await generate(wrapped, 'send', { to: 'a' }), refused('TOOL_CALL_BLOCKED: a check failed'))
+    assert.equal(asked, 0)
     assert.deepEqual(ran, [])
   })
 
@@ -369,6 +371,17 @@ describe('wrapToolMapWithHooks', () => {
         hooking(() => {}),
       )
       assert.deepEqual([Object.keys(wrapped.tools), wrapped.notEnforceable], [['dynamic'], ['client', 'provider']])
+    })
+
+    it('does not take an execute for one that the provider would call', () => {
+      const both = { both: { ...provider, execute: () => 'ran' } }
+      assert.deepEqual(
+        wrapToolMapWithHooks(
+          both,
+          hooking(() => {}),
+        ),
+        { tools: {}, notEnforceable: ['both'] },
+      )
     })
 
     it('keeps those that are accepted, as they are', () => {
