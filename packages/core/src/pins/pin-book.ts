@@ -2,7 +2,7 @@ import { ToolgateError } from '../errors.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import { type Definition, definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
-import { createPinStore, type Pin, type PinStore, type ReadPins } from './pin-store.ts'
+import { createPinStore, type Pin, type ReadPins, type Sight } from './pin-store.ts'
 
 export type { Pin } from './pin-store.ts'
 
@@ -39,15 +39,9 @@ export interface PinBook {
   close(): void
 }
 
-interface Sight {
-  readonly pin: Pin
-  readonly definition: Definition
-}
-
 const MAX_RETRY_MS = 60_000
 /** A source that never lists the same names twice must not fill the store. */
 const MAX_PINS = 100_000
-const MAX_AT_ONCE = 32
 
 /**
  * Gives the book of a store's pins: read whole at the beginning and after each change of the store.
@@ -59,7 +53,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
   const { state, clock, deadlineMs, onChange, onFault } = options
   const store = createPinStore(state, deadlineMs)
   const firstSeen = new Map<string, Sight>()
-  let known: ReadPins = { pins: new Map(), unreadable: new Set() }
+  let known: ReadPins = { pins: new Map(), unreadable: new Set(), isBroken: false }
   let isRead = false
   let isBusy = false
   let isAgain = false
@@ -75,12 +69,16 @@ export function createPinBook(options: PinBookOptions): PinBook {
     isAgain = isBusy
     if (isBusy || isClosed) return
     isBusy = true
+    round(true)
+  }
+  /** What was added is read again: another process may have been faster. */
+  const round = (adds: boolean) => {
     store.readAll((answer) => {
-      if ('error' in answer) end(answer)
-      else {
-        take(answer.value)
-        addAll(store, missing(), keep, end)
-      }
+      if ('error' in answer) return end(answer)
+      take(answer.value)
+      const sights = adds ? missing() : []
+      if (sights.length === 0) return end(undefined)
+      store.addAll(sights, (added) => ('error' in added ? end(added) : round(false)))
     })
   }
   const end = (failed: { readonly error: unknown } | undefined) => {
@@ -101,14 +99,17 @@ export function createPinBook(options: PinBookOptions): PinBook {
   }
   const take = (read: ReadPins) => {
     const isSame = isRead && areSame(known, read)
-    for (const tool of read.unreadable) if (!known.unreadable.has(tool)) onFault(unreadable(tool))
+    if (read.isBroken && !known.isBroken) onFault(unreadable('some tools'))
+    for (const tool of read.unreadable) if (!known.unreadable.has(tool)) onFault(unreadable(`"${tool}"`))
     known = read
     isRead = true
     for (const tool of firstSeen.keys()) if (read.pins.has(tool)) firstSeen.delete(tool)
     if (!isSame) onChange()
   }
   const missing = (): readonly (readonly [string, Sight])[] =>
-    [...firstSeen].filter(([tool]) => isMissing(tool)).slice(0, Math.max(0, MAX_PINS - known.pins.size))
+    known.isBroken
+      ? []
+      : [...firstSeen].filter(([tool]) => isMissing(tool)).slice(0, Math.max(0, MAX_PINS - known.pins.size))
   const keep = (added: readonly (readonly [string, Pin])[]) => {
     for (const [tool, pin] of added) {
       known.pins.set(tool, pin)
@@ -124,6 +125,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
     firstOf: (tool) => known.pins.get(tool) ?? firstSeen.get(tool)?.pin,
     problemOf(tool) {
       if (known.unreadable.has(tool)) return 'its pin cannot be read'
+      if (known.isBroken) return 'some pins cannot be read, and this may be of them'
       if (failure) return 'the store of pins does not answer'
       return known.pins.size >= MAX_PINS ? `there are ${MAX_PINS} pins already` : 'its pin is not known yet'
     },
@@ -194,46 +196,13 @@ function sightOf(firstSeen: ReadonlyMap<string, Sight>, hash: string): Definitio
   return undefined
 }
 
-/** Adds some at once, and no more after one has failed. */
-function addAll(
-  store: PinStore,
-  sights: readonly (readonly [string, Sight])[],
-  keep: (added: readonly (readonly [string, Pin])[]) => void,
-  end: (failed: { readonly error: unknown } | undefined) => void,
-): void {
-  const added: [string, Pin][] = []
-  const failures: { readonly error: unknown }[] = []
-  const waiting = sights.values()
-  let underWay = 0
-  let isPumping = false
-  const addNext = (): boolean => {
-    const next = failures.length > 0 || underWay === MAX_AT_ONCE ? undefined : waiting.next().value
-    if (!next) return false
-    const [tool, { pin, definition }] = next
-    underWay++
-    store.add(tool, pin, definition, (answer) => {
-      underWay--
-      if ('error' in answer) failures.push(answer)
-      else if (answer.value) added.push([tool, answer.value])
-      pump()
-    })
-    return true
-  }
-  /** A store that answers at once calls back while this runs, and must not make the stack grow. */
-  const pump = () => {
-    if (isPumping) return
-    isPumping = true
-    while (addNext());
-    isPumping = false
-    if (underWay > 0) return
-    keep(added)
-    end(failures[0])
-  }
-  pump()
-}
-
 function areSame(before: ReadPins, now: ReadPins): boolean {
-  if (before.pins.size !== now.pins.size || before.unreadable.size !== now.unreadable.size) return false
+  if (
+    before.isBroken !== now.isBroken ||
+    before.pins.size !== now.pins.size ||
+    before.unreadable.size !== now.unreadable.size
+  )
+    return false
   for (const tool of now.unreadable) if (!before.unreadable.has(tool)) return false
   for (const [tool, { hash, since, by }] of now.pins) {
     const old = before.pins.get(tool)
@@ -294,5 +263,5 @@ function unavailable(cause: unknown): ToolgateError {
 }
 
 function unreadable(tool: string): ToolgateError {
-  return new ToolgateError('state_invalid', `The pin of "${tool}" cannot be read.`)
+  return new ToolgateError('state_invalid', `The pin of ${tool} cannot be read.`)
 }

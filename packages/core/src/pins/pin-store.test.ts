@@ -3,34 +3,57 @@ import { describe, it } from 'node:test'
 import { memoryState } from '../memory/state.ts'
 import { definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import { defineTool } from '../tools/tool.ts'
-import type { Answer } from './ask.ts'
-import { createPinStore, type Pin } from './pin-store.ts'
+import { createPinStore, type ReadPins, type Sight } from './pin-store.ts'
 
 const versions = ['One.', 'Another.'].map((description) => defineTool({ name: 'read', description }))
 const [one, another] = versions.map((tool, since) => ({
   pin: { hash: definitionHash(tool), since },
   definition: definitionOf(tool),
 })) as [Sight, Sight]
-type Sight = { readonly pin: Pin; readonly definition: ReturnType<typeof definitionOf> }
 
 describe('createPinStore', () => {
-  it('gives who pins second the pin of the first', () => {
-    const store = createPinStore(memoryState(), 1000)
-    const answers: Answer<Pin | undefined>[] = []
-    store.add('read', one.pin, one.definition, (answer) => answers.push(answer))
-    store.add('read', another.pin, another.definition, (answer) => answers.push(answer))
-    assert.deepEqual(answers, [{ value: one.pin }, { value: one.pin }])
+  const readAll = (store: ReturnType<typeof createPinStore>): ReadPins => {
+    let read: ReadPins | undefined
+    store.readAll((answer) => {
+      if ('value' in answer) read = answer.value
+    })
+    return read ?? assert.fail('not read')
+  }
+
+  it('reads the pin of the process that saw the tool first, whoever wrote first', () => {
+    const state = memoryState()
+    const stores = [createPinStore(state, 1000), createPinStore(state, 1000)] as const
+    stores[0].addAll([['read', another]], () => {})
+    stores[1].addAll([['read', one]], () => {})
+    for (const store of stores) assert.deepEqual([...readAll(store).pins], [['read', one.pin]])
   })
 
-  it('keeps the definition of a pin, and not that of the one before it', async () => {
+  it('reads an accepted pin before one that was seen', async () => {
     const store = createPinStore(memoryState(), 1000)
-    store.add('read', one.pin, one.definition, () => {})
+    store.addAll([['read', one]], () => {})
     await store.replace('read', { ...another.pin, by: 'vera' }, another.definition, one.pin)
-    assert.equal(await store.definition(one.pin.hash), undefined)
+    assert.deepEqual([...readAll(store).pins], [['read', { ...another.pin, by: 'vera' }]])
+    assert.deepEqual(await store.definition(one.pin.hash), one.definition)
     assert.deepEqual(await store.definition(another.pin.hash), another.definition)
-    store.readAll((answer) => {
-      assert.ok('value' in answer)
-      assert.deepEqual([...answer.value.pins], [['read', { ...another.pin, by: 'vera' }]])
-    })
   })
+
+  it('writes a thousand tools in a few writes', () => {
+    const state = memoryState()
+    const store = createPinStore(state, 1000)
+    const sights = Array.from({ length: 1000 }, (_, i): readonly [string, Sight] => {
+      const tool = defineTool({ name: `tool${i}`, description: 'x'.repeat(1000) })
+      return [tool.id, { pin: { hash: definitionHash(tool), since: 1 }, definition: definitionOf(tool) }]
+    })
+    store.addAll(sights, () => {})
+    assert.equal(readAll(store).pins.size, 1000)
+    assert.ok(state.size <= 8, `${state.size} entries`)
+  })
+
+  for (const value of ['x', [1], [['read']], [['read', 'x', 1]], [[1, one.pin.hash, 1]]]) {
+    it(`takes no tool for a new one where what was seen is ${JSON.stringify(value).slice(0, 30)}`, async () => {
+      const state = memoryState()
+      await state.set('pin:seen:x', value)
+      assert.equal(readAll(createPinStore(state, 1000)).isBroken, true)
+    })
+  }
 })

@@ -1,4 +1,4 @@
-import { canonicalize } from '../canonical.ts'
+import { sha256Hex } from '../hash.ts'
 import type { StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
 import { type Answer, ask } from './ask.ts'
@@ -12,21 +12,30 @@ export interface Pin {
   readonly by?: string | undefined
 }
 
+export interface Sight {
+  readonly pin: Pin
+  readonly definition: Definition
+}
+
 export interface ReadPins {
   readonly pins: Map<string, Pin>
   /** Tools whose pin is there and says nothing that could be read. */
   readonly unreadable: ReadonlySet<string>
+  /** Whether something is there that cannot be read, and nobody knows of which tools: then none is new. */
+  readonly isBroken: boolean
 }
 
 /**
- * Keeps pins in a state store: `pin:<tool id>` has the hash, `pin-definition:<hash>` what it is the hash of.
+ * Keeps pins in a state store.
  *
- * Apart, so that reading all pins costs little. The definition is written first: a pin always has one.
+ * What is seen at once is written at once, as a durable write costs milliseconds: `pin:seen:<batch>` has the hashes,
+ * `pin-definitions:<batch>` what they are the hashes of. An accepted pin has `pin:tool:<id>` and
+ * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one.
  */
 export interface PinStore {
   readAll(done: (answer: Answer<ReadPins>) => void): void
-  /** Pins at first sight; gives the pin in force, which is another process's where that was faster. */
-  add(tool: string, pin: Pin, definition: Definition, done: (answer: Answer<Pin | undefined>) => void): void
+  /** Writes what was seen at first sight. Where two processes saw a tool first, the earlier one's pin is read. */
+  addAll(sights: readonly (readonly [tool: string, sight: Sight])[], done: (answer: Answer<void>) => void): void
   /** Replaces the pin, whatever it was. */
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
   /** `undefined` where it is not kept any more, or cannot be read. */
@@ -35,70 +44,162 @@ export interface PinStore {
 
 /** A larger one is known by its hash alone: one tool must not be too much for the store of all. */
 const MAX_DEFINITION_BYTES = 256 * 1024
+const MAX_BATCH_BYTES = 512 * 1024
+const MAX_BATCH = 1000
+const BATCH_KEPT_MS = 1000
 
-const PIN = 'pin:'
+const ALL = 'pin:'
+const TOOL = `${ALL}tool:`
+const SEEN = `${ALL}seen:`
 const DEFINITION = 'pin-definition:'
+const DEFINITIONS = 'pin-definitions:'
 
 export function createPinStore(state: StateStore, deadlineMs: number): PinStore {
+  let batches: ReadonlyMap<string, string> = new Map()
   const later = <T>(work: () => T | Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       ask(deadlineMs, work, (answer) => ('error' in answer ? reject(answer.error as Error) : resolve(answer.value)))
     })
+  // When a server changes all of its tools, they are all of one batch.
+  const latest = new Map<string, Promise<unknown>>()
+  const getBatch = (batch: string): Promise<unknown> => {
+    let found = latest.get(batch)
+    if (!found) {
+      latest.set(batch, (found = later(() => state.get(DEFINITIONS + batch))))
+      setTimeout(() => latest.delete(batch), BATCH_KEPT_MS).unref()
+    }
+    return found
+  }
+  const getDefinition = async (hash: string): Promise<unknown> => {
+    const batch = batches.get(hash)
+    const all = batch === undefined ? undefined : await getBatch(batch)
+    if (typeof all === 'object' && all !== null && Object.hasOwn(all, hash)) {
+      return (all as Readonly<Record<string, unknown>>)[hash]
+    }
+    return later(() => state.get(DEFINITION + hash))
+  }
   return {
     readAll(done) {
       ask(
         deadlineMs,
-        () => state.list(PIN),
-        (answer) => done('error' in answer ? answer : { value: readPins(answer.value) }),
+        () => state.list(ALL),
+        (answer) => {
+          if ('error' in answer) return done(answer)
+          const read = readPins(answer.value)
+          batches = read.batches
+          done({ value: read })
+        },
       )
     },
-    add(tool, pin, definition, done) {
-      const addPin = () =>
-        ask(
-          deadlineMs,
-          () => state.add(PIN + tool, pin),
-          (added) => {
-            if ('error' in added) done(added)
-            else if (added.value) done({ value: pin })
-            else readOther()
-          },
-        )
-      const readOther = () =>
-        ask(
-          deadlineMs,
-          () => state.get(PIN + tool),
-          (found) => done('error' in found ? found : { value: parsePin(found.value) }),
-        )
-      ask(
-        deadlineMs,
-        () => state.add(DEFINITION + pin.hash, toKept(definition)),
-        (added) => ('error' in added ? done(added) : addPin()),
-      )
+    addAll(sights, done) {
+      const writes = toBatches(sights).flatMap(({ id, seen, definitions }) => [
+        () => state.add(DEFINITIONS + id, definitions),
+        () => state.add(SEEN + id, seen),
+      ])
+      const next = () => {
+        const write = writes.shift()
+        if (!write) return done({ value: undefined })
+        ask(deadlineMs, write, (answer) => ('error' in answer ? done(answer) : next()))
+      }
+      next()
     },
     async replace(tool, pin, definition, old) {
       await later(() => state.set(DEFINITION + pin.hash, toKept(definition)))
-      await later(() => state.set(PIN + tool, pin))
+      await later(() => state.set(TOOL + tool, pin))
       // The hash is of the id too, so no other tool has this definition. Left behind, it harms nobody.
-      if (old && old.hash !== pin.hash) await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
+      if (old?.by !== undefined && old.hash !== pin.hash) {
+        await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
+      }
     },
-    definition: async (hash) => (await later(() => state.get(DEFINITION + hash)).catch(() => undefined)) ?? undefined,
+    definition: async (hash) => (await getDefinition(hash).catch(() => undefined)) ?? undefined,
+  }
+}
+
+interface Batch {
+  /** Of what is in it: two processes that see the same write the same. */
+  readonly id: string
+  readonly seen: readonly (readonly [tool: string, hash: string, since: number])[]
+  readonly definitions: Readonly<Record<string, Definition | null>>
+}
+
+function toBatches(sights: readonly (readonly [string, Sight])[]): readonly Batch[] {
+  const batches: Batch[] = []
+  let batch: (readonly [string, Sight])[] = []
+  let bytes = 0
+  const close = () => {
+    if (batch.length > 0) batches.push(toBatch(batch))
+    batch = []
+    bytes = 0
+  }
+  for (const sight of sights) {
+    const size = bytesOf(sight[1].definition)
+    const kept = size > MAX_DEFINITION_BYTES ? 0 : size
+    if (bytes + kept > MAX_BATCH_BYTES || batch.length === MAX_BATCH) close()
+    bytes += kept
+    batch.push(sight)
+  }
+  close()
+  return batches
+}
+
+function toBatch(sights: readonly (readonly [string, Sight])[]): Batch {
+  return {
+    id: sha256Hex(sights.map(([, { pin }]) => pin.hash).join(' ')),
+    seen: sights.map(([tool, { pin }]) => [tool, pin.hash, pin.since]),
+    definitions: Object.fromEntries(sights.map(([, { pin, definition }]) => [pin.hash, toKept(definition)])),
   }
 }
 
 function toKept(definition: Definition): Definition | null {
-  return Buffer.byteLength(canonicalize(definition)) > MAX_DEFINITION_BYTES ? null : definition
+  return bytesOf(definition) > MAX_DEFINITION_BYTES ? null : definition
 }
 
-function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): ReadPins {
+function bytesOf(definition: Definition): number {
+  return Buffer.byteLength(JSON.stringify(definition))
+}
+
+interface Read extends ReadPins {
+  /** Which batch has the definition of a hash. */
+  readonly batches: ReadonlyMap<string, string>
+}
+
+function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): Read {
   const pins = new Map<string, Pin>()
   const unreadable = new Set<string>()
+  const batches = new Map<string, string>()
+  let isBroken = false
   for (const { key, value } of entries) {
-    const tool = key.slice(PIN.length)
-    const pin = parsePin(value)
+    if (!key.startsWith(SEEN)) continue
+    const seen = parseSeen(value)
+    if (!seen) isBroken = true
+    for (const [tool, pin] of seen ?? []) {
+      batches.set(pin.hash, key.slice(SEEN.length))
+      const other = pins.get(tool)
+      // In the order of the keys, so every process takes the same one of two of the same time.
+      if (!other || pin.since < other.since) pins.set(tool, pin)
+    }
+  }
+  for (const { key, value } of entries) {
+    if (key.startsWith(SEEN)) continue
+    const tool = key.slice(TOOL.length)
+    const pin = key.startsWith(TOOL) ? parsePin(value) : undefined
     if (pin) pins.set(tool, pin)
     else unreadable.add(tool)
   }
-  return { pins, unreadable }
+  for (const tool of unreadable) pins.delete(tool)
+  return { pins, unreadable, isBroken, batches }
+}
+
+function parseSeen(value: unknown): readonly (readonly [string, Pin])[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const seen: (readonly [string, Pin])[] = []
+  for (const entry of value as readonly unknown[]) {
+    const [tool, hash, since] = Array.isArray(entry) ? (entry as readonly unknown[]) : []
+    const pin = parsePin({ hash, since })
+    if (typeof tool !== 'string' || !pin) return undefined
+    seen.push([tool, pin])
+  }
+  return seen
 }
 
 function parsePin(value: unknown): Pin | undefined {

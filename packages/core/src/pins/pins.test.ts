@@ -121,8 +121,13 @@ describe('createPins', () => {
     const { pins, state, held } = open({ mode: 'suspend' })
     const { status, hash, pinnedHash, by } = statusOf(pins) ?? {}
     assert.deepEqual([status, pinnedHash, by, held()], ['pinned', hash, undefined, []])
-    assert.equal((state.get('pin:files:read') as { hash: string }).hash, hash)
-    assert.equal((state.get(`pin-definition:${hash}`) as { description: string }).description, 'Reads a file.')
+    const [seen] = state.list('pin:') as readonly { key: string; value: unknown }[]
+    assert.deepEqual(seen?.value, [['files:read', hash, 1_000_000]])
+    const kept = state.get(seen?.key.replace('pin:seen:', 'pin-definitions:')) as Record<
+      string,
+      { description: string }
+    >
+    assert.equal(kept[hash ?? '']?.description, 'Reads a file.')
   })
 
   it('tells of a change with what was changed, and takes nothing away by default', async () => {
@@ -379,7 +384,7 @@ describe('createPins', () => {
   for (const value of nonsense) {
     it(`takes a pin that says ${JSON.stringify(value).slice(0, 40)} for one that cannot be known`, async () => {
       const state = newState()
-      await state.set('pin:files:read', value)
+      await state.set('pin:tool:files:read', value)
       const { held, faults, pins, catalog } = open({ state, mode: 'suspend' })
       assert.deepEqual(held(), SUSPENDED)
       assert.equal((faults[0] as { code: string }).code, 'state_invalid')

@@ -1,60 +1,91 @@
 import { sha256Hex } from '../hash.ts'
 import type { Clock, MaybePromise, StateStore } from '../ports.ts'
-import { ask } from './ask.ts'
-
-/** Of a tool, so many tellings are remembered: one that never says the same twice must not fill the store. */
-const MAX_TOLD = 32
-/** Of so many tools this process remembers itself what it told; the store does all the same. */
-const MAX_TOOLS = 100_000
-/** How long the other processes leave a telling to the one that claimed it. */
-const CLAIM_MS = 60_000
+import { type Answer, ask } from './ask.ts'
 
 /** Tells something of a tool, unless it was told before. */
 export type TellOnce = (tool: string, what: string, tell: () => void) => Promise<void>
 
+/** Of a tool, so many tellings of one process are kept: one that never says the same twice must not fill the store. */
+const MAX_KEPT = 32
+/** Of so many tools this process counts what it told. */
+const MAX_TOOLS = 100_000
+const KEPT_MS = 90 * 24 * 60 * 60 * 1000
+const TOLD = 'pin-told:'
+
+interface Telling {
+  readonly key: string
+  readonly tell: () => void
+  readonly done: () => void
+}
+
 /**
- * Gives a function that tells something of a tool once: not again after a restart, nor by another process.
+ * Gives a function that tells something of a tool once: not again after a restart, nor by another process that
+ * found the same. What nobody has accepted after 90 days is told again by the process that starts then.
  *
- * What cannot be remembered is told all the same. It is told before it is remembered: a process that dies between
- * the two tells it again.
+ * What comes at one time is kept in one write, as a durable one costs milliseconds. What cannot be kept is told all
+ * the same.
  */
 export function createTelling(state: StateStore, clock: Clock, deadlineMs: number): TellOnce {
   const here = new Map<string, Set<string>>()
-  const asked = <T>(work: () => MaybePromise<T>, otherwise: T): Promise<T> =>
-    new Promise((resolve) => ask(deadlineMs, work, (answer) => resolve('error' in answer ? otherwise : answer.value)))
+  let pending: Telling[] = []
+  let running: Promise<void> | undefined
+  const asked = <T>(work: () => MaybePromise<T>): Promise<Answer<T>> =>
+    new Promise((resolve) => ask(deadlineMs, work, resolve))
 
-  return async (tool, what, tell) => {
-    const key = sha256Hex(what).slice(0, 16)
-    if (!remember(here, tool, key)) return
-    if (toldOf(await asked(() => state.get(TOLD + tool), undefined)).includes(key)) return
-    const claim = `${CLAIM}${key}:${tool}`
-    const claimed = await asked(() => state.add(claim, true, { expiresAt: clock.wallMs() + CLAIM_MS }), true)
-    if (!claimed) return
-    tell()
-    const told = toldOf(await asked(() => state.get(TOLD + tool), undefined))
-    await asked(() => state.set(TOLD + tool, [...told, key].slice(-MAX_TOLD)), undefined)
+  const tellAll = async (): Promise<void> => {
+    while (pending.length > 0) {
+      const all = pending
+      pending = []
+      const listed = await asked(() => state.list(TOLD))
+      const told = new Set('error' in listed ? [] : listed.value.flatMap(({ value }) => keysOf(value)))
+      const news = all.filter(({ key }) => !told.has(key))
+      const keys = news.map(({ key }) => key).toSorted()
+      const expiresAt = clock.wallMs() + KEPT_MS
+      const kept =
+        keys.length === 0
+          ? undefined
+          : await asked(() => state.add(TOLD + sha256Hex(keys.join(' ')), keys, { expiresAt }))
+      // Whoever was faster found the same, and tells it.
+      const isOurs = kept !== undefined && ('error' in kept || kept.value)
+      if (isOurs) for (const { tell } of news) tell()
+      for (const { done } of all) done()
+    }
+    running = undefined
+  }
+
+  return (tool, what, tell) => {
+    const key = sha256Hex(`${tool} ${what}`).slice(0, 24)
+    const before = remember(here, tool, key)
+    if (before === undefined) return Promise.resolve()
+    if (before >= MAX_KEPT) {
+      tell()
+      return Promise.resolve()
+    }
+    return new Promise((done) => {
+      pending.push({ key, tell, done })
+      // After all that is found in this turn.
+      running ??= Promise.resolve().then(() => tellAll())
+    })
   }
 }
 
-const TOLD = 'pin-told:'
-const CLAIM = 'pin-telling:'
-
-/** Answers whether this is new to this process. */
-function remember(here: Map<string, Set<string>>, tool: string, key: string): boolean {
+/** Gives how much was told of a tool before, and `undefined` where this is of it. */
+function remember(here: Map<string, Set<string>>, tool: string, key: string): number | undefined {
   let told = here.get(tool)
   if (!told) {
     if (here.size >= MAX_TOOLS) here.clear()
     here.set(tool, (told = new Set()))
   }
-  if (told.has(key)) return false
+  if (told.has(key)) return undefined
+  const before = told.size
   told.add(key)
   for (const oldest of told) {
-    if (told.size <= MAX_TOLD) break
+    if (told.size <= MAX_KEPT) break
     told.delete(oldest)
   }
-  return true
+  return before
 }
 
-function toldOf(value: unknown): readonly string[] {
+function keysOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((key) => typeof key === 'string') : []
 }
