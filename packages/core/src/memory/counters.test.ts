@@ -62,6 +62,20 @@ describe('memoryCounters', () => {
     assert.equal(counters.take([use('b')]).allowed, true)
   })
 
+  it('has room again as early as what is left of a key has passed, once its latest use was given back', () => {
+    const clock = manualClock()
+    const counters = memoryCounters({ clock, maxKeys: 1 })
+    counters.take([use('a', 2)])
+    clock.advance(500)
+    const latest = counters.take([use('a', 2)])
+    assert.deepEqual([counters.take([use('b')]).allowed, counters.take([use('b')]).resetMs], [false, 1000])
+    counters.giveBack([use('a', 2)], latest)
+    clock.advance(499)
+    assert.equal(counters.take([use('b')]).allowed, false)
+    clock.advance(1)
+    assert.equal(counters.take([use('b')]).allowed, true)
+  })
+
   it('makes no key for a peek', () => {
     const counters = memoryCounters({ clock: manualClock() })
     counters.peek([use('a')])
@@ -115,6 +129,64 @@ describe('memoryCounters', () => {
     clock.advance(1000)
     for (let i = 0; i < 40; i++) counters.peek([use('short-0')])
     assert.equal(counters.size, 1000)
+  })
+
+  it('forgets nothing of a long window when a short one that came after it has passed', () => {
+    const clock = manualClock()
+    const counters = memoryCounters({ clock })
+    for (let i = 0; i < 1000; i++) counters.take([use(`${i}`, 1, 100_000)])
+    counters.take([use('short', 1, 10)])
+    clock.advance(10)
+    for (let i = 0; i < 1000; i++) assert.equal(counters.take([use(`${i}`, 1, 100_000)]).allowed, false)
+  })
+
+  it('takes memory for what is counted alone, key by key and use by use', () => {
+    const clock = manualClock()
+    const counters = memoryCounters({ clock })
+    const stays = use('stays', 1, 1_000_000)
+    counters.take([stays])
+    const usesOf = (i: number) => Array.from({ length: 1 + (i % 9) }, () => use(`${i}`, 99))
+    for (let i = 0; i < 20_000; i++) counters.take(usesOf(i))
+    const full = counters.bytes
+    assert.ok(full < 20_000 * 36 + 100_000 * 38 + 100_000, `${full} bytes are taken`)
+    clock.advance(500)
+    for (let i = 0; i < 20_000; i += 100) counters.take(usesOf(i))
+    clock.advance(500)
+    for (let i = 0; i < 400; i++) counters.peek([stays])
+    assert.equal(counters.size, 201)
+    assert.ok(counters.bytes < full / 10, `${counters.bytes} of ${full} bytes are taken`)
+    clock.advance(500)
+    for (let i = 0; i < 10; i++) counters.peek([stays])
+    assert.equal(counters.size, 1)
+    assert.ok(counters.bytes < 150_000, `${counters.bytes} bytes are taken`)
+  })
+
+  it('takes less memory for a key of which most uses have passed', () => {
+    const clock = manualClock()
+    const counters = memoryCounters({ clock })
+    for (let i = 0; i < 50_000; i++) counters.take([use('a', 50_000)])
+    clock.advance(999)
+    const full = counters.bytes
+    for (let i = 0; i < 3; i++) assert.equal(counters.peek([use('a', 50_001)]).allowed, true)
+    clock.advance(0.5)
+    counters.take([use('a', 50_001)])
+    clock.advance(0.5)
+    assert.equal(counters.take([use('a', 50_000)]).remaining, 49_998)
+    assert.ok(counters.bytes < full / 5, `${counters.bytes} of ${full} bytes are taken`)
+  })
+
+  it('forgets lengths of windows that are no longer asked for', () => {
+    const clock = manualClock()
+    const counters = memoryCounters({ clock })
+    counters.take([use('stays', 1, 1_000_000_000)])
+    for (let i = 1; i < 3000; i++) {
+      counters.take([use('a', 1, 1 + i / 4)])
+      clock.advance(1 + i / 4)
+      counters.take([use('a', 1, 1 + i / 4)])
+      clock.advance(1 + i / 4)
+    }
+    for (let i = 0; i < 10; i++) counters.peek([use('stays')])
+    assert.equal(counters.size, 1)
   })
 
   it('has room for fewer keys after a take that brought more than there is room for', () => {

@@ -12,6 +12,8 @@ export interface SyncCounterStore extends CounterStore {
 export interface MemoryCounters extends SyncCounterStore {
   /** How many keys are held now. */
   readonly size: number
+  /** How much memory their uses take. */
+  readonly bytes: number
 }
 
 export interface MemoryCountersOptions {
@@ -168,6 +170,9 @@ export function createCounters(
   return {
     get size() {
       return buckets.size
+    },
+    get bytes() {
+      return buckets.bytes
     },
     peek: check,
     take(uses) {

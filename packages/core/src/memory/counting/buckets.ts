@@ -41,6 +41,11 @@ export class Buckets {
     return this.#rows.count
   }
 
+  /** What all of it takes. */
+  get bytes(): number {
+    return this.#pools.reduce((sum, pool) => sum + pool.bytes, this.#rows.bytes + this.#index.bytes)
+  }
+
   /** Gives the id of a key's bucket, or `NONE`. */
   find({ low, high }: KeyHash): number {
     return this.#index.find(low, high)
@@ -108,6 +113,8 @@ export class Buckets {
     if (this.count(id) === 1) return this.#remove(id)
     this.#poolOf(this.#orderOf(id)).remove(this.#ringOf(id), place)
     this.#shrink(id)
+    // Without its newest use a bucket passes earlier. It keeps its place, so another in front may hold it up.
+    this.#queueOf(id).quietUntilMs = Number.NEGATIVE_INFINITY
   }
 
   /** Removes buckets whose uses have all passed, at most so many, of so many lengths of window in turn. Default: of all. */

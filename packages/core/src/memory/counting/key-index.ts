@@ -21,6 +21,10 @@ export class KeyIndex {
     this.#rows = rows
   }
 
+  get bytes(): number {
+    return this.#chunks.length << (CHUNK_BITS + 2)
+  }
+
   /** Gives the row, or `NONE`. */
   find(low: number, high: number): number {
     let row = this.#firstAt(this.#placeOf(low))

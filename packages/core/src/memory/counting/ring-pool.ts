@@ -29,6 +29,10 @@ export class RingPool {
     this.#onMove = onMove
   }
 
+  get bytes(): number {
+    return this.#chunks.length * this.#ringsPerChunk * (8 * this.#capacity + 4 * HEAD_WORDS)
+  }
+
   /** Gives an empty ring. */
   open(owner: number): number {
     const ring = this.#rings++

@@ -40,6 +40,10 @@ export class Rows {
     return this.#count
   }
 
+  get bytes(): number {
+    return this.#words.length << (CHUNK_BITS + WORD_BITS + 2)
+  }
+
   /** The chunk of a row, as words. */
   words(row: number): Int32Array {
     return this.#words[row >>> CHUNK_BITS] as Int32Array
