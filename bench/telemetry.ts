@@ -46,15 +46,19 @@ function bareSpan(name: string, tracer = trace.getTracer('bench')): Case {
   }
 }
 
-const view = await createGate({ tools: makeTools(1000) }).view({ user: 'vera', tenant: 'acme' })
-const gated: Case = {
-  name: 'for scale: a gated call that nobody follows',
-  async run(count) {
-    for (let i = 0; i < count; i++) {
-      const { status } = await view.call({ tool: call.tool.id, input: { path: '/a' }, callId: 'call-1' })
-      if (status !== 'done') throw new Error(`the call was ${status}`)
-    }
-  },
+async function gated(name: string, telemetry?: Telemetry): Promise<Case> {
+  const gate = createGate({ tools: makeTools(1000), ...(telemetry ? { telemetry } : {}) })
+  const view = await gate.view({ user: 'vera', tenant: 'acme' })
+  const input = Object.freeze({ path: '/a' })
+  return {
+    name,
+    async run(count) {
+      for (let i = 0; i < count; i++) {
+        const { status } = await view.call({ tool: call.tool.id, input, callId: 'call-1' })
+        if (status !== 'done') throw new Error(`the call was ${status}`)
+      }
+    },
+  }
 }
 
 const figures = await measure([
@@ -64,11 +68,13 @@ const figures = await measure([
     '… combined with one that counts nothing',
     combineTelemetry(openTelemetry(), { startCall: () => undefined }),
   ),
-  gated,
   bareSpan('a bare span of the SDK, sampled out', sampledOut),
   followed('followed, sampled out', openTelemetry({ tracer: sampledOut })),
   bareSpan('a bare span of the SDK, recorded', recording),
   followed('followed, recorded', openTelemetry({ tracer: recording })),
   followed('followed, recorded and counted', openTelemetry({ tracer: recording, meter })),
+  await gated('a gated call that nobody follows'),
+  await gated('a gated call, no SDK registered', openTelemetry()),
+  await gated('a gated call, recorded and counted', openTelemetry({ tracer: recording, meter })),
 ])
 printFigures('Following one call with OpenTelemetry', figures, 'a no-op span')
