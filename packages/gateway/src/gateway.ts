@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import {
+  type ApprovalStore,
   type AuditReader,
   type AuditSink,
   type Clock,
@@ -8,6 +9,7 @@ import {
   type Gate,
   memoryAudit,
   type Redactor,
+  type StateStore,
   systemClock,
 } from '@toolgate/core'
 import type { ApiDeps } from './api/deps.ts'
@@ -16,7 +18,7 @@ import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
 import { serverGroupName, toGroups, toGroupState } from './catalog/server-groups.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
-import type { AuditConfig, GatewayConfig } from './config/config.ts'
+import type { AuditConfig, GatewayConfig, StateConfig } from './config/config.ts'
 import { createMonitor, type Monitor } from './groups/index.ts'
 import { listen } from './http/server.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
@@ -87,6 +89,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
     const audit = await openAudit(config.audit)
     closers.push(() => audit.close())
+    const { close: closeState, ...kept } = await openState(config.state)
+    closers.push(closeState)
 
     const { calls: followed, tracing } = await createTelemetry(onFault)
     const counts = countCalls(clock)
@@ -105,6 +109,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       groups: toGroups(config.groups, config.servers),
       policy: config.policy,
       limits: config.limits,
+      ...kept,
       availability: monitor,
       audit,
       clock,
@@ -237,6 +242,20 @@ async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink 
       return openSqliteAudit({ path: path as string, mode })
     }
   }
+}
+
+/** The stores that the gate keeps in memory by itself, where they are to be kept elsewhere. */
+interface KeptStores {
+  readonly approvals?: ApprovalStore
+  readonly state?: StateStore
+  close(): void
+}
+
+async function openState({ store, path }: StateConfig = { store: 'memory' }): Promise<KeptStores> {
+  if (store === 'memory') return { close: () => {} }
+  const { openSqliteStores } = await import('@toolgate/stores/sqlite')
+  const { approvals, state, close } = openSqliteStores({ path: path as string })
+  return { approvals, state, close }
 }
 
 async function loadPages(deps: ApiDeps, consoleDir: string) {

@@ -17,6 +17,8 @@ export interface GatewayConfig {
   /** Such as `*:100/60`: selector, uses, seconds. */
   readonly limits: readonly string[]
   readonly audit: AuditConfig
+  /** Absent: in memory. */
+  readonly state?: StateConfig
   readonly redact?: RedactConfig
   /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
   readonly secrets?: readonly string[]
@@ -94,4 +96,11 @@ export interface AuditConfig {
   readonly path?: string
   /** `required`: each record is durable before the call goes on. `batched`: within a second. */
   readonly mode: 'required' | 'batched'
+}
+
+/** Where approvals, halts and the pins of tools are kept. */
+export interface StateConfig {
+  readonly store: 'sqlite' | 'memory'
+  /** Absolute; absent for `memory`. */
+  readonly path?: string
 }

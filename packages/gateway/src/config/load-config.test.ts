@@ -94,6 +94,7 @@ describe('loadConfig', () => {
     })
     assert.equal(config.file, path.join(folder, 'toolgate.yaml'))
     assert.deepEqual(config.audit, { store: 'jsonl', path: path.join(folder, 'log/audit.jsonl'), mode: 'required' })
+    assert.deepEqual(config.state, { store: 'sqlite', path: path.join(folder, '.toolgate/state.db') })
     assert.deepEqual(config.metrics, { public: true })
   })
 

@@ -11,7 +11,7 @@ import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
 import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
-import { readAudit, readLimits, readListen, readMetrics } from './settings.ts'
+import { readAudit, readLimits, readListen, readMetrics, readState } from './settings.ts'
 import { parseSource, type Source } from './source.ts'
 import type { FillContext } from './fill.ts'
 
@@ -84,6 +84,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
   const known = Object.keys(configSchema.shape)
   for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
   const isMapping = source.root?.entries !== undefined
+  const audit = readAudit(reading)
   return {
     file,
     listen: readListen(reading),
@@ -92,7 +93,8 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     groups: readGroups(reading),
     policy: readPolicies(reading),
     limits: readLimits(reading),
-    audit: readAudit(reading),
+    audit,
+    state: readState(reading, audit),
     redact: readRedact(reading),
     metrics: readMetrics(reading),
   }

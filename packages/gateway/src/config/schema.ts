@@ -202,6 +202,13 @@ export const redactSchema = z.strictObject({
   patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').optional(),
 })
 
+export const stateSchema = z
+  .strictObject({
+    store: z.enum(['sqlite', 'memory']).describe('Default: sqlite.').optional(),
+    path: text.describe('Default: .toolgate/state.db. Several gateways of one machine may share it.').optional(),
+  })
+  .describe('Where approvals, halts and the pins of tools are kept. memory: gone when the gateway ends.')
+
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
@@ -224,6 +231,7 @@ export const configSchema = z
     policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     audit: auditSchema.optional(),
+    state: stateSchema.optional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
     metrics: metricsSchema.describe('GET /metrics, for Prometheus.').optional(),
   })

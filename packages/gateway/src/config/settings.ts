@@ -1,10 +1,10 @@
 import path from 'node:path'
 import { isLoopback } from './address.ts'
-import type { AuditConfig, GatewayConfig, MetricsConfig } from './config.ts'
+import type { AuditConfig, GatewayConfig, MetricsConfig, StateConfig } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { checkSelector } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
-import { auditSchema, limitSchema, limitsSchema, listenSchema, metricsSchema } from './schema.ts'
+import { auditSchema, limitSchema, limitsSchema, listenSchema, metricsSchema, stateSchema } from './schema.ts'
 
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 8787
@@ -55,6 +55,24 @@ export function readAudit({ source, configDir }: Reading): AuditConfig {
     return { store, mode }
   }
   return { store, path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]), mode }
+}
+
+/** Reads `state`. Without it, the state is a SQLite file beside the configuration. */
+export function readState({ source, configDir }: Reading, audit: AuditConfig): StateConfig {
+  const input = has(source, ['state']) ? checkShape(source, ['state'], stateSchema) : {}
+  const { store = 'sqlite' } = input ?? {}
+  if (store === 'memory') {
+    if (input?.path !== undefined)
+      source.report(['state', 'path'], 'found a path for the store "memory", expected none', { atKey: true })
+    return { store }
+  }
+  const file = path.resolve(configDir, input?.path ?? '.toolgate/state.db')
+  if (file === audit.path)
+    source.report(
+      input?.path === undefined ? ['audit', 'path'] : ['state', 'path'],
+      'found one file for the audit and the state, expected one for each',
+    )
+  return { store, path: file }
 }
 
 /** Reads `metrics`. Without it, they need a console key. */
