@@ -13,7 +13,7 @@ export interface CappedOutput {
 }
 
 /** The longest text that an output is made into where nobody has said. */
-export const MAX_TEXT_CHARS = 1_000_000
+export const MAX_TEXT_CHARS = 10_000_000
 
 /**
  * Gives an output that has at most so many characters.
