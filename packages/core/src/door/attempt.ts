@@ -21,7 +21,7 @@ import type {
 import type { Redactor } from '../redact/redact.ts'
 import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { Deadlines } from '../deadlines.ts'
 import { type HooksInput, toHooks } from './hook-list.ts'
 import type { Hooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createCanceller } from '../cancelling.ts'
 import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines } from '../deadlines.ts'
 import { createLiveCalls } from './live.ts'
 import { execute, type Execution } from './execute.ts'
 

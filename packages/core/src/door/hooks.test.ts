@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Canceller, createCanceller } from '../cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines } from '../deadlines.ts'
 import {
   type AfterToolCall,
   askBefore,

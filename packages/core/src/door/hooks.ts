@@ -6,7 +6,7 @@ import { ConfigError, messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { Deadlines } from '../deadlines.ts'
 import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
 import { callerGone } from './refusals.ts'
 

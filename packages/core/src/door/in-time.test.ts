@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createCanceller } from '../cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
-import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { createDeadlines, type Deadlines } from '../deadlines.ts'
 import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
 
 const never = () => new Promise<never>(() => {})

@@ -1,6 +1,6 @@
 import type { Cancelling } from '../cancelling.ts'
 import type { Clock } from '../ports.ts'
-import type { Deadlines, Timed, Watched } from './deadlines.ts'
+import type { Deadlines, Timed, Watched } from '../deadlines.ts'
 
 /** Something did not answer by its deadline. */
 export class LateError extends Error {

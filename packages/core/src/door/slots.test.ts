@@ -7,7 +7,7 @@ import type { Decision } from '../decision/outcome.ts'
 import { systemClock } from '../memory/clock.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createDeadlines, type Deadlines, type Timed } from './deadlines.ts'
+import { createDeadlines, type Deadlines, type Timed } from '../deadlines.ts'
 import {
   type CapInput,
   CAP_PARTS,

@@ -6,7 +6,7 @@ import { ConfigError } from '../errors.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines, Timed, Watched } from './deadlines.ts'
+import type { Deadlines, Timed, Watched } from '../deadlines.ts'
 import { callerGone } from './refusals.ts'
 
 /** How many calls of some tools may run at once. */

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { createCanceller } from '../cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines } from '../deadlines.ts'
 import { isStream, type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
 
 const boom = new Error('boom')
@@ -311,6 +311,21 @@ describe('watchStream', () => {
     assert.deepEqual(await watched.return('x'), { done: true, value: 'x' })
     await assert.rejects(watched.throw(boom), boom)
     assert.deepEqual(ends, [{ how: 'ended' }])
+  })
+
+  it('shares the timer of those that have about as long', async () => {
+    const delays = new Set<number>()
+    const deadlines = createDeadlines(systemClock.monotonicMs)
+    const counting: typeof deadlines = {
+      ...deadlines,
+      watch(timed, nowMs, delayMs) {
+        delays.add(delayMs)
+        return deadlines.watch(timed, nowMs, delayMs)
+      },
+    }
+    for (const deadlineMs of [59_999.9, 59_950, 60_000, 4.5])
+      await readAll(watch(generator([1], 'end').stream, { deadlines: counting, deadlineMs }).watched)
+    assert.deepEqual([...delays], [60_000, 5])
   })
 
   it('passes return on, and goes on with a generator that yields in its finally', async () => {

@@ -1,6 +1,6 @@
 import type { Cancelling } from '../cancelling.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
-import type { Deadlines, Timed, Watched } from './deadlines.ts'
+import type { Deadlines, Timed, Watched } from '../deadlines.ts'
 import { inTime, LateError } from './in-time.ts'
 import { sizeOf } from './output.ts'
 
@@ -21,7 +21,7 @@ export interface StreamOptions {
   readonly onItem?: ((item: unknown) => void) | undefined
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** From now on, until the last item. Default: no end. */
+  /** From now on, until the last item; one of a second or more is kept to 100 ms. Default: no end. */
   readonly deadlineMs?: number | undefined
   readonly cancelling?: Cancelling | undefined
   /** Of all items together, as `sizeOf` counts. Default: no end. */
@@ -78,6 +78,7 @@ const unread = new FinalizationRegistry<StreamWatch>((watch) => watch.abandon())
 /** How one stream ends. Holds nothing that holds what the consumer has: else that would never be let go. */
 class StreamWatch implements Timed {
   readonly #options: StreamOptions
+  readonly #deadlineMs: number | undefined
   readonly #closeSource: () => unknown
   readonly #failConsumer: (error: unknown) => void
   #ending: Promise<void> | undefined
@@ -87,21 +88,22 @@ class StreamWatch implements Timed {
 
   constructor(options: StreamOptions, closeSource: () => unknown, failConsumer: (error: unknown) => void) {
     this.#options = options
+    this.#deadlineMs = options.deadlineMs === undefined ? undefined : rounded(options.deadlineMs)
     this.#closeSource = closeSource
     this.#failConsumer = failConsumer
   }
 
   start(given: object): void {
-    const { deadlines, clock, deadlineMs, cancelling } = this.#options
+    const { deadlines, clock, cancelling } = this.#options
     if (cancelling?.aborted) return this.#abort(cancelling)
     unread.register(given, this, this)
-    if (deadlineMs !== undefined) this.#watched = deadlines.watch(this, clock.monotonicMs(), deadlineMs)
+    if (this.#deadlineMs !== undefined) this.#watched = deadlines.watch(this, clock.monotonicMs(), this.#deadlineMs)
     this.#unlisten = cancelling?.onAbort(() => this.#abort(cancelling))
   }
 
   expire(): void {
-    const { deadlineMs = 0 } = this.#options
-    this.#stop('timeout', new DOMException(`the stream did not end in ${deadlineMs / 1000} s`, 'TimeoutError'))
+    const seconds = (this.#deadlineMs ?? 0) / 1000
+    this.#stop('timeout', new DOMException(`the stream did not end in ${seconds} s`, 'TimeoutError'))
   }
 
   #abort({ reason }: Cancelling): void {
@@ -157,6 +159,12 @@ class StreamWatch implements Timed {
       throw error
     })
   }
+}
+
+/** What is left of a call's deadline is another number for each, and a timer serves those that wait equally long. */
+function rounded(deadlineMs: number): number {
+  const stepMs = deadlineMs < 1000 ? 1 : 100
+  return Math.ceil(deadlineMs / stepMs) * stepMs
 }
 
 async function tellEnd({ onEnd }: StreamOptions, end: StreamEnd): Promise<void> {

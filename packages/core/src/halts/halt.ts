@@ -1,7 +1,8 @@
 import { canonicalize } from '../canonical.ts'
 import { ConfigError, messageOf } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
-import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
+import type { Stopping } from '../layers/halts.ts'
+import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
 
 /** What is halted: all that every field names. `all` stands alone. */
 export interface HaltTarget {
@@ -31,8 +32,8 @@ export interface Halt {
   readonly at: number
 }
 
-export interface ParsedHalt extends Halt {
-  readonly selector: Selector | undefined
+export interface ParsedHalt extends Halt, Stopping {
+  readonly target: HaltTarget
 }
 
 const FIELDS = ['all', 'session', 'tenant', 'tool', 'user'] as const

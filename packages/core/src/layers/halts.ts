@@ -1,19 +1,30 @@
 import type { Caller } from '../caller.ts'
 import { reason } from '../decision/reason.ts'
-import type { ParsedHalt } from '../halts/halt.ts'
 import { bitsWhere, isEmpty } from '../tools/bits.ts'
-import { matchesSelector } from '../tools/selector.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Mark } from './mark.ts'
 
+/** What a person stopped, as decisions need it. */
+export interface Stopping {
+  readonly id: string
+  readonly target: Pick<Caller, 'user' | 'session' | 'tenant'>
+  /** Absent: every tool. */
+  readonly selector: Selector | undefined
+  readonly reason: string
+  readonly by: string | undefined
+  /** Wall-clock milliseconds. */
+  readonly at: number
+}
+
 /** One halt over one snapshot, and whom it is about. */
 export interface HaltMark {
-  readonly halt: ParsedHalt
+  readonly halt: Stopping
   readonly mark: Mark
 }
 
-export function indexHalts(snapshot: Toolset, halts: readonly ParsedHalt[]): readonly HaltMark[] {
+export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): readonly HaltMark[] {
   return halts.flatMap((halt) => {
     const bits = bitsWhere(snapshot.size, (i) => stopsTool(halt, snapshot.tools[i] as Tool))
     const told = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
@@ -34,12 +45,12 @@ export function unknownHalts(snapshot: Toolset): Mark {
   return { outcome: 'wait', bits: bitsWhere(snapshot.size, () => true), reason: () => told }
 }
 
-export function stopsTool({ selector }: ParsedHalt, tool: Tool): boolean {
+export function stopsTool({ selector }: Stopping, tool: Tool): boolean {
   return selector === undefined || matchesSelector(selector, tool, 'possible')
 }
 
 /** Whom a field does not name is whoever it may be: a user is halted in every tenant unless one is named too. */
-export function stopsCaller({ target }: ParsedHalt, { user, session, tenant }: Caller): boolean {
+export function stopsCaller({ target }: Stopping, { user, session, tenant }: Caller): boolean {
   return (
     (target.user === undefined || target.user === user) &&
     (target.session === undefined || target.session === session) &&
@@ -47,6 +58,6 @@ export function stopsCaller({ target }: ParsedHalt, { user, session, tenant }: C
   )
 }
 
-function textOf({ id, by, reason: why }: ParsedHalt): string {
+function textOf({ id, by, reason: why }: Stopping): string {
   return `halt ${id}${by === undefined ? '' : ` by ${by}`}: ${why}`
 }

@@ -64,7 +64,8 @@ describe('memoryCounters', () => {
 
   it('has room again as early as what is left of a key has passed, once its latest use was given back', () => {
     const clock = manualClock()
-    const counters = memoryCounters({ clock, maxKeys: 1 })
+    const counters = memoryCounters({ clock, maxKeys: 41 })
+    for (let i = 0; i < 40; i++) counters.take([use(`${i}`, 1, 1_000_000 + i)])
     counters.take([use('a', 2)])
     clock.advance(500)
     const latest = counters.take([use('a', 2)])
