@@ -11,6 +11,8 @@ const FILES = [
   'limits.ts',
   'telemetry.ts',
   'audit.ts',
+  'audit-verify.ts',
+  'stores.ts',
   'redact.ts',
   'search.ts',
   'growth.ts',

@@ -235,9 +235,35 @@ describe('createApi', () => {
         beforeSeq: 9,
         afterSeq: 2,
       })
+      await json<AuditBody>('/api/audit?session=s1&outcome=done&call=c1&since=2026-11-21T09:00:00Z&until=1795000000000')
+      assert.deepEqual(world.queries[1], {
+        session: 's1',
+        outcome: 'done',
+        call: 'c1',
+        since: Date.UTC(2026, 10, 21, 9),
+        until: 1_795_000_000_000,
+      })
       const body = await json<AuditBody>('/api/audit')
-      assert.deepEqual(world.queries[1], {})
+      assert.deepEqual(world.queries[2], {})
       assert.equal(body.records[0]?.event, 'tool_call')
+    })
+  })
+
+  describe('/api/audit/export', () => {
+    it('gives all that match as JSON lines, oldest first', async () => {
+      const answer = await get('/api/audit/export?tool=files:read&after=2&since=0', CONSOLE)
+      assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+      assert.equal(answer.headers.get('cache-control'), 'no-store')
+      const lines = (await answer.text()).trimEnd().split('\n')
+      assert.deepEqual(
+        lines.map((line) => (JSON.parse(line) as AuditRecord).seq),
+        Array.from({ length: 1500 }, (_, i) => i + 1),
+      )
+      assert.deepEqual(world.queries[0], { tool: 'files:read', afterSeq: 2, since: 0 })
+    })
+
+    it('refuses a parameter before it begins', async () => {
+      assert.equal((await get('/api/audit/export?limit=1', CONSOLE)).status, 400)
     })
   })
 
@@ -258,6 +284,9 @@ describe('createApi', () => {
       ['/api/audit?before=1.5', /"before"/],
       ['/api/audit?after=9007199254740993', /"after"/],
       ['/api/audit?event=tool_cal', /"event" must be one of tool_call, /],
+      ['/api/audit?outcome=tool_call', /"outcome" must be one of done, /],
+      ['/api/audit?since=yesterday', /"since" must be a time such as 2026-/],
+      ['/api/audit?until=2026-13-45T00:00:00Z', /"until" must be a time/],
       ['/api/audit?Limit=1', /"Limit" is not known/],
       ['/api/approvals?status=open', /"status" must be one of pending, /],
       ['/api/session?x=1', /"x" is not known/],
@@ -286,6 +315,8 @@ describe('createApi', () => {
     assert.equal((await get(`/api/why?tool=files:read&caller=${other}`, vera)).status, 400)
     assert.equal((await get('/api/tools?as=vera', vera)).status, 200)
     assert.deepEqual((await json<AuditBody>('/api/audit', vera)).records, [])
+    const exported = await (await get('/api/audit/export', vera)).text()
+    assert.deepEqual([exported.match(/"other"/), exported.split('\n').length], [null, 751])
   })
 
   describe('/api/approvals', () => {
@@ -293,6 +324,15 @@ describe('createApi', () => {
       assert.equal((await json<ApprovalsBody>('/api/approvals')).approvals.length, 3)
       await json<ApprovalsBody>('/api/approvals?status=pending&limit=5')
       assert.deepEqual(world.listed, [{ limit: 100 }, { limit: 5, status: 'pending' }])
+    })
+
+    it('lists those of one user or tool, page by page, and to a person of a tenant its own', async () => {
+      await json<ApprovalsBody>('/api/approvals?user=vera&tool=files:write&before=a3')
+      await json<ApprovalsBody>('/api/approvals?limit=1', { authorization: 'Bearer vera-console' })
+      assert.deepEqual(world.listed, [
+        { limit: 100, user: 'vera', tool: 'files:write', before: 'a3' },
+        { limit: 1, tenant: 'acme' },
+      ])
     })
 
     it('takes the verdict of an approver, by key', async () => {
@@ -457,6 +497,11 @@ function makeWorld(): World {
           if (world.failure) throw world.failure
           world.queries.push(query)
           return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
+        },
+        async *exportRecords(query) {
+          world.queries.push(query as AuditQuery)
+          for (let seq = 1; seq <= 1500; seq++)
+            yield { seq, event: 'tool_call', tenant: seq % 2 === 0 ? 'acme' : 'other' } as AuditRecord
         },
       },
       approvals: createApprovals({

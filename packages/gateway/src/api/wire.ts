@@ -67,12 +67,15 @@ export interface WhyBody {
   readonly reasons: readonly Reason[]
 }
 
-/** `GET /api/audit?limit=&tool=&user=&event=&before=&after=`, newest first */
+/**
+ * `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&since=&until=&before=&after=`, newest first.
+ * `GET /api/audit/export` takes the same but `limit`, and gives all that match, oldest first, as JSON lines.
+ */
 export interface AuditBody {
   readonly records: readonly AuditRecord[]
 }
 
-/** `GET /api/approvals` */
+/** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
 export interface ApprovalsBody {
   readonly approvals: readonly Approval[]
 }

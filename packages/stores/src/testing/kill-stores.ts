@@ -11,7 +11,7 @@ export async function killStores(t: TestContext, kills: number): Promise<void> {
   const said = new Map<string, string[]>()
   for (let i = 0; i < kills; i++) {
     const result = await runStoresWorker({ job: 'until-killed', path, name: `r${i}`, killAfterMs: Math.random() * 60 })
-    assert.equal(result.code, null, 'it was killed while it worked')
+    assert.equal(result.code, null, `it was killed while it worked; it said ${result.problem}`)
     for (const word of ['set', 'decided', 'consumed', 'counted', 'token'])
       said.set(word, [...(said.get(word) ?? []), ...result.said(word)])
   }

@@ -13,6 +13,8 @@ export interface StoresWorkerResult {
   /** What was acknowledged, by its first word, in that order. */
   said(word: string): readonly string[]
   readonly code: number | null
+  /** What it wrote of errors. */
+  readonly problem: string
 }
 
 const WORKER = fileURLToPath(new URL('stores-worker.ts', import.meta.url))
@@ -25,8 +27,12 @@ export async function runStoresWorker({
   killAfterMs,
 }: StoresWorkerRun): Promise<StoresWorkerResult> {
   const args = ['--conditions=toolgate-source', WORKER, job, path, name]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
+  let problem = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    problem += text
+  })
   let timer: NodeJS.Timeout | undefined
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
@@ -41,5 +47,6 @@ export async function runStoresWorker({
   return {
     said: (word) => lines.filter((line) => line.split(' ', 1)[0] === word).map((line) => line.slice(word.length + 1)),
     code,
+    problem,
   }
 }

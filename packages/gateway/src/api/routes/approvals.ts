@@ -1,7 +1,7 @@
 import { APPROVAL_STATUSES, type ApprovalVerdict } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
-import { oneOf, parseQuery, wholeNumber } from '../query.ts'
+import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
 import { maySee } from '../tenant.ts'
 import type { ApprovalsBody } from '../wire.ts'
 import type { Route } from './route.ts'
@@ -9,14 +9,18 @@ import type { Route } from './route.ts'
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 
-/** `GET /api/approvals?status=&limit=`: newest first. */
+/** `GET /api/approvals?status=&user=&tool=&before=&limit=`: newest first, the history too. `before` is an id: the next page. */
 export function approvalsRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
-    const { limit = DEFAULT_LIMIT, status } = parseQuery(query, {
+    const filter = parseQuery(query, {
       limit: wholeNumber(1, 1000),
       status: oneOf(APPROVAL_STATUSES),
+      user: text,
+      tool: text,
+      before: text,
     })
-    const approvals = await deps.approvals.list({ limit, ...(status === undefined ? {} : { status }) })
+    const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
+    const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
     return { approvals: approvals.filter((approval) => maySee(person, approval)) } satisfies ApprovalsBody
   }
 }
