@@ -46,7 +46,17 @@ export function createUnlocks(): Unlocks {
   }
 }
 
+/** Asked in every decision, and callers are the same objects as long as they are equal. */
+const keys = new WeakMap<Caller, string>()
+
 function sessionKey(caller: Caller): string | undefined {
-  const { tenant, user } = callerParts(caller)
-  return caller.session === undefined ? undefined : JSON.stringify([tenant ?? null, user ?? null, caller.session])
+  if (caller.session === undefined) return undefined
+  let key = keys.get(caller)
+  if (key === undefined) {
+    const { tenant, user } = callerParts(caller)
+    key = JSON.stringify([tenant ?? null, user ?? null, caller.session])
+    // One that is not frozen may come to be another.
+    if (Object.isFrozen(caller)) keys.set(caller, key)
+  }
+  return key
 }
