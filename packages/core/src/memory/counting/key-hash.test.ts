@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createKeyHash } from './key-hash.ts'
 
-/** Of a few factors that are known, so that sums can be checked by hand. */
+/** Of large factors that are known, so that sums can be checked. */
 function counted(): (words: Uint32Array) => void {
-  return (words) => words.forEach((_, i) => (words[i] = (0xffff_0000 + i * 7919) >>> 0))
+  return (words) => words.forEach((_, i) => (words[i] = 0xffff_fff0 - i * 7919))
 }
 
 const PRIME = 4_294_967_291n
