@@ -10,7 +10,7 @@ import { HaltedError } from './door/halted.ts'
 import { type HooksInput, toHooks } from './door/hook-list.ts'
 import { createLiveCalls } from './door/live.ts'
 import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
-import { quietTelemetry } from './door/telemetry.ts'
+import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
 import { ConfigError, UnknownToolError } from './errors.ts'
@@ -250,7 +250,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     hooks: toHooks(options.hooks),
     slots: createSlots(parseCaps(options.concurrency, groups.selectors)),
     live,
-    telemetry: options.telemetry && quietTelemetry(options.telemetry, onFault),
+    telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,
     deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
     storeDeadlineMs: checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS),

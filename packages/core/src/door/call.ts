@@ -36,7 +36,7 @@ export async function call(sight: Sight, request: CallRequest, ports: DoorPorts)
 async function refuse(attempt: Attempt, decision: Decision): Promise<CallOutcome> {
   const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
   await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', { reason: code, detail, limit, reset_ms: resetMs })
-  attempt.trace?.end({ status: 'refused', code })
+  attempt.trace?.end({ status: 'refused', code, input: attempt.input })
   return { status: 'refused', callId: attempt.callId, decision, text: toldText(decision, namesOf(attempt)) }
 }
 
@@ -48,6 +48,6 @@ const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'
 async function waitFor(attempt: Attempt, approval: Approval, decision: Decision): Promise<CallOutcome> {
   const detail = decision.reasons[0]?.text
   await writeLast(attempt, 'tool_approval_required', { reason: 'approval_required', detail, approval_id: approval.id })
-  attempt.trace?.end({ status: 'waiting', code: 'approval_required' })
+  attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
   return { status: 'waiting', callId: attempt.callId, decision, approval, text: toldText(decision, namesOf(attempt)) }
 }

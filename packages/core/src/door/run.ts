@@ -81,7 +81,12 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed)
 
 /** The answer stands, whatever becomes of its record. */
 function conclude(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
-  attempt.trace?.end({ status: outcome.status, code: outcome.status === 'failed' ? outcome.code : undefined })
+  attempt.trace?.end({
+    status: outcome.status,
+    code: outcome.status === 'failed' ? outcome.code : undefined,
+    input: attempt.input,
+    output: outcome.status === 'done' ? outcome.output : undefined,
+  })
   const written = writeLast(attempt, event, finding)
   return written === undefined ? outcome : chain(written, () => outcome)
 }

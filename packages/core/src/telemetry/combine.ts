@@ -9,49 +9,57 @@ import { runOnce } from './run-once.ts'
  * createGate({ tools, telemetry: combineTelemetry(openTelemetry(), countCalls) })
  */
 export function combineTelemetry(...telemetries: readonly Telemetry[]): Telemetry {
+  return guardTelemetry(telemetries, () => {})
+}
+
+/** Gives one telemetry that tells several, and tells of the faults in them. Who watches has no say in what is watched. */
+export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (error: unknown) => void): Telemetry {
+  const guard: Guard = (step) => {
+    try {
+      return step()
+    } catch (error) {
+      onFault(error)
+      return undefined
+    }
+  }
   return {
     startCall(call) {
-      let combined: CombinedTrace | undefined
+      let combined: GuardedTrace | undefined
       // From the last to the first, as the first is the outermost.
       for (let i = telemetries.length - 1; i >= 0; i--) {
-        const trace = quiet(() => telemetries[i]?.startCall(call))
-        if (trace) combined = new CombinedTrace(trace, combined)
+        const trace = guard(() => telemetries[i]?.startCall(call))
+        if (trace) combined = new GuardedTrace(trace, combined, guard, onFault)
       }
       return combined
     },
   }
 }
 
+type Guard = <T>(step: () => T) => T | undefined
+
 /** A trace around another one. */
-class CombinedTrace implements CallTrace {
+class GuardedTrace implements CallTrace {
   readonly traceId: string | undefined
   readonly #own: CallTrace
   readonly #inner: CallTrace | undefined
+  readonly #guard: Guard
+  readonly #onFault: (error: unknown) => void
 
-  constructor(own: CallTrace, inner: CallTrace | undefined) {
+  constructor(own: CallTrace, inner: CallTrace | undefined, guard: Guard, onFault: (error: unknown) => void) {
     this.#own = own
     this.#inner = inner
-    this.traceId = quiet(() => own.traceId) ?? inner?.traceId
+    this.#guard = guard
+    this.#onFault = onFault
+    this.traceId = guard(() => own.traceId) ?? inner?.traceId
   }
 
   within<T>(work: () => T): T {
     const inner = this.#inner
-    return runOnce((step) => this.#own.within(step), inner ? () => inner.within(work) : work, ignore)
+    return runOnce((step) => this.#own.within(step), inner ? () => inner.within(work) : work, this.#onFault)
   }
 
   end(result: CallEnd): void {
-    quiet(() => this.#own.end(result))
+    this.#guard(() => this.#own.end(result))
     this.#inner?.end(result)
   }
 }
-
-/** Who watches has no say in what is watched. */
-function quiet<T>(step: () => T): T | undefined {
-  try {
-    return step()
-  } catch {
-    return undefined
-  }
-}
-
-function ignore(): void {}
