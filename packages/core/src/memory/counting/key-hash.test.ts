@@ -31,7 +31,7 @@ describe('createKeyHash', () => {
       'a',
       'a\0',
       'web:search',
-      '\uFFFF'.repeat(512),
+      '\uFFFE'.repeat(512),
       'x'.repeat(17),
       '\uD800',
       'é'.repeat(400),
