@@ -226,8 +226,8 @@ describe('capOutput', () => {
           fc.boolean(),
           fc.constant(null),
         ),
-        fc.array(tie('value'), { maxLength: 30 }),
-        fc.dictionary(fc.string(), tie('value'), { maxKeys: 30 }),
+        fc.array(tie('value'), { maxLength: 12 }),
+        fc.dictionary(fc.string(), tie('value'), { maxKeys: 12 }),
       ),
     })).value
     fc.assert(

@@ -146,7 +146,8 @@ const MIN_TEXT = 256
  */
 function shrunk(value: unknown, maxChars: number): unknown {
   const shortest = Math.min(MIN_TEXT, maxChars)
-  const copyWith = (limits: Limits) => new Copying(limits, maxChars).copyAll(value)
+  const keys: KeyLists = new Map()
+  const copyWith = (limits: Limits) => new Copying(limits, maxChars, keys).copyAll(value)
   const fits = (limits: Limits) => copyWith(limits) !== OVER
   const best = ((): Limits => {
     const withText = (maxText: number) => ({ maxText, maxItems: Infinity, maxDepth: MAX_DEPTH })
@@ -187,14 +188,19 @@ function largest(low: number, high: number, passes: (value: number) => boolean):
 
 const OVER: unique symbol = Symbol('over the cap')
 
+/** The keys of the objects that were looked at, as listing many costs more than a try. */
+type KeyLists = Map<object, readonly string[]>
+
 /** One try to copy a value within limits. */
 class Copying {
   readonly #limits: Limits
+  readonly #keys: KeyLists
   readonly #around = new Set<object>()
   #left: number
 
-  constructor(limits: Limits, maxChars: number) {
+  constructor(limits: Limits, maxChars: number, keys: KeyLists) {
     this.#limits = limits
+    this.#keys = keys
     this.#left = maxChars
   }
 
@@ -280,7 +286,8 @@ class Copying {
     const media = mediaMarker(object, this.#limits.maxText)
     if (media !== undefined) return this.#copy(media, depth)
     const fields = new Map<string, unknown>()
-    const keys = Object.keys(object)
+    const keys = this.#keys.get(object) ?? Object.keys(object)
+    this.#keys.set(object, keys)
     // The fields of an object are its shape: fewer than these are not left out.
     const kept = Math.min(keys.length, Math.max(this.#limits.maxItems, MIN_FIELDS))
     this.#spend(2)
