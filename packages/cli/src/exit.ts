@@ -6,6 +6,12 @@ export const EXITS = {
   unreachable: { code: 3, means: 'No gateway answers at that address.' },
   port: { code: 4, means: 'The port cannot be had.' },
   key: { code: 5, means: 'The gateway refuses the key.' },
+  tampered: { code: 6, means: '`audit verify`: records or checkpoints are not those that were written.' },
+  torn: {
+    code: 7,
+    means: '`audit verify`: the last line is half a record, as a crash leaves it; all others are right.',
+  },
+  gap: { code: 8, means: '`audit verify`: records are missing; those that are there are right.' },
   forced: { code: 130, means: 'A second Ctrl-C (or SIGTERM) ended it before it had stopped by itself.' },
 } as const satisfies Record<string, { code: number; means: string }>
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { EventEmitter, once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -130,6 +131,8 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       [['tools', '--url', 'nowhere'], /"nowhere" is not a URL/],
       [['tools', '--as', 'nobody'], /No caller is named "nobody"/],
       [['audit', 'query', '--limit', '0'], /It is a whole number from 1 to 1000/],
+      [['audit', 'query', '--since', 'yesterday'], /It is a time such as 2026-/],
+      [['audit', 'query', '--outcome', 'ok'], /Allowed choices are done, failed/],
       [['audit', 'query', '--event', 'tool_cal'], /Allowed choices are tool_call,/],
       [['audit', 'query', '--file', '/nowhere/audit.db'], /The audit file cannot be read: ENOENT/],
       [
@@ -291,10 +294,166 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         await audit.flush()
         const { code, out } = await run(['audit', 'query', '--file', file])
         assert.equal(code, 0)
-        assert.match(out, /1 {4}1970-01-01T00:00:00\.000Z {2}tool_result {2}viewer {2}files:read/)
+        assert.match(out, /2 {4}1970-01-01T00:00:00\.000Z {2}tool_result {3}viewer {2}files:read/)
         assert.match((await run(['audit', 'tail', '--file', file, '--no-follow'])).out, /files:read/)
         await audit.close()
       })
+  })
+
+  describe('audit query, by time, session and outcome', () => {
+    it('passes them on', async () => {
+      const args = [
+        '--since',
+        '2026-11-21',
+        '--until',
+        '2026-11-22T00:00:00Z',
+        '--session',
+        's1',
+        '--outcome',
+        'failed',
+      ]
+      assert.equal((await run(['audit', 'query', ...args])).code, 0)
+      const { searchParams } = gateway.requests[0] as URL
+      assert.deepEqual(Object.fromEntries(searchParams), {
+        session: 's1',
+        outcome: 'failed',
+        since: String(Date.UTC(2026, 10, 21)),
+        until: String(Date.UTC(2026, 10, 22)),
+      })
+    })
+
+    it('takes how long ago', async () => {
+      await run(['audit', 'query', '--since', '2h'])
+      const since = Number(gateway.requests[0]?.searchParams.get('since'))
+      assert.ok(Math.abs(Date.now() - 7_200_000 - since) < 60_000)
+    })
+  })
+
+  describe('audit export', () => {
+    it('prints what a gateway gives, as JSON lines', async () => {
+      for (let seq = 1; seq <= 2000; seq++) gateway.records.push(auditRecord(seq))
+      const { code, out } = await run(['audit', 'export', '--from', '2026-11-21', '--tool', 'files:read'])
+      assert.deepEqual([code, out], [0, gateway.records.map((record) => `${JSON.stringify(record)}\n`).join('')])
+      assert.equal(gateway.requests[0]?.searchParams.get('since'), String(Date.UTC(2026, 10, 21)))
+    })
+
+    it('says that the key is refused, with 5', async () => {
+      assert.equal((await run(['audit', 'export', '--key', 'wrong'])).code, 5)
+    })
+  })
+
+  for (const [kind, open] of [
+    ['SQLite', openSqliteAudit],
+    ['JSON lines', openJsonlAudit],
+  ] as const)
+    describe(`audit verify, prove and export, on a file of ${kind}`, () => {
+      const file = path.join(folder, `verify-${kind}`)
+      before(async () => {
+        const audit = open({ path: file })
+        for (let i = 1; i <= 5; i++) {
+          const call = {
+            tool: 'files:read',
+            tool_call_id: `c${i}`,
+            policy_revision: 1,
+            catalog_revision: 1,
+            wallMs: i * 1000,
+          }
+          await audit.write({ ...call, event: 'tool_call' })
+          await audit.write({ ...call, event: 'tool_result', ...(i === 3 ? { error: 'boom' } : {}) })
+        }
+        await audit.close()
+      })
+
+      it('says that nothing was changed, and what vouches for it, with 0', async () => {
+        const { code, out } = await run(['audit', 'verify', '--file', file])
+        assert.equal(code, 0)
+        assert.match(out, /^ok {2}12 records, the last is 12\n1 checkpoint up to record 12, the last of 20/)
+        const verdict = JSON.parse((await run(['audit', 'verify', '--file', file, '--json'])).out)
+        assert.deepEqual([verdict.status, verdict.checkpoints.lastSeq], ['ok', 12])
+      })
+
+      it('finds the file in the configuration', async () => {
+        const store = kind === 'SQLite' ? 'sqlite' : 'jsonl'
+        const text = `servers: {}\naudit: { store: ${store}, path: ${JSON.stringify(file)} }`
+        assert.equal((await run(['audit', 'verify', '--config', write(`${store}.yaml`, text)])).code, 0)
+        const memory = write('memory.yaml', 'servers: {}\naudit: { store: memory }')
+        const { code, err } = await run(['audit', 'verify', '--config', memory])
+        assert.deepEqual([code, /kept in memory/.test(err)], [2, true])
+      })
+
+      it('proves that a call is there, and checks the proof without the audit', async () => {
+        const { code, out } = await run(['audit', 'prove', '--call', 'c3', '--file', file])
+        assert.deepEqual([code, out.trimEnd().split('\n').length], [0, 2])
+        const key = ['--public-key', `${file}.checkpoints.pub`]
+        const checked = await run(['audit', 'check-proof', write('proof.jsonl', out), ...key])
+        assert.deepEqual([checked.code, checked.out.match(/^holds/gm)?.length], [0, 2])
+        const forged = write('forged.jsonl', out.replace('boom', 'bang'))
+        const refused = await run(['audit', 'check-proof', forged, ...key])
+        assert.deepEqual([refused.code, refused.out.match(/the record was edited/g)?.length], [1, 1])
+        const unknown = await run(['audit', 'prove', '--call', 'c9', '--file', file])
+        assert.deepEqual([unknown.code, unknown.out], [1, ''])
+      })
+
+      it('exports what matches, oldest first', async () => {
+        const { code, out } = await run([
+          'audit',
+          'export',
+          '--file',
+          file,
+          '--since',
+          '1970-01-01',
+          '--outcome',
+          'failed',
+        ])
+        assert.deepEqual([code, out.match(/"tool_call_id":"c3"/g)?.length, out.split('\n').length], [0, 1, 2])
+      })
+    })
+
+  describe('audit verify', () => {
+    const file = path.join(folder, 'broken.jsonl')
+    const lines = async (): Promise<string[]> => {
+      const audit = openJsonlAudit({ path: file })
+      await audit.close()
+      return readFileSync(file, 'utf8').split('\n')
+    }
+    const verifyWith = async (texts: readonly string[]): Promise<[number, string]> => {
+      writeFileSync(file, texts.join('\n'))
+      const { code, out } = await run(['audit', 'verify', '--file', file])
+      return [code, out.split('\n').slice(0, 2).join('\n')]
+    }
+
+    it('says what is wrong and where, with an exit code for each', async () => {
+      const whole = await lines()
+      const [first = '', second = ''] = whole
+      assert.deepEqual(await verifyWith([first.replace('sole_', 'only_'), second, '']), [
+        6,
+        'tampered  2 records, the last is 2\n  line 1: Record 1 was edited: its content does not have its hash.',
+      ])
+      assert.deepEqual((await verifyWith([first, second, '{"agent']))[0], 7)
+      const [code, out] = await verifyWith([first, ''])
+      assert.equal(code, 8)
+      assert.match(out, /^gap {2}1 record, the last is 1\n {2}checkpoint 1: Record 2 is missing at the end/)
+      assert.equal((await verifyWith(whole))[0], 0)
+    })
+
+    it('trusts the key that it is given, not the one that lies beside', async () => {
+      await lines()
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+      assert.ok(privateKey)
+      const pem = write('other.pem', publicKey.export({ type: 'spki', format: 'pem' }).toString())
+      const { code, out } = await run(['audit', 'verify', '--file', file, '--public-key', pem])
+      assert.equal(code, 6)
+      assert.match(out, /which is not trusted/)
+    })
+
+    it('says that no checkpoint vouches, and what it cannot read', async () => {
+      const bare = path.join(folder, 'bare.jsonl')
+      await openJsonlAudit({ path: bare, checkpoints: false }).close()
+      assert.match((await run(['audit', 'verify', '--file', bare])).out, /No checkpoint vouches for it/)
+      const missing = await run(['audit', 'verify', '--file', '/nowhere/audit.db'])
+      assert.deepEqual([missing.code, /ENOENT/.test(missing.err)], [1, true])
+      assert.equal((await run(['audit', 'verify', '--file', bare, '--public-key', '/nowhere/key.pem'])).code, 2)
+    })
   })
 
   describe('serve and try', () => {

@@ -1,7 +1,22 @@
-import { AUDIT_EVENTS, FAULTS, ToolgateError } from '@toolgate/core'
+import { AUDIT_EVENTS, AUDIT_OUTCOMES, FAULTS, ToolgateError } from '@toolgate/core'
 import { ConfigFileError } from '@toolgate/gateway'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { type AuditQueryOptions, auditQueryCommand, type AuditTailOptions, auditTailCommand } from './commands/audit.ts'
+import {
+  auditExportCommand,
+  type AuditOptions,
+  type AuditQueryOptions,
+  auditQueryCommand,
+  type AuditTailOptions,
+  auditTailCommand,
+} from './commands/audit.ts'
+import {
+  auditCheckProofCommand,
+  auditProveCommand,
+  type AuditProveOptions,
+  auditVerifyCommand,
+  type AuditVerifyOptions,
+  type CheckProofOptions,
+} from './commands/audit-verify.ts'
 import { type CheckOptions, checkCommand, printProblems } from './commands/check.ts'
 import type { StartGateway } from './commands/run-gateway.ts'
 import { acceptPinCommand, type AcceptPinOptions, pinsCommand, type PinsOptions } from './commands/pins.ts'
@@ -101,6 +116,32 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .option('--before <seq>', 'only older records', wholeNumber(0, Number.MAX_SAFE_INTEGER))
     .option('--after <seq>', 'only newer records', wholeNumber(0, Number.MAX_SAFE_INTEGER))
     .action(async (options: AuditQueryOptions) => end(await auditQueryCommand(options, io)))
+  reading(audit.command('export'))
+    .description('print all records that match, oldest first, as JSON lines')
+    .addOption(new Option('--from <time>', 'the same as --since').argParser(timeAgo))
+    .addOption(new Option('--to <time>', 'the same as --until').argParser(timeAgo))
+    .action(async ({ from, to, ...options }: AuditOptions & { from?: number; to?: number }) =>
+      end(
+        await auditExportCommand(
+          { ...options, ...(from === undefined ? {} : { since: from }), ...(to === undefined ? {} : { until: to }) },
+          io,
+        ),
+      ),
+    )
+  verifying(audit.command('verify'))
+    .description('check an audit against its chain and its checkpoints; the exit code says what is wrong')
+    .option('--json', 'for programs')
+    .action(async (options: AuditVerifyOptions) => end(await auditVerifyCommand(options, io)))
+  verifying(audit.command('prove'))
+    .description('print the proof that the records of a call are in the audit, one JSON line each')
+    .requiredOption('--call <id>', 'its tool_call_id')
+    .action(async (options: AuditProveOptions) => end(await auditProveCommand(options, io)))
+  audit
+    .command('check-proof')
+    .description('check proofs that "audit prove" printed; needs no audit')
+    .argument('<file>', 'the proofs')
+    .requiredOption('--public-key <file>', 'the public key that is trusted, in PEM')
+    .action((file: string, options: CheckProofOptions) => end(auditCheckProofCommand(file, options, io)))
   return program
 }
 
@@ -118,7 +159,36 @@ function reading(command: Command): Command {
     .option('--file <file>', 'read this audit file (SQLite or JSON lines) instead of asking a gateway')
     .option('--tool <id>', 'only of this tool')
     .option('--user <user>', 'only of this user')
+    .option('--session <session>', 'only of this session')
     .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
+    .addOption(new Option('--outcome <outcome>', 'only attempts that ended so').choices(AUDIT_OUTCOMES))
+    .option('--since <time>', 'only of this time and later: 2026-11-21T09:00:00Z, or 2h for two hours ago', timeAgo)
+    .option('--until <time>', 'only earlier than this time', timeAgo)
+}
+
+/** The options of a command that reads an audit's files. */
+function verifying(command: Command): Command {
+  return command
+    .option('--file <file>', 'the audit (SQLite or JSON lines); default: the one of the configuration')
+    .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+    .option('--checkpoints <file>', 'default: <file>.checkpoints')
+    .option('--public-key <file>', 'the public key that is trusted, in PEM; default: <checkpoints>.pub')
+}
+
+const UNITS_MS: ReadonlyMap<string, number> = new Map([
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
+
+/** Reads a time: RFC 3339, or how long ago. Gives milliseconds since 1970. */
+function timeAgo(text: string): number {
+  const ago = /^(\d{1,9})([smhd])$/.exec(text)
+  if (ago) return Date.now() - Number(ago[1]) * (UNITS_MS.get(ago[2] as string) as number)
+  const ms = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw new InvalidArgumentError('It is a time such as 2026-11-21T09:00:00Z or 2026-11-21, or 90s, 15m, 2h or 7d ago.')
 }
 
 function wholeNumber(min: number, max: number): (text: string) => number {

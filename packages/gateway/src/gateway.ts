@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import {
   type ApprovalStore,
+  type AuditExporter,
   type AuditReader,
   type AuditSink,
   type Clock,
@@ -229,7 +230,7 @@ function toGroupRow(name: string, config: GatewayConfig, gate: Gate, monitor: Mo
   }
 }
 
-async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink & AuditReader> {
+async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink & AuditReader & AuditExporter> {
   switch (store) {
     case 'memory':
       return memoryAudit()

@@ -156,7 +156,8 @@ interface Segments {
 
 function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
   let tree: MerkleTree | undefined
-  let added: string[] = []
+  /** Groups of hashes, as they came: most calls should not pay for the tree at once. */
+  let added: (readonly string[])[] = []
   let epoch = start.seq + 1
   /** Those that the second place has not taken: they are signed first when it takes them again. */
   let waiting: Segment[] = []
@@ -173,11 +174,11 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   return {
     add(hashes, opened) {
       epoch = opened ?? epoch
-      added = added.length === 0 ? (hashes as string[]) : added.concat(hashes)
+      added.push(hashes)
     },
     async sign(file, sync, { seq, head }) {
       tree ??= firstTree(file)
-      for (const hash of added) tree.add(hash)
+      for (const hashes of added) for (const hash of hashes) tree.add(hash)
       added = []
       waiting.push({ count: tree.size, epoch, headHash: head, merkleRoot: tree.root(), seq })
       tree = createMerkleTree()

@@ -205,7 +205,7 @@ describe('an audit of an earlier version', () => {
     const path = join(scratchFolder(t), 'audit.db')
     const db = new DatabaseSync(path)
     db.exec(`CREATE TABLE audit (seq INTEGER PRIMARY KEY, event TEXT NOT NULL, tool TEXT, user_id TEXT, record TEXT NOT NULL) STRICT;
-      PRAGMA application_id = ${0x54474154}; PRAGMA user_version = 1`)
+      PRAGMA application_id = 1413955924; PRAGMA user_version = 1`)
     for (const record of old) {
       const values = [record.seq, record.event, record.tool ?? null, null, JSON.stringify(record)]
       db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?)').run(...values)

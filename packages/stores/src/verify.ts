@@ -140,18 +140,23 @@ function openLines(path: string): RawAudit {
     },
     recordsOf: (callId) => {
       const needle = `"tool_call_id":${JSON.stringify(callId)}`
-      return [...texts().filter((text) => text.includes(needle))]
+      return texts()
+        .filter((text) => text.includes(needle))
+        .toArray()
     },
     hashes: (after, upTo) =>
-      [...texts().map((text) => readLink(text))]
-        .filter((link) => link !== undefined)
-        .filter(({ seq }) => seq > after && seq <= upTo)
-        .map(({ hash }) => hash),
+      texts()
+        .map((text) => readLink(text))
+        .filter((link) => link !== undefined && link.seq > after && link.seq <= upTo)
+        .map((link) => link?.hash ?? '')
+        .toArray(),
     close: () => closeSync(fd),
   }
 }
 
-const ROWS_A_TURN = 5000
+const PAGE = 1000
+/** Somebody may have given a row a number below 0. */
+const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 
 function openRows(path: string): RawAudit {
   const db = new DatabaseSync(path, { readOnly: true })
@@ -172,14 +177,13 @@ function openRows(path: string): RawAudit {
     async feed(verifier) {
       // One transaction, so that all rows are of one moment.
       db.exec('BEGIN')
-      let count = 0
-      for (const row of db.prepare('SELECT * FROM audit ORDER BY seq').iterate()) {
-        const text = row['record'] as string
-        verifier.add(text)
-        const column = otherColumn(row, text, hasSession)
-        if (column !== undefined)
-          verifier.report(`The column ${column} of row ${row['seq']} is not what its record says.`)
-        if (++count % ROWS_A_TURN === 0) await endOfTurn()
+      const page = db.prepare('SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?')
+      for (let after = BEFORE_ALL; ;) {
+        const rows = page.all(after, PAGE)
+        for (const row of rows) feedRow(verifier, row, hasSession)
+        if (rows.length < PAGE) break
+        after = rows.at(-1)?.['seq'] as number
+        await endOfTurn()
       }
       return false
     },
@@ -192,9 +196,17 @@ function openRows(path: string): RawAudit {
   }
 }
 
+function feedRow(verifier: AuditVerifier, row: Record<string, unknown>, hasSession: boolean): void {
+  const text = row['record'] as string
+  verifier.add(text)
+  const column = otherColumn(row, text, hasSession)
+  if (column !== undefined)
+    verifier.report(`The column ${column} of row ${Number(row['seq'])} is not what its record says.`)
+}
+
 /** Queries go by the columns: one that was changed would hide a record. */
 function otherColumn(row: Record<string, unknown>, text: string, hasSession: boolean): string | undefined {
-  if (!text.includes(`,"seq":${row['seq']},`)) return 'seq'
+  if (!text.includes(`,"seq":${Number(row['seq'])},`)) return 'seq'
   if (!text.includes(`"event":${JSON.stringify(row['event'])}`)) return 'event'
   if (!says(text, 'tool', row['tool'])) return 'tool'
   if (!says(text, 'user_id', row['user_id'])) return 'user_id'

@@ -1,4 +1,4 @@
-import { type AuditReader, FAULTS } from '@toolgate/core'
+import { type AuditExporter, type AuditReader, type AuditRecord, FAULTS } from '@toolgate/core'
 import type {
   AcceptPinBody,
   AuditBody,
@@ -17,7 +17,7 @@ import type { Target } from './target.ts'
 export type Whose = { readonly as: string } | { readonly caller: string }
 
 /** The HTTP API of a running gateway. Its answers are the wire bodies, unchanged. */
-export interface Api extends AuditReader {
+export interface Api extends AuditReader, AuditExporter {
   tools(whose: Whose): Promise<ToolsBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
@@ -40,6 +40,13 @@ export function createApi(target: Target): Api {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
       return body.records
     },
+    async *exportRecords({ beforeSeq, afterSeq, ...filter } = {}) {
+      const query = { ...filter, before: beforeSeq, after: afterSeq }
+      const response = await openStream(target, urlOf(target, '/api/audit/export', query))
+      if (!response.headers.get('content-type')?.startsWith('application/x-ndjson') || !response.body)
+        throw faultOf(target, response.status, toObject(await response.text()))
+      for await (const line of linesOf(response.body)) yield JSON.parse(line) as AuditRecord
+    },
   }
 }
 
@@ -49,15 +56,53 @@ async function request(
   query: Record<string, string | number | undefined>,
   sent?: object,
 ): Promise<object> {
+  const { status, body } = await answerOf(target, urlOf(target, path, query), sent)
+  if (status === 200 && body) return body
+  throw faultOf(target, status, body)
+}
+
+function urlOf(target: Target, path: string, query: Record<string, string | number | undefined>): URL {
   const url = new URL(path, target.url)
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
-  const { status, body } = await answerOf(target, url, sent)
-  if (status === 200 && body) return body
+  return url
+}
+
+/** Gives the error of an answer that is not what was asked for. */
+function faultOf(target: Target, status: number, body: object | undefined): CliError {
   const error = body && 'error' in body ? (body as ErrorBody).error : undefined
   if (!error)
-    throw unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
+    return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
   const exit = exitOf(status, error.code)
-  throw new CliError(exit, printable(error.message), exit === 'key' ? { hint: target.keyHint } : {})
+  return new CliError(exit, printable(error.message), exit === 'key' ? { hint: target.keyHint } : {})
+}
+
+/** Waits for the head of the answer only: what flows may take its time. */
+async function openStream(target: Target, url: URL): Promise<Response> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), TIMEOUT_MS)
+  try {
+    return await fetch(url, { headers: keyHeader(target), redirect: 'error', signal: late.signal })
+  } catch (cause) {
+    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause as Error)}).`, cause)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Splits at line feeds alone: a record may hold what else ends a line elsewhere, such as U+2028. */
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+function keyHeader({ key }: Target): Record<string, string> {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` }
 }
 
 async function answerOf(
@@ -67,7 +112,7 @@ async function answerOf(
 ): Promise<{ status: number; body: object | undefined }> {
   try {
     const headers = {
-      ...(target.key === undefined ? {} : { authorization: `Bearer ${target.key}` }),
+      ...keyHeader(target),
       ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
     }
     const body = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) }

@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import type { AuditReader } from '@toolgate/core'
+import type { AuditExporter, AuditReader } from '@toolgate/core'
 import { CliError } from '../exit.ts'
 
 /** An audit that is read from its file, beside the gateway that may be writing it. */
-export type OpenAudit = AuditReader & { close(): Promise<void> }
+export type OpenAudit = AuditReader & AuditExporter & { close(): Promise<void> }
 
 const SQLITE_MAGIC = 'SQLite format 3\0'
 

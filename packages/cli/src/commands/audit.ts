@@ -1,4 +1,13 @@
-import type { AuditEvent, AuditQuery, AuditReader, AuditRecord } from '@toolgate/core'
+import { once } from 'node:events'
+import type {
+  AuditEvent,
+  AuditExporter,
+  AuditFilter,
+  AuditOutcome,
+  AuditQuery,
+  AuditReader,
+  AuditRecord,
+} from '@toolgate/core'
 import { createApi } from '../client/api.ts'
 import { openAuditFile } from '../client/audit-file.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'
@@ -11,7 +20,11 @@ export interface AuditOptions extends TargetOptions {
   readonly file?: string
   readonly tool?: string
   readonly user?: string
+  readonly session?: string
   readonly event?: AuditEvent
+  readonly outcome?: AuditOutcome
+  readonly since?: number
+  readonly until?: number
   readonly json?: boolean
 }
 
@@ -74,6 +87,16 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
   })
 }
 
+/** `toolgate audit export`: all records that match, oldest first, as JSON lines; as fast as they are taken. */
+export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitName> {
+  return withReader(options, io, async (reader) => {
+    for await (const record of reader.exportRecords(filterOf(options))) {
+      if (!io.stdout.write(`${JSON.stringify(record)}\n`)) await once(io.stdout, 'drain')
+    }
+    return 'ok'
+  })
+}
+
 /** Gives every record after `seen`, oldest first, however many there are. */
 async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): Promise<readonly AuditRecord[]> {
   const found: AuditRecord[] = []
@@ -93,7 +116,7 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
 async function withReader(
   options: AuditOptions,
   io: Io,
-  use: (reader: AuditReader) => Promise<ExitName>,
+  use: (reader: AuditReader & AuditExporter) => Promise<ExitName>,
 ): Promise<ExitName> {
   if (options.file === undefined) return use(createApi(findTarget(options, io.env)))
   const audit = await openAuditFile(options.file)
@@ -104,12 +127,9 @@ async function withReader(
   }
 }
 
-function filterOf({ tool, user, event }: AuditOptions): AuditQuery {
-  return {
-    ...(tool === undefined ? {} : { tool }),
-    ...(user === undefined ? {} : { user }),
-    ...(event === undefined ? {} : { event }),
-  }
+function filterOf({ tool, user, session, event, outcome, since, until }: AuditOptions): AuditFilter {
+  const filter = { tool, user, session, event, outcome, since, until }
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 }
 
 function printTable(records: readonly AuditRecord[], io: Io): void {

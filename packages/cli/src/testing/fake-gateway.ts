@@ -69,7 +69,7 @@ export function auditRecord(seq: number): AuditRecord {
     user_id: 'viewer',
     policy_revision: 1,
     catalog_revision: 1,
-    ...(seq % 2 === 0 ? { reason: 'policy_denied' } : { duration_ms: 12.4 }),
+    ...(seq % 2 === 0 ? { reason: 'policy_denied' } : { duration_ms: 12.4, input_preview: 'a\u2028b' }),
   }
 }
 
@@ -87,6 +87,11 @@ export async function fakeGateway(): Promise<FakeGateway> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://gateway')
     requests.push(url)
+    if (url.pathname === '/api/audit/export' && request.headers.authorization === 'Bearer demo-console') {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
+      response.end(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+      return
+    }
     const [status, body] = answer(url, request.headers.authorization, records)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })

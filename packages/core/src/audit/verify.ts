@@ -210,8 +210,7 @@ function createSequence(tell: Tell): {
     },
     finish() {
       for (const { from, to, line } of missing) {
-        const which = from === to ? `Record ${from} is` : `Records ${from} to ${to} are`
-        tell({ kind: 'missing', seq: from, line, text: `${which} missing before line ${line}.` })
+        tell({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
       }
     },
   }
@@ -302,10 +301,14 @@ function createSegments(
         kind: 'truncated',
         seq: lastSeq + 1,
         checkpoint: line,
-        text: `Records ${lastSeq + 1} to ${seq} are missing at the end: a checkpoint of ${ts} has signed them.`,
+        text: `${areMissing(lastSeq + 1, seq)} at the end: a checkpoint of ${ts} has signed them.`,
       })
     },
   }
+}
+
+function areMissing(from: number, to: number): string {
+  return from === to ? `Record ${from} is missing` : `Records ${from} to ${to} are missing`
 }
 
 function parseSeq(text: string): number | undefined {

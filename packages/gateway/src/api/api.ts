@@ -4,7 +4,7 @@ import { nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
-import { auditRoute } from './routes/audit.ts'
+import { auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import type { Route } from './routes/route.ts'
@@ -51,6 +51,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
+  serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
@@ -74,7 +75,8 @@ export function createApi(deps: ApiDeps): Api {
       const { req } = context
       const person = findPerson(req.raw, access)
       const query = new URL(req.url).searchParams
-      return context.json(await route({ request: req.raw, query, person, id: req.param('id') ?? '' }))
+      const body = await route({ request: req.raw, query, person, id: req.param('id') ?? '' })
+      return body instanceof Response ? body : context.json(body)
     }
   }
 }

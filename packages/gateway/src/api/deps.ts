@@ -1,4 +1,15 @@
-import type { Approvals, AuditReader, Caller, Clock, MaybePromise, Pins, Redactor, Tool, View } from '@toolgate/core'
+import type {
+  Approvals,
+  AuditExporter,
+  AuditReader,
+  Caller,
+  Clock,
+  MaybePromise,
+  Pins,
+  Redactor,
+  Tool,
+  View,
+} from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { GroupRow, ServerRow } from './wire.ts'
@@ -16,7 +27,7 @@ export interface ApiDeps {
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
-  readonly audit: AuditReader
+  readonly audit: AuditReader & AuditExporter
   readonly approvals: Approvals
   /** Absent where there are none. */
   readonly pins?: Pick<Pins, 'list' | 'accept'>

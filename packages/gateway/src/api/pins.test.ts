@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import { type Caller, createGate, createPins, defineTool, memoryState, type Pins, systemClock } from '@toolgate/core'
+import {
+  type Caller,
+  createGate,
+  createPins,
+  defineTool,
+  memoryAudit,
+  memoryState,
+  type Pins,
+  systemClock,
+} from '@toolgate/core'
 import { createKeyring, createOriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
@@ -48,7 +57,7 @@ function depsWith(more: Partial<ApiDeps>): ApiDeps {
     wireName: (id) => id,
     groups: () => [],
     servers: () => [],
-    audit: { query: () => [] },
+    audit: memoryAudit(),
     approvals: { list: async () => [], get: async () => undefined, decide: () => assert.fail('nothing is decided') },
     clock: systemClock,
     policyRevision: () => 1,

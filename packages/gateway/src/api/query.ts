@@ -47,6 +47,15 @@ export function wholeNumber(min: number, max: number): Parameter<number> {
   }
 }
 
+/** A time: RFC 3339, or milliseconds since 1970. */
+export const time: Parameter<number> = (value) => {
+  const ms = /^\d{1,15}$/.test(value) ? Number(value) : TIME.test(value) ? Date.parse(value) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw new RangeError('must be a time such as 2026-11-21T09:00:00Z, or milliseconds since 1970')
+}
+
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
 /** One of a list of words. */
 export function oneOf<Word extends string>(words: readonly Word[]): Parameter<Word> {
   return (value) => {

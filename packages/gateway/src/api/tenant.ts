@@ -1,4 +1,4 @@
-import type { AuditQuery, AuditReader, AuditRecord, Caller } from '@toolgate/core'
+import type { AuditExporter, AuditExportQuery, AuditQuery, AuditReader, AuditRecord, Caller } from '@toolgate/core'
 
 /** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
@@ -24,4 +24,15 @@ export async function queryFor(person: Caller, audit: AuditReader, query: AuditQ
     beforeSeq = oldest.seq
   }
   return found.slice(0, limit)
+}
+
+/** Gives all records of a query that a person may see, oldest first. */
+export async function* exportFor(
+  person: Caller,
+  audit: AuditExporter,
+  query: AuditExportQuery,
+): AsyncGenerator<AuditRecord> {
+  for await (const record of audit.exportRecords(query)) {
+    if (maySee(person, record)) yield record
+  }
 }

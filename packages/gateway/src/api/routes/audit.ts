@@ -1,29 +1,71 @@
-import { AUDIT_EVENTS } from '@toolgate/core'
+import { AUDIT_EVENTS, AUDIT_OUTCOMES, type AuditExportQuery, type AuditRecord } from '@toolgate/core'
 import type { ApiDeps } from '../deps.ts'
-import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
-import { queryFor } from '../tenant.ts'
+import { oneOf, parseQuery, text, time, wholeNumber } from '../query.ts'
+import { exportFor, queryFor } from '../tenant.ts'
 import type { AuditBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
-const PARAMETERS = {
-  limit: wholeNumber(1, 1000),
+const FILTERS = {
   tool: text,
   user: text,
+  session: text,
   event: oneOf(AUDIT_EVENTS),
+  outcome: oneOf(AUDIT_OUTCOMES),
+  call: text,
+  since: time,
+  until: time,
   before: seq,
   after: seq,
 }
+const PARAMETERS = { limit: wholeNumber(1, 1000), ...FILTERS }
 
-/** `GET /api/audit?limit=&tool=&user=&event=&before=&after=`: what was attempted, newest first. */
+/** `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&since=&until=&before=&after=`: newest first. */
 export function auditRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
-    const { before, after, ...filter } = parseQuery(query, PARAMETERS)
+    const { limit, ...filter } = parseQuery(query, PARAMETERS)
     const records = await queryFor(person, deps.audit, {
-      ...filter,
-      ...(before === undefined ? {} : { beforeSeq: before }),
-      ...(after === undefined ? {} : { afterSeq: after }),
+      ...(limit === undefined ? {} : { limit }),
+      ...toQuery(filter),
     })
     return { records } satisfies AuditBody
   }
+}
+
+/** `GET /api/audit/export`, with the same filters: all that match, oldest first, as JSON lines that flow. */
+export function auditExportRoute(deps: ApiDeps): Route {
+  return ({ query, person }) => {
+    const records = exportFor(person, deps.audit, toQuery(parseQuery(query, FILTERS)))
+    return new Response(ReadableStream.from(toChunks(records)), {
+      headers: {
+        'content-type': 'application/x-ndjson; charset=utf-8',
+        'content-disposition': 'attachment; filename="audit.jsonl"',
+      },
+    })
+  }
+}
+
+type Filters = Omit<AuditExportQuery, 'beforeSeq' | 'afterSeq'> & { readonly before?: number; readonly after?: number }
+
+function toQuery({ before, after, ...filter }: Filters): AuditExportQuery {
+  return {
+    ...filter,
+    ...(before === undefined ? {} : { beforeSeq: before }),
+    ...(after === undefined ? {} : { afterSeq: after }),
+  }
+}
+
+const CHUNK_LENGTH = 32 * 1024
+const encoder = new TextEncoder()
+
+/** Several lines at a time: a chunk for each would cost more than the lines. */
+async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Uint8Array> {
+  let lines = ''
+  for await (const record of records) {
+    lines += `${JSON.stringify(record)}\n`
+    if (lines.length < CHUNK_LENGTH) continue
+    yield encoder.encode(lines)
+    lines = ''
+  }
+  if (lines !== '') yield encoder.encode(lines)
 }

@@ -9,5 +9,5 @@ export interface RouteContext {
   readonly id: string
 }
 
-/** Gives the body of a 200. Anything else is thrown as an `ApiFault`. */
+/** Gives the body of a 200, or the answer itself where it is no JSON. Anything else is thrown as an `ApiFault`. */
 export type Route = (context: RouteContext) => MaybePromise<object>

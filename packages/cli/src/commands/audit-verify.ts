@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs'
+import { type AuditFinding, type AuditVerdict, checkProof, parseVerifyingKey, type RecordProof } from '@toolgate/core'
+import { loadConfig } from '@toolgate/gateway'
+import { CliError, type ExitName } from '../exit.ts'
+import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+
+export interface AuditVerifyOptions {
+  readonly file?: string
+  readonly config: string
+  readonly checkpoints?: string
+  readonly publicKey?: string
+  readonly json?: boolean
+}
+
+export interface AuditProveOptions extends AuditVerifyOptions {
+  readonly call: string
+}
+
+const SHOWN = 20
+
+/** `toolgate audit verify`: whether the audit is what was written. The exit code says what is wrong with it. */
+export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): Promise<ExitName> {
+  const { verifyAudit } = await import('@toolgate/stores/verify')
+  const verdict = await verifyAudit({ ...placesOf(options, io), maxFindings: options.json ? 1000 : SHOWN })
+  if (options.json) printJson(io.stdout, verdict)
+  else printVerdict(verdict, io)
+  return verdict.status
+}
+
+/** `toolgate audit prove`: the proof that the records of a call are in the audit, as JSON lines. */
+export async function auditProveCommand(options: AuditProveOptions, io: Io): Promise<ExitName> {
+  const { proveCall } = await import('@toolgate/stores/verify')
+  const { proofs, unsigned } = await proveCall(options.call, placesOf(options, io))
+  for (const proof of proofs) printLine(io.stdout, JSON.stringify(proof))
+  if (unsigned > 0) printLine(io.stderr, `No checkpoint has signed ${countOf(unsigned, 'record')} of this call yet.`)
+  if (proofs.length > 0) return 'ok'
+  if (unsigned === 0)
+    printLine(io.stderr, `The audit has no chained record of the call ${JSON.stringify(options.call)}.`)
+  return 'no'
+}
+
+export interface CheckProofOptions {
+  readonly publicKey: string
+}
+
+/** `toolgate audit check-proof`: whether each line of a file is a proof that holds. */
+export function auditCheckProofCommand(file: string, { publicKey }: CheckProofOptions, io: Io): ExitName {
+  const key = parseVerifyingKey(read(publicKey, 'public key'))
+  let exit: ExitName = 'ok'
+  for (const line of read(file, 'proof').split('\n').filter(Boolean)) {
+    const proof = parseProof(line)
+    const problem = proof === undefined ? 'it is no proof' : checkProof(proof, [key])
+    if (problem !== undefined) exit = 'no'
+    printLine(
+      io.stdout,
+      problem === undefined ? `holds  ${printable(proof?.record ?? '')}` : `does not hold: ${problem}`,
+    )
+  }
+  return exit
+}
+
+function parseProof(line: string): RecordProof | undefined {
+  try {
+    const { record, checkpoint, index, path } = JSON.parse(line) as Partial<RecordProof>
+    return typeof record === 'string' &&
+      typeof checkpoint === 'string' &&
+      typeof index === 'number' &&
+      Array.isArray(path)
+      ? { record, checkpoint, index, path }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function placesOf(options: AuditVerifyOptions, io: Io): { path: string; checkpoints?: string; publicKeys?: string } {
+  const { checkpoints, publicKey } = options
+  return {
+    path: options.file ?? fileOf(options.config, io),
+    ...(checkpoints === undefined ? {} : { checkpoints }),
+    ...(publicKey === undefined ? {} : { publicKeys: read(publicKey, 'public key') }),
+  }
+}
+
+function fileOf(config: string, { env }: Io): string {
+  const { audit } = loadConfig(config, { env })
+  if (audit.path === undefined)
+    throw new CliError('usage', 'The audit of this configuration is kept in memory.', {
+      hint: 'Give a file with --file.',
+    })
+  return audit.path
+}
+
+function read(path: string, what: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new CliError('usage', `The ${what} cannot be read: ${(cause as Error).message}.`, { cause })
+  }
+}
+
+const TITLES = {
+  ok: ['green', 'ok'],
+  torn: ['yellow', 'torn'],
+  gap: ['red', 'gap'],
+  tampered: ['red', 'tampered'],
+} as const
+
+function printVerdict(verdict: AuditVerdict, io: Io): void {
+  const { status, records, lastSeq, unchainedBefore, checkpoints, findings, findingCount } = verdict
+  const paint = painter(io.stdout, io.env)
+  const [style, title] = TITLES[status]
+  printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')}, the last is ${lastSeq}`)
+  for (const finding of findings) printLine(io.stdout, `  ${whereOf(finding)}: ${printable(finding.text)}`)
+  if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
+  if (unchainedBefore !== undefined)
+    printLine(
+      io.stdout,
+      `Unchained before record ${unchainedBefore}: an earlier version wrote those, and nothing vouches for them.`,
+    )
+  printLine(
+    io.stdout,
+    checkpoints.count === 0
+      ? 'No checkpoint vouches for it: a tail that was cut off, or a rewriting of everything, would not show.'
+      : `${countOf(checkpoints.count, 'checkpoint')} up to record ${checkpoints.lastSeq}, the last of ${printable(checkpoints.lastTs ?? '')}.`,
+  )
+}
+
+function whereOf({ line, checkpoint }: AuditFinding): string {
+  return line === undefined ? `checkpoint ${checkpoint ?? 0}` : `line ${line}`
+}
+
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
