@@ -6,8 +6,9 @@ import { nearestNames } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
 import type { DoorPorts } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
+import { GateClosedError } from './door/closed.ts'
 import { HaltedError } from './door/halted.ts'
-import { type HooksInput, toHooks } from './door/hook-list.ts'
+import { type HooksInput, parseHooks } from './door/hooks.ts'
 import { createLiveCalls } from './door/live.ts'
 import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
@@ -159,7 +160,11 @@ export interface Gate<Name extends string = string> {
   readonly pins: Pick<Pins, 'list' | 'accept'>
   /** Calls the listener at each change of policy, halts, pins and approvals. Gives the way to end it. */
   subscribe(listener: (notice: GateNotice) => void): () => void
-  close(): void
+  /**
+   * Ends the gate and its forks: nothing runs through them any more, what waits is refused and what runs is aborted.
+   * Resolves when every call has left its terminal record, so an audit is closed after that. On a fork it does nothing.
+   */
+  close(): Promise<void>
 }
 
 /** What opens locked groups; each gives the groups that are open now and were not before. */
@@ -247,7 +252,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     deadlines: createDeadlines(() => clock.monotonicMs()),
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
-    hooks: toHooks(options.hooks),
+    hooks: parseHooks(options.hooks),
     slots: createSlots(parseCaps(options.concurrency, groups.selectors)),
     live,
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
@@ -326,7 +331,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       if (!inherit && isFork) {
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
-      const forkPorts = { ...ports, hooks: [...toHooks(hooks), ...ports.hooks] }
+      const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
       return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), {
         isFork: true,
       })
@@ -353,11 +358,12 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     },
     pins,
     subscribe,
-    close() {
+    async close() {
       if (isFork) return
       halts.close()
       pins.close()
       catalog.close()
+      await ports.live.close(new GateClosedError())
     },
   }
 }

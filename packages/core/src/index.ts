@@ -177,7 +177,6 @@ export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'
 export type { CallRequest, RunOfCall } from './door/attempt.ts'
 export { HaltedError } from './door/halted.ts'
-export type { HooksInput } from './door/hook-list.ts'
 export type { GateNotice } from './events.ts'
 export type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 export type { View, NarrowOptions } from './view.ts'
@@ -217,8 +216,8 @@ export {
   type ToolRateLimiter,
   type ToolRateLimiterOptions,
 } from './door/rate-limiter.ts'
-export { retryAfterSeconds } from './door/retry-after.ts'
-export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksOf } from './door/hooks.ts'
+export { retryAfterSeconds } from './decision/retry-after.ts'
+export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksInput, HooksOf } from './door/hooks.ts'
 export { type CapInput, type CapPart, type ConcurrencyCap, parseCaps } from './door/slots.ts'
 export { StreamTooLongError } from './door/streams.ts'
 export {

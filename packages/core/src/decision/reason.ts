@@ -45,6 +45,7 @@ export const REASONS = {
   approval_rejected: { outcome: 'deny', telling: 'blocked' },
   tool_changed: { outcome: 'deny', telling: 'blocked' },
   caller_gone: { outcome: 'deny', telling: 'blocked' },
+  gate_closed: { outcome: 'deny', telling: 'blocked' },
   store_failed: { outcome: 'deny', telling: 'blocked' },
   audit_failed: { outcome: 'deny', telling: 'blocked' },
 } as const satisfies Record<string, { outcome: OutcomeWord; telling: Telling }>

@@ -1,4 +1,5 @@
 import { nearestNames } from './nearest.ts'
+import { retryAfterSeconds } from './retry-after.ts'
 import type { Decision } from './outcome.ts'
 import { type Reason, REASONS } from './reason.ts'
 
@@ -27,7 +28,7 @@ export function toldText({ reasons }: Decision, names: Names): string {
   const tool = echo(names.asked)
   switch (REASONS[deciding.code].telling) {
     case 'limited':
-      return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${Math.max(1, Math.ceil((deciding.resetMs ?? 0) / 1000))} s.`
+      return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${retryAfterSeconds(deciding.resetMs ?? 0)} s.`
     case 'unavailable':
       return [`${tool} is unavailable: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
         .filter(Boolean)

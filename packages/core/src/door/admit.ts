@@ -20,6 +20,7 @@ import {
   approvalUsed,
   auditFailed,
   callerGone,
+  gateClosed,
   invalidInput,
   notExecutable,
   rateLimited,
@@ -74,6 +75,7 @@ function ask(attempt: Attempt): MaybePromise<Admission> {
   const { sight, request, seen } = attempt
   const { tool } = seen
   if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explainSeen(seen))
+  if (attempt.ports.live.isClosed()) return refused(gateClosed())
   if (!tool.execute) return refused(notExecutable())
   if (request.malformed !== undefined) return refused(invalidInput({ pointer: '', message: request.malformed }))
   const copy = frozenCopy(request.input ?? {})
@@ -227,14 +229,15 @@ async function afterRecord(attempt: Attempt, tool: Tool, written: Promise<void>)
   return stopped ? undo(attempt, stopped) : { kind: 'admitted', tool }
 }
 
-/** Tells why a wait was ended: its caller left, or a person halted it. */
+/** Tells why a wait was ended: its caller left, a person halted it, or the gate was closed. */
 function stoppedNow(attempt: Attempt, tool: Tool): Decision {
   return decideAgain(attempt, tool, { mayAsk: true }) ?? callerGone()
 }
 
 /** Gives the decision that stops the call now, if there is one: the same question as at first, asked of today. */
 function decideAgain(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
-  const { sight, request, cancelling, seen, input, approvalId } = attempt
+  const { sight, request, ports, cancelling, seen, input, approvalId } = attempt
+  if (ports.live.isClosed()) return gateClosed()
   if (cancelling?.aborted) return callerGone()
   if (!sight.isStale(seen)) return undefined
   const now = sight.see(request.tool)

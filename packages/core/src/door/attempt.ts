@@ -22,8 +22,7 @@ import type { Redactor } from '../redact/redact.ts'
 import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../deadlines.ts'
-import { type HooksInput, toHooks } from './hook-list.ts'
-import type { Hooks } from './hooks.ts'
+import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
@@ -139,6 +138,7 @@ export interface Attempt {
 export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts): Attempt {
   const { callId = ports.newCallId(), signal } = request
   const seen = sight.see(request.tool)
+  ports.live.begin()
   return {
     sight,
     request,
@@ -146,7 +146,7 @@ export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts
     callId,
     cancelling: signal && toCancelling(signal),
     seen,
-    hooks: request.hooks === undefined ? ports.hooks : [...toHooks(request.hooks), ...ports.hooks],
+    hooks: request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks],
     trace: ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id }),
     input: undefined,
     taken: undefined,
@@ -202,6 +202,16 @@ export type Finding = Pick<
   'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'approval_id'
 >
 
+const MAX_NAME_LENGTH = 256
+/** So much is looked at, so that a secret that the cut would halve is still seen as one. */
+const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
+
+/** A name that the catalog does not have is any text at all, with whatever the client put there. */
+function unknownName({ request, ports }: Attempt): string {
+  const name = (request.tool ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
+  return ports.redactor.redactText(name).slice(0, MAX_NAME_LENGTH)
+}
+
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
   const { sight, request, callId, seen, ports, input, trace } = attempt
@@ -211,7 +221,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
   const written = ports.audit.write({
     event,
     wallMs: ports.clock.wallMs(),
-    tool: request.tool ?? calledAs(request),
+    tool: seen.tool?.id ?? unknownName(attempt),
     tool_call_id: callId,
     chat_id: caller.chat?.id,
     user_id: caller.user,
@@ -237,13 +247,17 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
   return written === undefined ? undefined : storeInTime(ports, written)
 }
 
-/** Writes the terminal record. The answer stands whatever becomes of it: a fault here is told to the host. */
+/**
+ * Writes the terminal record, which ends the attempt. The answer stands whatever becomes of it: a fault here is told to
+ * the host.
+ */
 export function writeLast(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
-  const { onFault } = attempt.ports
+  const { onFault, live } = attempt.ports
   try {
     const written = write(attempt, event, finding)
-    return written instanceof Promise ? written.catch(onFault) : written
+    if (written instanceof Promise) return written.catch(onFault).finally(live.end)
   } catch (error) {
-    return onFault(error)
+    onFault(error)
   }
+  live.end()
 }

@@ -43,6 +43,7 @@ async function refuse(attempt: Attempt, decision: Decision): Promise<CallOutcome
 const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'> = new Map([
   ['rate_limited', 'tool_rate_limited'],
   ['caller_gone', 'tool_abandoned'],
+  ['gate_closed', 'tool_abandoned'],
 ])
 
 async function waitFor(attempt: Attempt, approval: Approval, decision: Decision): Promise<CallOutcome> {

@@ -87,6 +87,9 @@ export type BeforeResult =
   | { readonly ok: true; readonly input: unknown; readonly replaced: boolean }
   | { readonly ok: false; readonly decision: Decision }
 
+/** One set of hooks, or several. */
+export type HooksInput = Hooks | readonly Hooks[]
+
 /**
  * Gives hooks checked, as a list in the order in which they are asked.
  *

@@ -17,15 +17,38 @@ export interface LiveCalls {
   remove(call: LiveCall): void
   /** Stops those for which a reason is given. */
   stopWhere(reasonOf: (call: LiveCall) => unknown): void
+  /** An attempt has begun. */
+  begin(): void
+  /** An attempt has left its terminal record. */
+  end(): void
+  /** Whether nothing may begin to run any more. */
+  isClosed(): boolean
+  /** Stops all, and those that come. Resolves when each attempt has left its terminal record. */
+  close(reason: unknown): Promise<void>
 }
 
 export function createLiveCalls(): LiveCalls {
   let first: LiveCall | undefined
+  let attempts = 0
+  let closing: { readonly reason: unknown; readonly ended: PromiseWithResolvers<void> } | undefined
+
+  function stopWhere(reasonOf: (call: LiveCall) => unknown): void {
+    // A copy, as stopping one takes it out.
+    const calls: LiveCall[] = []
+    for (let call = first; call; call = call.after) calls.push(call)
+    for (const call of calls) {
+      const reason = reasonOf(call)
+      if (reason !== undefined) call.stop(reason)
+    }
+  }
+
   return {
     add(call) {
       call.after = first
       if (first) first.before = call
       first = call
+      // It was let in just before the closing. Later, as it is not yet one that can be taken out.
+      if (closing) queueMicrotask(() => call.stop(closing?.reason))
     },
     remove(call) {
       const { before, after } = call
@@ -35,14 +58,21 @@ export function createLiveCalls(): LiveCalls {
       call.before = undefined
       call.after = undefined
     },
-    stopWhere(reasonOf) {
-      // A copy, as stopping one takes it out.
-      const calls: LiveCall[] = []
-      for (let call = first; call; call = call.after) calls.push(call)
-      for (const call of calls) {
-        const reason = reasonOf(call)
-        if (reason !== undefined) call.stop(reason)
-      }
+    stopWhere,
+    begin() {
+      attempts++
+    },
+    end() {
+      attempts--
+      if (closing && attempts === 0) closing.ended.resolve()
+    },
+    isClosed: () => closing !== undefined,
+    close(reason) {
+      if (closing) return closing.ended.promise
+      closing = { reason, ended: Promise.withResolvers() }
+      if (attempts === 0) closing.ended.resolve()
+      stopWhere(() => reason)
+      return closing.ended.promise
     },
   }
 }

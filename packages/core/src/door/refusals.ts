@@ -14,6 +14,10 @@ export function callerGone(): Decision {
   return denial('door', 'caller_gone', 'the caller went away before the call')
 }
 
+export function gateClosed(): Decision {
+  return denial('door', 'gate_closed', 'the gate was closed before the call', { message: 'the gate was closed' })
+}
+
 export function toolChanged(): Decision {
   return denial('door', 'tool_changed', 'its definition changed while the call was on its way', {
     message: 'the tool has just changed; look at it again',

@@ -3,6 +3,7 @@ import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
 import { chain } from './chain.ts'
+import { GateClosedError } from './closed.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
 import { HaltedError } from './halted.ts'
 import { hookPorts, toHooked } from './hooked.ts'
@@ -31,7 +32,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   return chain(running, (executed) => {
     if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
     releaseSlots(attempt)
-    return end(attempt, tool, toEnd(attempt, executed, ports.clock.monotonicMs() - startedMs))
+    return conclude(attempt, tool, toEnd(attempt, executed, ports.clock.monotonicMs() - startedMs))
   })
 }
 
@@ -57,7 +58,8 @@ function toFailed({ callId, request }: Attempt, code: CallFailed['code'], error:
     ? `${calledAs(request)} is unavailable: ${error.message}.`
     : `${calledAs(request)} failed: ${messageOf(error)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
-  const finding = { duration_ms: toMicros(durationMs), reason: halted ? 'halted' : code, error: messageOf(error) }
+  const reason = halted ? 'halted' : error instanceof GateClosedError ? 'gate_closed' : code
+  const finding = { duration_ms: toMicros(durationMs), reason, error: messageOf(error) }
   return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
 }
 
@@ -65,9 +67,9 @@ function toMicros(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }
 
-function end(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
-  if (attempt.hooks.length === 0) return conclude(attempt, ended)
-  return chain(tellHooks(attempt, tool, ended.outcome), () => conclude(attempt, ended))
+function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+  if (attempt.hooks.length === 0) return record(attempt, ended)
+  return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
 }
 
 function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed): MaybePromise<void> {
@@ -80,7 +82,7 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed)
 }
 
 /** The answer stands, whatever becomes of its record. */
-function conclude(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
+function record(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
   attempt.trace?.end({
     status: outcome.status,
     code: outcome.status === 'failed' ? outcome.code : undefined,
@@ -100,7 +102,7 @@ function passOn(attempt: Attempt, tool: Tool, stream: unknown, lasting: Lasting,
   const onEnd = async (how: StreamEnd): Promise<void> => {
     lasting.close()
     releaseSlots(attempt)
-    await end(attempt, tool, toStreamEnd(attempt, how, lasting, clock.monotonicMs() - startedMs))
+    await conclude(attempt, tool, toStreamEnd(attempt, how, lasting, clock.monotonicMs() - startedMs))
   }
   const output = watchStream(stream as AsyncIterable<unknown>, {
     onEnd,

@@ -6,7 +6,7 @@ import type { Attempt } from './attempt.ts'
 import type { LiveCall } from './live.ts'
 
 /**
- * Waits for something that the caller's leaving and a halt end.
+ * Waits for something that the caller's leaving, a halt and the closing of the gate end.
  *
  * `start` may answer at once; what it is given tells when the wait is over.
  */
