@@ -30,6 +30,9 @@ const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
 type Row = Record<string, unknown>
 
+/** What is needed to tell whether an approval is meant, without reading its input. */
+const DATED = 'seq, status, requested_at, expires_at, characters'
+
 /**
  * Gives the approvals that are kept in the database: they outlive the process, and each is used once by all of
  * the processes together.
@@ -43,7 +46,7 @@ export function approvalsIn(
 ): ApprovalStore {
   const selectById = db.prepare('SELECT * FROM approvals WHERE id = ?')
   const selectByBinding = db.prepare('SELECT * FROM approvals WHERE binding = ? ORDER BY seq DESC LIMIT 1')
-  const selectPending = db.prepare("SELECT * FROM approvals WHERE asker = ? AND status = 'pending'")
+  const selectPending = db.prepare(`SELECT ${DATED} FROM approvals WHERE asker = ? AND status = 'pending'`)
   const insert = db.prepare(
     'INSERT INTO approvals (id, binding, asker, tenant, user, tool, status, requested_at, expires_at, characters, request) ' +
       "VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
@@ -138,9 +141,7 @@ function roomIn(db: StoresDatabase, { historyMs, maxKept }: { historyMs: number;
     'DELETE FROM approvals WHERE seq IN (SELECT seq FROM approvals WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)',
   )
   const selectSize = db.prepare('SELECT count(*) AS count, total(characters) AS characters FROM approvals')
-  const selectOldest = db.prepare(
-    'SELECT seq, status, requested_at, expires_at, characters FROM approvals ORDER BY seq',
-  )
+  const selectOldest = db.prepare(`SELECT ${DATED} FROM approvals ORDER BY seq`)
   const remove = db.prepare('DELETE FROM approvals WHERE seq = ?')
 
   return {
@@ -163,6 +164,7 @@ function roomIn(db: StoresDatabase, { historyMs, maxKept }: { historyMs: number;
 
 function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) => readonly Approval[] {
   const statements = new Map<string, StatementSync>()
+  const selectWhole = db.prepare('SELECT * FROM approvals WHERE seq = ?')
   return ({ status, tenant, user, tool, before, limit = DEFAULT_LIMIT }, nowMs) => {
     const filters: string[] = []
     const values: SQLInputValue[] = []
@@ -175,16 +177,19 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     addFilter('user = ?', user === undefined ? undefined : JSON.stringify(user))
     addFilter('tool = ?', tool === undefined ? undefined : JSON.stringify(tool))
     addFilter('seq < (SELECT seq FROM approvals WHERE id = ?)', before)
+    // One that has expired is kept as it was before.
+    if (status === 'expired') filters.push("status IN ('pending', 'approved')")
+    else addFilter('status = ?', status)
     const where = filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : ''
-    const sql = `SELECT * FROM approvals ${where} ORDER BY seq DESC`
+    const sql = `SELECT ${DATED} FROM approvals ${where} ORDER BY seq DESC`
     const statement = statements.get(sql) ?? db.prepare(sql)
     statements.set(sql, statement)
     const found: Approval[] = []
     for (const row of statement.iterate(...values)) {
       if (found.length >= limit) break
       // What an approval is depends on the time, so it is asked of the approval, not of the database.
-      if (status === undefined || approvalAt(toDated(row), nowMs).status === status)
-        found.push(approvalAt(toApproval(row), nowMs))
+      if (status !== undefined && approvalAt(toDated(row), nowMs).status !== status) continue
+      found.push(approvalAt(toApproval(selectWhole.get(row['seq'] as number) as Row), nowMs))
     }
     return found
   }

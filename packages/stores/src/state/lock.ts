@@ -118,10 +118,19 @@ async function waitForLease(
       await pause(Math.min(POLL_MS, leftMs), stop.signal)
     }
   } catch (error) {
-    if (ticket !== undefined) await leases.leave(session, ticket)
+    if (ticket !== undefined) await leave(leases, session, ticket)
     throw error
   } finally {
     unfollow?.()
+  }
+}
+
+/** A place that is not given up is lost in a moment, as nobody renews it. */
+async function leave(leases: Leases, session: string, ticket: number): Promise<void> {
+  try {
+    await leases.leave(session, ticket)
+  } catch {
+    // Why the wait ended is what its caller is told.
   }
 }
 
