@@ -34,9 +34,7 @@ export function memoryState({ clock = systemClock }: MemoryStateOptions = {}): M
   function find(key: string): Entry | undefined {
     checkStateKey(key)
     const entry = entries.get(key)
-    if (entry === undefined || entry.expiresAt > clock.wallMs()) return entry
-    entries.delete(key)
-    return undefined
+    return entry !== undefined && entry.expiresAt > clock.wallMs() ? entry : undefined
   }
 
   function put(key: string, text: string, expiresAt: number): void {
