@@ -87,6 +87,22 @@ describe('the lock of openSqliteStores', () => {
     await theirs.release()
   })
 
+  it('is closed while another process writes, and its turns end by themselves', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const clock = manualClock()
+    const { lock, close } = openScratchStores(t, { path, clock })
+    await lock.acquire('s')
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('BEGIN IMMEDIATE')
+    close()
+    await sleep(30)
+    other.exec('COMMIT')
+    clock.advance(15_000)
+    const later = openScratchStores(t, { path, clock })
+    await (await later.lock.acquire('s', { deadlineMs: 0 })).release()
+  })
+
   it('forgets leases of an earlier boot', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const { lock } = openScratchStores(t, { path, bootId: 'a' })

@@ -39,6 +39,15 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
     }
   }
 
+  async function releaseAll(tokens: readonly number[]): Promise<void> {
+    if (tokens.length === 0) return
+    try {
+      await leases.releaseAll(tokens)
+    } catch {
+      // They end by themselves.
+    }
+  }
+
   function hold(token: number): void {
     held.add(token)
     renewal ??= setInterval(() => void renewAll(), leaseMs / 3).unref()
@@ -74,11 +83,7 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
     },
     close() {
       closing.abort(new ToolgateError('state_unavailable', 'The state is closed.'))
-      try {
-        void leases.releaseAll([...held])
-      } catch {
-        // They end by themselves.
-      }
+      void releaseAll([...held])
       for (const token of held) letGo(token)
     },
   }
