@@ -38,7 +38,7 @@ describe('createGate with pins', () => {
     await gate.pins.accept('files:read', { hash, by: 'vera' })
     const next = await gate.view({ user: 'vera' })
     assert.deepEqual([next.ids, (await next.call({ tool: 'files:read' })).status], [['files:read'], 'done'])
-    gate.close()
+    await gate.close()
   })
 
   it('hides what is in quarantine like a tool that does not exist', async () => {
@@ -50,6 +50,6 @@ describe('createGate with pins', () => {
       (await view.call({ tool: 'files:read' })).text,
       'Tool "files:read" is not available. Available tools: (none).',
     )
-    gate.close()
+    await gate.close()
   })
 })

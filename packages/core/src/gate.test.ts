@@ -304,6 +304,6 @@ describe('view', () => {
     changed()
     const view = await gate.view({}, { activeTools: ['files:read', 'notes'] })
     assert.deepEqual(view.ids, ['files:read'])
-    gate.close()
+    await gate.close()
   })
 })
