@@ -9,7 +9,7 @@ export interface SqliteLockOptions {
 }
 
 export interface SqliteLock extends SessionLock {
-  /** Ends the turns of this process, and the waits for them. */
+  /** Ends the turns of this process. Its waits end when the database is closed. */
   close(): void
 }
 
@@ -28,7 +28,6 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
   const here = memoryLock()
   const leases = leasesIn(db, leaseMs)
   const held = new Set<number>()
-  const closing = new AbortController()
   let renewal: NodeJS.Timeout | undefined
 
   async function renewAll(): Promise<void> {
@@ -65,7 +64,7 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
       const untilMs = performance.now() + (options.deadlineMs ?? Number.POSITIVE_INFINITY)
       const turn = await here.acquire(session, options)
       try {
-        const token = await waitForLease(leases, session, { ...options, untilMs, closing: closing.signal })
+        const token = await waitForLease(leases, session, { ...options, untilMs })
         hold(token)
         return createLease(token, async () => {
           letGo(token)
@@ -82,7 +81,6 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
       }
     },
     close() {
-      closing.abort(new ToolgateError('state_unavailable', 'The state is closed.'))
       void releaseAll([...held])
       for (const token of held) letGo(token)
     },
@@ -99,20 +97,14 @@ function createLease(fencingToken: number, end: () => Promise<void>): Lease {
 
 interface Wait extends LockOptions {
   readonly untilMs: number
-  readonly closing: AbortSignal
 }
 
-async function waitForLease(
-  leases: Leases,
-  session: string,
-  { signal, untilMs, deadlineMs, closing }: Wait,
-): Promise<number> {
+async function waitForLease(leases: Leases, session: string, { signal, untilMs, deadlineMs }: Wait): Promise<number> {
   const stop = new AbortController()
   const unfollow = signal && toCancelling(signal).onAbort(() => stop.abort())
   let ticket: number | undefined
   try {
     for (;;) {
-      if (closing.aborted) throw closing.reason
       if (signal?.aborted) throw signal.reason
       const answer = await leases.ask(session, ticket)
       if (answer.token !== undefined) return answer.token
