@@ -2,6 +2,7 @@ import { canonicalize } from '../canonical.ts'
 import type { Caller } from '../caller.ts'
 import { type Decision, strictest } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
+import { hearRejection } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise } from '../ports.ts'
@@ -13,7 +14,7 @@ import { chain } from './chain.ts'
 import { askBefore, type BeforeResult } from './hooks.ts'
 import { hookPorts, toHooked } from './hooked.ts'
 import { LateError } from './in-time.ts'
-import { type HeldSlots, isHeld } from './slots.ts'
+import { type CapUse, type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
   approvalRejected,
@@ -96,7 +97,10 @@ function checkInput(attempt: Attempt, tool: Tool, value: unknown): Decision {
 function parseInput(tool: Tool, value: unknown, ports: DoorPorts): ReturnType<ParseInput> {
   if (tool.parseInput) return tool.parseInput(value)
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
-  return problem ? { problem } : { value }
+  if (problem === undefined) return { value }
+  hearRejection(problem, ports.onFault)
+  if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
+  return { problem }
 }
 
 function askHooks(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromise<Admission> {
@@ -133,6 +137,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'approved') return takeSlots(attempt, tool, approval)
+  if (approval.status !== 'pending') throw new TypeError('the store of approvals answered nonsense')
   const stopped = decideAgain(attempt, tool, { mayAsk: true })
   if (stopped) return refused(stopped)
   const byPolicy = seen.outcome === 'ask' ? [sight.explainSeen(seen), withInput] : [withInput]
@@ -147,9 +152,18 @@ function bindingOf({ tenant, user }: Caller, tool: Tool, input: unknown, run: st
 
 /** Waits for a free place, where so many may run at once: before anything is taken that others could use meanwhile. */
 function takeSlots(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
-  const { ports, sight } = attempt
-  const caps = ports.slots.capsOf(tool, sight.caller)
-  if (caps.length === 0) return takeLimits(attempt, tool, approval)
+  const { slots } = attempt.ports
+  const caps = slots.capsOf(tool, attempt.sight.caller)
+  return caps.length === 0 ? takeLimits(attempt, tool, approval) : takeSlotsOf(caps, attempt, tool, approval)
+}
+
+function takeSlotsOf(
+  caps: readonly CapUse[],
+  attempt: Attempt,
+  tool: Tool,
+  approval: Approval | undefined,
+): MaybePromise<Admission> {
+  const { ports } = attempt
   const waiting = waitWhile(attempt, tool, (cancelling) => ports.slots.acquire(caps, { ...ports, cancelling }))
   return chain<HeldSlots | Decision, Admission>(waiting, (slots) => {
     if (!isHeld(slots)) return refused(slots.reasons[0]?.code === 'caller_gone' ? stoppedNow(attempt, tool) : slots)
@@ -158,51 +172,65 @@ function takeSlots(attempt: Attempt, tool: Tool, approval: Approval | undefined)
   })
 }
 
+// What answers at once goes on at once, without a closure or a promise: most stores are in memory.
+
 function takeLimits(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
-  const { ports, seen } = attempt
-  const { uses } = seen
+  const { uses } = attempt.seen
   if (uses.length === 0) return takeApproval(attempt, tool, approval)
-  const taking = ports.counters.take(uses)
-  const inTime = storeInTime(ports, taking)
-  if (taking instanceof Promise) {
-    giveBackLate(attempt, inTime, taking, (answer) =>
-      isYes(answer.allowed) ? ports.counters.giveBack(uses, answer) : undefined,
-    )
-  }
-  return chain<LimitAnswer, Admission>(inTime, (answer) => {
-    if (!isYes(answer.allowed)) return undo(attempt, rateLimited(uses, answer))
-    attempt.taken = answer
-    return takeApproval(attempt, tool, approval)
-  })
+  const taking = attempt.ports.counters.take(uses)
+  return taking instanceof Promise
+    ? takeLimitsLater(attempt, tool, approval, taking)
+    : tookLimits(attempt, tool, approval, taking)
+}
+
+async function takeLimitsLater(
+  attempt: Attempt,
+  tool: Tool,
+  approval: Approval | undefined,
+  taking: Promise<LimitAnswer>,
+): Promise<Admission> {
+  const { ports, seen } = attempt
+  const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? ports.counters.giveBack(seen.uses, answer) : undefined)
+  return tookLimits(attempt, tool, approval, await takenInTime(ports, taking, back))
+}
+
+function tookLimits(
+  attempt: Attempt,
+  tool: Tool,
+  approval: Approval | undefined,
+  answer: LimitAnswer,
+): MaybePromise<Admission> {
+  if (!isYes(answer.allowed)) return undo(attempt, rateLimited(attempt.seen.uses, answer))
+  attempt.taken = answer
+  return takeApproval(attempt, tool, approval)
 }
 
 function takeApproval(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
-  if (!approval) return recordCall(attempt, tool, undefined)
-  const { ports } = attempt
-  const consuming = ports.approvals.consume(approval.id, ports.clock.wallMs())
-  const inTime = storeInTime(ports, consuming)
-  if (consuming instanceof Promise) {
-    giveBackLate(attempt, inTime, consuming, (answer) =>
-      isYes(answer) ? ports.approvals.giveBack(approval.id) : undefined,
-    )
-  }
-  return chain<boolean, Admission>(inTime, (consumed) => {
-    if (!isYes(consumed)) return undo(attempt, approvalUsed())
-    attempt.approvalId = approval.id
-    return recordCall(attempt, tool, `approved by ${approval.decidedBy}`)
-  })
+  return approval ? consumeApproval(attempt, tool, approval) : recordCall(attempt, tool, undefined)
 }
 
-/** What a store took after its answer was waited for no more was taken for a call that was refused. */
-function giveBackLate<T>(
-  { ports }: Attempt,
-  inTime: MaybePromise<T>,
+async function consumeApproval(attempt: Attempt, tool: Tool, { id, decidedBy }: Approval): Promise<Admission> {
+  const { ports } = attempt
+  const consuming = ports.approvals.consume(id, ports.clock.wallMs())
+  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id) : undefined)
+  const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
+  if (!isYes(consumed)) return undo(attempt, approvalUsed())
+  attempt.approvalId = id
+  return recordCall(attempt, tool, `approved by ${decidedBy}`)
+}
+
+/** Gives what a store took. What it takes after that is waited for no more is given back: the call is refused by then. */
+async function takenInTime<T>(
+  ports: DoorPorts,
   taking: Promise<T>,
   back: (answer: T) => MaybePromise<void>,
-): void {
-  void Promise.resolve(inTime).catch((error: unknown) => {
+): Promise<T> {
+  try {
+    return await storeInTime(ports, taking)
+  } catch (error) {
     if (error instanceof LateError) void taking.then(back).catch(ports.onFault)
-  })
+    throw error
+  }
 }
 
 /** Decides once more, records the call that goes ahead, and if that took time, decides once more again. */

@@ -9,7 +9,7 @@ import { HaltedError } from './halted.ts'
 import { hookPorts, toHooked } from './hooked.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
 import type { CallDone, CallFailed, CallOutcome } from './outcome.ts'
-import { capOutput, outputText } from './output.ts'
+import { capOutput, cutText, outputText } from './output.ts'
 import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
@@ -29,11 +29,24 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     through: attempt,
   }
   const running = trace ? trace.within(() => execute(execution, ports)) : execute(execution, ports)
-  return chain(running, (executed) => {
-    if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
-    releaseSlots(attempt)
-    return conclude(attempt, tool, toEnd(attempt, executed, ports.clock.monotonicMs() - startedMs))
-  })
+  return running instanceof Promise
+    ? ranLater(attempt, tool, running, startedMs)
+    : ran(attempt, tool, running, startedMs)
+}
+
+async function ranLater(
+  attempt: Attempt,
+  tool: Tool,
+  running: Promise<Executed>,
+  startedMs: number,
+): Promise<CallOutcome> {
+  return ran(attempt, tool, await running, startedMs)
+}
+
+function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
+  if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
+  releaseSlots(attempt)
+  return conclude(attempt, tool, toEnd(attempt, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 
 /** How a call ended: what its hooks, its record and its trace are told. */
@@ -52,14 +65,22 @@ function toEnd(attempt: Attempt, executed: Executed, durationMs: number): End {
 
 const OUTPUT_CUT = 'the output was cut'
 
-function toFailed({ callId, request }: Attempt, code: CallFailed['code'], error: unknown, durationMs: number): End {
+/** The audit keeps less; so much is enough for it to see a secret whole. */
+const MAX_ERROR_LENGTH = 16_384
+
+function toFailed(
+  { callId, request, ports }: Attempt,
+  code: CallFailed['code'],
+  error: unknown,
+  durationMs: number,
+): End {
   const halted = error instanceof HaltedError
   const text = halted
     ? `${calledAs(request)} is unavailable: ${error.message}.`
-    : `${calledAs(request)} failed: ${messageOf(error)}`
+    : `${calledAs(request)} failed: ${cutText(messageOf(error), ports.maxOutputChars)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
   const reason = halted ? 'halted' : error instanceof GateClosedError ? 'gate_closed' : code
-  const finding = { duration_ms: toMicros(durationMs), reason, error: messageOf(error) }
+  const finding = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
   return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
 }
 
