@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -79,8 +79,17 @@ describe('the file of openSqliteStores', () => {
   it('is refused where it cannot be one', (t) => {
     const folder = scratchFolder(t)
     writeFileSync(join(folder, 'file'), '')
-    for (const path of ['/dev/full', join(folder, 'file', 'state.db'), folder])
-      assert.throws(() => openSqliteStores({ path }), { code: 'state_unavailable', message: new RegExp(path) })
+    const unfit = {
+      '/dev/full': 'it is not a file',
+      [folder]: 'it is not a file',
+      [join(folder, 'file/state.db')]: 'ENOTDIR|EEXIST',
+    }
+    for (const [path, why] of Object.entries(unfit))
+      assert.throws(() => openSqliteStores({ path }), {
+        code: 'state_unavailable',
+        message: new RegExp(`${path} cannot be opened: (${why})`),
+      })
+    assert.equal(existsSync('/dev/full-journal'), false)
   })
 
   it('refuses what it has no room for, and keeps what it acknowledged', async (t) => {
