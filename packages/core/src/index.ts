@@ -97,7 +97,8 @@ export {
   type UnsignedCheckpoint,
   type VerifyingKey,
 } from './audit/checkpoint.ts'
-export { createMerkleTree, EMPTY_ROOT, type MerkleTree, merkleRoot } from './audit/merkle.ts'
+export { EMPTY_ROOT } from './audit/merkle.ts'
+export { createRecordTree, type RecordTree } from './audit/record-tree.ts'
 export { checkProof, proveRecord, type RecordProof } from './audit/proof.ts'
 export {
   AUDIT_FINDINGS,

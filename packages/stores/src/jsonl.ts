@@ -19,12 +19,12 @@ import {
   type AuditRecord,
   type ChainEnd,
   checkAuditQuery,
-  createMerkleTree,
+  createRecordTree,
   createSealer,
   eventOfOutcome,
   GENESIS,
   matchesAuditQuery,
-  type MerkleTree,
+  type RecordTree,
   readLink,
 } from '@toolgate/core'
 import { type AuditFile, openError } from './audit-file.ts'
@@ -155,7 +155,7 @@ interface Segments {
 }
 
 function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
-  let tree: MerkleTree | undefined
+  let tree: RecordTree | undefined
   /** Groups of hashes, as they came: most calls should not pay for the tree at once. */
   let added: (readonly string[])[] = []
   let epoch = start.seq + 1
@@ -163,9 +163,9 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   let waiting: Segment[] = []
 
   /** Gives a tree of what was there at the opening and no checkpoint covers. */
-  function firstTree(file: CheckpointFile): MerkleTree {
+  function firstTree(file: CheckpointFile): RecordTree {
     const last = file.last()
-    const grown = createMerkleTree()
+    const grown = createRecordTree()
     const hashes = last === undefined ? hashesFrom(fd, start.end) : hashesAfter(fd, start.end, last.seq)
     for (const hash of hashes) grown.add(hash)
     return grown
@@ -181,7 +181,7 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
       for (const hashes of added) for (const hash of hashes) tree.add(hash)
       added = []
       waiting.push({ count: tree.size, epoch, headHash: head, merkleRoot: tree.root(), seq })
-      tree = createMerkleTree()
+      tree = createRecordTree()
       const signing = waiting
       waiting = []
       try {

@@ -5,7 +5,7 @@ import {
   type AuditEntry,
   type ChainEnd,
   checkAuditQuery,
-  createMerkleTree,
+  createRecordTree,
   createSealer,
   GENESIS,
   readLink,
@@ -148,7 +148,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
 /** Gives what was written after a number: all of the chain without one. */
 function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
-  const tree = createMerkleTree()
+  const tree = createRecordTree()
   for (const row of db
     .prepare('SELECT record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq')
     .iterate(after, seq)) {

@@ -61,12 +61,13 @@ export function auditCheckProofCommand(file: string, { publicKey }: CheckProofOp
 
 function parseProof(line: string): RecordProof | undefined {
   try {
-    const { record, checkpoint, index, path } = JSON.parse(line) as Partial<RecordProof>
+    const { record, checkpoint, index, leaf, path } = JSON.parse(line) as Partial<RecordProof>
     return typeof record === 'string' &&
       typeof checkpoint === 'string' &&
       typeof index === 'number' &&
+      typeof leaf === 'string' &&
       Array.isArray(path)
-      ? { record, checkpoint, index, path }
+      ? { record, checkpoint, index, leaf, path }
       : undefined
   } catch {
     return undefined

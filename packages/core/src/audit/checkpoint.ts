@@ -34,7 +34,7 @@ export interface Checkpoint {
   readonly headHash: string
   /** The first 16 hex digits of the SHA-256 of the public key (SPKI, DER). */
   readonly keyId: string
-  /** RFC 6962 root over the `hash` of each of the `count` records, as 32 bytes. */
+  /** RFC 6962 root. Its entries are the `hash`es, 32 bytes each, of 16 records, one after the other; the last may have fewer. */
   readonly merkleRoot: string
   /** Hash of the checkpoint before. */
   readonly prevCheckpoint: string

@@ -5,8 +5,8 @@ export interface MerkleTree {
   readonly size: number
   /** Adds an entry, its bytes as hex digits. */
   add(entryHex: string): void
-  /** Gives the root of what was added, 64 hex digits. */
-  root(): string
+  /** Gives the root of what was added, 64 hex digits; as if one more entry were, where one is given. */
+  root(last?: string): string
 }
 
 /** What proves that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
@@ -42,7 +42,10 @@ export function createMerkleTree(): MerkleTree {
       heights.push(height)
       size++
     },
-    root: () => (roots.length === 0 ? EMPTY_ROOT : toHex(roots.reduceRight((right, left) => hashNode(left, right)))),
+    root(last) {
+      const all = last === undefined ? roots : [...roots, hashLeaf(last)]
+      return all.length === 0 ? EMPTY_ROOT : toHex(all.reduceRight((right, left) => hashNode(left, right)))
+    },
   }
 }
 

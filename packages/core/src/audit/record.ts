@@ -1,4 +1,5 @@
 import { canonicalize } from '../canonical.ts'
+import { messageOf } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
@@ -169,7 +170,11 @@ function number(value: number): string {
 
 /** Redacted before it is capped: a secret that was cut in two is not recognised. */
 function freeText(text: string, { redact = redactor }: SealOptions): string {
-  return capText(redact.redactText(text))
+  try {
+    return capText(redact.redactText(text))
+  } catch {
+    return '[not shown: it could not be redacted]'
+  }
 }
 
 /** What stands in JSON as it is. */
@@ -181,6 +186,7 @@ function quote(text: string, max: number = MAX_TEXT_LENGTH): string {
 
 /** Cuts a long text and says how long it was; never cuts a character in two. */
 function capText(text: string, max: number = MAX_TEXT_LENGTH): string {
+  if (typeof text !== 'string') return capText(messageOf(text), max)
   if (text.length <= max) return text.isWellFormed() ? text : text.toWellFormed()
   const marker = `… (${text.length} characters)`
   const kept = text.slice(0, max - marker.length).replace(/[\uD800-\uDBFF]$/, '')

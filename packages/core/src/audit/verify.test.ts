@@ -13,8 +13,8 @@ import {
   signCheckpoint,
   type SigningKey,
 } from './checkpoint.ts'
-import { merkleRoot } from './merkle.ts'
 import { checkProof, proveRecord } from './proof.ts'
+import { createRecordTree } from './record-tree.ts'
 import { sealEntry } from './record.ts'
 import type { AuditVerdict } from './verdict.ts'
 import { createVerifier, type VerifyOptions } from './verify.ts'
@@ -23,6 +23,12 @@ const key = parseSigningKey(newSigningKey())
 const keys = [parseVerifyingKey(key.publicKey)]
 const COUNT = 30
 const EVERY = 10
+
+function rootOf(hashes: readonly string[]): string {
+  const tree = createRecordTree()
+  for (const hash of hashes) tree.add(hash)
+  return tree.root()
+}
 
 function seal(entries: readonly AuditEntry[]): string[] {
   const sealer = createSealer()
@@ -40,7 +46,7 @@ function checkpointsOf(records: readonly string[], by: SigningKey = key): string
     const hashes = records.slice(seq - EVERY, seq).map((line) => readLink(line)?.hash ?? '')
     const headHash = hashes.at(-1) ?? ''
     const ts = '2026-11-21T10:00:00.000Z'
-    const unsigned = { count: EVERY, epoch: 1, headHash, merkleRoot: merkleRoot(hashes), prevCheckpoint, seq, ts }
+    const unsigned = { count: EVERY, epoch: 1, headHash, merkleRoot: rootOf(hashes), prevCheckpoint, seq, ts }
     const line = signCheckpoint({ ...unsigned, writer: 'audit' }, by)
     checkpoints.push(line)
     prevCheckpoint = hashCheckpoint(line)
@@ -216,7 +222,7 @@ describe('createVerifier', () => {
     const texts = [...old, ...entries.slice(4, 10).map((entry) => sealer.seal(entry))]
     const hashes = texts.slice(4).map((line) => readLink(line)?.hash ?? '')
     const headHash = hashes.at(-1) ?? ''
-    const unsigned = { count: 6, epoch: 5, headHash, merkleRoot: merkleRoot(hashes), prevCheckpoint: FIRST_CHECKPOINT }
+    const unsigned = { count: 6, epoch: 5, headHash, merkleRoot: rootOf(hashes), prevCheckpoint: FIRST_CHECKPOINT }
     const line = signCheckpoint({ ...unsigned, seq: 10, ts: '', writer: '' }, key)
     const verdict = verify(texts, { checkpoints: [line], keys })
     assert.deepEqual([verdict.status, verdict.unchainedBefore, verdict.checkpoints.lastSeq], ['ok', 5, 10])
@@ -253,14 +259,24 @@ describe('proveRecord and checkProof', () => {
     }
   })
 
+  it('prove every record of a checkpoint of any size', () => {
+    for (const count of [1, 15, 16, 17, 100]) {
+      const records = seal(Array.from({ length: count }, (_, i) => auditEntry({ tool_call_id: `c${i}` })))
+      const all = records.map((line) => readLink(line)?.hash ?? '')
+      const unsigned = { count, epoch: 1, headHash: all.at(-1) ?? '', merkleRoot: rootOf(all), seq: count, ts: '' }
+      const line = signCheckpoint({ ...unsigned, prevCheckpoint: FIRST_CHECKPOINT, writer: '' }, key)
+      for (const record of records) assert.equal(checkProof(proveRecord(record, line, all), keys), undefined)
+    }
+  })
+
   it('prove nothing else', () => {
     const proof = proveRecord(lines[12] ?? '', checkpoints[1] ?? '', hashes)
     const forger = parseSigningKey(newSigningKey())
     const wrong: readonly [object, RegExp][] = [
       [{ record: proof.record.replace('"c13"', '"c14"') }, /was edited/],
       [{ record: lines[13] }, /another number/],
-      [{ record: lines[13], index: 3 }, /not in the tree/],
-      [{ path: proof.path.toReversed() }, /not in the tree/],
+      [{ leaf: proof.leaf.replace(/^./, 'x') }, /not in the tree/],
+      [{ path: [GENESIS] }, /not in the tree/],
       [{ checkpoint: checkpoints[0] }, /another number/],
       [{ checkpoint: checkpointsOf(lines, forger)[1] }, /no trusted key/],
       [{ checkpoint: '{}' }, /cannot be read/],

@@ -3,7 +3,8 @@ import { isCanonicalRecord } from './canonical-record.ts'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
 import type { Checkpoint, VerifyingKey } from './checkpoint.ts'
 import { readTrail } from './checkpoint-trail.ts'
-import { createMerkleTree, isHash, type MerkleTree } from './merkle.ts'
+import { isHash } from './merkle.ts'
+import { createRecordTree, type RecordTree } from './record-tree.ts'
 import { type AuditFinding, type AuditVerdict, type AuditVerdictStatus, AUDIT_FINDINGS, worse } from './verdict.ts'
 
 export interface VerifyOptions {
@@ -229,7 +230,7 @@ function createSegments(
   add(link: Link, isEdited: boolean): void
   finish(lastSeq: number, head: string): void
 } {
-  let tree: MerkleTree = createMerkleTree()
+  let tree: RecordTree = createRecordTree()
   let treeFrom = 0
   let hasEdited = false
   let count = 0
@@ -265,7 +266,7 @@ function createSegments(
   function beginAt(seq: number): void {
     const { next } = trail
     if (next === undefined || next.seq - next.count !== seq || treeFrom === seq) return
-    tree = createMerkleTree()
+    tree = createRecordTree()
     treeFrom = seq
     hasEdited = false
   }
