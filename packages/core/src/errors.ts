@@ -81,6 +81,11 @@ export function messageOf(error: unknown): string {
   }
 }
 
+/** Hears of the rejection of an answer that nobody waits for: unheard, it would end the process. */
+export function hearRejection(answer: unknown, onFault: (error: unknown) => void): void {
+  if (answer instanceof Promise) answer.catch(onFault)
+}
+
 /** A tool name that the catalog has never seen; `nearest` are the closest known ones. */
 export class UnknownToolError extends ToolgateError {
   override readonly name = 'UnknownToolError'

@@ -1,3 +1,4 @@
+import { hearRejection } from './errors.ts'
 import type { Halt } from './halts/halt.ts'
 import type { PinEvent } from './pins/notices.ts'
 import type { Approval } from './ports.ts'
@@ -27,7 +28,7 @@ export function createEvents<Event>(onFault: (error: unknown) => void): Events<E
     tell(event) {
       for (const listener of listeners) {
         try {
-          listener(event)
+          hearRejection(listener(event), onFault)
         } catch (error) {
           onFault(error)
         }

@@ -4,7 +4,7 @@ import type { Caller } from './caller.ts'
 import { createEpochs } from './decide/epoch.ts'
 import { nearestNames } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
-import type { DoorPorts } from './door/attempt.ts'
+import { type DoorPorts, storeInTime } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
 import { GateClosedError } from './door/closed.ts'
 import { HaltedError } from './door/halted.ts'
@@ -14,11 +14,11 @@ import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
-import { ConfigError, UnknownToolError } from './errors.ts'
+import { ConfigError, hearRejection, UnknownToolError } from './errors.ts'
 import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
-import { systemClock } from './memory/clock.ts'
+import { steadyClock, systemClock } from './memory/clock.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
 import { createEvents, type GateNotice } from './events.ts'
@@ -204,7 +204,7 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
 export function createGate<Name extends string>(options: NamedGateOptions<Name>): Gate<Name>
 export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
-  const clock = options.clock ?? systemClock
+  const clock = options.clock ? steadyClock(options.clock) : systemClock
   const groups = parseGroups(options.groups)
   const catalog = createCatalog({
     tools: listTools(options.tools),
@@ -217,15 +217,18 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     return parsed
   }
   const onFault = quiet(options.onFault)
-  const audit = options.audit ?? memoryAudit()
+  const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
   const events = createEvents<GateNotice>(onFault)
   const live = createLiveCalls()
+  const deadlines = createDeadlines(() => clock.monotonicMs())
+  const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
   const halts = createHalts({
     state,
     groups: groups.selectors,
     clock,
     onFault,
+    inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
     onHalted: () =>
       live.stopWhere(({ caller, tool }) => {
         const halt = halts.stopping(caller, tool)
@@ -249,7 +252,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     approvals: options.approvals ?? memoryApprovals(),
     audit,
     clock,
-    deadlines: createDeadlines(() => clock.monotonicMs()),
+    deadlines,
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
     hooks: parseHooks(options.hooks),
@@ -258,7 +261,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,
     deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
-    storeDeadlineMs: checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS),
+    storeDeadlineMs,
     hookDeadlineMs: checkDeadline('hookDeadlineMs', options.hookDeadlineMs ?? DEFAULT_WAIT_MS),
     maxOutputChars: checkCount('maxOutputChars', options.maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS),
     onApproval: recorder.requested,
@@ -397,7 +400,7 @@ function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool>
 function quiet(listener: GateOptions['onFault']): DoorPorts['onFault'] {
   return (error) => {
     try {
-      listener?.(error)
+      hearRejection(listener?.(error), () => {})
     } catch {
       // The host's own fault, and there is nobody left to tell.
     }

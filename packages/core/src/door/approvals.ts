@@ -33,7 +33,8 @@ export function createApprovals(
     async decide(approver, id, { decision, reason }) {
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
-      if (!mayApprove(defineCaller(approver), approval))
+      // What is not `true`, as a promise is not, has not said yes.
+      if (mayApprove(defineCaller(approver), approval) !== true)
         throw new ToolgateError(
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',

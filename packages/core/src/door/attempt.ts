@@ -2,6 +2,7 @@ import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../cancelling.ts'
 import type { Visible } from '../decide/visible.ts'
 import type { Decision } from '../decision/outcome.ts'
+import { ConfigError } from '../errors.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
 import type {
@@ -26,7 +27,7 @@ import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
-import { inTime } from './in-time.ts'
+import { inTime, isThenable } from './in-time.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
@@ -136,8 +137,12 @@ export interface Attempt {
 }
 
 export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts): Attempt {
-  const { callId = ports.newCallId(), signal } = request
+  checkRequest(request)
+  const { signal } = request
+  const callId = textOf(request.callId) ?? ports.newCallId()
+  const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
   const seen = sight.see(request.tool)
+  // From here on nothing throws: an attempt that has begun ends.
   ports.live.begin()
   return {
     sight,
@@ -146,13 +151,26 @@ export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts
     callId,
     cancelling: signal && toCancelling(signal),
     seen,
-    hooks: request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks],
+    hooks,
     trace: ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id }),
     input: undefined,
     taken: undefined,
     approvalId: undefined,
     slots: undefined,
   }
+}
+
+/** What a model or a client gives is answered with a value; this is what only a host gives. */
+function checkRequest(request: CallRequest): void {
+  if (typeof request !== 'object' || request === null) throw new ConfigError('call', 'must be an object')
+  const { signal, deadlineMs } = request
+  if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
+    throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
+  if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
+}
+
+function isCancelling(signal: object): boolean {
+  return signal instanceof AbortSignal || typeof (signal as Partial<Cancelling>).onAbort === 'function'
 }
 
 /** Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects. */
@@ -180,10 +198,11 @@ async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<v
   }
 }
 
+export type StorePorts = Pick<DoorPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
+
 /** Gives a store's answer, or rejects when it does not come in time. */
-export function storeInTime<T>(ports: DoorPorts, answer: MaybePromise<T>): MaybePromise<T> {
-  if (!(answer instanceof Promise)) return answer
-  return inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs)
+export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
+  return isThenable(answer) ? inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
 /** Gives the names that a refusal may use: those of the client. */
@@ -193,7 +212,12 @@ export function namesOf({ sight, request }: Attempt): Names {
 }
 
 export function calledAs({ calledAs: name, tool }: CallRequest): string {
-  return name ?? tool ?? ''
+  return textOf(name) ?? textOf(tool) ?? ''
+}
+
+/** A name that is no text names nothing. */
+function textOf(name: unknown): string | undefined {
+  return typeof name === 'string' ? name : undefined
 }
 
 /** What a record says beside who, what and when. */
@@ -208,7 +232,7 @@ const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 
 /** A name that the catalog does not have is any text at all, with whatever the client put there. */
 function unknownName({ request, ports }: Attempt): string {
-  const name = (request.tool ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
+  const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   return ports.redactor.redactText(name).slice(0, MAX_NAME_LENGTH)
 }
 

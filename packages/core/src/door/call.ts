@@ -33,11 +33,22 @@ export async function call(sight: Sight, request: CallRequest, ports: DoorPorts)
   }
 }
 
+/** The names are the host's to give: where it fails, none is told. */
+function told(attempt: Attempt, decision: Decision): string {
+  const names = namesOf(attempt)
+  try {
+    return toldText(decision, names)
+  } catch (error) {
+    attempt.ports.onFault(error)
+    return toldText(decision, { ...names, visible: () => [] })
+  }
+}
+
 async function refuse(attempt: Attempt, decision: Decision): Promise<CallOutcome> {
   const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
   await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', { reason: code, detail, limit, reset_ms: resetMs })
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
-  return { status: 'refused', callId: attempt.callId, decision, text: toldText(decision, namesOf(attempt)) }
+  return { status: 'refused', callId: attempt.callId, decision, text: told(attempt, decision) }
 }
 
 const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'> = new Map([
@@ -50,5 +61,5 @@ async function waitFor(attempt: Attempt, approval: Approval, decision: Decision)
   const detail = decision.reasons[0]?.text
   await writeLast(attempt, 'tool_approval_required', { reason: 'approval_required', detail, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
-  return { status: 'waiting', callId: attempt.callId, decision, approval, text: toldText(decision, namesOf(attempt)) }
+  return { status: 'waiting', callId: attempt.callId, decision, approval, text: told(attempt, decision) }
 }

@@ -133,11 +133,14 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     return new Promise((resolve) => {
       this.#resolve = resolve
       this.#watch()
-      // A thenable that throws when it is asked rejects here; a promise passes as it is.
-      Promise.resolve(answer).then(
-        (output) => this.#end(output, undefined),
-        (error: unknown) => this.#end(undefined, { ok: false, code: 'tool_failed', error }),
-      )
+      const fail = (error: unknown) => this.#end(undefined, { ok: false, code: 'tool_failed', error })
+      try {
+        // A thenable that throws when it is asked rejects here; a promise passes as it is.
+        Promise.resolve(answer).then((output) => this.#end(output, undefined), fail)
+      } catch (error) {
+        // One that is no promise as others are throws when it is looked at.
+        fail(error)
+      }
     })
   }
 

@@ -50,6 +50,8 @@ export function inTime<T>(
 }
 
 /** Answers whether a value must be waited for; throws what looking at its `then` throws. */
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
+export function isThenable(value: unknown): value is PromiseLike<unknown>
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
   return typeof (value as { then?: unknown }).then === 'function'

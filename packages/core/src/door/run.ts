@@ -115,7 +115,13 @@ function record(attempt: Attempt, { outcome, event, finding }: End): MaybePromis
 }
 
 /** Passes a stream on as it comes. Its call ends with it: at its end, its error, or when nobody wants the rest. */
-function passOn(attempt: Attempt, tool: Tool, stream: unknown, lasting: Lasting, startedMs: number): CallDone {
+function passOn(
+  attempt: Attempt,
+  tool: Tool,
+  stream: unknown,
+  lasting: Lasting,
+  startedMs: number,
+): MaybePromise<CallOutcome> {
   const { ports, callId, request } = attempt
   const { clock, deadlines, maxOutputChars: maxChars } = ports
   const passedMs = clock.monotonicMs() - startedMs
@@ -125,15 +131,15 @@ function passOn(attempt: Attempt, tool: Tool, stream: unknown, lasting: Lasting,
     releaseSlots(attempt)
     await conclude(attempt, tool, toStreamEnd(attempt, how, lasting, clock.monotonicMs() - startedMs))
   }
-  const output = watchStream(stream as AsyncIterable<unknown>, {
-    onEnd,
-    deadlines,
-    clock,
-    deadlineMs,
-    cancelling: lasting,
-    maxChars,
-  })
-  return new Done(callId, output, passedMs)
+  const options = { onEnd, deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
+  try {
+    return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs)
+  } catch (error) {
+    // What looks like a stream and throws when it is opened is none.
+    lasting.close()
+    releaseSlots(attempt)
+    return conclude(attempt, tool, toFailed(attempt, 'tool_failed', error, passedMs))
+  }
 }
 
 function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, durationMs: number): End {

@@ -40,13 +40,15 @@ export interface HaltsOptions {
   /** Called after something was halted, here or elsewhere. */
   readonly onHalted: () => void
   readonly onFault: (error: unknown) => void
+  /** Gives a store's answer, or rejects when it does not come in time. */
+  readonly inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>
 }
 
 const PREFIX = 'halt:'
 const RETRY_MS = 1000
 
 /** Gives the halts that a state store holds. Until it has answered for the first time, everything is held back. */
-export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOptions): Halts {
+export function createHalts({ state, groups, clock, onHalted, onFault, inTime }: HaltsOptions): Halts {
   let halts: ReadonlyMap<string, ParsedHalt> = new Map()
   /** Set here and not yet in the store: no reading of the store takes these away. */
   const unsaved = new Map<string, ParsedHalt>()
@@ -56,6 +58,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
   /** Of the latest reading: an earlier one that ends later says nothing any more. */
   let reading = 0
   let retry: ReturnType<typeof setTimeout> | undefined
+  let unsubscribe: (() => void) | undefined
 
   function replace(next: ReadonlyMap<string, ParsedHalt>): void {
     const added = [...next.values()].some((halt) => !isSame(halts.get(halt.id), halt))
@@ -88,7 +91,8 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
   function failed(error: unknown): void {
     onFault(error)
     // What is known stays in force; what is not known yet holds everything back.
-    if (!isClosed) retry = setTimeout(read, RETRY_MS).unref()
+    clearTimeout(retry)
+    if (!isClosed) retry = setTimeout(start, RETRY_MS).unref()
   }
 
   function read(): void {
@@ -97,7 +101,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
       if (mine === reading && !isClosed) restore(entries)
     }
     try {
-      const answer: MaybePromise<readonly StateEntry[]> = state.list(PREFIX)
+      const answer: MaybePromise<readonly StateEntry[]> = inTime(state.list(PREFIX))
       if (answer instanceof Promise) answer.then(use).catch(failed)
       else use(answer)
     } catch (error) {
@@ -109,7 +113,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
     // A reading that began before would bring the old state back.
     reading++
     try {
-      await write()
+      await inTime(write())
     } catch (cause) {
       throw new ToolgateError('state_unavailable', 'The state store did not take the halt or its release.', { cause })
     } finally {
@@ -117,8 +121,17 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
     }
   }
 
-  const unsubscribe = state.subscribe(read)
-  read()
+  /** A store that cannot say when it changes is asked again and again. */
+  function start(): void {
+    try {
+      unsubscribe ??= state.subscribe(read)
+    } catch (error) {
+      failed(error)
+    }
+    read()
+  }
+
+  start()
 
   return {
     get revision() {
@@ -164,7 +177,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault }: HaltsOp
     close() {
       isClosed = true
       clearTimeout(retry)
-      unsubscribe()
+      unsubscribe?.()
     },
   }
 }

@@ -5,3 +5,21 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
 }
+
+/** Gives a clock whose monotonic time never goes back: where the given one does, time goes on from there. */
+export function steadyClock(clock: Clock): Clock {
+  let latestMs = Number.NEGATIVE_INFINITY
+  let lostMs = 0
+  return {
+    monotonicMs() {
+      const nowMs = clock.monotonicMs() + lostMs
+      if (nowMs < latestMs) {
+        lostMs += latestMs - nowMs
+        return latestMs
+      }
+      if (nowMs > latestMs) latestMs = nowMs
+      return nowMs
+    },
+    wallMs: () => clock.wallMs(),
+  }
+}

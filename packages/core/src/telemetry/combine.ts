@@ -1,4 +1,5 @@
 import type { CallEnd, CallTrace, Telemetry } from '../ports.ts'
+import { hearRejection } from '../errors.ts'
 import { runOnce } from './run-once.ts'
 
 /**
@@ -59,7 +60,7 @@ class GuardedTrace implements CallTrace {
   }
 
   end(result: CallEnd): void {
-    this.#guard(() => this.#own.end(result))
+    this.#guard(() => hearRejection(this.#own.end(result), this.#onFault))
     this.#inner?.end(result)
   }
 }

@@ -1,17 +1,26 @@
+import { hearRejection } from '../errors.ts'
+
 /**
  * Runs work through somebody who should call it, exactly once, and gives or throws what it does. One who throws,
  * or calls nothing, is told to `onFault` and changes nothing.
  */
-export function runOnce<T>(through: (step: () => void) => void, work: () => T, onFault: (error: unknown) => void): T {
-  const done: Done<T>[] = []
+export function runOnce<T>(
+  through: (step: () => void) => unknown,
+  work: () => T,
+  onFault: (error: unknown) => void,
+): T {
+  let done: Done<T> | undefined
+  const once = (): Done<T> => (done ??= attempt(work))
   try {
-    through(() => {
-      if (done.length === 0) done.push(attempt(work))
-    })
+    hearRejection(
+      through(() => void once()),
+      onFault,
+    )
   } catch (error) {
     onFault(error)
   }
-  const [first = attempt(work)] = done
+  // One who calls it too late finds it done.
+  const first = once()
   if ('thrown' in first) throw first.thrown
   return first.value
 }
