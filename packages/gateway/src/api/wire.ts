@@ -1,4 +1,13 @@
-import type { Approval, AuditRecord, DefinitionDiff, Finding, OutcomeWord, PinStatus, Reason } from '@toolgate/core'
+import type {
+  Approval,
+  AuditRecord,
+  DefinitionDiff,
+  Finding,
+  HaltTarget,
+  OutcomeWord,
+  PinStatus,
+  Reason,
+} from '@toolgate/core'
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
 
@@ -46,7 +55,72 @@ export interface GroupRow {
   readonly suggestion?: string
   readonly since?: number
   readonly tools: readonly string[]
+  /** `unknown`: not asked yet. `locked`: a session must open it. Absent from gateways that do not say yet. */
+  readonly badge?: GroupBadge
+  /** What it is good for, as a sentence. */
+  readonly hint?: string
+  readonly dependsOn?: readonly string[]
+  /** Why its tools could not be loaded. */
+  readonly failure?: string
 }
+
+export type GroupBadge = 'always' | 'available' | 'unavailable' | 'unknown' | 'locked'
+
+/** `GET /api/groups` */
+export interface GroupsBody {
+  readonly groups: readonly GroupRow[]
+}
+
+/** `GET /api/apps` */
+export interface AppsBody {
+  readonly apps: readonly AppRow[]
+}
+
+export interface AppRow {
+  readonly name: string
+  readonly title?: string
+  /** Where it is served: `/mcp/<name>`. */
+  readonly path: string
+  readonly instructions?: string
+  /** The groups it imports, by name. */
+  readonly groups: readonly string[]
+  /** Every tool it may offer, in the order of their ids. */
+  readonly tools: readonly string[]
+  /** How many of them are not held back now. */
+  readonly available: number
+}
+
+/** `GET /api/preferences?as=<user>`, and the body of `PUT`: what a user has switched off for himself. */
+export interface PreferencesBody {
+  readonly groups: readonly string[]
+  readonly tools: readonly string[]
+}
+
+/** `GET /api/tool?tool=<id>&as=<user>`: one tool with all there is to say of it. */
+export interface ToolBody {
+  readonly tool: ToolRow
+  readonly inputSchema: unknown
+  readonly outputSchema?: unknown
+  readonly annotations: unknown
+  readonly groups: readonly string[]
+  /** As `20/60`, each with its selector. */
+  readonly limits: readonly string[]
+  readonly exports: readonly ToolExport[]
+}
+
+export interface ToolExport {
+  readonly target: string
+  readonly definition: unknown
+  readonly warnings: readonly string[]
+  readonly errors: readonly string[]
+  readonly tokens?: number
+}
+
+/** What `/api/live` sends, as JSON texts: the groups at once, then each change. */
+export type LiveMessage =
+  | { readonly type: 'groups'; readonly groups: readonly GroupRow[] }
+  | { readonly type: 'audit'; readonly record: AuditRecord }
+  | { readonly type: 'approval'; readonly approval: Approval }
 
 /** `GET /api/callers`: whom `as` may name. Never a key. */
 export interface CallersBody {
@@ -112,6 +186,50 @@ export interface AcceptPinBody {
   readonly tool: string
   /** Of the definition that was looked at: another one is refused with `pin_unknown`. */
   readonly hash: string
+}
+
+/** `GET /api/halts`: what is halted, newest first; for a person of a tenant, what is halted of it */
+export interface HaltsBody {
+  readonly halts: readonly HaltRow[]
+  /** Whether this person may halt. */
+  readonly mayHalt: boolean
+}
+
+/** One halt. `POST /api/halts` and `DELETE /api/halts/<id>` answer with it too. */
+export interface HaltRow {
+  /** Follows from the target. */
+  readonly id: string
+  readonly target: HaltTarget
+  readonly reason: string
+  readonly by?: string
+  /** Wall-clock milliseconds. */
+  readonly since: number
+  /** What the target names now. */
+  readonly reach: HaltReach
+  /** Whether this person may release it. */
+  readonly mayRelease: boolean
+}
+
+/** What a target names now. A halt holds for what comes later, too. */
+export interface HaltReach {
+  /** How many tools of the catalog. */
+  readonly tools: number
+  /** The nearest id, where the target names a tool that there is not. */
+  readonly nearestTool?: string
+  /** How many of the configured agents, where the target names a user or a tenant. */
+  readonly callers?: number
+}
+
+/** `POST /api/halts`: any of the fields together, or `all` alone. Within his tenant for a person who has one. */
+export interface HaltBody {
+  readonly user?: string
+  readonly session?: string
+  /** A selector, such as `files:write_file`, `browser:*` or `group:web`. */
+  readonly tool?: string
+  readonly tenant?: string
+  readonly all?: true
+  /** Why. The model is told it. */
+  readonly reason: string
 }
 
 /** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */
