@@ -237,7 +237,10 @@ describe('a disk that fails and comes back', () => {
     while ((await audit.query({ event: 'audit_dropped' })).length === 0)
       await new Promise((resolve) => setTimeout(resolve, 20))
     assert.equal((await audit.query({ event: 'audit_dropped' }))[0]?.detail, '1 record could not be written')
-    assert.deepEqual(await audit.query({ outcome: 'abandoned' }), [], 'a call that did not go ahead is not open')
+    await audit.close()
+    const reader = openSqliteAudit({ path, readOnly: true })
+    t.after(() => reader.close())
+    assert.deepEqual(await reader.query({ outcome: 'abandoned' }), [], 'a call that did not go ahead is not open')
   })
 })
 
