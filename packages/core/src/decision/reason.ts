@@ -41,6 +41,7 @@ export const REASONS = {
   rate_limited: { outcome: 'wait', telling: 'limited' },
   too_busy: { outcome: 'wait', telling: 'busy' },
   approval_required: { outcome: 'ask', telling: 'waiting' },
+  approvals_full: { outcome: 'wait', telling: 'busy' },
   approval_used: { outcome: 'deny', telling: 'blocked' },
   approval_rejected: { outcome: 'deny', telling: 'blocked' },
   tool_changed: { outcome: 'deny', telling: 'blocked' },

@@ -2,7 +2,7 @@ import { canonicalize } from '../canonical.ts'
 import type { Caller } from '../caller.ts'
 import { type Decision, strictest } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
-import { hearRejection } from '../errors.ts'
+import { hearRejection, ToolgateError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise } from '../ports.ts'
@@ -18,6 +18,7 @@ import { type CapUse, type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
   approvalRejected,
+  approvalsFull,
   approvalUsed,
   auditFailed,
   callerGone,
@@ -55,6 +56,8 @@ export function admit(attempt: Attempt): MaybePromise<Admission> {
 /** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
 async function failed(attempt: Attempt, error: unknown): Promise<Admission> {
   await giveBack(attempt)
+  // The store works: it is the user who asks for too much.
+  if (error instanceof ToolgateError && error.code === 'approval_too_many') return refused(approvalsFull(error))
   attempt.ports.onFault(error)
   return refused(storeFailed(error))
 }

@@ -419,6 +419,15 @@ describe('an approval', () => {
     assert.ok(!log.includes('execute'))
   })
 
+  it('says so when too many of its user are pending, which is no fault of a store', async () => {
+    const { call, faults, entries } = setup(ASK)
+    for (let amount = 0; amount < 100; amount++) await call({ input: { amount } })
+    const outcome = await call({ input: { amount: 100 } })
+    assert.equal(outcome.status, 'refused')
+    assert.match(outcome.text, /^pay is busy: too many approvals are waiting for a person\. Try again later\.$/)
+    assert.deepEqual([entries.at(-1)?.reason, faults], ['approvals_full', []])
+  })
+
   it('is recorded with the call that it let pass', async () => {
     const { call, gate, entries } = setup(ASK)
     await call()

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/outcome.ts'
 import { type Reason, reason } from '../decision/reason.ts'
-import { messageOf } from '../errors.ts'
+import { messageOf, type ToolgateError } from '../errors.ts'
 import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
@@ -60,6 +60,12 @@ export function approvalRejected({ decidedBy, reason: why, id }: Approval): Deci
       message: `a person rejected this call${why ? `: ${why}` : '.'}`,
     },
   )
+}
+
+export function approvalsFull(error: ToolgateError): Decision {
+  return denial('approval', 'approvals_full', error.message, {
+    message: 'too many approvals are waiting for a person',
+  })
 }
 
 export function approvalUsed(): Decision {
