@@ -123,8 +123,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       // A commit in `required` mode is synced by itself; a checkpoint syncs those of `batched` mode.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
-    async checkpoint(file, sync) {
-      await sync()
+    async checkpoint(file) {
       await file.alone(() => {
         const segment = segmentAfter(db, file.last()?.seq ?? 0)
         syncLog(path)

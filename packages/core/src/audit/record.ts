@@ -126,7 +126,7 @@ export function recordKeys({ tool, user_id, session_id, tool_call_id, wallMs }: 
     user: user_id === undefined ? undefined : capText(user_id),
     session: session_id === undefined ? undefined : capText(session_id),
     call: tool_call_id === undefined ? undefined : capText(tool_call_id),
-    atMs: Date.parse(toTimestamp(wallMs)),
+    atMs: toWholeMs(wallMs),
   }
 }
 
@@ -198,12 +198,19 @@ let latestTimestamp = ''
 
 /** RFC 3339 with milliseconds; written once for all records of one millisecond. */
 function toTimestamp(wallMs: number): string {
-  const ms = Math.trunc(wallMs)
+  const ms = toWholeMs(wallMs)
   if (ms !== latestMs) {
-    const date = new Date(ms)
-    // A clock that answers nonsense must not lose the record.
-    latestTimestamp = (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString()
+    latestTimestamp = new Date(ms).toISOString()
     latestMs = ms
   }
   return latestTimestamp
+}
+
+/** What ECMAScript has dates for. */
+const MAX_DATE_MS = 8.64e15
+
+/** A clock that answers nonsense must not lose the record: it is then of 1970. */
+function toWholeMs(wallMs: number): number {
+  const ms = Math.trunc(wallMs)
+  return Math.abs(ms) <= MAX_DATE_MS ? ms : 0
 }
