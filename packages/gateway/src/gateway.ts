@@ -9,11 +9,13 @@ import {
   createGate,
   type Gate,
   memoryAudit,
+  parseGroups,
   type Redactor,
   type StateStore,
   systemClock,
 } from '@toolgate/core'
 import type { ApiDeps } from './api/deps.ts'
+import { haltReach } from './api/halt-reach.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
@@ -66,6 +68,10 @@ export interface RunningGateway {
 }
 
 const LIST_TTL_MS = 1000
+/** How long calls under way may go on when the gateway stops. */
+const DRAIN_MS = 250
+/** How long the records of those that are stopped then may take. */
+const RECORDS_MS = 500
 /** A server's own timeout ends its calls; this ends what is left when progress goes on and on. */
 const DEADLINE_FACTOR = 10
 const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
@@ -105,9 +111,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     closers.push(() => monitor.close())
     watchServers(fleet.upstreams, monitor)
 
+    const gateGroups = toGroups(config.groups, config.servers)
     const gate = createGate({
       sources: fleet.sources,
-      groups: toGroups(config.groups, config.servers),
+      groups: gateGroups,
       policy: config.policy,
       limits: config.limits,
       ...kept,
@@ -116,12 +123,17 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       clock,
       onFault,
       telemetry: combineTelemetry(followed, counts),
-      ...{ redactor: redact },
+      redactor: redact,
       deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
     })
-    closers.push(() => gate.close())
+    closers.push(async () => {
+      await endsWithin(gate.close(), RECORDS_MS)
+      // What was stopped is answered before the rest goes.
+      await listener.close()
+    })
 
     const naming = createNaming()
+    const { selectors } = parseGroups(gateGroups)
     const servers = () => config.servers.map(({ name }) => redactServer(toServerRow(fleet, name), redact))
     const groups = () =>
       config.groups.map((group) => redactGroup(toGroupRow(group.name, config, gate, monitor), redact))
@@ -137,6 +149,14 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       servers,
       audit,
       approvals: redactApprovals(gate.approvals, redact),
+      pins: gate.pins,
+      halts: {
+        halt: gate.halt,
+        release: gate.release,
+        list: () => gate.halts,
+        reach: (target) =>
+          haltReach(target, { tools: gate.catalog.snapshot().tools, callers: config.callers, groups: selectors }),
+      },
       redact,
       clock,
       policyRevision: () => gate.policyRevision,
@@ -267,19 +287,33 @@ async function loadPages(deps: ApiDeps, consoleDir: string) {
   return createPages({ api: createApi(deps), console: createConsole(consoleDir) })
 }
 
-/** Closes in the order opposite to opening, but for the port, which goes first, so that nothing new begins. */
+/**
+ * Closes in the order opposite to opening, but for the port, which goes first, so that nothing new begins. Calls under
+ * way get a moment to end by themselves; the gate, which is next, stops the rest.
+ */
 async function closeAll(
   closers: readonly (() => Promise<void> | void)[],
   onFault: (error: unknown) => void,
 ): Promise<void> {
-  const [port, ...rest] = closers
-  for (const step of [port, ...rest.toReversed()]) {
+  const close = async (step: () => Promise<void> | void) => {
     try {
-      await step?.()
+      await step()
     } catch (error) {
       onFault(error)
     }
   }
+  const [port, ...rest] = closers
+  const portClosed = port && close(port)
+  if (portClosed) await endsWithin(portClosed, DRAIN_MS)
+  for (const step of rest.toReversed()) await close(step)
+  await portClosed
+}
+
+function endsWithin(work: Promise<void>, ms: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
 function describe(error: unknown): string {

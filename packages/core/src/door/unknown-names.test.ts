@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate.ts'
 import { redactor } from '../redact/redact.ts'
+import { defineTool } from '../tools/tool.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
 
@@ -16,7 +17,7 @@ function setup() {
       return redactor.redactText(text)
     },
   }
-  const gate = createGate({ tools: { [SECRET]: { execute: () => 'ok' } }, audit, redactor: watched })
+  const gate = createGate({ tools: [defineTool({ name: SECRET, execute: () => 'ok' })], audit, redactor: watched })
   return { gate, lengths, names: () => audit.records.map(({ tool }) => tool) }
 }
 

@@ -19,6 +19,8 @@ export interface HaltRequest extends HaltTarget {
   readonly reason: string
   /** Who halts. */
   readonly by?: string | undefined
+  /** The tenant that he belongs to, where he answers for that one only: for hosts that ask who may release what. */
+  readonly byTenant?: string | undefined
 }
 
 /** Something a person stopped. */
@@ -28,6 +30,7 @@ export interface Halt {
   readonly target: HaltTarget
   readonly reason: string
   readonly by: string | undefined
+  readonly byTenant?: string | undefined
   /** Wall-clock milliseconds. */
   readonly at: number
 }
@@ -37,23 +40,25 @@ export interface ParsedHalt extends Halt, Stopping {
 }
 
 const FIELDS = ['all', 'session', 'tenant', 'tool', 'user'] as const
-const KNOWN: ReadonlySet<string> = new Set([...FIELDS, 'reason', 'by'])
+const KNOWN: ReadonlySet<string> = new Set([...FIELDS, 'reason', 'by', 'byTenant'])
 const MAX_REASON = 500
 
 /** @throws {ConfigError} naming the field */
 export function parseHalt(request: HaltRequest, at: number, groups: GroupSelectors): ParsedHalt {
   const target = parseTarget(request)
-  const { reason, by } = request
+  const { reason, by, byTenant } = request
   if (typeof reason !== 'string' || reason.trim() === '' || reason.length > MAX_REASON)
     throw new ConfigError('halt.reason', `must be a text of 1 to ${MAX_REASON} characters`)
-  if (by !== undefined && typeof by !== 'string') throw new ConfigError('halt.by', 'must be a text')
-  return withSelector({ id: haltId(target), target, reason, by, at }, groups)
+  for (const [field, value] of Object.entries({ by, byTenant }))
+    if (value !== undefined && typeof value !== 'string') throw new ConfigError(`halt.${field}`, 'must be a text')
+  const whose = byTenant === undefined ? {} : { byTenant }
+  return withSelector({ id: haltId(target), target, reason, by, ...whose, at }, groups)
 }
 
 /** Gives the halt of a stored one. @throws {ConfigError} where it is none */
 export function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt {
-  const { target, reason, by, at } = (stored ?? {}) as Partial<Halt>
-  return parseHalt({ ...target, reason: reason as string, by }, Number(at), groups)
+  const { target, reason, by, byTenant, at } = (stored ?? {}) as Partial<Halt>
+  return parseHalt({ ...target, reason: reason as string, by, byTenant }, Number(at), groups)
 }
 
 export function parseTarget(request: HaltTarget): HaltTarget {

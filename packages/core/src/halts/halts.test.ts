@@ -182,6 +182,14 @@ describe('gate.halt', () => {
     )
   })
 
+  it('remembers who halted, and for whom he speaks, in the state store', async () => {
+    const state = memoryState()
+    const by = { by: 'olga', byTenant: 'acme' }
+    await setup({ state }).gate.halt({ tenant: 'acme', tool: 'web:*', reason: 'r', ...by })
+    const [halt] = setup({ state }).gate.halts
+    assert.deepEqual([halt?.by, halt?.byTenant, halt?.target], ['olga', 'acme', { tenant: 'acme', tool: 'web:*' }])
+  })
+
   it('said twice of the same is one halt, with the newer reason', async () => {
     const { gate } = setup()
     await gate.halt({ user: 'vera', reason: 'one' })

@@ -184,10 +184,17 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
 
 const NO_MARKS: readonly Mark[] = []
 
-function toStored({ target, reason, by, at }: Halt): unknown {
-  return { target, reason, at, ...(by === undefined ? {} : { by }) }
+function toStored({ target, reason, by, byTenant, at }: Halt): unknown {
+  return { target, reason, at, ...(by === undefined ? {} : { by }), ...(byTenant === undefined ? {} : { byTenant }) }
 }
 
 function isSame(a: Halt | undefined, b: Halt): boolean {
-  return a !== undefined && a.id === b.id && a.reason === b.reason && a.at === b.at && a.by === b.by
+  return (
+    a !== undefined &&
+    a.id === b.id &&
+    a.reason === b.reason &&
+    a.at === b.at &&
+    a.by === b.by &&
+    a.byTenant === b.byTenant
+  )
 }

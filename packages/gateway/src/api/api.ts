@@ -6,6 +6,7 @@ import { ApiFault, toErrorResponse } from './faults.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
+import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import type { Route } from './routes/route.ts'
 import { login, logout, sessionRoute } from './routes/session.ts'
@@ -54,6 +55,8 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })
   serve('/api/approvals/:id', { POST: asPerson(verdictRoute(deps)) })
+  serve('/api/halts', { GET: asPerson(haltsRoute(deps)), POST: asPerson(haltRoute(deps)) })
+  serve('/api/halts/:id', { DELETE: asPerson(releaseRoute(deps)) })
   serve('/api/pins', { GET: asPerson(pinsRoute(deps)) })
   serve('/api/pins/accept', { POST: asPerson(acceptPinRoute(deps)) })
   app.notFound(({ req }) => {

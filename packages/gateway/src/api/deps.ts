@@ -4,6 +4,8 @@ import type {
   AuditReader,
   Caller,
   Clock,
+  Gate,
+  HaltTarget,
   MaybePromise,
   Pins,
   Redactor,
@@ -12,7 +14,13 @@ import type {
 } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
-import type { GroupRow, ServerRow } from './wire.ts'
+import type { GroupRow, HaltReach, ServerRow } from './wire.ts'
+
+/** What halts need: the gate's own, and what their targets name now. */
+export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
+  list(): Gate['halts']
+  reach(target: HaltTarget): HaltReach
+}
 
 /** All that the API reads and changes. */
 export interface ApiDeps {
@@ -31,6 +39,8 @@ export interface ApiDeps {
   readonly approvals: Approvals
   /** Absent where there are none. */
   readonly pins?: Pick<Pins, 'list' | 'accept'>
+  /** Absent where nothing can be halted. */
+  readonly halts?: HaltDeps
   readonly clock: Clock
   /** What texts of servers pass through before they are shown. Default: the built-in tables. */
   readonly redact?: Redactor

@@ -10,6 +10,7 @@ export const API_FAULTS = {
   host_forbidden: 403,
   origin_forbidden: 403,
   approval_forbidden: 403,
+  halt_forbidden: 403,
   approval_unknown: 404,
   caller_unknown: 404,
   tool_unknown: 404,
@@ -43,10 +44,12 @@ export function toErrorResponse(
 ): Response {
   if (error instanceof ApiFault)
     return errorResponse(API_FAULTS[error.code], error.code, redactText(error.message), error.headers)
-  const known = error instanceof ToolgateError ? FAULTS[error.code] : undefined
-  if (known && known.status < 500)
-    return errorResponse(known.status, (error as ToolgateError).code, redactText((error as ToolgateError).message))
-  onFault?.(error)
+  if (error instanceof ToolgateError) {
+    const { status } = FAULTS[error.code]
+    if (status >= 500) onFault?.(error)
+    // Of these the person who asks must know: what he did may hold here only, or not at all.
+    if (status < 500 || status === 503) return errorResponse(status, error.code, redactText(error.message))
+  } else onFault?.(error)
   return errorResponse(API_FAULTS.internal, 'internal', 'The gateway failed to answer; its log says why.')
 }
 

@@ -3,6 +3,7 @@ import { ToolgateError } from '@toolgate/core'
 import type { Health } from '../api/index.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/modern.ts'
+import { once } from '../once.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -51,7 +52,7 @@ export async function listen({
     attach: (deps) => {
       route = createRouter(deps)
     },
-    close: () => close(server),
+    close: once(() => close(server)),
   }
 }
 
