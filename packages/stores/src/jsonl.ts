@@ -156,7 +156,7 @@ interface Segments {
 
 function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
   let tree: RecordTree | undefined
-  /** Groups of hashes, as they came: most calls should not pay for the tree at once. */
+  /** Groups of hashes that came before the first checkpoint, which finds out where the tree begins. */
   let added: (readonly string[])[] = []
   let epoch = start.seq + 1
   /** Those that the second place has not taken: they are signed first when it takes them again. */
@@ -174,7 +174,8 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   return {
     add(hashes, opened) {
       epoch = opened ?? epoch
-      added.push(hashes)
+      if (tree === undefined) added.push(hashes)
+      else for (const hash of hashes) tree.add(hash)
     },
     async sign(file, sync, { seq, head }) {
       tree ??= firstTree(file)
