@@ -81,6 +81,15 @@ export function messageOf(error: unknown): string {
   }
 }
 
+/** Answers whether what was thrown is of a class. Never throws: it may be anything at all. */
+export function isErrorOf<E extends Error>(error: unknown, kind: new (...args: never[]) => E): error is E {
+  try {
+    return error instanceof kind
+  } catch {
+    return false
+  }
+}
+
 /** Hears of the rejection of an answer that nobody waits for: unheard, it would end the process. */
 export function hearRejection(answer: unknown, onFault: (error: unknown) => void): void {
   if (answer instanceof Promise) answer.catch(onFault)

@@ -53,6 +53,7 @@ describe('execute', () => {
     const output = stream()
     const executed = run(() => output)
     assert.ok(!(executed instanceof Promise) && executed.ok && executed.output === output)
+    executed.lasting?.close()
   })
 
   it('tells the tool who calls, what, and lets it report its progress', () => {

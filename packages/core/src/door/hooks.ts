@@ -2,7 +2,7 @@ import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../cancelling.ts'
 import type { Decision } from '../decision/outcome.ts'
 import { type Reason, reason } from '../decision/reason.ts'
-import { ConfigError, messageOf } from '../errors.ts'
+import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -287,8 +287,8 @@ function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFaul
   const label = labelOf(hook, i)
   if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
   const { error } = verdict
-  if (error instanceof GoneError) return { ok: false, decision: callerGone() }
-  if (!(error instanceof LateError)) tell(onFault, 'before', label, error)
+  if (isErrorOf(error, GoneError)) return { ok: false, decision: callerGone() }
+  if (!isErrorOf(error, LateError)) tell(onFault, 'before', label, error)
   return { ok: false, decision: failed(label, error) }
 }
 

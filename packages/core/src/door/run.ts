@@ -1,4 +1,4 @@
-import { messageOf } from '../errors.ts'
+import { isErrorOf, messageOf } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
@@ -74,12 +74,12 @@ function toFailed(
   error: unknown,
   durationMs: number,
 ): End {
-  const halted = error instanceof HaltedError
+  const halted = isErrorOf(error, HaltedError)
   const text = halted
     ? `${calledAs(request)} is unavailable: ${error.message}.`
     : `${calledAs(request)} failed: ${cutText(messageOf(error), ports.maxOutputChars)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
-  const reason = halted ? 'halted' : error instanceof GateClosedError ? 'gate_closed' : code
+  const reason = halted ? 'halted' : isErrorOf(error, GateClosedError) ? 'gate_closed' : code
   const finding = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
   return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
 }

@@ -29,7 +29,8 @@ export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (erro
       // From the last to the first, as the first is the outermost.
       for (let i = telemetries.length - 1; i >= 0; i--) {
         const trace = guard(() => telemetries[i]?.startCall(call))
-        if (trace) combined = new GuardedTrace(trace, combined, guard, onFault)
+        hearRejection(trace, onFault)
+        if (trace && !(trace instanceof Promise)) combined = new GuardedTrace(trace, combined, guard, onFault)
       }
       return combined
     },

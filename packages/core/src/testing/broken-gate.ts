@@ -1,0 +1,168 @@
+import { memoryAudit, type MemoryAudit } from '../audit/memory.ts'
+import type { Hooks } from '../door/hooks.ts'
+import type { CallOutcome } from '../door/outcome.ts'
+import { createGate, type Gate, type GateOptions } from '../gate.ts'
+import { memoryApprovals } from '../memory/approvals.ts'
+import { systemClock } from '../memory/clock.ts'
+import { memoryCounters } from '../memory/counters.ts'
+import type { CallTrace, Telemetry } from '../ports.ts'
+import { redactor } from '../redact/redact.ts'
+import { type CallContext, defineTool } from '../tools/tool.ts'
+
+/** What a gate asks for one call, in the order in which it asks. */
+export const ASKED = [
+  'startCall',
+  'validate',
+  'before',
+  'peek',
+  'redact',
+  'request',
+  'take',
+  'consume',
+  'recordCall',
+  'within',
+  'tool',
+  'after',
+  'end',
+  'recordEnd',
+  'giveBackLimit',
+  'giveBackApproval',
+] as const
+export type Part = (typeof ASKED)[number]
+
+/** How a part behaves instead: it is given what it would do, and whatever else may happen meanwhile. */
+export type Behaviour = (well: () => unknown, world: BrokenGate) => unknown
+
+export interface BrokenGateOptions extends Omit<GateOptions, 'tools'> {
+  /** Whether a person has to approve, and has approved the call that breaks. */
+  readonly asks?: boolean
+  readonly breaks?: { readonly [P in Part]?: Behaviour }
+}
+
+/** A gate over one tool `job`, whose parts work until one call, and again after it. */
+export interface BrokenGate {
+  readonly gate: Gate
+  readonly audit: MemoryAudit
+  readonly faults: readonly unknown[]
+  /** The calls whose tool was run, by the tool's own word. */
+  readonly ran: readonly string[]
+  readonly controller: AbortController
+  /** Calls the tool while the parts are broken. */
+  callBroken(request?: object): Promise<CallOutcome>
+  /** Calls it again when they work. */
+  callWell(callId: string): Promise<CallOutcome>
+}
+
+export const MAX_USES = 2
+export const DEADLINE_MS = 20
+export const LATE_MS = 50
+
+const VERA = { user: 'vera', tenant: 'acme' }
+
+export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGateOptions): Promise<BrokenGate> {
+  let isBroken = false
+  const ran: string[] = []
+  const faults: unknown[] = []
+  const controller = new AbortController()
+  const audit = memoryAudit()
+  const counters = memoryCounters({ clock: options.clock ?? systemClock })
+  const approvals = memoryApprovals()
+  const through = <T>(part: Part, well: () => T): T => {
+    const behave = isBroken ? breaks[part] : undefined
+    return behave ? (behave(well, world) as T) : well()
+  }
+  const job = defineTool({
+    name: 'job',
+    execute(_: unknown, { callId }: CallContext) {
+      ran.push(callId)
+      return through('tool', () => 'ok')
+    },
+  })
+  const trace: CallTrace = {
+    traceId: undefined,
+    within: (work) => through('within', work),
+    end: () => through('end', () => {}),
+  }
+  const telemetry: Telemetry = { startCall: () => through('startCall', () => trace) }
+  const hooks: Hooks = {
+    beforeToolCall: () => through('before', () => {}),
+    afterToolCall: () => through('after', () => {}),
+  }
+  const gate = createGate({
+    tools: [job],
+    limits: `job:${MAX_USES}/60`,
+    concurrency: [{ match: 'job', max: 1, waitMs: 0 }],
+    ...(asks ? { policy: { ask: ['job'] } } : {}),
+    hooks,
+    telemetry,
+    validateInput: () => through('validate', () => undefined),
+    redactor: { ...redactor, redactValue: (value) => through('redact', () => redactor.redactValue(value)) },
+    counters: {
+      peek: (uses) => through('peek', () => counters.peek(uses)),
+      take: (uses) => through('take', () => counters.take(uses)),
+      giveBack: (uses, taken) => through('giveBackLimit', () => counters.giveBack(uses, taken)),
+    },
+    approvals: {
+      ...approvals,
+      request: (...args) => through('request', () => approvals.request(...args)),
+      consume: (...args) => through('consume', () => approvals.consume(...args)),
+      giveBack: (...args) => through('giveBackApproval', () => approvals.giveBack(...args)),
+    },
+    audit: {
+      ...audit,
+      write: (entry) => through(entry.event === 'tool_call' ? 'recordCall' : 'recordEnd', () => audit.write(entry)),
+    },
+    storeDeadlineMs: DEADLINE_MS,
+    hookDeadlineMs: DEADLINE_MS,
+    deadlineMs: DEADLINE_MS,
+    maxOutputChars: 1000,
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  })
+  const call = async (request: object) => (await gate.view(VERA)).call({ tool: 'job', input: {}, ...request })
+  const approve = async () => {
+    for (const { id } of await gate.approvals.list({ status: 'pending' }))
+      await gate.approvals.decide(VERA, id, { decision: 'approve' })
+  }
+  const world: BrokenGate = {
+    gate,
+    audit,
+    faults,
+    ran,
+    controller,
+    async callBroken(request = {}) {
+      isBroken = true
+      try {
+        return await call({ callId: 'broken', signal: controller.signal, ...request })
+      } finally {
+        isBroken = false
+      }
+    },
+    callWell: (callId) => call({ callId }),
+  }
+  if (asks) {
+    await call({ callId: 'asking' })
+    await approve()
+  }
+  return world
+}
+
+export const throws: Behaviour = () => {
+  throw new Error('broken')
+}
+export const rejects: Behaviour = () => Promise.reject(new Error('broken'))
+export const hangs: Behaviour = () => new Promise(() => {})
+export const rejectsLate: Behaviour = () =>
+  new Promise((_, reject) => setTimeout(() => reject(new Error('broken')), LATE_MS))
+/** Does what it should, when nobody waits for it any more. */
+export const succeedsLate: Behaviour = (well) => new Promise((resolve) => setTimeout(resolve, LATE_MS)).then(well)
+export const answers =
+  (nonsense: unknown): Behaviour =>
+  () =>
+    nonsense
+/** Can be waited for, and throws when it is asked. */
+// oxlint-disable-next-line unicorn/no-thenable -- what a part may answer
+export const thenThrows: Behaviour = () => ({ then: throws })
+/** Can be waited for in vain, and is no promise. */
+// oxlint-disable-next-line unicorn/no-thenable -- what a part may answer
+export const thenHangs: Behaviour = () => ({ then: () => {} })
