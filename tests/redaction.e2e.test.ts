@@ -65,7 +65,12 @@ function plant(): string {
 }
 
 const many = (count: number) => Array.from({ length: count }, plant)
-const inputOf = (n: number) => ({ n, text: plant(), deep: [{ password: plant(), [plant()]: 'x' }] })
+const inputOf = (n: number) => ({
+  n,
+  exact: 'wet-horse-of-the-env',
+  text: plant(),
+  deep: [{ password: plant(), [plant()]: 'x' }],
+})
 
 describe('a gateway full of secrets', () => {
   it('writes, logs and shows none of 1,000 canaries, and gives the caller what the tool gave', async () => {
@@ -130,6 +135,8 @@ async function callEverything(gateway: TestGateway, outputs: readonly string[], 
     if (name === 'say') assert.deepEqual(result?.content, [{ type: 'text', text: `${outputs[n]} ${envToken}` }])
   }
   await gateway.ask('viewer', MODERN, plant())
+  for (const era of [MODERN, '2025-11-25'] as const)
+    for (const name of [plant(), envToken]) await gateway.call('viewer', era, `leaky__${name}`, {})
   const gone = (await gateway.call('viewer', MODERN, 'leaky__die', inputOf(0))) as RpcAnswer
   assert.ok(gone)
   await until(() => gateway.log.some(({ message }) => message.includes('is down: exited')))
@@ -141,6 +148,8 @@ async function readEverything(gateway: TestGateway): Promise<(readonly [string, 
     '/api/approvals?limit=1000',
     '/api/tools?as=viewer',
     '/api/callers',
+    '/api/pins',
+    '/api/halts',
     '/api/why?tool=leaky:pay&as=viewer',
     `/api/why?tool=${encodeURIComponent(plant())}&as=viewer`,
     '/readyz',

@@ -94,7 +94,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   try {
     const { host } = config.listen
     const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
-    const audit = await openAudit(config.audit)
+    const audit = await openAudit(config.audit, { redact, onFault })
     closers.push(() => audit.close())
     const { close: closeState, ...kept } = await openState(config.state)
     closers.push(closeState)
@@ -250,17 +250,20 @@ function toGroupRow(name: string, config: GatewayConfig, gate: Gate, monitor: Mo
   }
 }
 
-async function openAudit({ store, path, mode }: AuditConfig): Promise<AuditSink & AuditReader & AuditExporter> {
+async function openAudit(
+  { store, path, mode }: AuditConfig,
+  deps: { redact: Redactor; onFault: (error: unknown) => void },
+): Promise<AuditSink & AuditReader & AuditExporter> {
   switch (store) {
     case 'memory':
-      return memoryAudit()
+      return memoryAudit(deps)
     case 'jsonl': {
       const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
-      return openJsonlAudit({ path: path as string, mode })
+      return openJsonlAudit({ path: path as string, mode, ...deps })
     }
     case 'sqlite': {
       const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
-      return openSqliteAudit({ path: path as string, mode })
+      return openSqliteAudit({ path: path as string, mode, ...deps })
     }
   }
 }

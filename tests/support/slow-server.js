@@ -1,0 +1,24 @@
+// An MCP server on stdio with a tool that never answers. Says on stderr when it is called, and when its call is cancelled.
+import { createInterface } from 'node:readline'
+
+const send = (/** @type {object} */ message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line)
+  switch (method) {
+    case 'initialize': {
+      const serverInfo = { name: 'slow', version: '1' }
+      send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
+      break
+    }
+    case 'tools/list':
+      send({ id, result: { tools: ['wait', 'echo'].map((name) => ({ name, inputSchema: { type: 'object' } })) } })
+      break
+    case 'tools/call':
+      if (params.name === 'echo') send({ id, result: { content: [{ type: 'text', text: 'echo' }] } })
+      break
+    default:
+      if (id !== undefined) send({ id, result: {} })
+  }
+}
