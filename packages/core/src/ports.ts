@@ -123,6 +123,8 @@ export const GATE_EVENTS = [
   'tool_accepted',
   'halt_set',
   'halt_released',
+  'group_changed',
+  'server_changed',
   'audit_opened',
   'audit_closed',
   'audit_dropped',

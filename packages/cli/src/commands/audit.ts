@@ -156,6 +156,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   tool_accepted: 'blue',
   halt_set: 'red',
   halt_released: 'blue',
+  group_changed: 'yellow',
+  server_changed: 'yellow',
   audit_opened: 'dim',
   audit_closed: 'dim',
   audit_dropped: 'red',
