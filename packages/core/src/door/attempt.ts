@@ -233,7 +233,12 @@ const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 /** A name that the catalog does not have is any text at all, with whatever the client put there. */
 function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
-  return ports.redactor.redactText(name).slice(0, MAX_NAME_LENGTH)
+  try {
+    return ports.redactor.redactText(name).slice(0, MAX_NAME_LENGTH)
+  } catch (error) {
+    ports.onFault(error)
+    return '[not shown: it could not be redacted]'
+  }
 }
 
 /** Writes a record; throws or rejects as the sink does. */

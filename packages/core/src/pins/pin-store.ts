@@ -1,5 +1,5 @@
 import { sha256Hex } from '../hash.ts'
-import type { StateStore } from '../ports.ts'
+import type { StateEntry, StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
 import { type Answer, ask } from './ask.ts'
 
@@ -85,9 +85,10 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
         () => state.list(ALL),
         (answer) => {
           if ('error' in answer) return done(answer)
-          const read = readPins(answer.value)
-          batches = read.batches
-          done({ value: read })
+          const read = tryToRead(answer.value)
+          if ('error' in read) return done(read)
+          batches = read.value.batches
+          done(read)
         },
       )
     },
@@ -161,6 +162,16 @@ function bytesOf(definition: Definition): number {
 interface Read extends ReadPins {
   /** Which batch has the definition of a hash. */
   readonly batches: ReadonlyMap<string, string>
+}
+
+/** What a store answers may be no list of entries. */
+function tryToRead(entries: readonly StateEntry[]): Answer<Read> {
+  try {
+    if (!Array.isArray(entries)) throw new TypeError('the state store answered no list')
+    return { value: readPins(entries) }
+  } catch (error) {
+    return { error }
+  }
 }
 
 function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): Read {
