@@ -1,17 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import {
-  type ApprovalStore,
-  type AuditExporter,
-  type AuditReader,
-  type AuditSink,
   type Clock,
   combineTelemetry,
   createGate,
   type Gate,
-  memoryAudit,
+  type GateOptions,
   parseGroups,
   type Redactor,
-  type StateStore,
   systemClock,
 } from '@toolgate/core'
 import type { ApiDeps } from './api/deps.ts'
@@ -21,12 +16,13 @@ import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
 import { serverGroupName, toGroups, toGroupState } from './catalog/server-groups.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
-import type { AuditConfig, GatewayConfig, StateConfig } from './config/config.ts'
+import type { GatewayConfig } from './config/config.ts'
 import { createMonitor, type Monitor } from './groups/index.ts'
 import { listen } from './http/server.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
 import { createNaming } from './mcp/listing.ts'
 import { once } from './once.ts'
+import { openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactGroup, redactLog, redactServer } from './redaction.ts'
 import { countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/lazy.ts'
@@ -123,8 +119,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       clock,
       onFault,
       telemetry: combineTelemetry(followed, counts),
+      ...(config.pins === undefined ? {} : { pins: config.pins }),
+      ...(config.definitions === undefined ? {} : { definitions: config.definitions }),
       redactor: redact,
-      deadlineMs: DEADLINE_FACTOR * Math.max(...config.servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000),
+      ...toBounds(config),
     })
     closers.push(async () => {
       await endsWithin(gate.close(), RECORDS_MS)
@@ -188,6 +186,17 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   }
 }
 
+/** Gives what bounds each call. */
+function toBounds({ calls, servers }: GatewayConfig): Pick<GateOptions, 'deadlineMs' | 'maxOutputChars' | 'concurrency'> {
+  const { maxOutputChars, concurrency = [] } = calls ?? {}
+  const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
+  return {
+    deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
+    ...(maxOutputChars === undefined ? {} : { maxOutputChars }),
+    concurrency,
+  }
+}
+
 interface Fleet {
   readonly upstreams: readonly Upstream[]
   readonly sources: readonly UpstreamSource[]
@@ -248,38 +257,6 @@ function toGroupRow(name: string, config: GatewayConfig, gate: Gate, monitor: Mo
     ...(state.since === undefined ? {} : { since: state.since }),
     tools: gate.membersOf(name),
   }
-}
-
-async function openAudit(
-  { store, path, mode }: AuditConfig,
-  deps: { redact: Redactor; onFault: (error: unknown) => void },
-): Promise<AuditSink & AuditReader & AuditExporter> {
-  switch (store) {
-    case 'memory':
-      return memoryAudit(deps)
-    case 'jsonl': {
-      const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
-      return openJsonlAudit({ path: path as string, mode, ...deps })
-    }
-    case 'sqlite': {
-      const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
-      return openSqliteAudit({ path: path as string, mode, ...deps })
-    }
-  }
-}
-
-/** The stores that the gate keeps in memory by itself, where they are to be kept elsewhere. */
-interface KeptStores {
-  readonly approvals?: ApprovalStore
-  readonly state?: StateStore
-  close(): void
-}
-
-async function openState({ store, path }: StateConfig = { store: 'memory' }): Promise<KeptStores> {
-  if (store === 'memory') return { close: () => {} }
-  const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, close } = openSqliteStores({ path: path as string })
-  return { approvals, state, close }
 }
 
 async function loadPages(deps: ApiDeps, consoleDir: string) {

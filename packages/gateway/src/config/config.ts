@@ -1,4 +1,4 @@
-import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
+import type { Caller, ConcurrencyCap, DefinitionMode, PinMode, Policy, ToolAnnotations } from '@toolgate/core'
 
 /** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
 export interface GatewayConfig {
@@ -16,7 +16,13 @@ export interface GatewayConfig {
   readonly policy: readonly Policy[]
   /** Such as `*:100/60`: selector, uses, seconds. */
   readonly limits: readonly string[]
+  readonly calls?: CallsConfig
+  readonly approvals?: ApprovalsConfig
   readonly audit: AuditConfig
+  /** Default `warn`. */
+  readonly pins?: PinMode
+  /** Default `warn`. */
+  readonly definitions?: DefinitionMode
   /** Absent: in memory. */
   readonly state?: StateConfig
   readonly redact?: RedactConfig
@@ -90,7 +96,35 @@ export interface RedactConfig {
   readonly patterns: readonly string[]
 }
 
+/** What bounds each call. */
+export interface CallsConfig {
+  /** Ends an execution. Absent: ten times the longest `callTimeoutMs` of the servers, for those whose progress goes on. */
+  readonly deadlineMs?: number
+  /** Characters of JSON; what is beyond is cut, and says so. Absent: as the gate has it. */
+  readonly maxOutputChars?: number
+  /** How many calls run at once. */
+  readonly concurrency: readonly (string | ConcurrencyCap)[]
+}
+
+export interface ApprovalsConfig {
+  /** How long an approval holds, from asking to its use. Absent: as the store has it. */
+  readonly ttlMs?: number
+}
+
+/** Where signed checkpoints go, and how often. */
+export interface CheckpointConfig {
+  /** Absolute; absent: beside the audit. */
+  readonly path?: string
+  /** Absolute path of a private key in PEM. */
+  readonly keyFile?: string
+  readonly everyRecords?: number
+  readonly everyMs?: number
+}
+
 export interface AuditConfig {
+  /** Default `true`. */
+  readonly preview?: boolean
+  readonly checkpoints?: CheckpointConfig | false
   readonly store: 'sqlite' | 'jsonl' | 'memory'
   /** Absolute; absent for `memory`. */
   readonly path?: string

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { readCallers } from './callers.ts'
+import { readApprovals, readCalls } from './calls.ts'
 import { checkPolicy as checkWithCore } from './check-policy.ts'
 import type { GatewayConfig } from './config.ts'
 import { reportUnknownKey } from './explain.ts'
@@ -11,7 +12,7 @@ import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
 import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
-import { readAudit, readLimits, readListen, readMetrics, readState } from './settings.ts'
+import { readAudit, readDefinitionModes, readLimits, readListen, readMetrics, readState } from './settings.ts'
 import { parseSource, type Source } from './source.ts'
 import type { FillContext } from './fill.ts'
 
@@ -93,9 +94,12 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     groups: readGroups(reading),
     policy: readPolicies(reading),
     limits: readLimits(reading),
+    calls: readCalls(reading),
+    approvals: readApprovals(reading),
     audit,
     state: readState(reading, audit),
     redact: readRedact(reading),
     metrics: readMetrics(reading),
+    ...readDefinitionModes(reading),
   }
 }

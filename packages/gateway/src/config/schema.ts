@@ -1,4 +1,6 @@
+import { DEFINITION_MODES, PIN_MODES } from '@toolgate/core'
 import { z } from 'zod'
+import { approvalsSchema, callsSchema } from './calls-schema.ts'
 
 /**
  * The shape of `toolgate.yaml`, as written: defaults not filled in, paths not resolved.
@@ -191,7 +193,38 @@ export const auditSchema = z.strictObject({
     .enum(['batched', 'required'])
     .describe('required: each record is durable before the call goes on. batched (default): within a second.')
     .optional(),
+  preview: z
+    .boolean()
+    .describe('Whether the redacted beginning of each input is kept beside its hash. Default: true.')
+    .optional(),
+  checkpoints: z
+    .union([
+      z.literal(false),
+      z.strictObject({
+        path: text
+          .describe('Default: beside the audit. Better on another disk, or a file that is shipped elsewhere.')
+          .optional(),
+        keyFile: text
+          .describe('An Ed25519 private key in PEM. Default: made at first use, beside the checkpoints.')
+          .optional(),
+        everyRecords: z
+          .int()
+          .min(1, 'a number from 1 to 1000000')
+          .max(1_000_000, 'a number from 1 to 1000000')
+          .optional(),
+        everySeconds: z.int().min(1, 'a number from 1 to 86400').max(86_400, 'a number from 1 to 86400').optional(),
+      }),
+    ])
+    .describe('Signed checkpoints, which show that a tail was cut off. Default: each 1000 records, and each minute.')
+    .optional(),
 })
+
+const PIN_HELP =
+  'When the definition of a tool changes. suspend: it is taken away until a person accepts it. Default: warn.'
+export const pinsSchema = z.enum(PIN_MODES).describe(PIN_HELP)
+const CHECK_HELP =
+  'What a definition with invisible characters or the like does. quarantine: it is hidden. Default: warn.'
+export const definitionsSchema = z.enum(DEFINITION_MODES).describe(CHECK_HELP)
 
 export const metricsSchema = z.strictObject({
   public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').optional(),
@@ -230,10 +263,14 @@ export const configSchema = z
     groups: groupsSchema.optional(),
     policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
+    calls: callsSchema.optional(),
+    approvals: approvalsSchema.optional(),
     audit: auditSchema.optional(),
     state: stateSchema.optional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
     metrics: metricsSchema.describe('GET /metrics, for Prometheus.').optional(),
+    pins: pinsSchema.optional(),
+    definitions: definitionsSchema.optional(),
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 

@@ -1,10 +1,20 @@
 import path from 'node:path'
+import type { z } from 'zod'
 import { isLoopback } from './address.ts'
 import type { AuditConfig, GatewayConfig, MetricsConfig, StateConfig } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { checkSelector } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
-import { auditSchema, limitSchema, limitsSchema, listenSchema, metricsSchema, stateSchema } from './schema.ts'
+import {
+  auditSchema,
+  definitionsSchema,
+  limitSchema,
+  limitsSchema,
+  listenSchema,
+  metricsSchema,
+  pinsSchema,
+  stateSchema,
+} from './schema.ts'
 
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 8787
@@ -50,11 +60,52 @@ export function readAudit({ source, configDir }: Reading): AuditConfig {
   const input = has(source, ['audit']) ? checkShape(source, ['audit'], auditSchema) : {}
   const { store = 'sqlite', mode = 'batched' } = input ?? {}
   if (store === 'memory') {
-    if (input?.path !== undefined)
-      source.report(['audit', 'path'], 'found a path for the store "memory", expected none', { atKey: true })
-    return { store, mode }
+    for (const key of ['path', 'checkpoints'] as const) {
+      if (input?.[key] !== undefined)
+        source.report(
+          ['audit', key],
+          `found ${key === 'path' ? 'a path' : key} for the store "memory", expected none`,
+          {
+            atKey: true,
+          },
+        )
+    }
+    return { store, mode, ...previewOf(input) }
   }
-  return { store, path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]), mode }
+  return {
+    store,
+    path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]),
+    mode,
+    ...previewOf(input),
+    ...checkpointsOf(input, configDir),
+  }
+}
+
+type AuditInput = z.infer<typeof auditSchema> | undefined
+
+function previewOf(input: AuditInput): Pick<AuditConfig, 'preview'> {
+  return input?.preview === undefined ? {} : { preview: input.preview }
+}
+
+function checkpointsOf(input: AuditInput, configDir: string): Pick<AuditConfig, 'checkpoints'> {
+  const written = input?.checkpoints
+  if (written === undefined || written === false) return written === undefined ? {} : { checkpoints: false }
+  const { path: file, keyFile, everyRecords, everySeconds } = written
+  return {
+    checkpoints: {
+      ...(file === undefined ? {} : { path: path.resolve(configDir, file) }),
+      ...(keyFile === undefined ? {} : { keyFile: path.resolve(configDir, keyFile) }),
+      ...(everyRecords === undefined ? {} : { everyRecords }),
+      ...(everySeconds === undefined ? {} : { everyMs: everySeconds * 1000 }),
+    },
+  }
+}
+
+/** Reads `pins` and `definitions`: what is done about definitions that change, or that hide something. */
+export function readDefinitionModes({ source }: Reading): Pick<GatewayConfig, 'pins' | 'definitions'> {
+  const pins = has(source, ['pins']) ? checkShape(source, ['pins'], pinsSchema) : undefined
+  const definitions = has(source, ['definitions']) ? checkShape(source, ['definitions'], definitionsSchema) : undefined
+  return { ...(pins === undefined ? {} : { pins }), ...(definitions === undefined ? {} : { definitions }) }
 }
 
 /** Reads `state`. Without it, the state is a SQLite file beside the configuration. */

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import {
+  type ApprovalStore,
+  type AuditExporter,
+  type AuditReader,
+  type AuditSink,
+  ConfigError,
+  memoryAudit,
+  type Redactor,
+  type StateStore,
+} from '@toolgate/core'
+import type { AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
+
+/** What an audit tells of itself: what it drops, where it counts that. */
+export type OpenedAudit = AuditSink & AuditReader & AuditExporter & { readonly droppedCount?: number }
+
+export interface AuditDeps {
+  readonly redact: Redactor
+  readonly onFault: (error: unknown) => void
+}
+
+/** Opens the audit of a configuration. A store is loaded when it is the one. */
+export async function openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit> {
+  const { store, path = '', mode, preview = true } = config
+  switch (store) {
+    case 'memory':
+      return memoryAudit({ redact: deps.redact, preview })
+    case 'jsonl': {
+      const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
+      return openJsonlAudit({ path, mode, preview, ...deps, ...toCheckpoints(config.checkpoints) })
+    }
+    case 'sqlite': {
+      const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
+      return openSqliteAudit({ path, mode, preview, ...deps, ...toCheckpoints(config.checkpoints) })
+    }
+  }
+}
+
+function toCheckpoints(config: AuditConfig['checkpoints']) {
+  if (config === undefined) return {}
+  if (config === false) return { checkpoints: false as const }
+  const { keyFile, ...rest } = config
+  return { checkpoints: keyFile === undefined ? rest : { ...rest, key: readKey(keyFile) } }
+}
+
+function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new ConfigError('audit.checkpoints.keyFile', `${file} cannot be read`, { cause })
+  }
+}
+
+/** The stores that the gate keeps in memory by itself, where they are to be kept elsewhere. */
+export interface KeptStores {
+  readonly approvals?: ApprovalStore
+  readonly state?: StateStore
+  close(): void
+}
+
+export async function openState({ store, path = '' }: StateConfig = { store: 'memory' }): Promise<KeptStores> {
+  if (store === 'memory') return { close: () => {} }
+  const { openSqliteStores } = await import('@toolgate/stores/sqlite')
+  const { approvals, state, close } = openSqliteStores({ path })
+  return { approvals, state, close }
+}
