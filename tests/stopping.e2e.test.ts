@@ -116,7 +116,7 @@ const idsOf = (records: readonly AuditRecord[]) => records.map(({ tool_call_id }
 
 /** Newest first. */
 async function readAudit(path: string): Promise<readonly AuditRecord[]> {
-  const audit = await openSqliteAudit({ path, readOnly: true })
+  const audit = openSqliteAudit({ path, readOnly: true })
   try {
     return await audit.query({ limit: 1000 })
   } finally {

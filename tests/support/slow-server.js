@@ -1,4 +1,4 @@
-// An MCP server on stdio with a tool that never answers. Says on stderr when it is called, and when its call is cancelled.
+// An MCP server on stdio with a tool that never answers, one that does at once, and one that says much.
 import { createInterface } from 'node:readline'
 
 const send = (/** @type {object} */ message) =>
@@ -13,10 +13,14 @@ for await (const line of createInterface({ input: process.stdin })) {
       break
     }
     case 'tools/list':
-      send({ id, result: { tools: ['wait', 'echo'].map((name) => ({ name, inputSchema: { type: 'object' } })) } })
+      send({
+        id,
+        result: { tools: ['wait', 'echo', 'long'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
+      })
       break
     case 'tools/call':
       if (params.name === 'echo') send({ id, result: { content: [{ type: 'text', text: 'echo' }] } })
+      if (params.name === 'long') send({ id, result: { content: [{ type: 'text', text: 'x'.repeat(5000) }] } })
       break
     default:
       if (id !== undefined) send({ id, result: {} })

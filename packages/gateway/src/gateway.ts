@@ -92,7 +92,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
     const audit = await openAudit(config.audit, { redact, onFault })
     closers.push(() => audit.close())
-    const { close: closeState, ...kept } = await openState(config.state)
+    const { close: closeState, ...kept } = await openState(config.state, config.approvals)
     closers.push(closeState)
 
     const { calls: followed, tracing } = await createTelemetry(onFault)
@@ -187,7 +187,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
 }
 
 /** Gives what bounds each call. */
-function toBounds({ calls, servers }: GatewayConfig): Pick<GateOptions, 'deadlineMs' | 'maxOutputChars' | 'concurrency'> {
+function toBounds({
+  calls,
+  servers,
+}: GatewayConfig): Pick<GateOptions, 'deadlineMs' | 'maxOutputChars' | 'concurrency'> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
   return {

@@ -5,11 +5,12 @@ import {
   type AuditReader,
   type AuditSink,
   ConfigError,
+  memoryApprovals,
   memoryAudit,
   type Redactor,
   type StateStore,
 } from '@toolgate/core'
-import type { AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
+import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
 /** What an audit tells of itself: what it drops, where it counts that. */
 export type OpenedAudit = AuditSink & AuditReader & AuditExporter & { readonly droppedCount?: number }
@@ -58,9 +59,12 @@ export interface KeptStores {
   close(): void
 }
 
-export async function openState({ store, path = '' }: StateConfig = { store: 'memory' }): Promise<KeptStores> {
-  if (store === 'memory') return { close: () => {} }
+export async function openState(
+  { store, path = '' }: StateConfig = { store: 'memory' },
+  forApprovals: ApprovalsConfig = {},
+): Promise<KeptStores> {
+  if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, close } = openSqliteStores({ path })
+  const { approvals, state, close } = openSqliteStores({ path, approvals: forApprovals })
   return { approvals, state, close }
 }

@@ -123,6 +123,19 @@ describe('loadConfig', () => {
     })
   })
 
+  it('reads what bounds calls, and how long approvals hold', () => {
+    const caps = `["group:web:2", { match: "files:*", max: 1, per: [user], waitMs: 0, maxWaiting: 0 }]`
+    const text = `${FILE}calls: { deadlineMs: 5000, maxOutputChars: 20000, concurrency: ${caps} }\napprovals: { ttlMs: 60000 }\n`
+    const config = withFile(text, (file) => loadConfig(file, { env }))
+    assert.deepEqual(config.calls, {
+      deadlineMs: 5000,
+      maxOutputChars: 20_000,
+      concurrency: ['group:web:2', { match: 'files:*', max: 1, per: ['user'], waitMs: 0, maxWaiting: 0 }],
+    })
+    assert.deepEqual(config.approvals, { ttlMs: 60_000 })
+    assert.deepEqual([load().config.calls, load().config.approvals], [{ concurrency: [] }, {}])
+  })
+
   it('takes a group with probes as conditional', () => {
     assert.deepEqual(load().config.groups, [
       {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Approval } from '@toolgate/core'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { MODERN, textOf } from './support/rpc.ts'
+import { nodeServer } from './support/servers.ts'
+
+const SLOW = join(import.meta.dirname, 'support/slow-server.js')
+
+describe('what a configuration says of calls', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await startTestGateway({
+      servers: [nodeServer('slow', [SLOW])],
+      calls: {
+        deadlineMs: 1500,
+        maxOutputChars: 1000,
+        concurrency: [{ match: 'slow:wait', max: 1, waitMs: 0 }, 'slow:echo:2'],
+      },
+    })
+  })
+  after(() => gateway.close())
+
+  const call = async (name: string, args: object = {}) =>
+    textOf(await gateway.call('viewer', MODERN, `slow__${name}`, args))
+
+  it('bounds how many run at once, how long, and how much they give', async () => {
+    const running = call('wait')
+    await until(async () => {
+      const { body } = await gateway.api('/api/audit?event=tool_call')
+      return (body as { records: unknown[] }).records.length > 0
+    })
+    assert.equal(await call('wait'), 'slow__wait is busy: 1 call is already running. Try again later.')
+    assert.equal(await running, 'slow__wait failed: no answer in 1.5 s')
+    assert.match(await call('long'), /^x{100,1000}… \[cut: \d+ characters\]$/)
+  })
+
+  for (const store of ['memory', 'sqlite'] as const) {
+    it(`bounds how long an approval holds, in ${store}`, async () => {
+      const folder = tempFolder()
+      const path = store === 'sqlite' ? { path: join(folder.path, 'state.db') } : {}
+      const other = await startTestGateway({
+        servers: [nodeServer('slow', [SLOW])],
+        policy: [{ ask: ['slow:echo'] }],
+        approvals: { ttlMs: 5000 },
+        state: { store, ...path },
+      })
+      try {
+        await other.call('viewer', MODERN, 'slow__echo')
+        const { body } = await other.api('/api/approvals')
+        const [approval] = (body as { approvals: readonly Approval[] }).approvals
+        assert.equal((approval?.expiresAt ?? 0) - (approval?.requestedAt ?? 0), 5000)
+      } finally {
+        await other.close()
+        folder.remove()
+      }
+    })
+  }
+})
