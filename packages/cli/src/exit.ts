@@ -1,7 +1,11 @@
 /** The one table of exit codes; `docs/guide/cli.md` repeats it, and a test compares the two. */
 export const EXITS = {
   ok: { code: 0, means: 'It worked, and where the command asks a question, the answer is yes.' },
-  no: { code: 1, means: 'The answer is no (`why`: the tool is not visible), or the work failed on the way.' },
+  no: {
+    code: 1,
+    means:
+      'The answer is no (`why`: the tool is not visible; `halt`: it names nothing now), or the work failed on the way.',
+  },
   usage: { code: 2, means: 'The command line, the configuration or a name in them cannot be used.' },
   unreachable: { code: 3, means: 'No gateway answers at that address.' },
   port: { code: 4, means: 'The port cannot be had.' },

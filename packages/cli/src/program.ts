@@ -18,12 +18,14 @@ import {
   type CheckProofOptions,
 } from './commands/audit-verify.ts'
 import { type CheckOptions, checkCommand, printProblems } from './commands/check.ts'
+import { haltCommand, type HaltOptions, haltsCommand, releaseCommand, type ReleaseOptions } from './commands/halts.ts'
 import type { StartGateway } from './commands/run-gateway.ts'
 import { acceptPinCommand, type AcceptPinOptions, pinsCommand, type PinsOptions } from './commands/pins.ts'
 import { serveCommand, type ServeOptions } from './commands/serve.ts'
 import { toolsCommand, type ToolsOptions } from './commands/tools.ts'
 import { tryCommand, type TryOptions } from './commands/try.ts'
 import { whyCommand, type WhyOptions } from './commands/why.ts'
+import type { TargetOptions } from './client/target.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { type Io, painter, printLine } from './io.ts'
 import type { StopSignals } from './stop-signals.ts'
@@ -104,6 +106,18 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
       end(await acceptPinCommand(tool, command.optsWithGlobals(), io)),
     )
 
+  naming(asking(program.command('halt')))
+    .description('stop what the options name together, now: calls that come, that wait, and that run')
+    .requiredOption('--reason <text>', 'why; the model is told it')
+    .action(async (options: HaltOptions) => end(await haltCommand(options, io)))
+  naming(asking(program.command('release')))
+    .description('end a halt, named as it was halted, or by its id')
+    .option('--id <id>', 'as "toolgate halts" shows it')
+    .action(async (options: ReleaseOptions) => end(await releaseCommand(options, io)))
+  asking(program.command('halts'))
+    .description('list what is halted')
+    .action(async (options: TargetOptions & { json?: boolean }) => end(await haltsCommand(options, io)))
+
   const audit = program.command('audit').description('read what was attempted')
   reading(audit.command('tail'))
     .description('print the newest records, and each new one until it is stopped')
@@ -143,6 +157,16 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .requiredOption('--public-key <file>', 'the public key that is trusted, in PEM')
     .action((file: string, options: CheckProofOptions) => end(auditCheckProofCommand(file, options, io)))
   return program
+}
+
+/** The options that name what is halted. */
+function naming(command: Command): Command {
+  return command
+    .option('--user <user>', 'of every tenant, unless one is named too')
+    .option('--session <session>', 'one session')
+    .option('--tool <selector>', 'such as files:write_file, browser:* or group:web')
+    .option('--tenant <tenant>', 'one tenant')
+    .option('--all', 'everything; of your tenant, where you have one')
 }
 
 /** The options of a command that asks a running gateway. */

@@ -4,8 +4,12 @@ import type {
   AuditBody,
   CallersBody,
   ErrorBody,
+  HaltBody,
+  HaltRow,
+  HaltsBody,
   PinRow,
   PinsBody,
+  SessionBody,
   ToolsBody,
   WhyBody,
 } from '@toolgate/gateway'
@@ -23,6 +27,10 @@ export interface Api extends AuditReader, AuditExporter {
   callers(): Promise<CallersBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
+  session(): Promise<SessionBody>
+  halts(): Promise<HaltsBody>
+  halt(asked: HaltBody): Promise<HaltRow>
+  release(id: string): Promise<HaltRow>
 }
 
 const TIMEOUT_MS = 10_000
@@ -30,12 +38,18 @@ const TIMEOUT_MS = 10_000
 export function createApi(target: Target): Api {
   const get = <T>(path: string, query: Record<string, string | number | undefined> = {}): Promise<T> =>
     request(target, path, query) as Promise<T>
+  const change = <T>(method: Change['method'], path: string, body?: object): Promise<T> =>
+    request(target, path, {}, { method, body }) as Promise<T>
   return {
     tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
     pins: () => get<PinsBody>('/api/pins'),
-    acceptPin: (accepted) => request(target, '/api/pins/accept', {}, accepted) as Promise<PinRow>,
+    acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
+    session: () => get<SessionBody>('/api/session'),
+    halts: () => get<HaltsBody>('/api/halts'),
+    halt: (asked) => change<HaltRow>('POST', '/api/halts', asked),
+    release: (id) => change<HaltRow>('DELETE', `/api/halts/${encodeURIComponent(id)}`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
       return body.records
@@ -50,13 +64,18 @@ export function createApi(target: Target): Api {
   }
 }
 
+interface Change {
+  readonly method: 'POST' | 'DELETE'
+  readonly body: object | undefined
+}
+
 async function request(
   target: Target,
   path: string,
   query: Record<string, string | number | undefined>,
-  sent?: object,
+  change?: Change,
 ): Promise<object> {
-  const { status, body } = await answerOf(target, urlOf(target, path, query), sent)
+  const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body
   throw faultOf(target, status, body)
 }
@@ -108,15 +127,17 @@ function keyHeader({ key }: Target): Record<string, string> {
 async function answerOf(
   target: Target,
   url: URL,
-  sent?: object,
+  change?: Change,
 ): Promise<{ status: number; body: object | undefined }> {
   try {
+    const { method, body: sent } = change ?? { method: 'GET', body: undefined }
     const headers = {
       ...keyHeader(target),
       ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
     }
-    const body = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) }
+    const body = sent === undefined ? {} : { body: JSON.stringify(sent) }
     const response = await fetch(url, {
+      method,
       headers,
       ...body,
       redirect: 'error',

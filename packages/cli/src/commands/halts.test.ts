@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { HaltRow } from '@toolgate/gateway'
+import { runProgram } from '../program.ts'
+import { createStopSignals } from '../stop-signals.ts'
+import { fakeIo } from '../testing/fake-io.ts'
+
+const ROWS: readonly HaltRow[] = [
+  row('1111', { user: 'vera', tool: 'files:*' }, { tools: 2, callers: 1 }),
+  row('2222', { tenant: 'acme' }, { tools: 14, callers: 3 }),
+  row('3333', { all: true }, { tools: 14 }),
+]
+
+function row(id: string, target: HaltRow['target'], reach: HaltRow['reach']): HaltRow {
+  return { id, target, reason: 'stolen \u001b[2Jphone', by: 'olga', since: 0, reach, mayRelease: true }
+}
+
+interface Posted {
+  readonly method: string | undefined
+  readonly url: string | undefined
+  readonly body: unknown
+}
+
+describe('toolgate halt, release and halts', () => {
+  const posted: Posted[] = []
+  let halted = ROWS
+  let answered: HaltRow
+  let tenant: string | undefined
+  let url = ''
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { method } = request
+      if (method !== 'GET') posted.push({ method, url: request.url, body: body === '' ? undefined : JSON.parse(body) })
+      const known = ROWS.find(({ id }) => request.url?.endsWith(`/${id}`))
+      const fault = { error: { code: 'halt_unknown', message: 'Nothing is halted under that id.' } }
+      if (request.url === '/api/session') return send(200, { user: 'olga', roles: [], ...(tenant ? { tenant } : {}) })
+      if (method === 'GET') return send(200, { halts: halted, mayHalt: true })
+      if (method === 'POST') return send(200, answered)
+      return known ? send(200, known) : send(404, fault)
+    })
+    function send(status: number, answer: object): void {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    }
+  })
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  beforeEach(() => {
+    posted.length = 0
+    halted = ROWS
+    answered = ROWS[0] as HaltRow
+    tenant = undefined
+  })
+
+  const run = async (...args: string[]) => {
+    const io = fakeIo({ TOOLGATE_URL: url, TOOLGATE_KEY: 'demo-console' })
+    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+    const start = () => assert.fail('nothing is started')
+    const code = await runProgram(args, { io, version: '1.2.3', signals, start })
+    return { code, out: io.out(), err: io.err() }
+  }
+
+  it('halts what is named together, and says what that is now and how to release it', async () => {
+    const { code, out, err } = await run('halt', '--user', 'vera', '--tool', 'files:*', '--reason', 'stolen phone')
+    assert.deepEqual([code, err], [0, ''])
+    assert.equal(
+      out,
+      `halted  user vera, tool files:*: 2 tools, 1 configured agent now
+To release it: toolgate release --id 1111
+`,
+    )
+    assert.deepEqual(posted, [
+      { method: 'POST', url: '/api/halts', body: { user: 'vera', tool: 'files:*', reason: 'stolen phone' } },
+    ])
+    assert.deepEqual(JSON.parse((await run('halt', '--all', '--reason', 'fire', '--json')).out), ROWS[0])
+    assert.deepEqual(posted[1]?.body, { all: true, reason: 'fire' })
+  })
+
+  it('warns loudly of a target that names nothing now, and answers no', async () => {
+    answered = row('4444', { tool: 'files:raed' }, { tools: 0, nearestTool: 'files:read' })
+    const tool = await run('halt', '--tool', 'files:raed', '--reason', 'r')
+    assert.equal(tool.code, 1)
+    assert.equal(
+      tool.err,
+      `WARNING  It stops nothing now: no tool is "files:raed". Did you mean "files:read"?
+It stays in force for what comes, until: toolgate release --id 4444
+`,
+    )
+    answered = row('5555', { user: 'vear', tenant: 'acme' }, { tools: 3, callers: 0 })
+    const user = await run('halt', '--user', 'vear', '--tenant', 'acme', '--reason', 'r', '--json')
+    assert.equal(user.code, 1)
+    assert.match(user.err, /^WARNING {2}It stops nothing now: no configured agent is "vear" of "acme"\./)
+    assert.equal((JSON.parse(user.out) as HaltRow).id, '5555')
+  })
+
+  it('releases by id, or named as it was halted', async () => {
+    assert.equal((await run('release', '--id', '2222')).out, 'released  tenant acme (stolen \\u001b[2Jphone)\n')
+    assert.equal((await run('release', '--tool', 'files:*', '--user', 'vera')).code, 0)
+    assert.equal((await run('release', '--all')).code, 0)
+    assert.deepEqual(
+      posted.map(({ method, url: path }) => [method, path]),
+      [
+        ['DELETE', '/api/halts/2222'],
+        ['DELETE', '/api/halts/1111'],
+        ['DELETE', '/api/halts/3333'],
+      ],
+    )
+  })
+
+  it('names within the tenant for a person who has one', async () => {
+    tenant = 'acme'
+    halted = [row('1111', { user: 'vera', tenant: 'acme' }, { tools: 1 }), ROWS[1] as HaltRow]
+    await run('release', '--user', 'vera')
+    await run('release', '--all')
+    assert.deepEqual(
+      posted.map(({ url: path }) => path),
+      ['/api/halts/1111', '/api/halts/2222'],
+    )
+  })
+
+  it('lists what is halted, and lets no text write on the terminal', async () => {
+    const { code, out } = await run('halts')
+    assert.equal(code, 0)
+    assert.equal(
+      out,
+      `ID    HALTED                   NOW                            SINCE                     BY    REASON
+1111  user vera, tool files:*  2 tools, 1 configured agent    1970-01-01T00:00:00.000Z  olga  stolen \\u001b[2Jphone
+2222  tenant acme              14 tools, 3 configured agents  1970-01-01T00:00:00.000Z  olga  stolen \\u001b[2Jphone
+3333  everything               14 tools                       1970-01-01T00:00:00.000Z  olga  stolen \\u001b[2Jphone
+`,
+    )
+    halted = []
+    assert.equal((await run('halts')).out, 'Nothing is halted.\n')
+    assert.deepEqual(JSON.parse((await run('halts', '--json')).out), { halts: [], mayHalt: true })
+  })
+
+  const wrong: [string[], RegExp][] = [
+    [['halt', '--reason', 'r'], /Say what is meant, with --user, --session, --tool, --tenant, or --all/],
+    [['halt', '--user', 'vera'], /required option '--reason <text>'/],
+    [['halt', '--user', '', '--reason', 'r'], /--user is empty/],
+    [['halt', '--all', '--user', 'vera', '--reason', 'r'], /--all stands alone/],
+    [['release'], /Say what is meant/],
+    [['release', '--user', 'omar'], /Nothing is halted so: user omar\.\n"toolgate halts" lists what is\./],
+    [['release', '--user', 'vera'], /Nothing is halted so/],
+    [['release', '--id', '1111', '--all'], /Give --id, or what is halted; not both/],
+    [['release', '--id', '9999'], /Nothing is halted under that id/],
+  ]
+  for (const [args, message] of wrong) {
+    it(`refuses ${args.join(' ')}`, async () => {
+      const { code, err } = await run(...args)
+      assert.equal(code, 2)
+      assert.match(err, message)
+      assert.deepEqual(
+        posted.filter(({ url: path }) => !path?.endsWith('9999')),
+        [],
+      )
+    })
+  }
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { AuditRecord } from '@toolgate/core'
+import type { HaltRow } from '@toolgate/gateway'
+import { runProgram } from '../packages/cli/src/program.ts'
+import { createStopSignals } from '../packages/cli/src/stop-signals.ts'
+import { fakeIo } from '../packages/cli/src/testing/fake-io.ts'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { KEYS } from './support/keys.ts'
+import { ERAS, MODERN, textOf } from './support/rpc.ts'
+import { nodeServer } from './support/servers.ts'
+
+const SLOW = join(import.meta.dirname, 'support/slow-server.js')
+
+describe('a halt', () => {
+  let folder: ReturnType<typeof tempFolder>
+  let gateway: TestGateway
+  const start = () =>
+    startTestGateway({
+      servers: [nodeServer('slow', [SLOW])],
+      state: { store: 'sqlite', path: join(folder.path, 'state.db') },
+    })
+  beforeEach(async () => {
+    folder = tempFolder()
+    gateway = await start()
+  })
+  afterEach(async () => {
+    await gateway.close()
+    folder.remove()
+  })
+
+  const toolgate = async (...args: string[]) => {
+    const io = fakeIo({ TOOLGATE_URL: gateway.url, TOOLGATE_KEY: KEYS.console })
+    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+    const code = await runProgram(args, { io, version: '1', signals, start: () => assert.fail('nothing is started') })
+    return { code, out: io.out(), err: io.err() }
+  }
+  const records = async (event: string) => {
+    const { body } = await gateway.api(`/api/audit?event=${event}`)
+    return (body as { records: readonly AuditRecord[] }).records
+  }
+
+  it('by the command stops what runs and what comes, on every revision, until it is released', async () => {
+    const running = ERAS.map((era) => gateway.call('viewer', era, 'slow__wait'))
+    await until(async () => (await records('tool_call')).length === ERAS.length)
+    const halting = await toolgate('halt', '--tool', 'slow:*', '--reason', 'its key has leaked')
+    assert.deepEqual([halting.code, halting.err], [0, ''])
+    assert.match(halting.out, /^halted {2}tool slow:\*: 3 tools now\n/)
+    for (const answer of await Promise.all(running))
+      assert.equal(textOf(answer), 'slow__wait is unavailable: its key has leaked.')
+    assert.deepEqual(
+      (await records('tool_abandoned')).map(({ reason }) => reason),
+      ERAS.map(() => 'halted'),
+    )
+    for (const era of ERAS) {
+      assert.deepEqual(await gateway.list('viewer', era), [])
+      assert.equal(
+        textOf(await gateway.call('viewer', era, 'slow__echo')),
+        'slow__echo is unavailable: its key has leaked.',
+      )
+    }
+    assert.match((await toolgate('why', 'slow:echo', '--as', 'viewer')).out, /halts: halt [0-9a-f]{16} by .*\(halted\)/)
+    assert.equal((await toolgate('release', '--tool', 'slow:*')).code, 0)
+    assert.equal(textOf(await gateway.call('viewer', MODERN, 'slow__echo')), 'echo')
+    const [set] = await records('halt_set')
+    const [released] = await records('halt_released')
+    assert.deepEqual([set?.detail, released?.user_id], ['tool slow:*: its key has leaked', set?.user_id])
+  })
+
+  it('outlives the gateway', async () => {
+    await toolgate('halt', '--user', 'viewer', '--reason', 'r')
+    await gateway.close()
+    gateway = await start()
+    assert.match((await toolgate('halts')).out, /user viewer +3 tools, 1 configured agent/)
+    assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 3])
+  })
+
+  it('of a name that there is not warns, and holds for the tool when it comes', async () => {
+    const { code, err } = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
+    assert.equal(code, 1)
+    assert.match(err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
+  })
+
+  it('over HTTP takes a person with the role', async () => {
+    const refused = await gateway.api('/api/halts', {
+      key: KEYS.viewer,
+      method: 'POST',
+      body: { all: true, reason: 'r' },
+    })
+    assert.equal(refused.status, 403)
+    const { status, body } = await gateway.api('/api/halts', { method: 'POST', body: { all: true, reason: 'r' } })
+    assert.equal(status, 200)
+    assert.equal((await gateway.api(`/api/halts/${(body as HaltRow).id}`, { method: 'DELETE' })).status, 200)
+  })
+})
