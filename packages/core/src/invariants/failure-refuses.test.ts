@@ -3,11 +3,16 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type GateOptions } from '../gate.ts'
+import type { AuditSink, StateStore } from '../ports.ts'
+import { memoryState } from '../memory/state.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { memoryCounters } from '../memory/counters.ts'
-import { manualClock } from '../testing/manual-clock.ts'
+import { systemClock } from '../memory/clock.ts'
 import { runs } from '../testing/worlds.ts'
 import { defineTool } from '../tools/tool.ts'
+
+/** Of whatever is waited for. */
+const DEADLINE_MS = 3
 
 /** Everything that is no answer: what is thrown, and what is given instead of one. */
 const anyFailure: fc.Arbitrary<() => unknown> = fc.oneof(
@@ -19,7 +24,20 @@ const anyFailure: fc.Arbitrary<() => unknown> = fc.oneof(
     .map((nonsense) => () => nonsense),
   fc.constant(() => Promise.resolve('yes')),
   fc.constant(() => Promise.reject(new Error('late'))),
+  fc.constant(() => new Promise(() => {})),
+  fc.constant(
+    () =>
+      new Promise((_, reject) => {
+        setTimeout(() => reject(new Error('too late')), 2 * DEADLINE_MS)
+      }),
+  ),
+  // oxlint-disable-next-line unicorn/no-thenable -- what somebody may answer
+  fc.constantFrom({ then: () => {} }, { then: fail }).map((thenable) => () => thenable),
 )
+
+function fail(): never {
+  throw new Error('broken')
+}
 
 const NAMES = ['a', 'b', 'c'] as const
 
@@ -28,7 +46,8 @@ function makeGate(options: Omit<GateOptions, 'tools'>) {
   const ran = { count: 0 }
   const tools = NAMES.map((name) => defineTool({ name, tags: ['t'], execute: () => ++ran.count }))
   const audit = memoryAudit()
-  return { gate: createGate({ tools, audit, ...options }), ran, audit }
+  const deadlines = { storeDeadlineMs: DEADLINE_MS, hookDeadlineMs: DEADLINE_MS, visibilityDeadlineMs: DEADLINE_MS }
+  return { gate: createGate({ tools, audit, ...deadlines, ...options }), ran, audit }
 }
 
 async function callAll(options: Omit<GateOptions, 'tools'>) {
@@ -94,10 +113,10 @@ describe('what fails', () => {
   })
 
   it('refuses the call, with one last record, where it is a store', async () => {
-    const stores = fc.constantFrom('counters.take', 'approvals.request', 'approvals.consume')
+    const stores = fc.constantFrom('counters.take', 'counters.peek', 'approvals.request', 'approvals.consume')
     await fc.assert(
       fc.asyncProperty(stores, anyFailure, async (which, failure) => {
-        const clock = manualClock()
+        const clock = systemClock
         const counters = memoryCounters({ clock })
         const approvals = memoryApprovals()
         const method = which.split('.')[1] as string
@@ -107,7 +126,7 @@ describe('what fails', () => {
           counters: which.startsWith('counters') ? { ...counters, ...broken } : counters,
           approvals: which.startsWith('approvals') ? { ...approvals, ...broken } : approvals,
           limits: '*:5/60',
-          ...(which.startsWith('approvals') ? { policy: { ask: ['tag:t'] } } : {}),
+          ...(which === 'counters.take' ? {} : { policy: { ask: ['tag:t'] } }),
         })
         const view = await gate.view({ user: 'vera' })
         if (which === 'approvals.consume') {
@@ -123,7 +142,125 @@ describe('what fails', () => {
       runs(150),
     )
   })
+
+  it('refuses the call, with one last record, where it is a hook, whichever and wherever it stands', async () => {
+    const places = fc.constantFrom('gate', 'fork', 'call')
+    const others = fc.array(fc.constantFrom(undefined, { allow: true }, { input: { n: 1 } }), { maxLength: 2 })
+    // To say nothing, or an object that says nothing, is to have nothing against the call.
+    const failures = anyFailure.filter((failure) => !isSilent(quietly(failure)))
+    await fc.assert(
+      fc.asyncProperty(places, failures, others, others, async (place, failure, first, last) => {
+        const answering = (answer: object | undefined) => ({ beforeToolCall: () => answer })
+        const broken = { beforeToolCall: failure as () => undefined }
+        const hooks = [...first.map(answering), broken, ...last.map(answering)]
+        const { gate, ran, audit } = makeGate(place === 'gate' ? { hooks } : {})
+        const view = await (place === 'fork' ? gate.fork({ hooks }) : gate).view({ user: 'vera' })
+        const outcome = await view.call({ tool: 'a', ...(place === 'call' ? { hooks } : {}) })
+        assert.ok(outcome.status === 'refused')
+        assert.equal(outcome.decision.reasons[0]?.code, 'hook_error')
+        assert.deepEqual([ran.count, audit.records.length], [0, 1])
+      }),
+      runs(150),
+    )
+  })
+
+  it('refuses the call, with one last record, where it is the record of its intent', async () => {
+    const failures = anyFailure.filter((failure) => quietly(failure) !== undefined || throwsIt(failure))
+    await fc.assert(
+      fc.asyncProperty(failures, async (failure) => {
+        const audit = memoryAudit()
+        const write: AuditSink['write'] = (entry) =>
+          entry.event === 'tool_call' ? (failure() as undefined) : audit.write(entry)
+        const { gate, ran } = makeGate({ audit: { ...audit, write } })
+        const outcome = await (await gate.view({ user: 'vera' })).call({ tool: 'a' })
+        // A promise of anything is one that it was written.
+        const isWritten = (await settledQuietly(failure)) === 'fulfilled'
+        assert.deepEqual([outcome.status, ran.count], isWritten ? ['done', 1] : ['refused', 0])
+        assert.equal(audit.records.length, 1)
+      }),
+      runs(60),
+    )
+  })
+
+  it('refuses the call where it is the validator', async () => {
+    const failures = anyFailure.filter((failure) => quietly(failure) !== undefined || throwsIt(failure))
+    await fc.assert(
+      fc.asyncProperty(failures, async (failure) => {
+        const { outcomes, ran, records } = await callAll({ validateInput: failure as () => undefined })
+        assert.ok(outcomes.every(({ status }) => status === 'refused'))
+        assert.deepEqual([ran.count, records.length], [0, NAMES.length])
+      }),
+      runs(60),
+    )
+  })
+
+  it('holds every tool back where it is the store of halts or pins, and nothing is known yet', async () => {
+    const failures = anyFailure.filter((failure) => !Array.isArray(quietly(failure)))
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('halt:', 'pin:'), failures, async (which, failure) => {
+        const kept = memoryState()
+        const list: StateStore['list'] = (prefix) => (prefix === which ? (failure() as []) : kept.list(prefix))
+        const { gate, ran, audit } = makeGate({ state: { ...kept, list }, pins: 'suspend' })
+        const view = await gate.view({ user: 'vera' })
+        assert.deepEqual(view.ids, [])
+        const outcome = await view.call({ tool: 'a' })
+        assert.deepEqual([outcome.status, ran.count, audit.records.length], ['refused', 0, 1])
+        await gate.close()
+      }),
+      runs(60),
+    )
+  })
+
+  it('lets no more run than may where what runs never ends', async () => {
+    const cap = fc.record({ max: fc.integer({ min: 1, max: 2 }), waitMs: fc.constantFrom(0, 1) })
+    await fc.assert(
+      fc.asyncProperty(cap, async ({ max, waitMs }) => {
+        const stuck = defineTool({ name: 'stuck', execute: () => new Promise(() => {}) })
+        const gate = createGate({ tools: [stuck], concurrency: [{ match: 'stuck', max, waitMs }] })
+        const view = await gate.view({})
+        const running = Array.from({ length: max }, () => view.call({ tool: 'stuck' }))
+        const outcome = await view.call({ tool: 'stuck' })
+        assert.ok(outcome.status === 'refused')
+        assert.equal(outcome.decision.reasons[0]?.code, 'too_busy')
+        await gate.close()
+        for (const { status } of await Promise.all(running)) assert.equal(status, 'failed')
+      }),
+      runs(10),
+    )
+  })
 })
+
+/** Whether a hook that answers so has said nothing. */
+function isSilent(given: unknown): boolean {
+  return given === undefined || (isPlain(given) && Object.keys(given).length === 0)
+}
+
+function isPlain(given: unknown): given is object {
+  return typeof given === 'object' && given !== null && Object.getPrototypeOf(given) === Object.prototype
+}
+
+function throwsIt(failure: () => unknown): boolean {
+  try {
+    quietlyHeard(failure())
+    return false
+  } catch {
+    return true
+  }
+}
+
+function quietlyHeard(given: unknown): void {
+  if (given instanceof Promise) given.catch(() => {})
+}
+
+/** How an answer settles in time, where it is a promise. */
+async function settledQuietly(failure: () => unknown): Promise<'fulfilled' | 'otherwise'> {
+  const given = quietly(failure)
+  if (!(given instanceof Promise)) return 'otherwise'
+  const late = new Promise<'otherwise'>((resolve) => {
+    setTimeout(() => resolve('otherwise'), DEADLINE_MS)
+  })
+  return Promise.race([given.then(() => 'fulfilled' as const).catch(() => 'otherwise' as const), late])
+}
 
 /** What a failure gives, if it gives something. */
 function quietly(failure: () => unknown): unknown {

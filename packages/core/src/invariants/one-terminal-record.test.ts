@@ -9,13 +9,13 @@ const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'fa
 /** Much of each is waiting, so that many at once cost little more than one. */
 const AT_ONCE = 12
 
-async function forAll(check: (chaos: Chaos, aftermath: Aftermath) => void): Promise<void> {
+async function forAll(check: (chaos: Chaos, aftermath: Aftermath) => void | Promise<void>): Promise<void> {
   const several = fc.array(chaosArbitrary, { minLength: AT_ONCE, maxLength: AT_ONCE })
   await fc.assert(
     fc.asyncProperty(several, async (worlds) => {
       await Promise.all(worlds.map(async (chaos) => check(chaos, await unleash(chaos))))
     }),
-    runs(15),
+    runs(10),
   )
 }
 
@@ -45,15 +45,27 @@ describe('every attempt, whatever fails and whenever it is stopped', () => {
   })
 
   it('runs its tool once at most, after its intent was recorded, and within the limit and the approval', async () => {
-    await forAll((chaos, { audit, ran, settled, callIds }) => {
-      const intents = audit.records.filter(({ event }) => event === 'tool_call').map(({ tool_call_id }) => tool_call_id)
-      for (const callId of ran) assert.ok(intents.includes(callId))
+    await forAll((chaos, { audit, ran, settled, callIds, toolOf }) => {
+      const calls = audit.records.filter(({ event }) => event === 'tool_call')
+      const intents = new Set(calls.map(({ tool_call_id }) => tool_call_id))
+      for (const callId of ran) assert.ok(intents.has(callId))
       assert.equal(new Set(ran).size, ran.length)
-      assert.ok(ran.length <= (chaos.asks ? 1 : 2), `ran ${ran.length} times`)
+      for (const tool of new Set(toolOf.values())) {
+        const times = ran.filter((callId) => toolOf.get(callId) === tool).length
+        assert.ok(times <= (chaos.asks ? 1 : 2), `${tool} ran ${times} times`)
+      }
       for (const [i, result] of settled.entries()) {
         const status = result.status === 'fulfilled' ? result.value.status : undefined
         assert.equal(ran.includes(callIds[i] as string), status === 'done' || status === 'failed')
       }
+    })
+  })
+
+  it('has given back its slots when it has ended', async () => {
+    await forAll(async (_, { gate, healed }) => {
+      const code = healed.status === 'refused' ? healed.decision.reasons[0]?.code : undefined
+      assert.notEqual(code, 'too_busy')
+      await gate.close()
     })
   })
 })

@@ -11,6 +11,8 @@ export function ask<T>(deadlineMs: number, work: () => MaybePromise<T>, done: (a
   let given: MaybePromise<T>
   try {
     given = work()
+    // What can be waited for may throw when it is.
+    if (isPromise(given)) given = Promise.resolve(given)
   } catch (error) {
     done({ error })
     return

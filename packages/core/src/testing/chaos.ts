@@ -6,7 +6,8 @@ import { createGate, type Gate } from '../gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
-import { defineTool } from '../tools/tool.ts'
+import type { Source } from '../tools/catalog.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
 
 /** How one part of a gate answers. */
 export const MANNERS = ['well', 'later', 'throws', 'rejects', 'hangs', 'nonsense', 'too late'] as const
@@ -19,8 +20,14 @@ export interface Chaos {
   /** After so many milliseconds; `undefined`: never. */
   readonly aborts: number | undefined
   readonly halts: number | undefined
+  /** What was halted is released so many milliseconds after that. */
+  readonly releases: number | undefined
   readonly denies: number | undefined
+  /** The definition of a tool is another then. */
+  readonly changes: number | undefined
   readonly asks: boolean
+  /** What the calls come through. A fork has hooks of its own; a view is narrowed while calls of it run. */
+  readonly through: 'gate' | 'fork' | 'narrowed'
   readonly calls: number
 }
 
@@ -34,6 +41,7 @@ const PARTS = [
   'recordCall',
   'before',
   'after',
+  'forkBefore',
 ] as const
 type Part = (typeof PARTS)[number]
 
@@ -50,8 +58,11 @@ export const chaosArbitrary: fc.Arbitrary<Chaos> = fc.record({
   tool: fc.oneof(manner, fc.constantFrom('streams', 'streams for ever', 'stream fails')),
   aborts: moment,
   halts: moment,
+  releases: moment,
   denies: moment,
+  changes: moment,
   asks: fc.boolean(),
+  through: fc.constantFrom('gate', 'fork', 'narrowed'),
   calls: fc.integer({ min: 1, max: 4 }),
 })
 
@@ -62,6 +73,9 @@ export interface Aftermath {
   /** One for each call: what it resolved with, or what it rejected with. */
   readonly settled: readonly PromiseSettledResult<CallOutcome>[]
   readonly callIds: readonly string[]
+  readonly toolOf: ReadonlyMap<string, string>
+  /** What one more call comes to when everything works again. */
+  readonly healed: CallOutcome
   /** The calls whose tool was run, by the tool's own word. */
   readonly ran: readonly string[]
   readonly faults: readonly unknown[]
@@ -70,6 +84,7 @@ export interface Aftermath {
 const DEADLINE_MS = 12
 const LATE_MS = 25
 const MAX_USES = 2
+const NAMES = ['tool', 'other'] as const
 
 /** Lets it happen, and waits until everything has ended. */
 export async function unleash(chaos: Chaos): Promise<Aftermath> {
@@ -78,39 +93,45 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
   const audit = memoryAudit()
   const counters = memoryCounters({ clock: systemClock })
   const approvals = memoryApprovals()
-  const { parts } = chaos
-  const tool = defineTool({
-    name: 'tool',
-    execute(_, { callId }) {
-      ran.push(callId)
-      return runTool(chaos.tool)
-    },
-  })
+  const world: { parts: Chaos['parts']; tool: Chaos['tool'] } = { parts: chaos.parts, tool: chaos.tool }
+  const toolsWith = (description: string) =>
+    NAMES.map((name) =>
+      defineTool({
+        name,
+        description,
+        execute(_, { callId }) {
+          ran.push(callId)
+          return runTool(world.tool)
+        },
+      }),
+    )
+  const source = changingSource(toolsWith('before'))
   const hooks: Hooks = {
-    beforeToolCall: () => behave(parts.before, () => undefined) as undefined,
-    afterToolCall: () => behave(parts.after, () => undefined) as undefined,
+    beforeToolCall: () => behave(world.parts.before, () => undefined) as undefined,
+    afterToolCall: () => behave(world.parts.after, () => undefined) as undefined,
   }
+  const forkHooks: Hooks = { beforeToolCall: () => behave(world.parts.forkBefore, () => undefined) as undefined }
   const gate = createGate({
-    tools: [tool],
-    limits: `tool:${MAX_USES}/60`,
-    ...(chaos.asks ? { policy: { ask: ['tool'] } } : {}),
+    sources: [source],
+    limits: `*:${MAX_USES}/60`,
+    ...(chaos.asks ? { policy: { ask: ['*'] } } : {}),
     hooks,
-    concurrency: ['tool:1'],
+    concurrency: ['*:1'],
     counters: {
-      peek: (uses) => behave(parts.peek, () => counters.peek(uses)),
-      take: (uses) => behave(parts.take, () => counters.take(uses)),
-      giveBack: (uses, taken) => behave(parts.giveBack, () => counters.giveBack(uses, taken)),
+      peek: (uses) => behave(world.parts.peek, () => counters.peek(uses)),
+      take: (uses) => behave(world.parts.take, () => counters.take(uses)),
+      giveBack: (uses, taken) => behave(world.parts.giveBack, () => counters.giveBack(uses, taken)),
     },
     approvals: {
       ...approvals,
-      request: (...args) => behave(parts.request, () => approvals.request(...args)),
-      consume: (...args) => behave(parts.consume, () => approvals.consume(...args)),
-      giveBack: (...args) => behave(parts.approvalGiveBack, () => approvals.giveBack(...args)),
+      request: (...args) => behave(world.parts.request, () => approvals.request(...args)),
+      consume: (...args) => behave(world.parts.consume, () => approvals.consume(...args)),
+      giveBack: (...args) => behave(world.parts.approvalGiveBack, () => approvals.giveBack(...args)),
     },
     audit: {
       ...audit,
       write: (entry) =>
-        entry.event === 'tool_call' ? behave(parts.recordCall, () => audit.write(entry)) : audit.write(entry),
+        entry.event === 'tool_call' ? behave(world.parts.recordCall, () => audit.write(entry)) : audit.write(entry),
     },
     storeDeadlineMs: DEADLINE_MS,
     hookDeadlineMs: DEADLINE_MS,
@@ -119,26 +140,61 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
   })
   const vera = { user: 'vera', tenant: 'acme' }
   if (chaos.asks) await approveFirst(gate, vera)
-  const view = await gate.view(vera)
+  const forked = chaos.through === 'fork' ? gate.fork({ hooks: forkHooks }) : gate
+  const view = await forked.view(vera)
   const controller = new AbortController()
+  const release = () => gate.release({ all: true }).catch(() => {})
   const timers = [
     after(chaos.aborts, () => controller.abort(new Error('gone'))),
     after(chaos.halts, () => void gate.halt({ all: true, reason: 'fire' })),
-    after(chaos.denies, () => gate.setPolicy({ deny: ['tool'] })),
+    after(
+      chaos.halts === undefined || chaos.releases === undefined ? undefined : chaos.halts + chaos.releases,
+      () => void release(),
+    ),
+    after(chaos.denies, () => gate.setPolicy({ deny: ['*'] })),
+    after(chaos.changes, () => source.change(toolsWith('after'))),
   ]
   const callIds = Array.from({ length: chaos.calls }, (_, i) => `call-${i}`)
+  const toolOf = new Map(callIds.map((callId, i) => [callId, NAMES[i % NAMES.length] as string]))
   const settled = await Promise.allSettled(
-    callIds.map((callId) => view.call({ tool: 'tool', input: {}, callId, signal: controller.signal }).then(drain)),
+    callIds.map((callId) => {
+      const tool = toolOf.get(callId)
+      const through = chaos.through === 'narrowed' ? view.narrow({ activeTools: NAMES }) : view
+      return through.call({ tool, input: {}, callId, signal: controller.signal }).then(drain)
+    }),
   )
   for (const timer of timers) clearTimeout(timer)
   // Whatever comes too late must have come: it must not change what was recorded.
   await new Promise((resolve) => setTimeout(resolve, LATE_MS + 10))
-  return { gate, audit, settled, callIds, ran, faults }
+  world.parts = Object.fromEntries(PARTS.map((part) => [part, 'well'])) as Chaos['parts']
+  world.tool = 'well'
+  await release()
+  gate.setPolicy([])
+  const healed = await (await gate.view(vera)).call({ tool: 'tool', callId: 'healed' })
+  return { gate, audit, settled, callIds, toolOf, healed, ran: ran.filter((callId) => callId !== 'healed'), faults }
+}
+
+/** A source of tools whose definitions change. */
+function changingSource(tools: readonly Tool[]): Source & { change(tools: readonly Tool[]): void } {
+  let offered = tools
+  const listeners = new Set<() => void>()
+  return {
+    name: 'changing',
+    tools: () => offered,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    change(next) {
+      offered = next
+      for (const listener of listeners) listener()
+    },
+  }
 }
 
 async function approveFirst(gate: Gate, vera: { user: string; tenant: string }): Promise<void> {
   const asking = await gate.view(vera)
-  await asking.call({ tool: 'tool', input: {}, callId: 'asking' })
+  for (const tool of NAMES) await asking.call({ tool, input: {}, callId: `asking-${tool}` })
   for (const { id } of await gate.approvals.list({ status: 'pending' }))
     await gate.approvals.decide(vera, id, { decision: 'approve' })
 }
