@@ -44,6 +44,7 @@ const CORE_ORDER = [
   'decide',
   'audit',
   'memory',
+  'groups',
   'telemetry',
   'door',
   'search',

@@ -22,6 +22,8 @@ import { steadyClock, systemClock } from './memory/clock.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
 import { createEvents, type GateNotice } from './events.ts'
+import { createAvailability } from './groups/availability.ts'
+import { createLoads, type Loads, type LoadsOfGate } from './groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 import { createHalts, type Halts } from './halts/halts.ts'
 import type { DefinitionMode, PinMode } from './pins/holding.ts'
@@ -64,7 +66,7 @@ export interface GateOptions {
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
   readonly concurrency?: CapInput
-  /** Which conditional groups are available now. Default: all of them. */
+  /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
   readonly availability?: AvailabilitySource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
@@ -140,6 +142,8 @@ export interface Gate<Name extends string = string> {
   fork(options: ForkOptions<Name>): Gate<Name>
   /** Opening locked groups, for one session each. */
   readonly locks: Locks
+  /** Groups whose tools are loaded at their first use. */
+  readonly loads: Loads
   /** The ids of a group's tools, visible or not. */
   membersOf(group: string): readonly string[]
   /** What is allowed and probably not meant: selectors that name no tool, tools that nobody can see, names that look alike. */
@@ -206,9 +210,15 @@ export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const groups = parseGroups(options.groups)
+  const watched =
+    options.availability === undefined && groups.probed && options.groups
+      ? createAvailability(options.groups, { clock, onFault: quiet(options.onFault) })
+      : undefined
+  const availability = options.availability ?? watched ?? alwaysAvailable
+  const loads = createLoads({ groups, availability, clock })
   const catalog = createCatalog({
     tools: listTools(options.tools),
-    sources: options.sources ?? [],
+    sources: [...(options.sources ?? []), ...loads.sources],
     onFault: quiet(options.onFault),
   })
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
@@ -270,7 +280,8 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
   const shared: Shared = {
     catalog,
     groups,
-    availability: options.availability ?? alwaysAvailable,
+    availability,
+    loads,
     unlocks: createUnlocks(),
     halts,
     pins,
@@ -283,7 +294,12 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
     ),
+    closeGroups() {
+      loads.close()
+      watched?.close()
+    },
   }
+  void watched?.start()
   return openGate(shared, ports, stack, { isFork: false })
 }
 
@@ -292,6 +308,7 @@ interface Shared {
   readonly catalog: Catalog
   readonly groups: Groups
   readonly availability: AvailabilitySource
+  readonly loads: LoadsOfGate
   readonly unlocks: Unlocks
   readonly halts: Halts
   readonly pins: Pins
@@ -301,11 +318,13 @@ interface Shared {
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
+  /** Ends what is asked and loaded of the groups. */
+  readonly closeGroups: () => void
 }
 
 function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe } = shared
+  const { recorder, subscribe, loads } = shared
   const today = createEpochs({ catalog, groups, availability, unlocks, halts, pins, policies: stack.inForce })
   const host: ViewHost = {
     ports,
@@ -320,12 +339,18 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
     return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
+  const openView = createViews(host, visibilityDeadlineMs)
   return {
     catalog,
     get policyRevision() {
       return stack.inForce().revision
     },
-    view: createViews(host, visibilityDeadlineMs),
+    view(caller, options) {
+      const view = openView(caller, options)
+      // Only one who was given a view has used anything.
+      if (loads.unused()) view.then(() => loads.usedBy(caller, unlocks), () => {})
+      return view
+    },
     setPolicy(policy) {
       stack.replace(parse(policy))
       recorder.policyChanged({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
@@ -339,7 +364,8 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
         isFork: true,
       })
     },
-    locks: createLocks(groups, unlocks, membersOf),
+    locks: createLocks(groups, unlocks, membersOf, loads.use),
+    loads,
     membersOf,
     lint: () => lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
     approvals,
@@ -365,20 +391,28 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       if (isFork) return
       halts.close()
       pins.close()
+      shared.closeGroups()
       catalog.close()
       await ports.live.close(new GateClosedError())
     },
   }
 }
 
-function createLocks(groups: Groups, unlocks: Unlocks, membersOf: (group: string) => readonly string[]): Locks {
+function createLocks(
+  groups: Groups,
+  unlocks: Unlocks,
+  membersOf: (group: string) => readonly string[],
+  onOpened: (opened: readonly string[]) => void,
+): Locks {
   const openBy = (caller: Caller, by: Parameters<typeof groupsOpenedBy>[1]) => {
     const before = unlocks.openFor(caller)
     const opened = groupsOpenedBy(groups, by, (group, tool) => membersOf(group).includes(tool)).filter(
       (name) => !before.has(name),
     )
     unlocks.open(caller, opened)
-    return caller.session === undefined ? [] : opened
+    if (caller.session === undefined) return []
+    onOpened(opened)
+    return opened
   }
   return {
     request: (caller, group) => openBy(caller, { request: group }),

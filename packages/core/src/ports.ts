@@ -332,6 +332,8 @@ export interface CallEnd {
 /** What is known of one group's dependency. */
 export interface GroupState {
   readonly available: boolean
+  /** Nobody has found out yet. It is not offered then either. */
+  readonly unknown?: boolean
   /** Why not, in a clause without a full stop: `nothing listens on 127.0.0.1:4444`. Callers are told it. */
   readonly reason?: string
   /** More about it, for people only, as it may quote what a server wrote: `exited with code 1 (…)`. */

@@ -33,7 +33,7 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
     if (culprit === undefined) continue
     const state = stateOf(source, culprit)
     const because = state.reason ?? 'it is switched off'
-    const why = culprit === name ? because : `it needs ${culprit}, which is unavailable because ${because}`
+    const why = culprit === name ? because : `${culprit} is unavailable because ${because}`
     const told = reason(
       'availability',
       'group_unavailable',

@@ -39,7 +39,7 @@ describe('parseGroups', () => {
       b: { tools: [], dependsOn: ['c'] },
       c: { tools: [], dependsOn: ['b'] },
     }
-    assert.throws(() => parseGroups(groups), { path: 'groups.a.dependsOn', problem: 'a cycle: a → b → c → b' })
+    assert.throws(() => parseGroups(groups), { path: 'groups.b.dependsOn', problem: 'a cycle: b → c → b' })
   })
 
   it('refuses a group that depends on itself', () => {
@@ -48,7 +48,7 @@ describe('parseGroups', () => {
 
   it('refuses an unknown dependency, and names the groups that there are', () => {
     assert.throws(() => parseGroups({ a: { tools: [], dependsOn: ['toString'] } }), {
-      path: 'groups.a.dependsOn',
+      path: 'groups.a.dependsOn[0]',
       problem: 'no group is named "toString"; the groups are a',
     })
   })
@@ -62,6 +62,38 @@ describe('parseGroups', () => {
 
   it('refuses a group without a list of tools', () => {
     assert.throws(() => parseGroups({ a: {} as Group }), { path: 'groups.a.tools', problem: /must be a list/ })
+  })
+
+  it('takes a group with probes for a conditional one, and refuses to call it always visible', () => {
+    const { conditional, probed } = parseGroups({ a: { tools: [], availableWhen: [() => true] }, b: { tools: [] } })
+    assert.deepEqual([...conditional.keys()], ['a'])
+    assert.equal(probed, true)
+    assert.equal(parseGroups({ b: { tools: [] } }).probed, false)
+    assert.throws(() => parseGroups({ a: { tools: [], visibility: 'always', availableWhen: [() => true] } }), {
+      path: 'groups.a.visibility',
+    })
+  })
+
+  it('refuses what is no probe, no time and no loader, and says where', () => {
+    const wrong = [
+      [{ availableWhen: ['tcp:1'] }, 'groups.a.availableWhen[0]'],
+      [{ availableWhen: [{ key: 'k', ask: () => true, timeoutMs: 0 }] }, 'groups.a.availableWhen[0].timeoutMs'],
+      [{ availableWhen: () => true }, 'groups.a.availableWhen'],
+      [{ ttlMs: Number.NaN }, 'groups.a.ttlMs'],
+      [{ load: [] }, 'groups.a.load'],
+      [{ load: () => [], loadTimeoutMs: -1 }, 'groups.a.loadTimeoutMs'],
+      [{ dependsOn: 'b' }, 'groups.a.dependsOn'],
+    ] as unknown as [Partial<Group>, string][]
+    for (const [group, path] of wrong) assert.throws(() => parseGroups({ a: { tools: [], ...group } }), { path })
+  })
+
+  it('answers at once for a thousand groups that each need the next', () => {
+    const names = Array.from({ length: 1000 }, (_, i) => `g${i}`)
+    const chain = names.map((name, i): [string, Group] => [
+      name,
+      { tools: [], visibility: 'conditional', dependsOn: names.slice(i + 1, i + 2) },
+    ])
+    assert.equal(parseGroups(new Map(chain)).conditional.get('g0')?.standsOn.length, 1000)
   })
 
   it('answers at once for dependencies that meet again and again', () => {

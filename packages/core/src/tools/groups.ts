@@ -1,12 +1,27 @@
 import { ConfigError } from '../errors.ts'
+import type { MaybePromise } from '../ports.ts'
+import { orderGroups } from './group-order.ts'
+import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
 
 /** A named, reusable set of tools. */
 export interface Group {
   /** Selectors, `group:` excepted. */
   readonly tools: readonly string[]
-  /** `conditional`: its tools are offered only while the group is available. Default `always`. */
+  /** `conditional`: its tools are offered only while the group is available; default where it has probes. Else `always`. */
   readonly visibility?: 'always' | 'conditional'
+  /** It is available while all of these are answered. Functions that are the same are one probe, and so are equal keys. */
+  readonly availableWhen?: readonly (Probe | ProbeFunction)[]
+  /** How long an answer of its probes is kept. Default 10,000 ms. */
+  readonly ttlMs?: number
+  /**
+   * Gives its tools, at its first use. Those that its selectors do not name are not taken: what is said of the group
+   * must be true of all of them.
+   */
+  readonly load?: LoadTools
+  /** Ends the wait for `load`, which then has failed. Default 30,000 ms. */
+  readonly loadTimeoutMs?: number
   readonly title?: string
   /** What it is good for, as a sentence: told to the model while the group is locked. */
   readonly hint?: string
@@ -24,6 +39,11 @@ export interface Group {
  */
 export type UnlockRule = 'request' | 'search' | { readonly event: string }
 
+export type LoadTools = (asking: { readonly signal: AbortSignal }) => MaybePromise<Iterable<Tool | ToolDefinition>>
+
+/** A group whose tools are loaded at its first use. */
+export type LoadedGroup = Group & { readonly load: LoadTools }
+
 /** The groups of a gate, checked: every name known, no cycle. */
 export interface Groups {
   readonly selectors: GroupSelectors
@@ -31,26 +51,60 @@ export interface Groups {
   readonly conditional: ReadonlyMap<string, { readonly group: Group; readonly standsOn: readonly string[] }>
   /** Those that a session must open, by name. */
   readonly locked: ReadonlyMap<string, Group & { readonly unlock: UnlockRule }>
+  /** Those whose tools are loaded at first use, by name. */
+  readonly loaded: ReadonlyMap<string, LoadedGroup>
+  /** Whether any of them has probes. */
+  readonly probed: boolean
 }
 
-/** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector */
-export function parseGroups(groups: Readonly<Record<string, Group>> | ReadonlyMap<string, Group> = {}): Groups {
-  const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
+export type GroupsInput = Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+
+export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
+  return groups instanceof Map ? groups : new Map(Object.entries(groups))
+}
+
+/** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */
+export function parseGroups(groups: GroupsInput = {}): Groups {
+  const byName = toGroupMap(groups)
+  for (const [name, group] of byName) checkGroup(`groups.${name}`, group)
+  orderGroups(byName)
   const selectors = new Map<string, readonly Selector[]>()
   const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
-    if (!Array.isArray(group?.tools)) throw new ConfigError(`groups.${name}.tools`, 'must be a list of selectors')
     selectors.set(
       name,
       group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text)),
     )
-    const standsOn = closure(name, byName).filter((below) => byName.get(below)?.visibility === 'conditional')
+    const standsOn = closure(name, byName).filter((below) => isConditional(byName.get(below)))
     if (standsOn.length > 0) conditional.set(name, { group, standsOn })
     if (group.unlock !== undefined)
       locked.set(name, { ...group, unlock: checkUnlock(`groups.${name}.unlock`, group.unlock) })
   }
-  return { selectors, conditional, locked }
+  const loaded = new Map([...byName].filter((entry): entry is [string, LoadedGroup] => entry[1].load !== undefined))
+  return { selectors, conditional, locked, loaded, probed: [...byName.values()].some(hasProbes) }
+}
+
+/** Answers whether a group can be unavailable by itself. */
+export function isConditional(group: Group | undefined): boolean {
+  return group !== undefined && (group.visibility === 'conditional' || hasProbes(group))
+}
+
+function hasProbes({ availableWhen = [] }: Group): boolean {
+  return availableWhen.length > 0
+}
+
+function checkGroup(path: string, group: Group): void {
+  if (!Array.isArray(group?.tools)) throw new ConfigError(`${path}.tools`, 'must be a list of selectors')
+  if (group.dependsOn !== undefined && !Array.isArray(group.dependsOn))
+    throw new ConfigError(`${path}.dependsOn`, 'must be a list of groups')
+  if (group.availableWhen !== undefined) checkProbes(`${path}.availableWhen`, group.availableWhen)
+  if (group.visibility === 'always' && hasProbes(group))
+    throw new ConfigError(`${path}.visibility`, 'is always, but the group has probes')
+  if (group.ttlMs !== undefined) checkMs(`${path}.ttlMs`, group.ttlMs)
+  if (group.load !== undefined && typeof group.load !== 'function')
+    throw new ConfigError(`${path}.load`, 'must be a function')
+  if (group.loadTimeoutMs !== undefined) checkMs(`${path}.loadTimeoutMs`, group.loadTimeoutMs)
 }
 
 function checkUnlock(path: string, rule: UnlockRule): UnlockRule {
@@ -70,19 +124,11 @@ function memberSelector(path: string, text: string): Selector {
 /** Gives a group and all that it stands on, itself first. */
 function closure(start: string, groups: ReadonlyMap<string, Group>): string[] {
   const found = new Set<string>()
-  const visit = (name: string, trail: readonly string[]) => {
-    if (trail.includes(name))
-      throw new ConfigError(`groups.${trail[0]}.dependsOn`, `a cycle: ${[...trail, name].join(' → ')}`)
+  const visit = (name: string) => {
     if (found.has(name)) return
-    const group = groups.get(name)
-    if (!group)
-      throw new ConfigError(
-        `groups.${trail.at(-1)}.dependsOn`,
-        `no group is named "${name}"; the groups are ${[...groups.keys()].join(', ')}`,
-      )
     found.add(name)
-    for (const below of group.dependsOn ?? []) visit(below, [...trail, name])
+    for (const below of groups.get(name)?.dependsOn ?? []) visit(below)
   }
-  visit(start, [])
+  visit(start)
   return [...found]
 }

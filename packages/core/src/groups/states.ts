@@ -1,0 +1,126 @@
+import type { Clock, GroupState } from '../ports.ts'
+import { orderGroups } from '../tools/group-order.ts'
+import type { Group } from '../tools/groups.ts'
+import type { Finding } from './finding.ts'
+
+/** The states of all groups, each worked out after those that it depends on. */
+export interface States {
+  readonly all: ReadonlyMap<string, GroupState>
+  /** Works out anew some groups and those that stand on them. Gives the ones that are another now. */
+  settle(names: Iterable<string>): readonly string[]
+}
+
+interface Node {
+  readonly name: string
+  readonly group: Group
+  /** Its place in an order in which each comes after all that it depends on. */
+  readonly place: number
+  readonly below: readonly string[]
+  readonly above: string[]
+}
+
+const NOT_CHECKED = 'it has not been checked yet'
+
+/**
+ * Gives the states of groups: one is available while all its probes are answered and all groups it depends on are available.
+ *
+ * @throws {ConfigError} for a dependency that is not known and for a cycle
+ */
+export function createStates(
+  groups: ReadonlyMap<string, Group>,
+  findingsOf: (group: string) => readonly { readonly finding: Finding | undefined }[],
+  clock: Clock,
+): States {
+  const nodes = link(groups)
+  const all = new Map<string, GroupState>()
+  const settleOne = ({ name, group, below }: Node): boolean => {
+    const state = stateOf(group, findingsOf(name), below, all)
+    const next = carryOn(all.get(name), state, clock)
+    if (next === all.get(name)) return false
+    all.set(name, next)
+    return true
+  }
+  const settle = (names: Iterable<string>): readonly string[] => {
+    const changed: string[] = []
+    const due = new Set(names)
+    for (const node of inOrder(nodes, due)) {
+      if (!due.has(node.name) || !settleOne(node)) continue
+      changed.push(node.name)
+      for (const name of node.above) due.add(name)
+    }
+    return changed
+  }
+  settle(groups.keys())
+  return { all, settle }
+}
+
+function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, Node> {
+  const nodes = new Map<string, Node>()
+  for (const [place, name] of orderGroups(groups).entries()) {
+    const group = groups.get(name) as Group
+    const below = group.dependsOn ?? []
+    nodes.set(name, { name, group, place, below, above: [] })
+    for (const one of new Set(below)) nodes.get(one)?.above.push(name)
+  }
+  return nodes
+}
+
+/** Gives some groups and all that stand on them, each after what it depends on. */
+function inOrder(nodes: ReadonlyMap<string, Node>, names: Iterable<string>): readonly Node[] {
+  const reached = new Set<Node>()
+  const waiting = [...names]
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const node = nodes.get(name)
+    if (!node || reached.has(node)) continue
+    reached.add(node)
+    waiting.push(...node.above)
+  }
+  return [...reached].toSorted((a, b) => a.place - b.place)
+}
+
+/** What is known not to work comes before what is not known yet. */
+function stateOf(
+  group: Group,
+  asked: readonly { readonly finding: Finding | undefined }[],
+  below: readonly string[],
+  states: ReadonlyMap<string, GroupState>,
+): GroupState {
+  const failed = asked.find(({ finding }) => finding?.available === false)?.finding
+  if (failed) return heldBack(failed, group.suggestion ?? failed.suggestion)
+  const down = below.map((name) => ({ name, state: states.get(name) })).filter(({ state }) => !state?.available)
+  const culprit = down.find(({ state }) => !state?.unknown)
+  if (culprit?.state) {
+    const { reason, detail, suggestion } = culprit.state
+    const why = `${culprit.name} is unavailable because ${reason ?? 'it is switched off'}`
+    return heldBack({ reason: why, ...(detail === undefined ? {} : { detail }) }, suggestion ?? group.suggestion)
+  }
+  if (asked.some(({ finding }) => finding === undefined))
+    return { ...heldBack({ reason: NOT_CHECKED }, undefined), unknown: true }
+  if (down[0]) return { ...heldBack({ reason: `${down[0].name} has not been checked yet` }, undefined), unknown: true }
+  return { available: true }
+}
+
+function heldBack(
+  { reason, detail }: Pick<GroupState, 'reason' | 'detail'>,
+  suggestion: string | undefined,
+): GroupState {
+  return {
+    available: false,
+    ...(reason === undefined ? {} : { reason }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(suggestion === undefined ? {} : { suggestion }),
+  }
+}
+
+/** Keeps the former state where nothing changed, and its `since` where only the words did. */
+function carryOn(former: GroupState | undefined, state: GroupState, clock: Clock): GroupState {
+  const isAsBefore = former?.available === state.available && former.unknown === state.unknown
+  const isSame =
+    isAsBefore &&
+    former.reason === state.reason &&
+    former.detail === state.detail &&
+    former.suggestion === state.suggestion
+  if (isSame) return former
+  const since = isAsBefore ? former.since : clock.wallMs()
+  return Object.freeze({ ...state, ...(since === undefined ? {} : { since }) })
+}
