@@ -16,11 +16,12 @@ export function createTurns(max: number): Turns {
       advance()
     })
   }
+  const hasNext = () => running < max && next < waiting.length
   const advance = () => {
     // What is over at once is followed by the loop that began it, not from within itself.
     if (isAdvancing) return
     isAdvancing = true
-    while (running < max && next < waiting.length) begin(waiting[next++] as (done: () => void) => void)
+    while (hasNext()) begin(waiting[next++] as (done: () => void) => void)
     isAdvancing = false
     if (next === waiting.length) {
       waiting.length = 0
