@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { describe, it } from 'node:test'
+import { createCanceller } from '../cancelling.ts'
+import { createGate } from '../gate.ts'
+import { defineTool } from '../tools/tool.ts'
+import type { Attempt } from './attempt.ts'
+import { createLiveCalls } from './live.ts'
+import { waitWhile } from './waiting.ts'
+
+function setup() {
+  const live = createLiveCalls()
+  const canceller = createCanceller()
+  const tool = defineTool({ name: 'pay' })
+  const attempt = { sight: { caller: { user: 'vera' } }, ports: { live }, cancelling: canceller } as unknown as Attempt
+  const waitingNow = () => {
+    const tools: string[] = []
+    live.stopWhere((call) => void tools.push(`${call.caller.user} ${call.tool.id}`))
+    return tools
+  }
+  return { live, canceller, tool, attempt, waitingNow }
+}
+
+describe('waitWhile', () => {
+  it('is a call that can be found and stopped, for as long as it waits', async () => {
+    const { attempt, tool, waitingNow } = setup()
+    const answer = Promise.withResolvers<string>()
+    const waiting = waitWhile(attempt, tool, () => answer.promise)
+    assert.deepEqual(waitingNow(), ['vera pay'])
+    answer.resolve('here')
+    assert.equal(await waiting, 'here')
+    assert.deepEqual(waitingNow(), [])
+  })
+
+  it('is over too where what it waits for fails', async () => {
+    const { attempt, tool, waitingNow } = setup()
+    await assert.rejects(async () => waitWhile(attempt, tool, () => Promise.reject(new Error('broken'))), /broken/)
+    assert.deepEqual(waitingNow(), [])
+  })
+
+  it('gives at once what is there at once, and is no call under way for it', () => {
+    const { attempt, tool, waitingNow } = setup()
+    assert.equal(
+      waitWhile(attempt, tool, () => 7),
+      7,
+    )
+    assert.deepEqual(waitingNow(), [])
+  })
+
+  it('tells that the caller has left, and why', async () => {
+    const { attempt, tool, canceller } = setup()
+    const told = Promise.withResolvers<unknown>()
+    void waitWhile(attempt, tool, (cancelling) => {
+      cancelling.onAbort(() => told.resolve([cancelling.aborted, cancelling.reason]))
+      return told.promise
+    })
+    canceller.abort('gone')
+    assert.deepEqual(await told.promise, [true, 'gone'])
+  })
+
+  it('tells that it was stopped, and why', async () => {
+    const { attempt, tool, live } = setup()
+    const told = Promise.withResolvers<unknown>()
+    void waitWhile(attempt, tool, (cancelling) => {
+      cancelling.onAbort(() => told.resolve([cancelling.aborted, cancelling.reason]))
+      return told.promise
+    })
+    live.stopWhere(() => 'halted')
+    assert.deepEqual(await told.promise, [true, 'halted'])
+  })
+
+  it('leaves no listener at the signal of a caller who stays', async () => {
+    const { signal } = new AbortController()
+    const gate = createGate({
+      tools: [defineTool({ name: 'pay', execute: async () => 'paid' })],
+      hooks: { beforeToolCall: async () => {}, afterToolCall: async ({ signal: own }) => void own },
+      concurrency: 'pay:1',
+    })
+    const view = await gate.view({})
+    const outcomes = await Promise.all([1, 2].map(() => view.call({ tool: 'pay', signal })))
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['done', 'done'],
+    )
+    assert.deepEqual(getEventListeners(signal, 'abort'), [])
+  })
+
+  it('is stopped by a halt of its tool, and not by one of another', async () => {
+    const answers = { pay: Promise.withResolvers<undefined>(), read: Promise.withResolvers<undefined>() }
+    const gate = createGate({
+      tools: (['pay', 'read'] as const).map((name) => defineTool({ name, execute: () => 'ok' })),
+      hooks: { beforeToolCall: ({ tool }) => answers[tool.name as 'pay'].promise },
+    })
+    const view = await gate.view({})
+    const [paying, reading] = (['pay', 'read'] as const).map((tool) => view.call({ tool }))
+    await new Promise(setImmediate)
+    await gate.halt({ tool: 'pay', reason: 'its key has leaked' })
+    assert.equal((await paying)?.text, 'pay is unavailable: its key has leaked.')
+    answers.read.resolve(undefined)
+    assert.equal((await reading)?.status, 'done')
+  })
+})
