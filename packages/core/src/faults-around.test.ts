@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from './audit/memory.ts'
 import type { CallOutcome } from './door/outcome.ts'
 import { createGate, type GateOptions } from './gate.ts'
+import { createHalts } from './halts/halts.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
@@ -61,7 +62,8 @@ describe('a state store', { concurrency: true }, () => {
     for (const [how, behave] of Object.entries(WAYS)) {
       it(`as it ${how}: holds everything back, and lets go when it works again`, async () => {
         const world = breakable({ list: behave })
-        const { gate, call, audit } = open({ state: world.state, storeDeadlineMs: 20 })
+        // Without pins, which write to the store and so have it read again.
+        const { gate, call, audit } = open({ state: world.state, storeDeadlineMs: 20, pins: 'off' })
         const held = await call()
         assert.equal(held.text, 'job is unavailable: it is not known yet what is halted.')
         assert.equal(audit.records.filter(({ event }) => event === 'tool_blocked').length, 1)
@@ -138,6 +140,71 @@ describe('a state store', { concurrency: true }, () => {
     await sleep(RETRIED_MS)
     assert.match((await call()).text, /stolen phone/)
     await gate.close()
+  })
+})
+
+describe('a state store that is slow', () => {
+  it('or fails, has a halt in force here before it has it', async () => {
+    const { gate, call } = open({
+      ...breakable({ set: () => new Promise(() => {}), list: () => new Promise(() => {}) }),
+    })
+    void gate.halt({ user: 'vera', reason: 'stolen phone' }).catch(() => {})
+    assert.match((await call()).text, /stolen phone/)
+    await gate.close()
+  })
+
+  it('lets go of a halt that it never took, when that is released', async () => {
+    const world = breakable({ set: fail })
+    const { gate, call } = open({ state: world.state, pins: 'off' })
+    await assert.rejects(gate.halt({ user: 'vera', reason: 'stolen phone' }), { code: 'state_unavailable' })
+    world.isBroken = false
+    await gate.release({ user: 'vera' })
+    assert.equal((await call()).status, 'done')
+    await gate.close()
+  })
+
+  it('is listened to no more when the gate is closed', async () => {
+    let listening = 0
+    const state = memoryState()
+    const subscribe: StateStore['subscribe'] = (listener) => {
+      listening++
+      const end = state.subscribe(listener)
+      return () => {
+        listening--
+        end()
+      }
+    }
+    const { gate } = open({ state: { ...state, subscribe } })
+    assert.ok(listening > 0)
+    await gate.close()
+    assert.equal(listening, 0)
+  })
+
+  it('is asked once a second, however much of it fails', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let asked = 0
+    const faults: unknown[] = []
+    const halts = createHalts({
+      state: {
+        ...memoryState(),
+        subscribe: fail,
+        list() {
+          asked++
+          return fail()
+        },
+      },
+      groups: new Map(),
+      clock: { wallMs: () => 0 },
+      onHalted: () => {},
+      onFault: (fault) => faults.push(fault),
+      inTime: (answer) => answer,
+    })
+    for (let second = 0; second < 5; second++) t.mock.timers.tick(1000)
+    assert.equal(asked, 6)
+    assert.equal(faults.length, 12)
+    halts.close()
+    t.mock.timers.tick(5000)
+    assert.equal(asked, 6)
   })
 })
 
