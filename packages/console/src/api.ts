@@ -36,6 +36,11 @@ export function postJson<Body>(path: string, body: object): Promise<Body> {
   })
 }
 
+/** @throws {ApiError} */
+export function deleteJson<Body>(path: string): Promise<Body> {
+  return request(path, { method: 'DELETE' })
+}
+
 async function request<Body>(path: string, init: RequestInit): Promise<Body> {
   const answer = await fetch(path, { ...init, credentials: 'same-origin' }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error

@@ -6,6 +6,7 @@ import { ApprovalsPage } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { LoginPage } from './pages/login.tsx'
 import { ToolsPage } from './pages/tools.tsx'
+import { Halts } from './parts/halts.tsx'
 import { Header } from './parts/header.tsx'
 import { Failed, Loading } from './parts/panels.tsx'
 import type { SessionBody } from './wire.ts'
@@ -41,6 +42,7 @@ function Shell({ session }: { session: SessionBody }): ReactElement {
         Skip to the content
       </button>
       <Header session={session} page={page} />
+      <Halts />
       <main ref={main} tabIndex={-1}>
         <Content key={page} />
       </main>

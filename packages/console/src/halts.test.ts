@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { emptyReach, toHaltBody, wordsOfReach, wordsOfTarget } from './halts.ts'
+
+describe('wordsOfTarget', () => {
+  it('names each field in one order, or everything', () => {
+    assert.equal(wordsOfTarget({ tool: 'files:*', user: 'vera' }), 'user vera, tool files:*')
+    assert.equal(wordsOfTarget({ all: true }), 'everything')
+  })
+})
+
+describe('wordsOfReach', () => {
+  it('counts tools, and agents where the target names any', () => {
+    assert.equal(wordsOfReach({ tools: 1 }), '1 tool')
+    assert.equal(wordsOfReach({ tools: 0, callers: 2 }), '0 tools, 2 configured agents')
+  })
+})
+
+describe('emptyReach', () => {
+  it('says why a halt stops nothing now, with the name that may be meant', () => {
+    assert.equal(
+      emptyReach({ target: { tool: 'files:raed' }, reach: { tools: 0, nearestTool: 'files:read' } }),
+      'no tool is files:raed. Did you mean files:read?',
+    )
+    assert.equal(
+      emptyReach({ target: { user: 'vear', tenant: 'acme' }, reach: { tools: 3, callers: 0 } }),
+      'no configured agent is vear of acme.',
+    )
+    assert.equal(emptyReach({ target: { all: true }, reach: { tools: 0 } }), 'there is no tool.')
+  })
+
+  it('says nothing of one that does', () => {
+    assert.equal(emptyReach({ target: { user: 'vera' }, reach: { tools: 3, callers: 1 } }), undefined)
+  })
+})
+
+describe('toHaltBody', () => {
+  const ask = (form: Record<string, string>) => toHaltBody(new Map(Object.entries(form)))
+
+  it('gives what is filled in, without the space around it', () => {
+    assert.deepEqual(ask({ user: ' vera ', tool: '', reason: ' stolen phone ' }), {
+      body: { user: 'vera', reason: 'stolen phone' },
+    })
+    assert.deepEqual(ask({ all: 'on', user: '', reason: 'fire' }), { body: { all: true, reason: 'fire' } })
+  })
+
+  it('wants a target, one way or the other, and a reason', () => {
+    assert.deepEqual(ask({ user: ' ', reason: 'r' }), { problem: 'Name what is halted, or choose everything.' })
+    assert.deepEqual(ask({ all: 'on', user: 'vera', reason: 'r' }), { problem: 'Everything stands alone.' })
+    assert.deepEqual(ask({ user: 'vera', reason: ' ' }), { problem: 'Say why.' })
+  })
+})

@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ReactElement, useRef } from 'react'
+import { type ApiError, deleteJson } from '../api.ts'
+import { count, toSentence } from '../format.ts'
+import { emptyReach, wordsOfReach, wordsOfTarget } from '../halts.ts'
+import { useApi, useNow } from '../hooks.ts'
+import type { HaltRow, HaltsBody } from '../wire.ts'
+import { Exact } from './exact.tsx'
+import { HaltDialog } from './halt-dialog.tsx'
+import { Ago } from './when.tsx'
+
+const REFRESH_MS = 3000
+
+/** What is halted, on every page, and the way to halt more. Nothing at all for who may only look while nothing is. */
+export function Halts(): ReactElement | null {
+  const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts', everyMs: REFRESH_MS })
+  const nowMs = useNow(1000)
+  const dialog = useRef<HTMLDialogElement>(null)
+  if (!halts.data) return null
+  const { halts: rows, mayHalt } = halts.data
+  if (rows.length === 0 && !mayHalt) return null
+  return (
+    <section className={rows.length > 0 ? 'halts on' : 'halts'} aria-label="Halts">
+      <div className="halts-head">
+        {/* Stays where it is and changes its words, so that they are read out. */}
+        <p role="status">{rows.length === 0 ? 'Nothing is halted.' : `${count(rows.length, 'halt')} in force`}</p>
+        {mayHalt && (
+          <button type="button" className="quiet" onClick={() => dialog.current?.showModal()}>
+            Halt…
+          </button>
+        )}
+      </div>
+      {rows.length > 0 && (
+        <ul>
+          {rows.map((row) => (
+            <Halted key={row.id} row={row} nowMs={nowMs} />
+          ))}
+        </ul>
+      )}
+      {mayHalt && <HaltDialog dialog={dialog} />}
+    </section>
+  )
+}
+
+function Halted({ row, nowMs }: { row: HaltRow; nowMs: number }): ReactElement {
+  const client = useQueryClient()
+  const release = useMutation<HaltRow, ApiError>({
+    mutationFn: () => deleteJson(`/api/halts/${encodeURIComponent(row.id)}`),
+    onSettled: () => client.invalidateQueries(),
+  })
+  const words = wordsOfTarget(row.target)
+  const empty = emptyReach(row)
+  return (
+    <li>
+      <div className="halts-what">
+        <p>
+          <b>
+            Halted: <Exact text={words} />
+          </b>{' '}
+          <Exact text={toSentence(row.reason)} />
+        </p>
+        <p className="halts-more">
+          {row.by !== undefined && (
+            <>
+              By <Exact text={row.by} className="strong" />
+              {', '}
+            </>
+          )}
+          <Ago ms={row.since} nowMs={nowMs} />. {wordsOfReach(row.reach)}
+          {empty === undefined ? ' now.' : <Exact text={`: it stops nothing now, as ${empty}`} />}
+        </p>
+        {release.error && (
+          <p className="problem" role="alert">
+            {release.error.message}
+          </p>
+        )}
+      </div>
+      {row.mayRelease && (
+        <button type="button" disabled={release.isPending} onClick={() => release.mutate()}>
+          Release<span className="unseen"> {words}</span>
+        </button>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { createHash } from 'node:crypto'
+import type { Caller } from '@toolgate/core'
+import type { AxeResults } from 'axe-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { build } from 'vite'
+import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
+import { findChromium, launchChromium } from './chromium.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const executablePath = findChromium()
+const HOSTILE = '<img src=x onerror="document.title=1">'
+
+if (executablePath !== undefined)
+  describe('halts in the console', () => {
+    let consoleDir: string
+    let browser: Browser
+    let gateway: RunningGateway
+    let context: BrowserContext
+    let page: Page
+
+    before(async () => {
+      consoleDir = mkdtempSync(join(tmpdir(), 'toolgate-console-'))
+      const root = join(import.meta.dirname, '..')
+      await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'silent', build: { outDir: consoleDir } })
+      browser = await launchChromium(executablePath)
+    })
+    after(async () => {
+      await browser.close()
+      rmSync(consoleDir, { recursive: true })
+    })
+    beforeEach(async () => {
+      gateway = await startGateway(CONFIG, { consoleDir })
+      await openPage({})
+    })
+    afterEach(async () => {
+      await context.close()
+      await gateway.close()
+    })
+
+    it('halts with the keyboard alone, and gives the focus back', async () => {
+      await logIn('demo-console')
+      await page.getByRole('button', { name: 'Halt…' }).focus()
+      await page.keyboard.press('Enter')
+      const dialog = page.getByRole('dialog', { name: 'Halt' })
+      await dialog.waitFor()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'hidden' })
+      assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Halt…')
+      await page.keyboard.press('Enter')
+      await dialog.getByLabel('User').fill('viewer')
+      await dialog.getByLabel('Reason').fill('stolen phone')
+      await page.keyboard.press('Enter')
+      await dialog.getByText('It is halted, and stops nothing now: there is no tool.').waitFor()
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      await page.getByText('Halted: user viewer').waitFor()
+      assert.deepEqual(
+        gateway.gate.halts.map(({ target, reason, by }) => [target, reason, by]),
+        [[{ user: 'viewer' }, 'stolen phone', 'owner']],
+      )
+    })
+
+    it('says what is halted, why, by whom and since when, and releases it', async () => {
+      await gateway.gate.halt({ tool: 'files:*', tenant: 'acme', reason: HOSTILE, by: 'olga' })
+      await gateway.gate.halt({ user: 'viewer', reason: 'stolen phone', by: 'olga' })
+      await logIn('demo-console')
+      await page.getByRole('status').getByText('2 halts in force').waitFor()
+      const row = page.getByRole('listitem').filter({ hasText: 'user viewer' })
+      assert.match(await row.innerText(), /Halted: user viewer Stolen phone\.\s+By olga, (just now|\d+ s ago)/)
+      await page.getByText(HOSTILE).waitFor()
+      await row.getByRole('button', { name: 'Release user viewer' }).click()
+      await page.getByRole('status').getByText('1 halt in force').waitFor()
+      assert.deepEqual(
+        gateway.gate.halts.map(({ target }) => target),
+        [{ tool: 'files:*', tenant: 'acme' }],
+      )
+    })
+
+    it('wants a target and a reason, and tells what the gateway refuses', async () => {
+      await logIn('demo-console')
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Halt' })
+      const submit = dialog.getByRole('button', { name: 'Halt now' })
+      await submit.click()
+      await dialog.getByRole('alert').getByText('Name what is halted, or choose everything.').waitFor()
+      await dialog.getByLabel('Everything that I answer for').check()
+      assert.equal(await dialog.getByLabel('User').isDisabled(), true)
+      await submit.click()
+      await dialog.getByRole('alert').getByText('Say why.').waitFor()
+      await dialog.getByLabel('Everything that I answer for').uncheck()
+      await dialog.getByLabel('Tools').fill('group:none')
+      await dialog.getByLabel('Reason').fill('r')
+      await submit.click()
+      await dialog.getByRole('alert').getByText('group:none').waitFor()
+      assert.deepEqual(gateway.gate.halts, [])
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
+    })
+
+    it('lets who has not the role look, and does not disturb him while nothing is halted', async () => {
+      await logIn('demo-looker')
+      assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)
+      await gateway.gate.halt({ all: true, reason: 'fire' })
+      await page.getByText('Halted: everything').waitFor()
+      assert.equal(await page.getByRole('button', { name: /^Release|^Halt/ }).count(), 0)
+    })
+
+    for (const [colorScheme, width] of [
+      ['light', 1200],
+      ['dark', 360],
+    ] as const)
+      it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
+        await context.close()
+        await openPage({ colorScheme, viewport: { width, height: 800 } })
+        await logIn('demo-console')
+        await checkPage('nothing is halted')
+        await gateway.gate.halt({ tool: `files:${'x'.repeat(200)}`, reason: 'y'.repeat(300), by: 'olga' })
+        await page.getByText('1 halt in force').waitFor()
+        await checkPage('something is halted')
+        await page.getByRole('button', { name: 'Halt…' }).click()
+        await page.getByRole('dialog', { name: 'Halt' }).getByRole('button', { name: 'Halt now' }).click()
+        await page.getByRole('alert').getByText('Name what is halted').waitFor()
+        await checkPage('the dialog')
+      })
+
+    async function openPage(options: Parameters<Browser['newContext']>[0]): Promise<void> {
+      context = await browser.newContext(options)
+      page = await context.newPage()
+      page.setDefaultTimeout(15_000)
+    }
+
+    async function logIn(key: string): Promise<void> {
+      await page.goto(gateway.url)
+      await page.getByLabel('Console key').fill(key)
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
+    }
+
+    async function checkPage(where: string): Promise<void> {
+      await page.evaluate(axe)
+      const { violations } = await page.evaluate<AxeResults>('axe.run()')
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`),
+        [],
+        where,
+      )
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      )
+      assert.ok(overflow <= 0, `${where} scrolls sideways by ${overflow} px`)
+    }
+  })
+
+const CONFIG: GatewayConfig = {
+  file: '/test/toolgate.yaml',
+  listen: { host: '127.0.0.1', port: 0 },
+  // One that is not there: tools may come, and none has.
+  servers: [
+    {
+      name: 'files',
+      url: 'http://127.0.0.1:9/mcp',
+      args: [],
+      cwd: tmpdir(),
+      env: {},
+      headers: {},
+      era: 'auto',
+      loopback: false,
+      trustHints: false,
+      startTimeoutMs: 500,
+      callTimeoutMs: 500,
+      tools: new Map(),
+    },
+  ],
+  callers: [
+    caller('demo-viewer', 'mcp', { user: 'viewer', roles: ['viewer'] }),
+    caller('demo-console', 'console', { user: 'owner', roles: ['approver'] }),
+    caller('demo-looker', 'console', { user: 'looker', roles: [] }),
+  ],
+  groups: [],
+  policy: [],
+  limits: [],
+  audit: { store: 'memory', mode: 'batched' },
+}
+
+function caller(key: string, kind: 'mcp' | 'console', who: Caller): GatewayConfig['callers'][number] {
+  return { keyHash: createHash('sha256').update(key).digest(), for: kind, caller: who }
+}
