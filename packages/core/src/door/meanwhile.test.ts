@@ -155,6 +155,39 @@ describe('what changes while a call is on its way', () => {
   })
 })
 
+describe('a stream that a tool gives, at once or later', () => {
+  async function* endless() {
+    for (let i = 0; ; i++) {
+      yield i
+      await new Promise(setImmediate)
+    }
+  }
+  const tools = { 'at once': () => endless(), later: () => Promise.resolve().then(() => endless()) }
+  const stops: readonly (readonly [
+    how: string,
+    stop: (world: ReturnType<typeof setup>, leave: () => void) => unknown,
+  ])[] = [
+    ['its caller leaves', (_, leave) => leave()],
+    ['its tool is halted', ({ gate }) => gate.halt({ tool: 'pay', reason: 'gone' })],
+  ]
+  for (const [when, tool] of Object.entries(tools)) {
+    for (const [how, stop] of stops) {
+      it(`ends when ${how}, where it came ${when}`, async () => {
+        const controller = new AbortController()
+        const world = setup({}, tool)
+        const outcome = await world.call({ signal: controller.signal })
+        assert.ok(outcome.status === 'done')
+        const reading = async () => {
+          for await (const item of outcome.output as AsyncIterable<number>)
+            if (item === 2) void stop(world, () => controller.abort(new Error('gone')))
+        }
+        await assert.rejects(reading, /gone/)
+        assert.equal(world.audit.records.filter(({ event }) => event === 'tool_abandoned').length, 1)
+      })
+    }
+  }
+})
+
 describe('what is left of a call that has ended', () => {
   const countTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
