@@ -10,6 +10,8 @@ export type {
   HaltReach,
   HaltRow,
   HaltsBody,
+  PinRow,
+  PinsBody,
   ServerRow,
   SessionBody,
   ToolRow,
