@@ -9,8 +9,10 @@ import {
   type Redactor,
   systemClock,
 } from '@toolgate/core'
+import type { Api } from './api/index.ts'
 import type { ApiDeps } from './api/deps.ts'
 import { haltReach } from './api/halt-reach.ts'
+import { createGroupRows } from './api/group-rows.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
@@ -19,11 +21,14 @@ import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { createMonitor, type Monitor } from './groups/index.ts'
 import { listen } from './http/server.ts'
+import { createGroupWatch } from './live/group-watch.ts'
+import type { LiveSocket } from './live/live-socket.ts'
+import { recordStateChanges } from './live/state-changes.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
 import { createNaming } from './mcp/listing.ts'
 import { once } from './once.ts'
 import { openAudit, openState } from './stores.ts'
-import { createGatewayRedactor, redactApprovals, redactGroup, redactLog, redactServer } from './redaction.ts'
+import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
 import { countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/lazy.ts'
 import { createMetrics } from './telemetry/metrics.ts'
@@ -133,8 +138,25 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const naming = createNaming()
     const { selectors } = parseGroups(gateGroups)
     const servers = () => config.servers.map(({ name }) => redactServer(toServerRow(fleet, name), redact))
-    const groups = () =>
-      config.groups.map((group) => redactGroup(toGroupRow(group.name, config, gate, monitor), redact))
+    const groups = createGroupRows({ groups: config.groups, gate, availability: monitor, redact })
+    const groupWatch = createGroupWatch({
+      names: [...config.groups, ...config.servers.map(({ name }) => ({ name: serverGroupName(name) }))].map(
+        ({ name }) => name,
+      ),
+      availability: monitor,
+      clock,
+      onFault,
+    })
+    closers.push(() => groupWatch.close())
+    recordStateChanges({
+      watch: groupWatch,
+      servers: new Map(fleet.upstreams.map((upstream) => [upstream.name, upstream])),
+      audit,
+      clock,
+      redact,
+      revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
+      onFault,
+    })
     const serverInfo = { name: 'toolgate', version: VERSION }
     const apiDeps: ApiDeps = {
       keyring,
@@ -162,12 +184,26 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       cookieName: `toolgate_session_${listener.port}`,
       onFault,
     }
+    const api = once(async () => (await import('./api/index.ts')).createApi(apiDeps))
+    const liveSocket = loadLater<LiveSocket>(async () => {
+      const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
+      return createLiveSocket({ admit, groups, groupWatch, audit, gate, redact, onFault })
+    })
     const metrics = createMetrics({ counts, gate, approvals: gate.approvals, audit, servers, onFault })
     listener.attach({
       mcp: createMcpEndpoint({ gate, naming, serverInfo, listTtlMs: LIST_TTL_MS, keyring, origins, tracing, onFault }),
       health: createHealth({ servers }),
       metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
-      pages: once(() => loadPages(apiDeps, options.consoleDir ?? CONSOLE_DIR)),
+      pages: once(() => loadPages(api, options.consoleDir ?? CONSOLE_DIR)),
+      live: async (request, socket, head) => {
+        try {
+          await (await liveSocket.load()).upgrade(request, socket, head)
+        } catch (error) {
+          onFault(error)
+          socket.destroy()
+        }
+      },
+      endStreams: () => liveSocket.loaded()?.close(),
       onFault,
     })
     const ready = Promise.all([monitor.start(), ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})
@@ -246,28 +282,16 @@ function toServerRow({ upstreams, sources }: Fleet, name: string): ServerRow {
   }
 }
 
-function toGroupRow(name: string, config: GatewayConfig, gate: Gate, monitor: Monitor): GroupRow {
-  const group = config.groups.find((one) => one.name === name) as GatewayConfig['groups'][number]
-  const state = monitor.get(name) ?? { available: group.visibility === 'always' }
-  const suggestion = state.suggestion ?? group.suggestion
-  return {
-    name,
-    ...(group.title === undefined ? {} : { title: group.title }),
-    visibility: group.visibility,
-    available: state.available,
-    ...(state.reason === undefined ? {} : { reason: state.reason }),
-    ...(suggestion === undefined ? {} : { suggestion }),
-    ...(state.since === undefined ? {} : { since: state.since }),
-    tools: gate.membersOf(name),
-  }
+async function loadPages(api: () => Promise<Api>, consoleDir: string) {
+  const [{ createConsole }, { createPages }] = await Promise.all([import('./api/index.ts'), import('./http/pages.ts')])
+  return createPages({ api: await api(), console: createConsole(consoleDir) })
 }
 
-async function loadPages(deps: ApiDeps, consoleDir: string) {
-  const [{ createApi, createConsole }, { createPages }] = await Promise.all([
-    import('./api/index.ts'),
-    import('./http/pages.ts'),
-  ])
-  return createPages({ api: createApi(deps), console: createConsole(consoleDir) })
+/** What most gateways that run never need is loaded when it is first asked for. */
+function loadLater<T>(load: () => Promise<T>): { load(): Promise<T>; loaded(): T | undefined } {
+  let loaded: T | undefined
+  const loading = once(async () => (loaded = await load()))
+  return { load: loading, loaded: () => loaded }
 }
 
 /**

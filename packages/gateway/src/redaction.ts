@@ -22,13 +22,17 @@ export function redactLog<L extends Line>(log: (line: L) => void, { redactText }
     })
 }
 
-/** Gives approvals as they are shown: a person sees the whole input but what looks like a secret. */
-export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
-  const show = (approval: Approval): Approval => ({
+/** Gives an approval as it is shown: a person sees the whole input but what looks like a secret. */
+export function redactApproval(approval: Approval, redact: Redactor): Approval {
+  return {
     ...approval,
     input: redact.redactValue(approval.input),
     ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
-  })
+  }
+}
+
+export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
+  const show = (approval: Approval): Approval => redactApproval(approval, redact)
   return {
     async get(id) {
       const approval = await approvals.get(id)

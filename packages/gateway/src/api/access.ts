@@ -37,6 +37,35 @@ export function findPerson(request: Request, rules: AccessRules): Caller {
   return caller
 }
 
+/** Somebody who may listen, for as long as what vouches for him does. */
+export interface Admitted {
+  readonly person: Caller
+  /** Whether it still does. */
+  holds(): boolean
+  /** Hears of its end, where that is not a matter of time. Gives the way to stop hearing. */
+  onEnd(listener: () => void): () => void
+}
+
+/**
+ * Gives the person who asks for a socket, under the rules of a change: what a page of another site opens comes with
+ * our cookie too, and no preflight comes before it.
+ *
+ * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
+ */
+export function admitToSocket(request: Request, rules: AccessRules): Admitted {
+  checkHeaders(request, rules.origins)
+  const person = findPerson(request, rules)
+  if (request.headers.has('authorization')) return { person, holds: () => true, onEnd: () => () => {} }
+  if (!request.headers.has('origin'))
+    throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
+  const secret = readCookie(request.headers, rules.cookieName) as string
+  return {
+    person,
+    holds: () => rules.sessions.find(secret) !== undefined,
+    onEnd: (listener) => rules.sessions.onEnd(secret, listener),
+  }
+}
+
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
 export function findByKey(authorization: string, keyring: Keyring): Caller {
   const answer = keyring.authenticate(authorization)

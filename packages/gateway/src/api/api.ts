@@ -1,11 +1,12 @@
 import { type Context, Hono } from 'hono'
-import { type AccessRules, checkHeaders, findPerson } from './access.ts'
+import { type AccessRules, type Admitted, admitToSocket, checkHeaders, findPerson } from './access.ts'
 import { nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
+import { groupsRoute } from './routes/groups.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import type { Route } from './routes/route.ts'
@@ -16,6 +17,8 @@ import { createSessions } from './sessions.ts'
 
 export interface Api {
   fetch(request: Request): Promise<Response>
+  /** Gives who asks for a socket. @throws {ApiFault} where nobody may have one by this request */
+  admit(request: Request): Admitted
 }
 
 type Handler = (context: Context) => Response | Promise<Response>
@@ -49,6 +52,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/logout', { POST: ({ req }) => logout(req.raw, access) })
   serve('/api/session', { GET: asPerson(sessionRoute) })
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
+  serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
@@ -63,7 +67,7 @@ export function createApi(deps: ApiDeps): Api {
     throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
   })
   app.onError((error) => toErrorResponse(error, deps.onFault, deps.redact))
-  return { fetch: async (request) => app.fetch(request) }
+  return { fetch: async (request) => app.fetch(request), admit: (request) => admitToSocket(request, access) }
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {
     for (const [method, handler] of Object.entries(handlers)) app.on(method, path, handler)

@@ -18,6 +18,7 @@ export const API_FAULTS = {
   method_not_allowed: 405,
   body_too_large: 413,
   media_type_unsupported: 415,
+  too_many_connections: 429,
   internal: 500,
 } as const satisfies Record<string, number>
 

@@ -7,6 +7,8 @@ export interface Sessions {
   open(caller: Caller): string
   find(secret: string): Caller | undefined
   close(secret: string): void
+  /** Hears once when an open session is closed, or put out by another. Gives the way to stop hearing. */
+  onEnd(secret: string, listener: () => void): () => void
 }
 
 export interface SessionOptions {
@@ -21,15 +23,20 @@ export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
 export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
   /** By digest, so that a look-up's time says nothing about a secret. Oldest first. */
-  const sessions = new Map<string, { readonly caller: Caller; readonly endsAtMs: number }>()
+  const sessions = new Map<string, Session>()
+  const end = (key: string) => {
+    const session = sessions.get(key)
+    sessions.delete(key)
+    for (const listener of session?.listeners ?? []) listener()
+  }
   return {
     open(caller) {
       const now = clock.monotonicMs()
-      for (const [key, { endsAtMs }] of sessions) if (endsAtMs <= now) sessions.delete(key)
+      for (const [key, { endsAtMs }] of sessions) if (endsAtMs <= now) end(key)
       const oldest = sessions.keys().next()
-      if (sessions.size >= max && !oldest.done) sessions.delete(oldest.value)
+      if (sessions.size >= max && !oldest.done) end(oldest.value)
       const secret = randomBytes(32).toString('base64url')
-      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs })
+      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs, listeners: new Set() })
       return secret
     },
     find(secret) {
@@ -37,9 +44,21 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       return session && session.endsAtMs > clock.monotonicMs() ? session.caller : undefined
     },
     close(secret) {
-      sessions.delete(digest(secret))
+      end(digest(secret))
+    },
+    onEnd(secret, listener) {
+      const listeners = sessions.get(digest(secret))?.listeners
+      const own = () => listener()
+      listeners?.add(own)
+      return () => void listeners?.delete(own)
     },
   }
+}
+
+interface Session {
+  readonly caller: Caller
+  readonly endsAtMs: number
+  readonly listeners: Set<() => void>
 }
 
 function digest(secret: string): string {

@@ -116,7 +116,10 @@ export interface ToolExport {
   readonly tokens?: number
 }
 
-/** What `/api/live` sends, as JSON texts: the groups at once, then each change. */
+/**
+ * What `/api/live` sends, as JSON texts. `groups` comes first with all groups, and then with those that changed, so rows
+ * are put in place by their names. Whoever has had the first message misses nothing after it.
+ */
 export type LiveMessage =
   | { readonly type: 'groups'; readonly groups: readonly GroupRow[] }
   | { readonly type: 'audit'; readonly record: AuditRecord }

@@ -1,4 +1,12 @@
-import type { Caller, ConcurrencyCap, DefinitionMode, PinMode, Policy, ToolAnnotations } from '@toolgate/core'
+import type {
+  Caller,
+  ConcurrencyCap,
+  DefinitionMode,
+  PinMode,
+  Policy,
+  ToolAnnotations,
+  UnlockRule,
+} from '@toolgate/core'
 
 /** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
 export interface GatewayConfig {
@@ -29,6 +37,8 @@ export interface GatewayConfig {
   /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig
+  /** Default: `auto`, without a threshold. */
+  readonly search?: SearchConfig
 }
 
 /** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */
@@ -76,12 +86,24 @@ export interface GroupConfig {
   readonly visibility: 'always' | 'conditional'
   readonly title?: string
   readonly suggestion?: string
+  /** What it is good for, as a sentence: told while it is locked. */
+  readonly hint?: string
+  /** Locked until a session opens it so. */
+  readonly unlock?: UnlockRule
   readonly dependsOn: readonly string[]
   readonly availableWhen: readonly ProbeConfig[]
 }
 
 export interface ProbeConfig {
   readonly tcp: { readonly host: string; readonly port: number }
+}
+
+/** When `search_tools`, `get_tool_details` and `call_tool` are offered. */
+export interface SearchConfig {
+  /** `auto`: to those for whom something is locked, or whose list is longer than `above`. */
+  readonly offer: 'auto' | 'always' | 'never'
+  /** A number of tools. */
+  readonly above?: number
 }
 
 export interface MetricsConfig {

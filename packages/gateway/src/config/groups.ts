@@ -52,6 +52,8 @@ function toGroup(reading: Reading, name: string, input: GroupInput): GroupConfig
     visibility,
     ...(input.title === undefined ? {} : { title: input.title }),
     ...(input.suggestion === undefined ? {} : { suggestion: input.suggestion }),
+    ...(input.hint === undefined ? {} : { hint: input.hint }),
+    ...(input.unlock === undefined ? {} : { unlock: input.unlock }),
     dependsOn,
     availableWhen: probes.flatMap(({ tcp }, i) => toProbe(reading, [...at, 'availableWhen', i, 'tcp'], tcp)),
   }

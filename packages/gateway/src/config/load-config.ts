@@ -12,7 +12,15 @@ import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
 import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
-import { readAudit, readDefinitionModes, readLimits, readListen, readMetrics, readState } from './settings.ts'
+import {
+  readAudit,
+  readDefinitionModes,
+  readLimits,
+  readListen,
+  readMetrics,
+  readSearch,
+  readState,
+} from './settings.ts'
 import { parseSource, type Source } from './source.ts'
 import type { FillContext } from './fill.ts'
 
@@ -100,6 +108,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     state: readState(reading, audit),
     redact: readRedact(reading),
     metrics: readMetrics(reading),
+    search: readSearch(reading),
     ...readDefinitionModes(reading),
   }
 }

@@ -133,6 +133,14 @@ export const groupSchema = z.strictObject({
   suggestion: text.describe('What to do when it is unavailable, as a sentence.').optional(),
   title: text.optional(),
   dependsOn: texts.describe('Groups without which this one is unavailable.').optional(),
+  hint: text.describe('What it is good for, as a sentence: told while it is locked.').optional(),
+  unlock: z
+    .union([
+      z.enum(['request', 'search']),
+      z.strictObject({ event: text.describe('called:<tool id>: such a call of this session has ended well.') }),
+    ])
+    .describe('Locked until a session opens it: by request_tools, by a search that finds it, or by an event.')
+    .optional(),
 })
 export type GroupInput = z.infer<typeof groupSchema>
 
@@ -230,6 +238,21 @@ export const metricsSchema = z.strictObject({
   public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').optional(),
 })
 
+export const searchSchema = z
+  .union([
+    z.enum(['auto', 'always', 'never']),
+    z.strictObject({
+      offer: z.enum(['auto', 'always', 'never']).describe('Default: auto.').optional(),
+      above: z
+        .int()
+        .min(1, 'a number of tools from 1 to 100000')
+        .max(100_000, 'a number of tools from 1 to 100000')
+        .describe('auto also offers them to those whose list has more tools than this.')
+        .optional(),
+    }),
+  ])
+  .describe('When search_tools, get_tool_details and call_tool are offered. auto: where something is locked.')
+
 export const redactSchema = z.strictObject({
   keys: texts.describe('Further keys whose values are secret, such as internal_pin.').optional(),
   patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').optional(),
@@ -268,6 +291,7 @@ export const configSchema = z
     audit: auditSchema.optional(),
     state: stateSchema.optional(),
     redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
+    search: searchSchema.optional(),
     metrics: metricsSchema.describe('GET /metrics, for Prometheus.').optional(),
     pins: pinsSchema.optional(),
     definitions: definitionsSchema.optional(),

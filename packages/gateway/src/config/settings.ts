@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { z } from 'zod'
 import { isLoopback } from './address.ts'
-import type { AuditConfig, GatewayConfig, MetricsConfig, StateConfig } from './config.ts'
+import type { AuditConfig, GatewayConfig, MetricsConfig, SearchConfig, StateConfig } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { checkSelector } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
@@ -12,6 +12,7 @@ import {
   limitsSchema,
   listenSchema,
   metricsSchema,
+  searchSchema,
   pinsSchema,
   stateSchema,
 } from './schema.ts'
@@ -124,6 +125,13 @@ export function readState({ source, configDir }: Reading, audit: AuditConfig): S
       'found one file for the audit and the state, expected one for each',
     )
   return { store, path: file }
+}
+
+/** Reads `search`. Without it, the tools that find others are offered where something is locked. */
+export function readSearch({ source }: Reading): SearchConfig {
+  const input = has(source, ['search']) ? checkShape(source, ['search'], searchSchema) : 'auto'
+  const { offer = 'auto', above } = typeof input === 'object' ? input : { offer: input }
+  return { offer, ...(above === undefined ? {} : { above }) }
 }
 
 /** Reads `metrics`. Without it, they need a console key. */

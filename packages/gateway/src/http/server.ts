@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { ToolgateError } from '@toolgate/core'
 import type { Health } from '../api/index.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
@@ -12,6 +13,10 @@ export interface HttpDeps {
   readonly metrics: MetricsEndpoint
   /** The API and the console. Loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
+  /** Answers who asks for a socket at `/api/live`. Never rejects. */
+  readonly live: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
+  /** Ends what would go on by itself, before the port is closed. */
+  readonly endStreams: () => void
   readonly onFault: (error: unknown) => void
 }
 
@@ -41,7 +46,13 @@ export async function listen({
   port: number
 }): Promise<Listening & { attach(deps: HttpDeps): void }> {
   let route: (request: IncomingMessage, response: ServerResponse) => void = answerStarting
+  let live: HttpDeps['live'] | undefined
+  let endStreams = () => {}
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => route(request, response))
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)
+    else refuseUpgrade(socket)
+  })
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
@@ -51,8 +62,12 @@ export async function listen({
     port: opened,
     attach: (deps) => {
       route = createRouter(deps)
+      ;({ live, endStreams } = deps)
     },
-    close: once(() => close(server)),
+    close: once(() => {
+      endStreams()
+      return close(server)
+    }),
   }
 }
 
@@ -72,7 +87,7 @@ function createRouter({
     response.destroy()
   }
   return (request, response) => {
-    const path = (request.url ?? '/').split('?', 1)[0]
+    const path = pathOf(request)
     switch (path) {
       case '/mcp':
         mcp(request, response).catch(fail(response))
@@ -90,6 +105,16 @@ function createRouter({
         answerPages(request, response).catch(fail(response))
     }
   }
+}
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+  return url.split('?', 1)[0] as string
+}
+
+/** Nothing but the live socket speaks another protocol. */
+function refuseUpgrade(socket: Duplex): void {
+  socket.on('error', () => socket.destroy())
+  socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
 }
 
 function answerHealth(response: ServerResponse, { status, body }: { status: number; body: unknown }): void {

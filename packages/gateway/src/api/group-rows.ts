@@ -1,0 +1,63 @@
+import type { AvailabilitySource, Gate, GroupState, Redactor, Toolset } from '@toolgate/core'
+import type { GroupConfig } from '../config/config.ts'
+import { redactGroup } from '../redaction.ts'
+import type { GroupBadge, GroupRow } from './wire.ts'
+
+export interface GroupRowDeps {
+  readonly groups: readonly GroupConfig[]
+  readonly gate: Pick<Gate, 'catalog' | 'membersOf'>
+  readonly availability: Pick<AvailabilitySource, 'get'>
+  readonly redact: Redactor
+}
+
+/** Gives a function that shows the configured groups as they are now: all, or those that are named. */
+export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[]) => readonly GroupRow[] {
+  const byName = new Map(deps.groups.map((group) => [group.name, group]))
+  const membersOf = createMembers(deps.gate)
+  return (names = [...byName.keys()]) =>
+    names.flatMap((name) => {
+      const group = byName.get(name)
+      return group ? [redactGroup(toRow(group, deps.availability.get(name), membersOf(name)), deps.redact)] : []
+    })
+}
+
+/** Which tools a group has follows from the catalog, and asking every selector of every tool takes its time. */
+function createMembers({ catalog, membersOf }: GroupRowDeps['gate']): (name: string) => readonly string[] {
+  const known = new WeakMap<Toolset, Map<string, readonly string[]>>()
+  return (name) => {
+    const snapshot = catalog.snapshot()
+    let members = known.get(snapshot)
+    if (!members) known.set(snapshot, (members = new Map()))
+    let own = members.get(name)
+    if (!own) members.set(name, (own = membersOf(name)))
+    return own
+  }
+}
+
+function toRow(group: GroupConfig, state: GroupState | undefined, tools: readonly string[]): GroupRow {
+  const { name, title, visibility, hint, dependsOn } = group
+  const available = state?.available ?? visibility === 'always'
+  const suggestion = state?.suggestion ?? group.suggestion
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    visibility,
+    available,
+    ...(state?.reason === undefined ? {} : { reason: state.reason }),
+    ...(suggestion === undefined ? {} : { suggestion }),
+    ...(state?.since === undefined ? {} : { since: state.since }),
+    tools,
+    badge: badgeOf(group, state),
+    ...(hint === undefined ? {} : { hint }),
+    ...(dependsOn.length === 0 ? {} : { dependsOn }),
+  }
+}
+
+/** What is off says so first: opening it would be of no use. */
+function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupState | undefined): GroupBadge {
+  const isConditional = visibility === 'conditional' || dependsOn.length > 0
+  if (isConditional && (state === undefined || state.unknown === true)) return 'unknown'
+  if (isConditional && state?.available === false) return 'unavailable'
+  if (unlock !== undefined) return 'locked'
+  return isConditional ? 'available' : 'always'
+}

@@ -1,0 +1,83 @@
+import type { AuditReader, AuditRecord } from '@toolgate/core'
+
+export interface AuditTailDeps {
+  readonly audit: AuditReader
+  readonly onFault: (error: unknown) => void
+  /** How often new records are asked for while somebody listens. Default 40 ms. */
+  readonly everyMs?: number
+}
+
+export interface AuditTail {
+  /** Hears of every record that is written from the time the promise resolves, oldest first. */
+  subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
+}
+
+const PAGE = 1000
+/** Who is further behind than so many pages goes on with the newest; the rest is there to be asked for. */
+const MAX_PAGES = 10
+
+/** Gives the records of an audit as they are written. While nobody listens, nothing is asked. */
+export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps): AuditTail {
+  const listeners = new Set<(records: readonly AuditRecord[]) => void>()
+  let started: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let afterSeq = 0
+
+  return {
+    async subscribe(listener) {
+      const own = (records: readonly AuditRecord[]) => listener(records)
+      listeners.add(own)
+      try {
+        await (started ??= start())
+      } catch (error) {
+        leave()
+        throw error
+      }
+      return leave
+
+      function leave(): void {
+        listeners.delete(own)
+        if (listeners.size > 0) return
+        clearTimeout(timer)
+        started = undefined
+      }
+    },
+  }
+
+  async function start(): Promise<void> {
+    const [newest] = await audit.query({ limit: 1 })
+    afterSeq = newest?.seq ?? 0
+    schedule()
+  }
+
+  function schedule(): void {
+    clearTimeout(timer)
+    if (listeners.size > 0) timer = setTimeout(() => void tell(), everyMs).unref()
+  }
+
+  async function tell(): Promise<void> {
+    const round = started
+    try {
+      const records = await readNew()
+      // Everybody may have left meanwhile, and somebody come.
+      if (round !== started) return
+      afterSeq = records.at(-1)?.seq ?? afterSeq
+      if (records.length > 0) for (const listener of listeners) listener(records)
+    } catch (error) {
+      onFault(error)
+    }
+    if (round === started) schedule()
+  }
+
+  /** The reader gives the newest first, a page at a time. */
+  async function readNew(): Promise<readonly AuditRecord[]> {
+    const found: AuditRecord[] = []
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const beforeSeq = found.at(-1)?.seq
+      const records = await audit.query({ limit: PAGE, afterSeq, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
+      found.push(...records)
+      if (records.length < PAGE) break
+    }
+    return found.reverse()
+  }
+}

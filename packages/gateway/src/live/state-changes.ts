@@ -1,0 +1,61 @@
+import type { AuditSink, Clock, GateEvent, GroupState, Redactor } from '@toolgate/core'
+import { serverGroupName } from '../catalog/server-groups.ts'
+import type { UpstreamState } from '../upstream/upstream.ts'
+import type { GroupChange, GroupWatch } from './group-watch.ts'
+
+export interface StateChangesDeps {
+  readonly watch: Pick<GroupWatch, 'subscribe'>
+  /** The servers, whose implicit groups are watched with the others. */
+  readonly servers: ReadonlyMap<string, { readonly state: UpstreamState }>
+  readonly audit: Pick<AuditSink, 'write'>
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly redact: Pick<Redactor, 'redactText'>
+  revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
+  readonly onFault: (error: unknown) => void
+}
+
+/**
+ * Records what becomes of groups and servers, at the pace at which the watch tells it.
+ *
+ * That one is there at the start is what everybody expects, and leaves no record.
+ */
+export function recordStateChanges(deps: StateChangesDeps): () => void {
+  const servers = new Map([...deps.servers].map(([name, server]) => [serverGroupName(name), { name, server }]))
+  const seen = new Set<string>()
+  return deps.watch.subscribe((changes) => {
+    for (const change of changes) {
+      const isFirst = !seen.has(change.name)
+      seen.add(change.name)
+      if (isFirst && change.now?.available === true) continue
+      const server = servers.get(change.name)
+      if (server) recordServer(server.name, server.server.state)
+      else recordGroup(change)
+    }
+  })
+
+  function recordGroup({ name, before, now }: GroupChange): void {
+    const isAvailable = now?.available === true
+    // What is off for another reason now is as off as it was, unless nobody knew before.
+    if (before !== undefined && before.unknown !== true && before.available === isAvailable) return
+    record('group_changed', isAvailable ? 'available' : 'unavailable', describe(name, now))
+  }
+
+  function recordServer(name: string, { status, reason }: UpstreamState): void {
+    record('server_changed', status, reason === undefined ? name : `${name}: ${reason}`)
+  }
+
+  function record(event: GateEvent, reason: string, detail: string): void {
+    try {
+      const entry = { event, reason, detail: deps.redact.redactText(detail), wallMs: deps.clock.wallMs() }
+      const written = deps.audit.write({ ...entry, ...deps.revisions() })
+      if (written instanceof Promise) written.catch(deps.onFault)
+    } catch (error) {
+      deps.onFault(error)
+    }
+  }
+}
+
+function describe(name: string, state: GroupState | undefined): string {
+  const why = [state?.reason, state?.detail].filter((part) => part !== undefined).join('; ')
+  return why === '' ? name : `${name}: ${why}`
+}
