@@ -126,6 +126,18 @@ describe('gate.close', () => {
     assert.equal(runs, 0)
   })
 
+  it('asks neither hooks nor people any more', async () => {
+    const asked: string[] = []
+    const { gate } = setup({
+      policy: { ask: ['slow'] },
+      hooks: { beforeToolCall: ({ tool }) => void asked.push(tool.id) },
+    })
+    const view = await gate.view(VERA)
+    await gate.close()
+    await view.call({ tool: 'slow' })
+    assert.deepEqual([asked, await gate.approvals.list()], [[], []])
+  })
+
   it('tells nothing of a tool that the caller may not see', async () => {
     const { gate } = setup()
     const view = await gate.view(VERA)
