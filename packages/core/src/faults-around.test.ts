@@ -163,6 +163,14 @@ describe('a state store that is slow', () => {
     await gate.close()
   })
 
+  it('has what cannot be read of it told to the host', async () => {
+    const state = memoryState()
+    await state.set('halt:x', { target: { tool: 'group:elsewhere' }, reason: 'r', at: 1 })
+    const { gate, faults } = open({ state })
+    assert.match(String(faults[0]), /group:elsewhere/)
+    await gate.close()
+  })
+
   it('is listened to no more when the gate is closed', async () => {
     let listening = 0
     const state = memoryState()
@@ -249,12 +257,13 @@ describe('what a host gives', { concurrency: true }, () => {
 
   it('may fail where it redacts: the record is one all the same, and shows nothing of what it could not redact', async () => {
     const audit = memoryAudit({ redact: { redactText: fail, redactValue: fail } })
-    const { call, gate } = open({ audit, redactor: { redactText: fail, redactValue: fail } })
+    const { call, gate, faults } = open({ audit, redactor: { redactText: fail, redactValue: fail } })
     const hooks = { beforeToolCall: fail }
     const view = await gate.view(VERA)
     assert.equal((await view.call({ tool: 'job', hooks })).status, 'refused')
     assert.equal((await view.call({ tool: 'nothing' })).status, 'refused')
     assert.equal((await call()).status, 'done')
+    assert.equal(faults.length, 2)
     const notShown = '[not shown: it could not be redacted]'
     assert.deepEqual(
       audit.records.map(({ event, tool, detail, input_preview: preview }) => [event, tool, detail, preview]),
