@@ -8,6 +8,7 @@ export const FAULTS = {
   schema_invalid: { status: 500, exit: 2 },
   tool_duplicate: { status: 500, exit: 2 },
   tool_unknown: { status: 404, exit: 2 },
+  app_unknown: { status: 404, exit: 2 },
   source_invalid: { status: 500, exit: 2 },
   filter_invalid: { status: 500, exit: 2 },
   cursor_invalid: { status: 400, exit: 2 },

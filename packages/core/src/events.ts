@@ -7,6 +7,7 @@ import type { Approval } from './ports.ts'
 export type GateNotice =
   | { readonly event: 'policy-changed'; readonly policyRevision: number }
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
+  | { readonly event: 'preferences-changed' }
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
   | { readonly event: 'tool-changed' | 'tool-flagged' | 'tool-accepted'; readonly pin: PinEvent }
 

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { memoryAudit } from './audit/memory.ts'
+import { type Apps, createApps } from './app-views.ts'
+import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOf } from './apps/app.ts'
+import { collectTools } from './apps/own-tools.ts'
 import type { Caller } from './caller.ts'
 import { createEpochs } from './decide/epoch.ts'
 import { nearestNames } from './decision/nearest.ts'
@@ -30,7 +33,13 @@ import type { DefinitionMode, PinMode } from './pins/holding.ts'
 import { createPins, type Pins } from './pins/pins.ts'
 import { redactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
-import { checkSelectors, lintAll, type LintWarning } from './policy/lint.ts'
+import {
+  checkNames as checkSelectorNames,
+  checkSelectors,
+  lintAll,
+  lintSelectors,
+  type LintWarning,
+} from './policy/lint.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
@@ -51,6 +60,7 @@ import { type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
+import { createPreferences, type UserPreferences } from './preferences/preferences.ts'
 import type { View, ViewHost } from './view.ts'
 import { createViews, type ViewOptions } from './views.ts'
 
@@ -59,6 +69,8 @@ export interface GateOptions {
   /** Dynamic sources, such as MCP servers. */
   readonly sources?: readonly Source[]
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+  /** Bundles of groups and of tools of their own, which `view` may be asked for. */
+  readonly apps?: AppsInput
   /** All are met. None allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
@@ -70,7 +82,7 @@ export interface GateOptions {
   readonly availability?: AvailabilitySource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
-  /** Keeps halts and pins. Default: in memory. */
+  /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /** What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`. */
   readonly pins?: PinMode
@@ -121,7 +133,8 @@ export interface Gate<Name extends string = string> {
   /**
    * Gives what a caller sees now. Equal callers share a view.
    *
-   * @throws {ToolgateError} `caller_invalid`; `tool_unknown` for a name in `activeTools` that the catalog has never seen
+   * @throws {ToolgateError} `caller_invalid`; `app_unknown`; `tool_unknown` for a name in `activeTools` that the catalog
+   * has never seen
    */
   view(caller: Caller, options?: ViewOptions<Name>): Promise<View<Name>>
   /**
@@ -162,7 +175,10 @@ export interface Gate<Name extends string = string> {
   readonly halts: readonly Halt[]
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
-  /** Calls the listener at each change of policy, halts, pins and approvals. Gives the way to end it. */
+  readonly apps: Apps
+  /** What users have switched off for themselves. Whose they are is the host's to know. */
+  readonly preferences: Pick<UserPreferences, 'get' | 'set'>
+  /** Calls the listener at each change of policy, halts, pins, preferences and approvals. Gives the way to end it. */
   subscribe(listener: (notice: GateNotice) => void): () => void
   /**
    * Ends the gate and its forks: nothing runs through them any more, what waits is refused and what runs is aborted.
@@ -210,6 +226,7 @@ export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const groups = parseGroups(options.groups)
+  const appsByName = listApps(options.apps)
   const watched =
     options.availability === undefined && groups.probed && options.groups
       ? createAvailability(options.groups, { clock, onFault: quiet(options.onFault) })
@@ -217,7 +234,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = createLoads({ groups, availability, clock })
   const catalog = createCatalog({
-    tools: listTools(options.tools),
+    tools: collectTools([...listTools(options.tools)], appsByName),
     sources: [...(options.sources ?? []), ...loads.sources],
     onFault: quiet(options.onFault),
   })
@@ -226,6 +243,9 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
   }
+  const definitions = new Map(options.groups instanceof Map ? options.groups : Object.entries(options.groups ?? {}))
+  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: parse })
+  if (!catalog.dynamic) checkSelectorNames([...apps.values()].flatMap(selectorsOf), catalog.snapshot())
   const onFault = quiet(options.onFault)
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
@@ -244,6 +264,13 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
         const halt = halts.stopping(caller, tool)
         return halt && new HaltedError(halt.reason)
       }),
+  })
+  const preferences = createPreferences({
+    state,
+    groups: groups.selectors,
+    onChanged: () => events.tell({ event: 'preferences-changed' }),
+    onFault,
+    inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
   })
   const stack = createPolicyStack(parse(options.policy))
   const revisions = () => ({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
@@ -285,6 +312,8 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     unlocks: createUnlocks(),
     halts,
     pins,
+    apps,
+    preferences,
     recorder,
     subscribe: events.subscribe,
     usesOf: createUses(parseLimits(options.limits, groups.selectors)),
@@ -312,6 +341,8 @@ interface Shared {
   readonly unlocks: Unlocks
   readonly halts: Halts
   readonly pins: Pins
+  readonly apps: ReadonlyMap<string, ParsedApp>
+  readonly preferences: UserPreferences
   readonly recorder: GateRecorder
   readonly subscribe: Gate['subscribe']
   readonly usesOf: UsesOf
@@ -325,9 +356,13 @@ interface Shared {
 function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
   const { recorder, subscribe, loads } = shared
-  const today = createEpochs({ catalog, groups, availability, unlocks, halts, pins, policies: stack.inForce })
+  const { preferences } = shared
+  const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }
+  const today = createEpochs(world)
+  const { apps, hostOf } = createApps(shared.apps, today, world)
   const host: ViewHost = {
     ports,
+    app: undefined,
     today,
     groups,
     usesOf,
@@ -339,7 +374,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
     return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
-  const openView = createViews(host, visibilityDeadlineMs)
+  const openView = createViews(host, visibilityDeadlineMs, hostOf)
   return {
     catalog,
     get policyRevision() {
@@ -348,7 +383,11 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     view(caller, options) {
       const view = openView(caller, options)
       // Only one who was given a view has used anything.
-      if (loads.unused()) view.then(() => loads.usedBy(caller, unlocks), () => {})
+      if (loads.unused())
+        view.then(
+          () => loads.usedBy(caller, unlocks),
+          () => {},
+        )
       return view
     },
     setPolicy(policy) {
@@ -367,7 +406,10 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     locks: createLocks(groups, unlocks, membersOf, loads.use),
     loads,
     membersOf,
-    lint: () => lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
+    lint: () => [
+      ...lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
+      ...lintSelectors([...shared.apps.values()].flatMap(selectorsOf), catalog.snapshot()),
+    ],
     approvals,
     async halt(request) {
       if (!catalog.dynamic) checkTarget(request, groups, catalog)
@@ -386,11 +428,14 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       return halts.list()
     },
     pins,
+    apps,
+    preferences,
     subscribe,
     async close() {
       if (isFork) return
       halts.close()
       pins.close()
+      preferences.close()
       shared.closeGroups()
       catalog.close()
       await ports.live.close(new GateClosedError())

@@ -26,6 +26,8 @@ import type { Toolset } from './tools/toolset.ts'
 /** What one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
   readonly caller: Caller
+  /** The app that it is of, by name. */
+  readonly app: string | undefined
   /** The visible tools, in the order of their ids. */
   readonly tools: readonly Tool[]
   readonly ids: readonly string[]
@@ -67,6 +69,8 @@ export interface NarrowOptions<Name extends string = string> {
 /** What views ask of their gate. */
 export interface ViewHost {
   readonly ports: DoorPorts
+  /** The app that everything is decided within. */
+  readonly app: string | undefined
   today(): Epoch
   readonly groups: Groups
   readonly usesOf: UsesOf
@@ -100,6 +104,7 @@ export function createView(
  */
 class CallerView implements View, Sight {
   readonly caller: Caller
+  readonly app: string | undefined
   readonly failure: string | undefined
   readonly foreign: readonly string[]
   readonly #host: ViewHost
@@ -111,6 +116,7 @@ class CallerView implements View, Sight {
 
   constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling) {
     this.caller = ceiling.caller
+    this.app = host.app
     this.failure = ceiling.failure
     this.foreign = ceiling.foreign ?? NONE
     this.#host = host

@@ -14,6 +14,8 @@ export interface ViewOptions<Name extends string = string> {
   readonly visibility?: Visibility | undefined
   /** Ids. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
+  /** What the run sees is that of this app, at most. */
+  readonly app?: string | undefined
 }
 
 /**
@@ -28,15 +30,26 @@ const MAX_CALLERS = 10_000
 
 /** Gives the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that narrows. */
 export function createViews(
-  host: ViewHost,
+  whole: ViewHost,
   visibilityDeadlineMs: number,
+  hostOf: (app: string, host: ViewHost) => ViewHost,
 ): (caller: Caller, options?: ViewOptions) => Promise<View> {
   const identify = createIdentities()
-  const shared = createViewCache(host)
+  const sharedOf = (host: ViewHost) => ({ host, shared: createViewCache(host) })
+  const everything = sharedOf(whole)
+  const ofApps = new Map<string, typeof everything>()
+  const within = (app: string) => {
+    let known = ofApps.get(app)
+    if (!known) ofApps.set(app, (known = sharedOf(hostOf(app, whole))))
+    return known
+  }
   return (caller, options) => {
     try {
       const identified = identify(caller)
-      return options ? openView(host, identified, options, visibilityDeadlineMs) : shared(identified)
+      if (!options) return everything.shared(identified)
+      const { host, shared } = options.app === undefined ? everything : within(options.app)
+      if (options.visibility === undefined && options.activeTools === undefined) return shared(identified)
+      return openView(host, identified, options, visibilityDeadlineMs)
     } catch (error) {
       return Promise.reject(error)
     }

@@ -10,6 +10,7 @@ import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Halts } from '../halts/halts.ts'
+import type { UserPreferences } from '../preferences/preferences.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { createBoundedCache } from './cache.ts'
 import { rule, type Ruling } from './ruling.ts'
@@ -27,7 +28,7 @@ export interface Epoch {
   readonly catalogRevision: number
   /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
   ceilingMarks(caller: Caller): readonly Mark[]
-  /** Policy, scopes, availability, pins, halts and the session's locks together, cached by the caller's identity. */
+  /** Those, and availability, pins, halts, preferences and the session's locks, cached by the caller's identity. */
   ruling(caller: Caller): Ruling
 }
 
@@ -38,6 +39,7 @@ export interface World {
   readonly unlocks: Unlocks
   readonly halts: Pick<Halts, 'revision' | 'marksOver'>
   readonly pins: PinSource
+  readonly preferences: Pick<UserPreferences, 'revision' | 'marksOver'>
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
 }
 
@@ -48,10 +50,16 @@ export interface PinSource {
   marksFor(snapshot: Toolset): readonly Mark[]
 }
 
+/** An epoch with what it is made of. */
+export interface MadeEpoch extends Epoch {
+  readonly indexes: Indexes
+  readonly heldBack: readonly Mark[]
+}
+
 /** Gives a function that answers with today's epoch: the same one until something changes. */
-export function createEpochs(world: World): () => Epoch {
+export function createEpochs(world: World): () => MadeEpoch {
   let indexes: Indexes | undefined
-  let epoch: (Epoch & Revisions) | undefined
+  let epoch: (MadeEpoch & Revisions) | undefined
   return () => {
     const { revision: policyRevision, parsed } = world.policies()
     const catalogRevision = world.catalog.revision
@@ -59,13 +67,15 @@ export function createEpochs(world: World): () => Epoch {
     const lockRevision = world.unlocks.revision
     const haltRevision = world.halts.revision
     const pinRevision = world.pins.revision
+    const preferenceRevision = world.preferences.revision
     if (
       epoch?.policyRevision === policyRevision &&
       epoch.catalogRevision === catalogRevision &&
       epoch.availabilityRevision === availabilityRevision &&
       epoch.lockRevision === lockRevision &&
       epoch.haltRevision === haltRevision &&
-      epoch.pinRevision === pinRevision
+      epoch.pinRevision === pinRevision &&
+      epoch.preferenceRevision === preferenceRevision
     ) {
       return epoch
     }
@@ -76,8 +86,8 @@ export function createEpochs(world: World): () => Epoch {
       ...availabilityMarks(indexes.groups, world.groups, world.availability),
       ...world.pins.marksFor(indexes.snapshot),
     ]
-    const revisions = { availabilityRevision, lockRevision, haltRevision, pinRevision }
-    epoch = { ...createEpoch(indexes, heldBack, world), ...revisions }
+    const revisions = { availabilityRevision, lockRevision, haltRevision, pinRevision, preferenceRevision }
+    epoch = { ...createEpoch(indexes, heldBack, world), indexes, heldBack, ...revisions }
     return epoch
   }
 }
@@ -88,9 +98,11 @@ interface Revisions {
   readonly lockRevision: number
   readonly haltRevision: number
   readonly pinRevision: number
+  readonly preferenceRevision: number
 }
 
-interface Indexes {
+/** What is the same for as long as catalog and policies are. */
+export interface Indexes {
   readonly policyRevision: number
   readonly catalogRevision: number
   readonly snapshot: Toolset
@@ -116,15 +128,16 @@ function indexSnapshot(
   }
 }
 
-function createEpoch(
+export function createEpoch(
   { snapshot, policies, scopes, groups, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Mark[],
-  world: World,
+  world: Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>,
 ): Epoch {
   const rulings = new WeakMap<Caller, CallerRuling>()
   const everybody = rule(snapshot, [...fixed, ...heldBack])
-  const held = new Set(heldBack)
+  const passing = new Set(heldBack)
   const haltsOf = world.halts.marksOver(snapshot)
+  const switchedOffBy = world.preferences.marksOver(snapshot)
   const share = createSharing()
   const known = (caller: Caller): CallerRuling => {
     const open = world.unlocks.openFor(caller)
@@ -135,9 +148,9 @@ function createEpoch(
         ...scopeMarks(scopes, caller.scopes),
       ]
       const locks = lockMarks(groups, world.groups, open, caller.session)
-      const halted = haltsOf(caller)
-      const ruling = () => rule(snapshot, [...own, ...locks, ...halted], everybody)
-      found = share(open, [...own, ...halted], locks, () => ({ open, own, ruling: ruling() }))
+      const held = [...haltsOf(caller), ...switchedOffBy(caller)]
+      const ruling = () => rule(snapshot, [...own, ...locks, ...held], everybody)
+      found = share(open, [...own, ...held], locks, () => ({ open, own, ruling: ruling() }))
       rulings.set(caller, found)
     }
     return found
@@ -148,7 +161,7 @@ function createEpoch(
     policyRevision,
     catalogRevision,
     ruling: (caller) => known(caller).ruling,
-    ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !held.has(mark)), ...known(caller).own],
+    ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !passing.has(mark)), ...known(caller).own],
   }
 }
 

@@ -18,10 +18,12 @@ const ASKED: readonly Layer[] = [
   'catalog',
   'policy',
   'scopes',
+  'app',
   'visibility',
   'step',
   'availability',
   'locks',
+  'preferences',
   'pins',
   'halts',
 ]

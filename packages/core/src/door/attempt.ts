@@ -66,6 +66,8 @@ export interface RunOfCall {
 /** What the door asks of the view that a call came through. Each answer is today's. */
 export interface Sight {
   readonly caller: Caller
+  /** The app that the view is of: no call through it can be of another. */
+  readonly app: string | undefined
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
   see(id: string | undefined): Seen
@@ -257,7 +259,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     session_id: caller.session,
     tenant: caller.tenant,
     agent: caller.agent,
-    app: run?.app,
+    app: sight.app ?? run?.app,
     run_id: run?.id,
     step: run?.step,
     model: run?.model,

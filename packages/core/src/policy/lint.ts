@@ -66,14 +66,36 @@ function warning(path: string, selector: Selector, snapshot: Toolset): LintWarni
  * @throws {ConfigError} `selector_invalid`, suggesting what may have been meant
  */
 export function checkSelectors(policies: readonly ParsedPolicy[], snapshot: Toolset): void {
-  const wrong = unmatched(policies, snapshot).find(({ selector }) => selector.kind === 'id')
+  checkNames(unmatched(policies, snapshot), snapshot)
+}
+
+/** Gives a warning for each selector that names no tool of the snapshot. */
+export function lintSelectors(written: readonly WrittenSelector[], snapshot: Toolset): readonly LintWarning[] {
+  return written
+    .filter(({ selector }) => !namesATool(selector, snapshot))
+    .map(({ path, selector }) => warning(path, selector, snapshot))
+}
+
+/**
+ * Checks that every plain name among some selectors names a tool, where the tools are fixed.
+ *
+ * @throws {ConfigError} `selector_invalid`, suggesting what may have been meant
+ */
+export function checkNames(written: readonly WrittenSelector[], snapshot: Toolset): void {
+  const wrong = written.find(({ selector }) => selector.kind === 'id' && !namesATool(selector, snapshot))
   if (!wrong) return
   const { path, selector } = wrong
   const cause = new UnknownToolError(selector.text, nearestNames(selector.text, snapshot.ids, 3))
   throw new ConfigError(path, describe(selector, snapshot), { code: 'selector_invalid', cause })
 }
 
-function unmatched(policies: readonly ParsedPolicy[], snapshot: Toolset): { path: string; selector: Selector }[] {
+/** A selector, and where it was written. */
+export interface WrittenSelector {
+  readonly path: string
+  readonly selector: Selector
+}
+
+function unmatched(policies: readonly ParsedPolicy[], snapshot: Toolset): WrittenSelector[] {
   return policies.flatMap((policy, p) =>
     CLAUSE_KINDS.flatMap((kind) =>
       (policy[kind] ?? []).flatMap((clause) =>

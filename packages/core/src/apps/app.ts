@@ -1,0 +1,175 @@
+import { nearestNames } from '../decision/nearest.ts'
+import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
+import type { ImportedGroup, Offer } from '../layers/app.ts'
+import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
+import type { Policies } from '../policy/policy.ts'
+import type { Group, Groups } from '../tools/groups.ts'
+import { parseSelector, type Selector } from '../tools/selector.ts'
+import { type OwnTool, readOwnTools } from './own-tools.ts'
+
+/** A named bundle: groups that it imports, and tools of its own. */
+export interface App {
+  readonly title?: string
+  /** Groups of the gate, by name. */
+  readonly import?: readonly AppImport[]
+  /** Tools beside those of its groups: selectors, or definitions, which then are in the gate's catalog. */
+  readonly tools?: readonly OwnTool[]
+  /** Met with the gate's: it can only tighten. */
+  readonly policy?: Policies
+  /** What a client of the app is told at its beginning, for the model. */
+  readonly instructions?: string
+}
+
+/** A group, as it is or tighter: offered only while it is available, or not at all. */
+export type AppImport = string | { readonly group: string; readonly visibility?: 'conditional' | 'hidden' }
+
+export type AppsInput = Readonly<Record<string, App>> | ReadonlyMap<string, App>
+
+/** An app, for those who show or serve it. */
+export interface AppInfo {
+  readonly name: string
+  readonly title: string | undefined
+  readonly instructions: string | undefined
+  /** The groups it imports, by name. */
+  readonly groups: readonly { readonly name: string; readonly visibility: 'conditional' | 'hidden' | undefined }[]
+}
+
+export interface ParsedApp extends Offer {
+  readonly info: AppInfo
+  readonly policies: readonly ParsedPolicy[]
+}
+
+/** What an app stands on. */
+export interface AppGround {
+  readonly groups: Groups
+  readonly definitions: ReadonlyMap<string, Group>
+  parsePolicy(policy: Policies | undefined): readonly ParsedPolicy[]
+}
+
+const KEYS: ReadonlySet<string> = new Set(['title', 'import', 'tools', 'policy', 'instructions'])
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/
+
+/** Gives apps by their names. */
+export function listApps(apps: AppsInput = {}): ReadonlyMap<string, App> {
+  return apps instanceof Map ? apps : new Map(Object.entries(apps))
+}
+
+/**
+ * Gives the apps checked.
+ *
+ * @throws {ConfigError} naming the app and what is wrong: an unknown group, a selector, a clause of its policy
+ */
+export function parseApps(apps: ReadonlyMap<string, App>, ground: AppGround): ReadonlyMap<string, ParsedApp> {
+  return new Map([...apps].map(([name, app]) => [name, parseApp(name, app, ground)]))
+}
+
+function parseApp(name: string, app: App, ground: AppGround): ParsedApp {
+  const path = `apps.${name}`
+  checkApp(path, name, app)
+  const imports = (app.import ?? []).map((one, i) => parseImport(`${path}.import[${i}]`, one, ground.groups))
+  const again = imports.findIndex(({ group }, i) => imports.findIndex((other) => other.group === group) < i)
+  if (again !== -1)
+    throw new ConfigError(`${path}.import[${again}]`, `imports the group "${imports[again]?.group}" a second time`)
+  const own = readOwnTools(path, app.tools).map((tool, i) => ownSelector(`${path}.tools[${i}]`, tool))
+  if (imports.length + own.length === 0) throw new ConfigError(path, 'must import a group or have tools')
+  return {
+    name,
+    imports,
+    own,
+    groups: tightenGroups(imports, ground),
+    policies: parseOwnPolicies(path, name, app, ground),
+    info: Object.freeze({
+      name,
+      title: app.title,
+      instructions: app.instructions,
+      groups: Object.freeze(imports.map(({ group, visibility }) => Object.freeze({ name: group, visibility }))),
+    }),
+  }
+}
+
+function checkApp(path: string, name: string, app: App): void {
+  if (!NAME.test(name))
+    throw new ConfigError(
+      path,
+      'the name of an app has 1 to 64 letters, digits, "-" and "_", the last two not at an end',
+    )
+  if (typeof app !== 'object' || app === null) throw new ConfigError(path, 'must be an object')
+  const unknown = Object.keys(app).find((key) => !KEYS.has(key))
+  if (unknown !== undefined)
+    throw new ConfigError(`${path}.${unknown}`, `unknown field; the fields are ${[...KEYS].join(', ')}`)
+  for (const field of ['title', 'instructions'] as const)
+    if (app[field] !== undefined && typeof app[field] !== 'string')
+      throw new ConfigError(`${path}.${field}`, 'must be a text')
+  for (const field of ['import', 'tools'] as const)
+    if (app[field] !== undefined && !Array.isArray(app[field]))
+      throw new ConfigError(`${path}.${field}`, 'must be a list')
+}
+
+function parseImport(path: string, one: AppImport, { selectors }: Groups): ImportedGroup {
+  const written: unknown = typeof one === 'string' ? { group: one } : one
+  if (typeof written !== 'object' || written === null)
+    throw new ConfigError(path, 'must be the name of a group, or { group, visibility }')
+  const { group, visibility, ...rest } = written as { group?: unknown; visibility?: unknown }
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined)
+    throw new ConfigError(`${path}.${unknown}`, 'unknown field; the fields are group, visibility')
+  const members = typeof group === 'string' ? selectors.get(group) : undefined
+  if (typeof group !== 'string' || !members)
+    throw new ConfigError(
+      path,
+      `no group is named ${JSON.stringify(group)}${didYouMean(String(group), selectors.keys())}`,
+    )
+  if (visibility !== undefined && visibility !== 'conditional' && visibility !== 'hidden')
+    throw new ConfigError(`${path}.visibility`, 'must be conditional or hidden: an import can only tighten')
+  return { group, members, visibility }
+}
+
+function ownSelector(path: string, text: string): Selector {
+  if (text.startsWith('group:'))
+    throw new ConfigError(path, `found "${text}": a group is imported, with "import"`, { code: 'selector_invalid' })
+  try {
+    return parseSelector(text)
+  } catch (cause) {
+    throw new ConfigError(path, messageOf(cause), { code: 'selector_invalid', cause })
+  }
+}
+
+/** Gives the groups with those that the app holds to be conditional among the conditional ones. */
+function tightenGroups(imports: readonly ImportedGroup[], { groups, definitions }: AppGround): Groups {
+  const conditional = new Map(groups.conditional)
+  for (const { group, visibility } of imports) {
+    const definition = definitions.get(group)
+    if (visibility !== 'conditional' || !definition) continue
+    const { standsOn = [] } = groups.conditional.get(group) ?? {}
+    if (!standsOn.includes(group)) conditional.set(group, { group: definition, standsOn: [group, ...standsOn] })
+  }
+  return { ...groups, conditional }
+}
+
+function parseOwnPolicies(path: string, name: string, { policy }: App, ground: AppGround): readonly ParsedPolicy[] {
+  try {
+    const written = listPolicies(policy)
+    const isNamed = (i: number) => written[i]?.name !== undefined
+    return ground.parsePolicy(policy).map((parsed, i) => (isNamed(i) ? parsed : { ...parsed, name: `app ${name}` }))
+  } catch (error) {
+    if (!isErrorOf(error, ConfigError)) throw error
+    const { code, offset, detail = '' } = error
+    throw new ConfigError(`${path}.${error.path}`, error.problem, { code, offset, detail, cause: error })
+  }
+}
+
+/** Gives what an app names of tools beside its groups, and where it was written. */
+export function selectorsOf({ name, own }: ParsedApp): { readonly path: string; readonly selector: Selector }[] {
+  return own.map((selector, i) => ({ path: `apps.${name}.tools[${i}]`, selector }))
+}
+
+/** Gives the fault of a name that no app has. */
+export function unknownApp(name: unknown, apps: ReadonlyMap<string, ParsedApp>): ToolgateError {
+  const asked = String(name).slice(0, 64).toWellFormed()
+  return new ToolgateError('app_unknown', `No app is named "${asked}"${didYouMean(asked, apps.keys())}`)
+}
+
+function didYouMean(asked: string, names: Iterable<string>): string {
+  const [nearest] = nearestNames(asked, [...names], 1)
+  return nearest === undefined ? '; there is none.' : `; the nearest is "${nearest}".`
+}

@@ -1,0 +1,71 @@
+import { reason } from '../decision/reason.ts'
+import type { AvailabilitySource } from '../ports.ts'
+import { addBits, type Bits, bitsWhere, invertBits, isEmpty } from '../tools/bits.ts'
+import type { Groups } from '../tools/groups.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { availabilityMarks, type GroupIndex } from './availability.ts'
+import type { Mark } from './mark.ts'
+
+/** What an app offers, as decisions need it. */
+export interface Offer {
+  readonly name: string
+  readonly imports: readonly ImportedGroup[]
+  /** What it offers beside its groups. */
+  readonly own: readonly Selector[]
+  /** The gate's groups, those that this app holds to be conditional among the conditional ones. */
+  readonly groups: Groups
+}
+
+/** A group as an app has it. */
+export interface ImportedGroup {
+  readonly group: string
+  readonly members: readonly Selector[]
+  /** What the import makes of it. Absent: it is as the gate has it. */
+  readonly visibility: 'conditional' | 'hidden' | undefined
+}
+
+/** Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. */
+export function appMarks(snapshot: Toolset, { name, imports, own }: Offer): Mark[] {
+  const marks: Mark[] = []
+  const offered = bitsOf(snapshot, [
+    ...own,
+    ...imports.flatMap(({ members, visibility }) => (visibility === 'hidden' ? [] : members)),
+  ])
+  for (const { group, members, visibility } of imports) {
+    if (visibility !== 'hidden') continue
+    // In doubt a tool is of the hidden group, and not of one that is offered.
+    const bits = bitsOf(snapshot, members, 'possible')
+    const told = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
+    addBits(offered, bits)
+    if (!isEmpty(bits)) marks.push({ outcome: 'deny', bits, reason: () => told })
+  }
+  const others = invertBits(offered, snapshot.size)
+  const told = reason('app', 'app_hidden', `the app ${name} neither imports it nor lists it`)
+  if (!isEmpty(others)) marks.push({ outcome: 'deny', bits: others, reason: () => told })
+  return marks
+}
+
+/** The tools of the groups that an app holds to be conditional where the gate does not. */
+export function indexAppGroups(snapshot: Toolset, { imports }: Offer): GroupIndex {
+  const index = new Map<string, Bits>()
+  const tightened = imports.filter(({ visibility }) => visibility === 'conditional')
+  // By name, so that the order in which groups were imported changes no answer.
+  for (const { group, members } of tightened.toSorted((a, b) => (a.group < b.group ? -1 : 1))) {
+    const bits = bitsOf(snapshot, members, 'possible')
+    if (!isEmpty(bits)) index.set(group, bits)
+  }
+  return index
+}
+
+/** Holds back the tools of those that are not available now. */
+export function appAvailabilityMarks(index: GroupIndex, { groups }: Offer, source: AvailabilitySource): Mark[] {
+  return index.size === 0 ? [] : availabilityMarks(index, groups, source)
+}
+
+function bitsOf(snapshot: Toolset, selectors: readonly Selector[], reading: 'certain' | 'possible' = 'certain'): Bits {
+  return bitsWhere(snapshot.size, (i) =>
+    selectors.some((selector) => matchesSelector(selector, snapshot.tools[i] as Tool, reading)),
+  )
+}
