@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import {
   type Clock,
   combineTelemetry,
+  createAvailability,
   createGate,
   type Gate,
   type GateOptions,
@@ -16,10 +17,9 @@ import { createGroupRows } from './api/group-rows.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
-import { serverGroupName, toGroups, toGroupState } from './catalog/server-groups.ts'
+import { serverGroupName, toGroups } from './catalog/server-groups.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
-import type { GatewayConfig } from './config/config.ts'
-import { createMonitor, type Monitor } from './groups/index.ts'
+import type { GatewayConfig, GroupConfig } from './config/config.ts'
 import { listen } from './http/server.ts'
 import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -34,7 +34,7 @@ import { createTelemetry } from './telemetry/lazy.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import type { FindTracing } from './telemetry/operation.ts'
-import { createReaper, createUpstream, type Upstream } from './upstream/index.ts'
+import { createReaper, createUpstream, type Reaper, type Upstream } from './upstream/index.ts'
 import { VERSION } from './version.ts'
 
 export interface GatewayOptions {
@@ -42,7 +42,7 @@ export interface GatewayOptions {
   /** Where the built console lies. Default: beside this package. */
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
-  /** How often the groups' probes run. Default 2,000 ms. */
+  /** The longest time that an answer of a probe is kept, whatever the groups say. Default: what they say. */
   readonly probeEveryMs?: number
 }
 
@@ -69,6 +69,7 @@ export interface RunningGateway {
 }
 
 const LIST_TTL_MS = 1000
+const DEFAULT_TTL_MS = 10_000
 /** How long calls under way may go on when the gateway stops. */
 const DRAIN_MS = 250
 /** How long the records of those that are stopped then may take. */
@@ -104,15 +105,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const counts = countCalls(clock)
     const fleet = createFleet(config, { clock, log, redact, tracing })
     closers.push(() => fleet.close())
-    const monitor = createMonitor(config.groups, {
-      clock,
-      implicit: config.servers.map(({ name }) => serverGroupName(name)),
-      ...(options.probeEveryMs === undefined ? {} : { refreshMs: options.probeEveryMs }),
+    const gateGroups = toGroups(withTtl(config.groups, options.probeEveryMs), {
+      servers: fleet.upstreams,
+      redactor: redact,
+      reaper: fleet.reaper,
     })
+    const monitor = createAvailability(gateGroups, { clock, onFault })
     closers.push(() => monitor.close())
-    watchServers(fleet.upstreams, monitor)
+    // Before anybody looks: what knows its state by itself, as servers do, is known from the beginning.
+    const asked = monitor.start()
 
-    const gateGroups = toGroups(config.groups, config.servers)
     const gate = createGate({
       sources: fleet.sources,
       groups: gateGroups,
@@ -206,7 +208,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       endStreams: () => liveSocket.loaded()?.close(),
       onFault,
     })
-    const ready = Promise.all([monitor.start(), ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})
+    const ready = Promise.all([asked, ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})
     return {
       url: `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
       port: listener.port,
@@ -237,6 +239,7 @@ function toBounds({
 }
 
 interface Fleet {
+  readonly reaper: Reaper
   readonly upstreams: readonly Upstream[]
   readonly sources: readonly UpstreamSource[]
   close(): Promise<void>
@@ -249,6 +252,7 @@ function createFleet(
   const reaper = createReaper()
   const upstreams = config.servers.map((server) => createUpstream(server, { reaper, ...deps }))
   return {
+    reaper,
     upstreams,
     sources: config.servers.map((server, i) => createUpstreamSource(server, upstreams[i] as Upstream)),
     async close() {
@@ -258,12 +262,8 @@ function createFleet(
   }
 }
 
-function watchServers(upstreams: readonly Upstream[], monitor: Monitor): void {
-  for (const upstream of upstreams) {
-    const tell = () => monitor.set(serverGroupName(upstream.name), toGroupState(upstream.name, upstream.state))
-    upstream.subscribe(tell)
-    tell()
-  }
+function withTtl(groups: readonly GroupConfig[], mostMs = Number.POSITIVE_INFINITY): readonly GroupConfig[] {
+  return groups.map((group) => (mostMs < (group.ttlMs ?? DEFAULT_TTL_MS) ? { ...group, ttlMs: mostMs } : group))
 }
 
 function toServerRow({ upstreams, sources }: Fleet, name: string): ServerRow {

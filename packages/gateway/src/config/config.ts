@@ -92,10 +92,47 @@ export interface GroupConfig {
   readonly unlock?: UnlockRule
   readonly dependsOn: readonly string[]
   readonly availableWhen: readonly ProbeConfig[]
+  /** How long an answer of its probes is kept. Default: 10,000 ms. */
+  readonly ttlMs?: number
 }
 
-export interface ProbeConfig {
+/** One thing that must work. */
+export type ProbeConfig = EnvProbeConfig | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | ServerProbeConfig
+
+/** A variable of the gateway's environment that is set, or is exactly so. */
+export interface EnvProbeConfig {
+  readonly env: string
+  readonly equals?: string
+}
+
+/** Something that listens. */
+export interface TcpProbeConfig {
   readonly tcp: { readonly host: string; readonly port: number }
+  readonly timeoutMs?: number
+}
+
+/** A URL that answers. */
+export interface HttpProbeConfig {
+  readonly http: string
+  /** Default: any from 200 to 299. */
+  readonly status?: readonly number[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
+}
+
+/** A command that ends with code 0. */
+export interface CommandProbeConfig {
+  readonly command: readonly [string, ...string[]]
+  /** Absolute. */
+  readonly cwd: string
+  /** All that it gets beside PATH and HOME. */
+  readonly variables?: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
+}
+
+/** A server of this gateway that is up. */
+export interface ServerProbeConfig {
+  readonly server: string
 }
 
 /** When `search_tools`, `get_tool_details` and `call_tool` are offered. */

@@ -1,10 +1,10 @@
-import { parseAddress } from './address.ts'
 import type { GroupConfig, ProbeConfig } from './config.ts'
-import { checkShape, found } from './explain.ts'
+import { checkShape } from './explain.ts'
 import { didYouMean } from './nearest.ts'
 import { checkSelector } from './policy.ts'
+import { readProbes } from './probes.ts'
 import type { Reading } from './reading.ts'
-import { type GroupInput, groupSchema, groupsSchema } from './schema.ts'
+import { type GroupInput, groupShellSchema, groupsSchema } from './schema.ts'
 
 /** Reads `groups`, and checks that what they depend on exists and does not run in a circle. */
 export function readGroups(reading: Reading): readonly GroupConfig[] {
@@ -15,14 +15,20 @@ export function readGroups(reading: Reading): readonly GroupConfig[] {
     const problem = groupsSchema.keyType.safeParse(name).error?.issues[0]?.message
     if (problem !== undefined)
       source.report(['groups', name], `found the name ${JSON.stringify(name)}, expected ${problem}`, { atKey: true })
-    const input = checkShape(source, ['groups', name], groupSchema)
-    return input ? [toGroup(reading, name, input)] : []
+    const input = checkShape(source, ['groups', name], groupShellSchema)
+    const probes = readProbes(reading, ['groups', name, 'availableWhen'])
+    return input ? [toGroup(reading, name, input, probes)] : []
   })
   reportCycles(reading, groups)
   return groups
 }
 
-function toGroup(reading: Reading, name: string, input: GroupInput): GroupConfig {
+function toGroup(
+  reading: Reading,
+  name: string,
+  input: GroupInput,
+  availableWhen: readonly ProbeConfig[],
+): GroupConfig {
   const { source, groupNames } = reading
   const at = ['groups', name]
   const probes = input.availableWhen ?? []
@@ -42,6 +48,8 @@ function toGroup(reading: Reading, name: string, input: GroupInput): GroupConfig
         [...at, 'dependsOn', i],
         `no group is named ${JSON.stringify(other)}${didYouMean(other, groupNames)}`,
       )
+  if (input.ttlMs !== undefined && probes.length === 0)
+    source.report([...at, 'ttlMs'], 'found "ttlMs" without "availableWhen", which it is for', { atKey: true })
   if (visibility === 'always' && probes.length > 0)
     source.report([...at, 'visibility'], 'found "always" with "availableWhen", expected "conditional"')
   if (visibility === 'conditional' && probes.length === 0 && dependsOn.length === 0)
@@ -55,15 +63,9 @@ function toGroup(reading: Reading, name: string, input: GroupInput): GroupConfig
     ...(input.hint === undefined ? {} : { hint: input.hint }),
     ...(input.unlock === undefined ? {} : { unlock: input.unlock }),
     dependsOn,
-    availableWhen: probes.flatMap(({ tcp }, i) => toProbe(reading, [...at, 'availableWhen', i, 'tcp'], tcp)),
+    availableWhen,
+    ...(input.ttlMs === undefined ? {} : { ttlMs: input.ttlMs }),
   }
-}
-
-function toProbe({ source }: Reading, at: readonly (string | number)[], tcp: string | number): readonly ProbeConfig[] {
-  const address = parseAddress(tcp)
-  if (!address)
-    source.report(at, `${found(source, at)}, expected host:port such as "127.0.0.1:4444", or a port from 1 to 65535`)
-  return address ? [{ tcp: address }] : []
 }
 
 function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void {

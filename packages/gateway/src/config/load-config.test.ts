@@ -51,6 +51,18 @@ callers:
 groups:
   web: { tools: ["files:*"], availableWhen: [{ tcp: "[::1]:4444" }, { tcp: 4445 }, { tcp: "db.internal:5432" }], suggestion: Open it., title: Web }
   site: { tools: ["remote:*"], visibility: conditional, dependsOn: [web] }
+  all:
+    tools: ["remote:*"]
+    ttlMs: 2000
+    availableWhen:
+      - { env: TOKEN }
+      - { env: MODE, equals: "\${QUOTED}" }
+      - { tcp: 1, timeoutMs: 50 }
+      - { http: "https://a.example/health", status: 204, headers: { authorization: "Bearer \${TOKEN}" }, timeoutMs: 60 }
+      - { http: "http://a.example", status: [200, 401] }
+      - { command: [./bin/check, --quiet, "; rm"], cwd: ., variables: { A: "1" }, timeoutMs: 70 }
+      - { command: [docker, info] }
+      - { server: files }
 policy:
   - name: baseline
     allow: []
@@ -137,7 +149,8 @@ describe('loadConfig', () => {
   })
 
   it('takes a group with probes as conditional', () => {
-    assert.deepEqual(load().config.groups, [
+    const { config, folder } = load()
+    assert.deepEqual(config.groups, [
       {
         name: 'web',
         tools: ['files:*'],
@@ -152,6 +165,33 @@ describe('loadConfig', () => {
         ],
       },
       { name: 'site', tools: ['remote:*'], visibility: 'conditional', dependsOn: ['web'], availableWhen: [] },
+      {
+        name: 'all',
+        tools: ['remote:*'],
+        visibility: 'conditional',
+        dependsOn: [],
+        ttlMs: 2000,
+        availableWhen: [
+          { env: 'TOKEN' },
+          { env: 'MODE', equals: env.QUOTED },
+          { tcp: { host: '127.0.0.1', port: 1 }, timeoutMs: 50 },
+          {
+            http: 'https://a.example/health',
+            status: [204],
+            headers: { authorization: 'Bearer very-secret' },
+            timeoutMs: 60,
+          },
+          { http: 'http://a.example', status: [200, 401] },
+          {
+            command: [path.join(folder, 'bin/check'), '--quiet', '; rm'],
+            cwd: folder,
+            variables: { A: '1' },
+            timeoutMs: 70,
+          },
+          { command: ['docker', 'info'], cwd: folder },
+          { server: 'files' },
+        ],
+      },
     ])
   })
 

@@ -22,6 +22,12 @@ const timeoutMs = z
   .min(1, 'a number of milliseconds from 1 to 86400000')
   .max(86_400_000, 'a number of milliseconds from 1 to 86400000')
 
+const variableName = z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable')
+const headersSchema = z.record(
+  z.string().regex(/^[!#$%&'*+.^`|~\w-]+$/, 'the name of an HTTP header'),
+  z.string().regex(/^[\t\u0020-\u007e\u0080-\u00ff]*$/, 'the value of an HTTP header, on one line'),
+)
+
 const annotationsSchema = z
   .strictObject({
     title: text.optional(),
@@ -50,19 +56,13 @@ export const serverSchema = z.strictObject({
   args: z.array(z.string()).describe('May hold ${port}.').optional(),
   cwd: text.describe("Where it runs. Default: the configuration file's folder.").optional(),
   env: z
-    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable'), z.string())
+    .record(variableName, z.string())
     .describe('All that the child gets beside PATH and HOME. May hold ${port}.')
     .optional(),
   url: text
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .optional(),
-  headers: z
-    .record(
-      z.string().regex(/^[!#$%&'*+.^`|~\w-]+$/, 'the name of an HTTP header'),
-      z.string().regex(/^[\t\u0020-\u007e\u0080-\u00ff]*$/, 'the value of an HTTP header, on one line'),
-    )
-    .describe('Sent with each request to `url`.')
-    .optional(),
+  headers: headersSchema.describe('Sent with each request to `url`.').optional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
     .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
@@ -114,22 +114,60 @@ export const callerSchema = z.strictObject({
 })
 export type CallerInput = z.infer<typeof callerSchema>
 
-export const groupSchema = z.strictObject({
+const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').optional()
+const port = z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')
+const status = z.int().min(100, 'a status from 100 to 599').max(599, 'a status from 100 to 599')
+
+/** By the key that says what a probe asks. */
+export const probeSchemas = {
+  env: z
+    .strictObject({
+      env: variableName.describe("A variable of the gateway's own environment, set and not blank."),
+      equals: text.describe('The value that it must have.').optional(),
+    })
+    .describe('An environment variable that is set.'),
+  tcp: z
+    .strictObject({
+      tcp: z.union([z.string(), port]).describe('host:port, or a port of 127.0.0.1.'),
+      timeoutMs: probeTimeoutMs,
+    })
+    .describe('Something that listens.'),
+  http: z
+    .strictObject({
+      http: text.describe('A URL, asked with GET. Redirects are not followed.'),
+      status: z
+        .union([status, z.array(status).min(1, 'at least one status')])
+        .describe('Default: any from 200 to 299.')
+        .optional(),
+      headers: headersSchema.optional(),
+      timeoutMs: probeTimeoutMs,
+    })
+    .describe('A URL that answers as it should.'),
+  command: z
+    .strictObject({
+      command: z
+        .array(z.string())
+        .min(1, 'a program and its arguments')
+        .describe('A program and its arguments: no shell reads them.'),
+      cwd: text.describe("Where it runs. Default: the configuration file's folder.").optional(),
+      variables: z.record(variableName, z.string()).describe('All that it gets beside PATH and HOME.').optional(),
+      timeoutMs: probeTimeoutMs,
+    })
+    .describe('A command that ends with code 0.'),
+  server: z
+    .strictObject({ server: text.describe('The name of a server.') })
+    .describe('A server of this gateway that is up.'),
+} as const
+
+/** A group whose probes are still to be checked one by one. */
+export const groupShellSchema = z.strictObject({
   tools: z.array(text).min(1, 'at least one selector').describe('Selectors; group: excepted.'),
   visibility: z
     .enum(['always', 'conditional'])
     .describe('conditional: offered only while every probe answers. Default: conditional where there are probes.')
     .optional(),
-  availableWhen: z
-    .array(
-      z.strictObject({
-        tcp: z
-          .union([z.string(), z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')])
-          .describe('host:port, or a port of 127.0.0.1.'),
-      }),
-    )
-    .min(1, 'at least one probe')
-    .optional(),
+  availableWhen: z.array(z.unknown()).min(1, 'at least one probe').optional(),
+  ttlMs: timeoutMs.describe('How long an answer of its probes is kept. Default: 10000.').optional(),
   suggestion: text.describe('What to do when it is unavailable, as a sentence.').optional(),
   title: text.optional(),
   dependsOn: texts.describe('Groups without which this one is unavailable.').optional(),
@@ -142,7 +180,15 @@ export const groupSchema = z.strictObject({
     .describe('Locked until a session opens it: by request_tools, by a search that finds it, or by an event.')
     .optional(),
 })
-export type GroupInput = z.infer<typeof groupSchema>
+export type GroupInput = z.infer<typeof groupShellSchema>
+
+const groupSchema = groupShellSchema.extend({
+  availableWhen: z
+    .array(z.union(Object.values(probeSchemas)))
+    .min(1, 'at least one probe')
+    .describe('Probes, all of which must be answered.')
+    .optional(),
+})
 
 export const groupsSchema = z
   .record(name, groupSchema)

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { ServerConfig, ToolOverlay } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { findPackageBin } from './package-bin.ts'
+import type { ConfigPath } from './problems.ts'
 import { has, keysOf, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
 
@@ -40,7 +41,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   return {
     name,
     ...started,
-    cwd: toFolder(reading, name, input.cwd),
+    cwd: toFolder(reading, ['servers', name, 'cwd'], input.cwd),
     env: input.env ?? {},
     ...(input.url === undefined ? {} : { url: input.url }),
     headers: input.headers ?? {},
@@ -107,9 +108,9 @@ function checkUrl({ source }: Reading, name: string, input: ServerInput): void {
     source.report(at, `${found(source, at)}, expected a URL such as "http://127.0.0.1:9000/mcp"`)
 }
 
-function toFolder({ source, configDir }: Reading, name: string, cwd: string | undefined): string {
+/** Gives the folder that stands at a place, absolute. */
+export function toFolder({ source, configDir }: Reading, at: ConfigPath, cwd: string | undefined): string {
   const folder = path.resolve(configDir, cwd ?? '.')
-  const at = ['servers', name, 'cwd']
   if (cwd !== undefined && !statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     source.report(at, `${found(source, at)}, expected a folder; there is none at ${folder}`)
   return folder

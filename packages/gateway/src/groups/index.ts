@@ -1,2 +1,4 @@
-export { createMonitor, type Monitor, type MonitorDeps } from './monitor.ts'
-export { probeTcp, type ProbeAnswer, type ProbeOptions, type TcpProbe, type TcpTarget } from './tcp-probe.ts'
+export { commandProbe, type CommandProbeOptions, type ProcessWatch } from './command-probe.ts'
+export { envProbe, type EnvProbeOptions } from './env-probe.ts'
+export { httpProbe, type HttpProbeOptions } from './http-probe.ts'
+export { type ProbeOptions, tcpProbe, type TcpTarget } from './tcp-probe.ts'

@@ -2,39 +2,44 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, it } from 'node:test'
-import { probeTcp, toAddress } from './tcp-probe.ts'
+import { asking } from './testing.ts'
+import { tcpProbe, toAddress } from './tcp-probe.ts'
 
-const options = { timeoutMs: 1000, signal: new AbortController().signal }
-
-describe('probeTcp', () => {
-  it('gives nothing where something listens, and the reason where nothing does', async () => {
+describe('tcpProbe', () => {
+  it('works where something listens, and says why where nothing does', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
-    assert.equal(await probeTcp({ host: '127.0.0.1', port }, options), undefined)
+    const probe = tcpProbe({ host: '127.0.0.1', port })
+    assert.equal(await probe.ask(asking()), true)
     server.close()
     await once(server, 'close')
-    const reason = await probeTcp({ host: '127.0.0.1', port }, options)
-    assert.equal(reason, `nothing listens on 127.0.0.1:${port} (ECONNREFUSED)`)
+    assert.deepEqual(await probe.ask(asking()), {
+      available: false,
+      reason: `nothing listens on 127.0.0.1:${port} (ECONNREFUSED)`,
+    })
   })
 
-  it('names a host that is not found', async () => {
-    const reason = await probeTcp({ host: 'no-such-host.invalid', port: 1 }, { ...options, timeoutMs: 5000 })
-    assert.match(reason ?? '', /^the name no-such-host\.invalid is not found|did not answer/)
+  it('says the error where a name has several addresses', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    server.close()
+    await once(server, 'close')
+    const answer = await tcpProbe({ host: 'localhost', port }).ask(asking())
+    assert.deepEqual(answer, { available: false, reason: `nothing listens on localhost:${port} (ECONNREFUSED)` })
   })
 
-  it('gives up at its deadline', async (test) => {
-    test.mock.timers.enable({ apis: ['setTimeout'] })
-    const probe = probeTcp({ host: '127.0.0.1', port: 9 }, options)
-    test.mock.timers.tick(1000)
-    assert.equal(await probe, '127.0.0.1:9 did not answer within 1 s')
-  })
-
-  it('settles when it is aborted', async () => {
+  it('ends when it is told to', async () => {
     const controller = new AbortController()
-    const probe = probeTcp({ host: '192.0.2.1', port: 9 }, { timeoutMs: 60_000, signal: controller.signal })
+    const answer = tcpProbe({ host: '192.0.2.1', port: 9 }).ask(asking(controller.signal))
     controller.abort()
-    assert.match((await probe) ?? '', /cannot be reached/)
+    assert.match(((await answer) as { reason: string }).reason, /^192\.0\.2\.1:9 cannot be reached/)
+  })
+
+  it('is one probe for one address', () => {
+    assert.equal(tcpProbe({ host: 'a', port: 1 }).key, tcpProbe({ host: 'a', port: 1 }, { timeoutMs: 5 }).key)
+    assert.notEqual(tcpProbe({ host: 'a', port: 1 }).key, tcpProbe({ host: 'a', port: 2 }).key)
   })
 })
 

@@ -1,45 +1,63 @@
 import { connect } from 'node:net'
+import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core'
 
 export interface TcpTarget {
   readonly host: string
   readonly port: number
 }
 
-/** What a probe found: `undefined` when something answers, else why not, in a clause without a full stop. */
-export type ProbeAnswer = string | undefined
-
 export interface ProbeOptions {
-  readonly timeoutMs: number
-  /** Ends the probe early; its answer is then worthless. */
-  readonly signal: AbortSignal
+  /** Default 1,000 ms. */
+  readonly timeoutMs?: number | undefined
 }
 
-/** Opens a TCP connection and closes it at once. Never rejects. */
-export type TcpProbe = (target: TcpTarget, options: ProbeOptions) => Promise<ProbeAnswer>
+/**
+ * Asks whether something listens there. The connection is closed at once, and nothing is said over it.
+ *
+ * @example
+ * const browser = { tools: ['browser:*'], availableWhen: [tcpProbe({ host: '127.0.0.1', port: 4444 })] }
+ */
+export function tcpProbe(target: TcpTarget, { timeoutMs }: ProbeOptions = {}): Probe {
+  const address = toAddress(target)
+  return {
+    key: `tcp ${address}`,
+    what: address,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ask: (asking) => ask(target, asking),
+  }
+}
 
 /** Gives `host:port`, with an IPv6 address in brackets. */
 export function toAddress({ host, port }: TcpTarget): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** Asks the operating system whether something listens there. */
-export const probeTcp: TcpProbe = (target, { timeoutMs, signal }) =>
-  new Promise((resolve) => {
-    const socket = connect({ host: target.host, port: target.port, signal })
-    const deadline = setTimeout(settle, timeoutMs, `${toAddress(target)} did not answer within ${timeoutMs / 1000} s`)
-    socket.once('connect', () => settle(undefined))
-    // `on`, not `once`: a socket that is torn down may tell of a second error.
-    socket.on('error', (error: NodeJS.ErrnoException) => settle(toReason(target, error.code ?? error.name)))
+function ask(target: TcpTarget, { signal }: ProbeAsking): Promise<ProbeAnswer> {
+  const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
+  const socket = connect({ host: target.host, port: target.port, signal })
+  socket.once('connect', () => settle(true))
+  // `on`, not `once`: a socket that is torn down may tell of a second error.
+  socket.on('error', (error: NodeJS.ErrnoException) =>
+    settle({ available: false, reason: whyUnreachable(target, error) }),
+  )
+  return promise
 
-    function settle(answer: ProbeAnswer): void {
-      clearTimeout(deadline)
-      socket.destroy()
-      resolve(answer)
-    }
-  })
+  function settle(answer: ProbeAnswer): void {
+    socket.destroy()
+    resolve(answer)
+  }
+}
 
-function toReason(target: TcpTarget, code: string): string {
+/** Says why there is no connection, in a clause. */
+export function whyUnreachable(target: TcpTarget, error: NodeJS.ErrnoException): string {
+  const code = codeOf(error)
   if (code === 'ECONNREFUSED') return `nothing listens on ${toAddress(target)} (${code})`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `the name ${target.host} is not found (${code})`
   return `${toAddress(target)} cannot be reached (${code})`
+}
+
+/** A name with several addresses fails with the errors of all of them. */
+function codeOf(error: NodeJS.ErrnoException): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined
+  return error.code ?? (first as NodeJS.ErrnoException | undefined)?.code ?? error.name
 }

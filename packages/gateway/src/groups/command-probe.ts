@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { type Probe, type ProbeAnswer, type ProbeAsking, redactor, type Redactor } from '@toolgate/core'
+import type { ProbeOptions } from './tcp-probe.ts'
+
+export interface CommandProbeOptions extends ProbeOptions {
+  /** Default: this process's. */
+  readonly cwd?: string | undefined
+  /** All that it gets beside PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** What it wrote passes through this before anybody sees it. Default: the built-in one. */
+  readonly redactor?: Redactor | undefined
+  /** Ends its process group when this process is gone. */
+  readonly reaper?: ProcessWatch | undefined
+}
+
+/** Hears of process groups that must not outlive this process. */
+export interface ProcessWatch {
+  watch(pid: number): void
+  release(pid: number): void
+}
+
+const MAX_STDERR_BYTES = 1024 * 1024
+const TAIL_BYTES = 2048
+const MAX_DETAIL_CHARS = 300
+const DEFAULT_TIMEOUT_MS = 5000
+/** How long the output of an ended command may still be read. */
+const DRAIN_MS = 100
+
+/**
+ * Runs a command, which says with exit code 0 that it works. There is no shell: its arguments are what they are. At the
+ * deadline it is killed, with all that it started; what it left running when it ended is killed too.
+ *
+ * @example
+ * commandProbe(['docker', 'info', '--format', '{{.ID}}'], { timeoutMs: 3000 })
+ */
+export function commandProbe(argv: readonly [string, ...string[]], options: CommandProbeOptions = {}): Probe {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, cwd, env = {} } = options
+  const name = path.basename(argv[0])
+  return {
+    key: `command ${JSON.stringify([argv, cwd ?? null, Object.entries(env)])}`,
+    what: `the command ${name}`,
+    timeoutMs,
+    isHeavy: true,
+    ask: (asking) => run(argv, options, asking),
+  }
+}
+
+function run(
+  [command, ...args]: readonly [string, ...string[]],
+  { cwd, env = {}, redactor: redact = redactor, reaper }: CommandProbeOptions,
+  { signal }: ProbeAsking,
+): Promise<ProbeAnswer> {
+  const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
+  const name = path.basename(command)
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...bareEnv(), ...env },
+    detached: true,
+    shell: false,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const { pid } = child
+  if (pid !== undefined) reaper?.watch(pid)
+  const tail = keepTail(child, () => settle(no(name, 'writes more than 1 MB of errors')))
+  const onAbort = () => settle(no(name, 'was ended at its deadline'))
+  signal.addEventListener('abort', onAbort, { once: true })
+  child.once('error', (error: NodeJS.ErrnoException) => settle(no(name, whyNotStarted(error, cwd))))
+  child.once('exit', (code, killedBy) => {
+    if (code === 0) return settle(true)
+    if (pid !== undefined) killGroup(pid)
+    const how = killedBy ? `was ended by ${killedBy}` : `exits with code ${code}`
+    const end = () => settle(no(name, how, lastLine(tail(), redact)))
+    child.once('close', end)
+    // What left its group may hold the pipe open for ever.
+    setTimeout(end, DRAIN_MS).unref()
+  })
+  return promise
+
+  function settle(answer: ProbeAnswer): void {
+    signal.removeEventListener('abort', onAbort)
+    // All of its group, also when it has ended itself: what it left running is nobody's.
+    if (pid !== undefined) {
+      killGroup(pid)
+      reaper?.release(pid)
+    }
+    child.stderr?.destroy()
+    resolve(answer)
+  }
+}
+
+function no(name: string, how: string, detail = ''): ProbeAnswer {
+  return { available: false, reason: `the command ${name} ${how}`, ...(detail === '' ? {} : { detail }) }
+}
+
+/** Reads stderr, keeping the last of it. One that never stops writing is ended. */
+function keepTail(child: ChildProcess, onFlood: () => void): () => string {
+  let tail: Buffer = Buffer.alloc(0)
+  let bytes = 0
+  child.stderr?.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    tail = Buffer.from(Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES))
+    if (bytes > MAX_STDERR_BYTES) onFlood()
+  })
+  child.stderr?.on('error', () => undefined)
+  // Of a line whose beginning is lost nothing is told: it may be the second half of a secret.
+  return () => (bytes > TAIL_BYTES ? tail.subarray(tail.indexOf(10) + 1 || tail.length) : tail).toString()
+}
+
+/** Redacted before it is cut, so that no half of a secret is left. */
+function lastLine(stderr: string, { redactText }: Redactor): string {
+  const lines = redactText(stderr).split('\n')
+  return (lines.findLast((line) => line.trim() !== '') ?? '').trim().slice(0, MAX_DETAIL_CHARS)
+}
+
+function whyNotStarted({ code, message }: NodeJS.ErrnoException, cwd: string | undefined): string {
+  if (code === 'ENOENT' && cwd !== undefined && !existsSync(cwd)) return 'cannot be started: its folder is not there'
+  if (code === 'ENOENT') return 'is not found'
+  if (code === 'EACCES') return 'may not be executed'
+  return `cannot be started (${code ?? message})`
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of it has ended already.
+  }
+}
+
+function bareEnv(): Record<string, string> {
+  const { PATH, HOME } = process.env
+  return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) }
+}

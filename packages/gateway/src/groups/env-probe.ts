@@ -1,0 +1,26 @@
+import type { Probe } from '@toolgate/core'
+
+export interface EnvProbeOptions {
+  /** The value that it must have. Default: any but a blank one. */
+  readonly equals?: string | undefined
+  /** Default: the process's. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/** Asks whether an environment variable is set and not blank, or is exactly so. Its value is never told. */
+export function envProbe(name: string, { equals, env = process.env }: EnvProbeOptions = {}): Probe {
+  return {
+    key: `env ${JSON.stringify([name, equals ?? null])}`,
+    what: `the environment variable ${name}`,
+    ask() {
+      const value = Object.hasOwn(env, name) ? env[name] : undefined
+      if (equals !== undefined && value === equals) return true
+      if (value === undefined || value === '') return no(`the environment variable ${name} is not set`)
+      return equals === undefined || no(`the environment variable ${name} does not have the value it should`)
+    },
+  }
+}
+
+function no(reason: string): { available: false; reason: string } {
+  return { available: false, reason }
+}

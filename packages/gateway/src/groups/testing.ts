@@ -1,0 +1,6 @@
+import type { ProbeAsking } from '@toolgate/core'
+
+/** What a probe is asked with in tests. */
+export function asking(signal: AbortSignal = new AbortController().signal): ProbeAsking {
+  return { signal, timeoutMs: 1000 }
+}
