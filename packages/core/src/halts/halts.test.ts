@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type GateOptions } from '../gate.ts'
+import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import type { GateNotice } from '../events.ts'
 import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../door/outcome.ts'
@@ -11,6 +11,10 @@ import type { HaltRequest } from './halt.ts'
 
 const VERA = { user: 'vera', tenant: 'acme', session: 's1' }
 const OMAR = { user: 'omar', tenant: 'acme', session: 's2' }
+
+const opened: Gate[] = []
+// Some of the tools never answer.
+after(() => Promise.all(opened.map((gate) => gate.close())))
 
 function setup(
   options: Omit<GateOptions, 'tools'> = {},
@@ -22,6 +26,7 @@ function setup(
     return defineTool({ namespace, name, execute })
   })
   const gate = createGate({ tools, audit, ...options })
+  opened.push(gate)
   const call = async (caller: object, tool: string): Promise<CallOutcome> => (await gate.view(caller)).call({ tool })
   const seen = async (caller: object) => (await gate.view(caller)).ids
   return { gate, audit, call, seen }
