@@ -236,7 +236,7 @@ async function takenInTime<T>(
   }
 }
 
-/** Decides once more, records the call that goes ahead, and if that took time, decides once more again. */
+/** Decides once more and records the call that goes ahead; after a wait, {@link admitStill} decides again. */
 function recordCall(attempt: Attempt, tool: Tool, detail: string | undefined): MaybePromise<Admission> {
   const stopped = decideAgain(attempt, tool)
   if (stopped) return undo(attempt, stopped)
@@ -256,8 +256,20 @@ async function afterRecord(attempt: Attempt, tool: Tool, written: Promise<void>)
   } catch (error) {
     return undo(attempt, auditFailed(error), error)
   }
-  const stopped = decideAgain(attempt, tool)
-  return stopped ? undo(attempt, stopped) : { kind: 'admitted', tool }
+  return { kind: 'admitted', tool }
+}
+
+/**
+ * Decides once more what has been waited for. Promises on the way here take turns of their own, and what was halted,
+ * denied or given up during those must not run: from here to the tool there is no other turn.
+ */
+export function admitStill(attempt: Attempt, admission: Admission): MaybePromise<Admission> {
+  try {
+    const stopped = admission.kind === 'admitted' ? decideAgain(attempt, admission.tool) : undefined
+    return stopped ? undo(attempt, stopped) : admission
+  } catch (error) {
+    return failed(attempt, error)
+  }
 }
 
 /** Tells why a wait was ended: its caller left, a person halted it, or the gate was closed. */

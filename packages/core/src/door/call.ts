@@ -2,7 +2,7 @@ import type { Decision } from '../decision/outcome.ts'
 import type { Reason } from '../decision/reason.ts'
 import { toldText } from '../decision/told.ts'
 import type { Approval } from '../ports.ts'
-import { type Admission, admit } from './admit.ts'
+import { type Admission, admit, admitStill } from './admit.ts'
 import {
   type Attempt,
   type CallRequest,
@@ -22,7 +22,11 @@ import { run } from './run.ts'
 export async function call(sight: Sight, request: CallRequest, ports: DoorPorts): Promise<CallOutcome> {
   const attempt = openAttempt(sight, request, ports)
   const admitting = admit(attempt)
-  const admission: Admission = admitting instanceof Promise ? await admitting : admitting
+  let admission: Admission
+  if (admitting instanceof Promise) {
+    const still = admitStill(attempt, await admitting)
+    admission = still instanceof Promise ? await still : still
+  } else admission = admitting
   switch (admission.kind) {
     case 'refused':
       return refuse(attempt, admission.decision)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type GateOptions } from '../gate.ts'
-import type { CallEnd } from '../ports.ts'
+import { createGate, type Gate, type GateOptions } from '../gate.ts'
+import { type AuditSink, type CallEnd, TERMINAL_EVENTS } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
@@ -255,4 +255,39 @@ describe('what is left of a call that has ended', () => {
       ],
     )
   })
+})
+
+describe('what happens while the record of a call is being stored', () => {
+  const changes = {
+    'a halt': (gate: Gate) => void gate.halt({ all: true, reason: 'stop' }),
+    'a denial': (gate: Gate) => gate.setPolicy({ deny: ['pay'] }),
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    for (let turns = 0; turns < 8; turns++) {
+      it(`${what} ${turns} turns after it is stored: the tool is not begun, or it was before`, async () => {
+        const kept = memoryAudit()
+        /** Where the call is over by then, it was. */
+        let begunBefore = true
+        const changeAfter = async (stored: Promise<void>) => {
+          await stored
+          for (let i = 0; i < turns; i++) await Promise.resolve()
+          begunBefore = given.length > 0
+          change(gate)
+        }
+        const write: AuditSink['write'] = (entry) => {
+          kept.write(entry)
+          if (entry.event !== 'tool_call') return undefined
+          const stored = new Promise<void>((resolve) => setImmediate(resolve))
+          void changeAfter(stored)
+          return stored
+        }
+        const { gate, call, given } = setup({ audit: { ...kept, write }, limits: 'pay:1/60' })
+        const outcome = await call()
+        assert.equal(given.length > 0, begunBefore)
+        assert.equal(outcome.status, begunBefore ? outcome.status : 'refused')
+        const last = kept.records.filter(({ event }) => TERMINAL_EVENTS.has(event))
+        assert.equal(last.length, 1)
+      })
+    }
+  }
 })
