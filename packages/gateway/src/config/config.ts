@@ -21,6 +21,7 @@ export interface GatewayConfig {
   readonly servers: readonly ServerConfig[]
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]
+  readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
   /** Such as `*:100/60`: selector, uses, seconds. */
   readonly limits: readonly string[]
@@ -39,6 +40,23 @@ export interface GatewayConfig {
   readonly metrics?: MetricsConfig
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
+}
+
+/** A bundle of groups and tools, served at `/mcp/<name>`. */
+export interface AppConfig {
+  readonly name: string
+  readonly title?: string
+  readonly import: readonly AppImportConfig[]
+  /** Selectors. */
+  readonly tools: readonly string[]
+  readonly policy: readonly Policy[]
+  readonly instructions?: string
+}
+
+/** A group as an app has it: as it is, or tighter. */
+export interface AppImportConfig {
+  readonly group: string
+  readonly visibility?: 'conditional' | 'hidden'
 }
 
 /** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */

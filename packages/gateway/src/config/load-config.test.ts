@@ -63,6 +63,13 @@ groups:
       - { command: [./bin/check, --quiet, "; rm"], cwd: ., variables: { A: "1" }, timeoutMs: 70 }
       - { command: [docker, info] }
       - { server: files }
+apps:
+  research:
+    import: [web, { group: site, visibility: hidden }]
+    tools: ["files:read_*"]
+    policy: [{ deny: [{ match: "files:*", unless: "caller.user == '\${QUOTED}'" }] }]
+    title: Research
+    instructions: Cite what you found.
 policy:
   - name: baseline
     allow: []
@@ -191,6 +198,19 @@ describe('loadConfig', () => {
           { command: ['docker', 'info'], cwd: folder },
           { server: 'files' },
         ],
+      },
+    ])
+  })
+
+  it('reads apps, with what is filled into their conditions inside its string', () => {
+    assert.deepEqual(load().config.apps, [
+      {
+        name: 'research',
+        import: [{ group: 'web' }, { group: 'site', visibility: 'hidden' }],
+        tools: ['files:read_*'],
+        policy: [{ deny: [{ match: 'files:*', unless: `caller.user == 'o\\'ne \\\\ \\"x\\"'` }] }],
+        title: 'Research',
+        instructions: 'Cite what you found.',
       },
     ])
   })

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { readApps } from './apps.ts'
 import { readCallers } from './callers.ts'
 import { readApprovals, readCalls } from './calls.ts'
 import { checkPolicy as checkWithCore } from './check-policy.ts'
@@ -80,11 +81,12 @@ const READ_ERRORS: ReadonlyMap<string, string> = new Map([
 
 function fillContext(at: ConfigPath, env: FillContext['env'], configDir: string): FillContext {
   const key = at.at(-1)
+  const isPolicy = at[0] === 'policy' || (at[0] === 'apps' && at[2] === 'policy')
   return {
     env,
     configDir,
     keepsPort: at[0] === 'servers',
-    inCondition: at[0] === 'policy' && (key === 'when' || key === 'unless' || key === 'input'),
+    inCondition: isPolicy && (key === 'when' || key === 'unless' || key === 'input'),
   }
 }
 
@@ -100,6 +102,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     servers: isMapping ? readServers(reading) : [],
     callers: readCallers(reading),
     groups: readGroups(reading),
+    apps: readApps(reading),
     policy: readPolicies(reading),
     limits: readLimits(reading),
     calls: readCalls(reading),

@@ -7,25 +7,24 @@ import { clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
 const KINDS = ['allow', 'deny', 'ask'] as const
 
 /**
- * Reads `policy`. Core stops at its first problem, so each clause is shown to it alone:
+ * Reads `policy`, of the gateway or of an app. Core stops at its first problem, so each clause is shown to it alone:
  * one bad clause does not hide another.
  */
-export function readPolicies(reading: Reading): readonly Policy[] {
+export function readPolicies(reading: Reading, at: ConfigPath = ['policy']): readonly Policy[] {
   const { source } = reading
-  const at = source.get(['policy'])
-  if (at && !at.items) checkShape(source, ['policy'], policiesSchema)
+  const node = source.get(at)
+  if (node && !node.items) checkShape(source, at, policiesSchema)
   const before = source.problems.length
-  const policies = Array.from({ length: lengthOf(source, ['policy']) }, (_, i) => readPolicy(reading, i))
+  const policies = Array.from({ length: lengthOf(source, at) }, (_, i) => readPolicy(reading, [...at, i]))
   if (source.problems.length === before) {
     // What only the whole shows, such as two clauses with one id.
     for (const problem of reading.checkPolicy(policies, reading.groupNames))
-      reportPolicy(reading, problem, problem.path)
+      reportPolicy(reading, problem, formatPath(at) + problem.path.slice('policy'.length))
   }
   return policies
 }
 
-function readPolicy(reading: Reading, i: number): Policy {
-  const at = ['policy', i]
+function readPolicy(reading: Reading, at: ConfigPath): Policy {
   const shell = checkShape(reading.source, at, policyShellSchema)
   const clauses = KINDS.filter((kind) => has(reading.source, [...at, kind])).map((kind) => [
     kind,
@@ -48,7 +47,7 @@ function readClauses(reading: Reading, at: ConfigPath): readonly (string | Claus
 }
 
 function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause): void {
-  const kind = String(at[2])
+  const kind = String(at.at(-2))
   for (const problem of reading.checkPolicy([{ [kind]: [clause] }], reading.groupNames)) {
     const inside = problem.path.slice(`policy[0].${kind}[0]`.length)
     reportPolicy(reading, problem, formatPath(at) + (typeof clause === 'string' ? '' : inside))
@@ -65,9 +64,9 @@ function reportPolicy({ source }: Reading, { message, offset }: PolicyProblem, p
   source.report(parsePath(path), message, { offset })
 }
 
-/** Reads back `policy[0].deny[1].when`; its keys are all plain. */
+/** Reads back `policy[0].deny[1].when`, or `apps["7days"].policy[0]`: no key of these holds a quote. */
 function parsePath(path: string): ConfigPath {
-  return [...path.matchAll(/\[(\d+)\]|([^.[\]]+)/g)].map(([, index, key]) =>
+  return [...path.matchAll(/\[(\d+)\]|([^.[\]"]+)/g)].map(([, index, key]) =>
     index === undefined ? (key as string) : Number(index),
   )
 }

@@ -226,6 +226,37 @@ const policySchema = policyShellSchema.extend({
   requireTags: texts.describe('A tool without all of these is denied.').optional(),
 })
 
+/** An app whose policies are still to be checked, clause by clause. */
+export const appShellSchema = z.strictObject({
+  title: text.optional(),
+  import: z
+    .array(
+      z.union([
+        text,
+        z.strictObject({
+          group: text,
+          visibility: z
+            .enum(['conditional', 'hidden'])
+            .describe('conditional: offered only while the group is available. hidden: not offered.')
+            .optional(),
+        }),
+      ]),
+    )
+    .describe('Groups, by name.')
+    .optional(),
+  tools: z.array(text).describe('Selectors of tools beside those of its groups; group: excepted.').optional(),
+  policy: z.array(z.unknown()).optional(),
+  instructions: text.describe('What a client of this app is told at its beginning, for the model.').optional(),
+})
+
+const appSchema = appShellSchema.extend({
+  policy: z.array(policySchema).describe("Met with the gateway's: it can only tighten.").optional(),
+})
+
+export const appsSchema = z
+  .record(name, appSchema)
+  .describe('Named bundles of groups and tools, each served at /mcp/<name>.')
+
 export const listenSchema = z.strictObject({
   host: text.describe('Default: 127.0.0.1. Beyond loopback, callers are required.').optional(),
   port: z
@@ -330,6 +361,7 @@ export const configSchema = z
     servers: serversSchema,
     callers: z.array(callerSchema).describe('Who may come, by API key.').optional(),
     groups: groupsSchema.optional(),
+    apps: appsSchema.optional(),
     policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     calls: callsSchema.optional(),

@@ -1,0 +1,66 @@
+import type { AppConfig, AppImportConfig } from './config.ts'
+import { checkShape } from './explain.ts'
+import { didYouMean } from './nearest.ts'
+import { checkSelector, readPolicies } from './policy.ts'
+import type { ConfigPath } from './problems.ts'
+import { has, keysOf, type Reading } from './reading.ts'
+import { appShellSchema, appsSchema } from './schema.ts'
+
+/** Reads `apps`, and checks that what they import exists. */
+export function readApps(reading: Reading): readonly AppConfig[] {
+  const { source } = reading
+  const at = source.get(['apps'])
+  if (at && !at.entries) checkShape(source, ['apps'], appsSchema)
+  return keysOf(source, ['apps']).flatMap((name) => {
+    const problem = appsSchema.keyType.safeParse(name).error?.issues[0]?.message
+    if (problem !== undefined)
+      source.report(['apps', name], `found the name ${JSON.stringify(name)}, expected ${problem}`, { atKey: true })
+    return readApp(reading, name)
+  })
+}
+
+function readApp(reading: Reading, name: string): readonly AppConfig[] {
+  const { source } = reading
+  const at = ['apps', name]
+  const input = checkShape(source, at, appShellSchema)
+  const policy = has(source, [...at, 'policy']) ? readPolicies(reading, [...at, 'policy']) : []
+  if (!input) return []
+  const { title, instructions, tools = [] } = input
+  const imports = (input.import ?? []).map((one) => (typeof one === 'string' ? { group: one } : one))
+  for (const [i, selector] of tools.entries()) checkOwn(reading, [...at, 'tools', i], selector)
+  checkImports(reading, [...at, 'import'], imports)
+  if (imports.length + tools.length === 0)
+    source.report(at, 'offers nothing, expected "import" or "tools"', { atKey: true })
+  return [
+    {
+      name,
+      import: imports.map(({ group, visibility }) => (visibility === undefined ? { group } : { group, visibility })),
+      tools,
+      policy,
+      ...(title === undefined ? {} : { title }),
+      ...(instructions === undefined ? {} : { instructions }),
+    },
+  ]
+}
+
+function checkOwn(reading: Reading, at: ConfigPath, selector: string): void {
+  if (selector.startsWith('group:'))
+    reading.source.report(
+      at,
+      `found ${JSON.stringify(selector)}, expected the tools themselves; use "import" for a group`,
+    )
+  else checkSelector(reading, at, selector)
+}
+
+function checkImports(
+  { source, groupNames }: Reading,
+  at: ConfigPath,
+  imports: readonly { readonly group: AppImportConfig['group'] }[],
+): void {
+  for (const [i, { group }] of imports.entries()) {
+    if (!groupNames.includes(group))
+      source.report([...at, i], `no group is named ${JSON.stringify(group)}${didYouMean(group, groupNames)}`)
+    else if (imports.findIndex((one) => one.group === group) < i)
+      source.report([...at, i], `imports the group ${JSON.stringify(group)} a second time`)
+  }
+}
