@@ -17,6 +17,7 @@ const FILES = [
   'search.ts',
   'growth.ts',
   'pins.ts',
+  'groups.ts',
   'memory.ts',
   'gateway.ts',
 ]

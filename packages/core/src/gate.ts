@@ -383,11 +383,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     view(caller, options) {
       const view = openView(caller, options)
       // Only one who was given a view has used anything.
-      if (loads.unused())
-        view.then(
-          () => loads.usedBy(caller, unlocks),
-          () => {},
-        )
+      if (loads.unused()) void loads.usedBy(view, caller, { unlocks, app: shared.apps.get(options?.app ?? '')?.info })
       return view
     },
     setPolicy(policy) {

@@ -93,6 +93,24 @@ describe('a group with a load', () => {
     assert.equal(web.count, 1)
   })
 
+  it('is loaded for an app that imports it, and not for one that does not, or hides it', async (test) => {
+    const web = loader()
+    const apps = {
+      desk: { tools: ['notes'] },
+      quiet: { import: [{ group: 'web', visibility: 'hidden' }], tools: ['notes'] },
+      research: { import: ['web'] },
+    } as const
+    const { gate, pass } = open(test, web, { apps })
+    await gate.view(vera, { app: 'desk' })
+    await gate.view(vera, { app: 'quiet' })
+    await pass(100)
+    assert.equal(web.count, 0)
+    await gate.view(vera, { app: 'research' })
+    await pass(100)
+    assert.equal(web.count, 1)
+    assert.deepEqual((await gate.view(vera, { app: 'research' })).ids, ['web:open'])
+  })
+
   it('can be loaded by the host, once for all who ask', async (test) => {
     const web = loader()
     const { gate } = open(test, web)

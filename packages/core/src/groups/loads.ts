@@ -34,11 +34,23 @@ export interface LoadsOfGate extends Loads {
   readonly sources: readonly Source[]
   /** Whether there are groups that nobody has used yet. */
   unused(): boolean
-  /** Begins to load what a caller who is given a view could use. Waits for nothing. */
-  usedBy(caller: Caller, unlocks: Pick<Unlocks, 'openFor'>): void
+  /**
+   * Begins to load what the caller of a view could use, once he has it: of an app, the groups that it imports, else
+   * all; those that are locked for his session excepted.
+   */
+  usedBy(view: Promise<unknown>, caller: Caller, within: UsedWithin): Promise<void>
   /** Begins to load these. */
   use(groups: Iterable<string>): void
   close(): void
+}
+
+export interface UsedWithin {
+  readonly unlocks: Pick<Unlocks, 'openFor'>
+  readonly app:
+    | {
+        readonly groups: readonly { readonly name: string; readonly visibility: 'conditional' | 'hidden' | undefined }[]
+      }
+    | undefined
 }
 
 export interface LoadsDeps {
@@ -148,10 +160,16 @@ export function createLoads({ groups, availability, clock, random = Math.random 
   return {
     sources: [...all.values()].map(toSource),
     unused: () => unused.size > 0 && !isClosed,
-    usedBy(caller, unlocks) {
+    async usedBy(view, caller, { unlocks, app }) {
+      try {
+        await view
+      } catch {
+        return
+      }
       // Without a session, a lock decides nothing.
       const open = caller.session === undefined ? undefined : unlocks.openFor(caller)
-      use([...unused].filter((name) => !open || open.has(name) || !groups.locked.has(name)))
+      const names = app ? app.groups.flatMap((one) => (one.visibility === 'hidden' ? [] : [one.name])) : [...unused]
+      use(names.filter((name) => !open || open.has(name) || !groups.locked.has(name)))
     },
     use,
     async load(name) {
