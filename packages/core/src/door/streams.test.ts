@@ -462,12 +462,14 @@ describe('watchStream', () => {
     assert.deepEqual(ends, [{ how: 'ended' }])
   })
 
-  it('gives a stream that somebody has in hand as it is, and tells so', async () => {
+  it('gives nothing of a stream that somebody has in hand, nor of one that he lets go of later', async () => {
     const { stream } = readable([1], 'end')
-    ;(stream as ReadableStream).getReader()
+    const reader = (stream as ReadableStream).getReader()
     const { watched, ends, told } = watch(stream)
     await told
-    assert.equal(watched, stream)
+    reader.releaseLock()
+    const { items, error } = await readAll(watched)
+    assert.deepEqual([items, String(error)], [[], 'TypeError: the stream is locked to another reader'])
     assert.equal(ends[0]?.how, 'failed')
   })
 })

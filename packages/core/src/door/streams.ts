@@ -320,7 +320,7 @@ class WatchedGenerator implements AsyncGenerator {
 }
 
 function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions): ReadableStream<unknown> {
-  if (stream.locked) return readElsewhere(stream, options)
+  if (stream.locked) return refuseLocked(options)
   const type = isByteStream(stream) ? 'bytes' : undefined
   const source = stream.getReader()
   let given: WeakRef<Controller> | undefined
@@ -351,10 +351,14 @@ function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions):
   return watched
 }
 
-/** Somebody has it in hand already: nobody else can read it, or see how it ends. */
-function readElsewhere(stream: ReadableStream<unknown>, options: StreamOptions): ReadableStream<unknown> {
-  void tellEnd(options, { how: 'failed', error: new TypeError('the stream is locked to another reader') })
-  return stream
+/**
+ * Somebody has it in hand already, and who lets it go later would give it to a reader whom nobody watches: what is given
+ * instead only says so.
+ */
+function refuseLocked(options: StreamOptions): ReadableStream<unknown> {
+  const error = new TypeError('the stream is locked to another reader')
+  void tellEnd(options, { how: 'failed', error })
+  return new ReadableStream({ start: (controller) => controller.error(error) })
 }
 
 type Controller = Pick<ReadableStreamDefaultController<unknown>, 'error'>

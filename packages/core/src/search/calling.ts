@@ -35,7 +35,7 @@ export function callingOf(call: CallContext): Calling {
   const through = throughOf(call)
   if (!through) throw new ToolgateError('tool_invalid', `"${call.tool.id}" can only be called through a gate.`)
   const { sight, request, callId } = through
-  const { idOf, onProgress, deadlineMs } = request
+  const { idOf, onProgress, deadlineMs, hooks, run } = request
   // Names go both ways or not at all: what a search gives must be what a call takes.
   const nameOf = idOf && request.nameOf
   const toId = (name: string) => (nameOf ? idOf(name) : name)
@@ -60,6 +60,9 @@ export function callingOf(call: CallContext): Calling {
         signal: call,
         onProgress,
         deadlineMs,
+        // What is asked about the calls of a run, and what their approvals are bound to, holds by this way too.
+        hooks,
+        run,
         nameOf,
         idOf,
       }),

@@ -7,7 +7,7 @@ import type { CallRequest } from '../door/attempt.ts'
 import { createWireNames } from '../expose/names.ts'
 import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
-import { defineTool, type Progress } from '../tools/tool.ts'
+import { defineTool, type Progress, type Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { callingOf } from './calling.ts'
 import { META_TEXTS } from './meta-texts.ts'
@@ -216,6 +216,25 @@ describe('call_tool', () => {
     await gate.approvals.decide({ user: 'vera' }, approval?.id ?? '', { decision: 'approve' })
     assert.deepEqual(await call(view, 'git:push'), { pushed: true })
     assert.equal(await call(view, 'git:push'), 'Waiting for approval of git:push.', 'it counts once')
+  })
+
+  it('passes the hooks of one call, and is of its run, as a call of the tool itself', async () => {
+    const { gate, audit } = make({ policy: { ask: ['git:push'] } })
+    const view = await viewOf(gate)
+    const hooks = {
+      beforeToolCall: ({ tool }: { tool: Tool }) => ({ allow: tool.id !== 'mail:send', reason: 'no mail' }),
+    }
+    assert.equal(await call(view, 'mail:send', { to: 'a' }, { hooks }), 'TOOL_CALL_BLOCKED: no mail')
+    const ofRun = { id: 'r1', step: 2, model: 'm' }
+    assert.equal(await call(view, 'git:push', {}, { run: ofRun }), 'Waiting for approval of git:push.')
+    const [approval] = await gate.approvals.list({})
+    assert.equal(approval?.run, 'r1')
+    const { run_id: id, step, model } = audit.records.find(({ tool }) => tool === 'git:push') ?? {}
+    assert.deepEqual({ id, step, model }, ofRun)
+    await gate.approvals.decide({ user: 'vera' }, approval?.id ?? '', { decision: 'approve' })
+    const other = { run: { id: 'r2' } }
+    assert.equal(await call(view, 'git:push', {}, other), 'Waiting for approval of git:push.', 'it is of another run')
+    assert.deepEqual(await call(view, 'git:push', {}, { run: ofRun }), { pushed: true })
   })
 
   it('leaves records of both calls, each attempt with one that ends it', async () => {
