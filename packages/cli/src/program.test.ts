@@ -94,6 +94,21 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       })
     })
 
+    it('asks within an app, for somebody', async () => {
+      await run(['tools', '--as', 'viewer', '--app', 'research'])
+      await run(['why', 'files:read', '--as', 'viewer', '--app', 'research'])
+      assert.deepEqual(
+        gateway.requests.map(({ pathname, searchParams }) => [pathname, searchParams.get('app')]),
+        [
+          ['/api/tools', 'research'],
+          ['/api/why', 'research'],
+        ],
+      )
+      const { code, err } = await run(['tools', '--app', 'research'])
+      assert.equal(code, EXITS.usage.code)
+      assert.match(err, /Say whose view of the app is meant/)
+    })
+
     it('uses colours on a terminal only, and not with NO_COLOR', async () => {
       const hasColour = ({ out }: Run): boolean => out.includes('\u001b[')
       assert.equal(hasColour(await run(['tools', '--as', 'viewer'], { terminal: true })), true)

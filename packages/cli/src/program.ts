@@ -85,6 +85,7 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .description('list what a caller sees; without one, how much each of them does')
     .option('--as <user>', 'a caller of the configuration')
     .option('--caller <json>', 'any other caller')
+    .option('--app <app>', 'within an app of the configuration')
     .option('--all', 'hidden tools too, with the reason')
     .action(async (options: ToolsOptions) => end(await toolsCommand(options, io)))
   asking(program.command('why'))
@@ -92,6 +93,7 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .argument('<tool>', 'its id, such as files:read_file')
     .option('--as <user>', 'a caller of the configuration')
     .option('--caller <json>', 'any other caller')
+    .option('--app <app>', 'within an app of the configuration')
     .action(async (tool: string, options: WhyOptions) => end(await whyCommand(tool, options, io)))
 
   const pins = asking(program.command('pins'))

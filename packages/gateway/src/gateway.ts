@@ -12,12 +12,14 @@ import {
 } from '@toolgate/core'
 import type { Api } from './api/index.ts'
 import type { ApiDeps } from './api/deps.ts'
+import { toAppRows } from './api/app-rows.ts'
 import { haltReach } from './api/halt-reach.ts'
 import { createGroupRows } from './api/group-rows.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createKeyring, createOriginRules } from './auth/index.ts'
 import { serverGroupName, toGroups } from './catalog/server-groups.ts'
+import { toApps } from './catalog/apps.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
 import { listen } from './http/server.ts'
@@ -118,6 +120,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const gate = createGate({
       sources: fleet.sources,
       groups: gateGroups,
+      apps: toApps(config.apps),
       policy: config.policy,
       limits: config.limits,
       ...kept,
@@ -164,7 +167,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       keyring,
       origins,
       callers: config.callers,
-      view: (caller) => gate.view(caller),
+      view: (caller, app) => gate.view(caller, { app }),
       tools: () => gate.catalog.snapshot().tools,
       wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
       groups,
@@ -172,6 +175,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       approvals: redactApprovals(gate.approvals, redact),
       pins: gate.pins,
+      apps: () => toAppRows(gate.apps),
+      preferences: gate.preferences,
       halts: {
         halt: gate.halt,
         release: gate.release,

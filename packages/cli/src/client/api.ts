@@ -17,8 +17,8 @@ import { CliError, type ExitName } from '../exit.ts'
 import { printable } from '../io.ts'
 import type { Target } from './target.ts'
 
-/** Whose view is asked for: a configured caller by name, or any other as JSON. */
-export type Whose = { readonly as: string } | { readonly caller: string }
+/** Whose view is asked for: a configured caller by name, or any other as JSON. In an app where one is named. */
+export type Whose = ({ readonly as: string } | { readonly caller: string }) & { readonly app?: string }
 
 /** The HTTP API of a running gateway. Its answers are the wire bodies, unchanged. */
 export interface Api extends AuditReader, AuditExporter {

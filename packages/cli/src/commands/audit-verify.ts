@@ -125,6 +125,11 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
       ? 'No checkpoint vouches for it: a tail that was cut off, or a rewriting of everything, would not show.'
       : `${countOf(checkpoints.count, 'checkpoint')} up to record ${checkpoints.lastSeq}, the last of ${printable(checkpoints.lastTs ?? '')}.`,
   )
+  if (checkpoints.count > 0 && lastSeq > checkpoints.lastSeq)
+    printLine(
+      io.stdout,
+      `${paint('yellow', 'Not signed yet')}: what follows record ${checkpoints.lastSeq}. Whoever can write the file could have written it.`,
+    )
 }
 
 function whereOf({ line, checkpoint }: AuditFinding): string {

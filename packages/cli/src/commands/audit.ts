@@ -12,7 +12,7 @@ import { createApi } from '../client/api.ts'
 import { openAuditFile } from '../client/audit-file.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'
 import type { ExitName } from '../exit.ts'
-import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
+import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../render/table.ts'
 import type { StopSignals } from '../stop-signals.ts'
 
@@ -64,7 +64,7 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
   return withReader(options, io, async (reader) => {
     const filter = filterOf(options)
     const print = (record: AuditRecord): void =>
-      printLine(io.stdout, options.json ? JSON.stringify(record) : lineOf(record, io))
+      printLine(io.stdout, options.json ? jsonText(record) : lineOf(record, io))
     const [newest] = await reader.query({ limit: 1 })
     let seen = newest?.seq ?? 0
     if (options.lines > 0)

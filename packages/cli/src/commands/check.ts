@@ -32,11 +32,12 @@ export function printProblems({ problems }: ConfigFileError, io: Io): void {
   printLine(io.stderr, paint('red', `${count(problems.length, 'problem')} (exit code ${EXITS.usage.code})`))
 }
 
-function summaryOf({ servers, callers, groups, policy, limits, audit }: GatewayConfig): string {
+function summaryOf({ servers, callers, groups, apps = [], policy, limits, audit }: GatewayConfig): string {
   const parts = [
     count(servers.length, 'server'),
     count(callers.length, 'caller'),
     count(groups.length, 'group'),
+    ...(apps.length === 0 ? [] : [count(apps.length, 'app')]),
     count(policy.length, 'policy', 'policies'),
     count(limits.length, 'limit'),
     `audit in ${audit.path ?? 'memory'}`,

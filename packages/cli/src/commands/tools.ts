@@ -43,7 +43,8 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
   const paint = painter(io.stdout, io.env)
   const visible = body.tools.filter((tool) => tool.visible)
   const who = 'as' in whose ? printable(body.as) : 'this caller'
-  printLine(io.stdout, paint('bold', `${who} sees ${visible.length} of ${count(body.tools.length, 'tool')}`))
+  const where = body.app === undefined ? '' : ` in the app ${printable(body.app)}`
+  printLine(io.stdout, paint('bold', `${who} sees ${visible.length} of ${count(body.tools.length, 'tool')}${where}`))
   const shown = all ? body.tools : visible
   if (shown.length > 0) {
     const rows = shown.map((tool) => toRow(tool, paint))

@@ -5,17 +5,22 @@ import { CliError } from '../exit.ts'
 export interface WhoseOptions {
   readonly as?: string
   readonly caller?: string
+  readonly app?: string
 }
 
 /**
- * Reads `--as <user>` or `--caller <json>`; gives `undefined` for neither.
+ * Reads `--as <user>` or `--caller <json>`, with `--app <app>`; gives `undefined` for neither.
  *
- * @throws {CliError} `usage` for both, and for JSON that is no caller
+ * @throws {CliError} `usage` for both, for an app alone, and for JSON that is no caller
  */
-export function findWhose({ as, caller }: WhoseOptions): Whose | undefined {
+export function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
   if (as !== undefined && caller !== undefined) throw new CliError('usage', 'Give --as or --caller, not both.')
-  if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)) }
-  return as === undefined ? undefined : { as }
+  const within = app === undefined ? {} : { app }
+  if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)), ...within }
+  if (as !== undefined) return { as, ...within }
+  if (app !== undefined)
+    throw new CliError('usage', 'Say whose view of the app is meant, with --as <user> or --caller <json>.')
+  return undefined
 }
 
 function parseCaller(text: string): unknown {

@@ -23,10 +23,11 @@ export async function whyCommand(tool: string, options: WhyOptions, io: Io): Pro
 
 function printWhy(body: WhyBody, who: string, io: Io): void {
   const paint = painter(io.stdout, io.env)
+  const where = body.app === undefined ? '' : ` in the app ${printable(body.app)}`
   const sees = body.visible ? 'sees' : 'does not see'
   printLine(
     io.stdout,
-    `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}`,
+    `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}${where}`,
   )
   if (body.reasons.length === 0) printLine(io.stdout, '  No layer has anything against it.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))

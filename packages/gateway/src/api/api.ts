@@ -3,12 +3,14 @@ import { type AccessRules, type Admitted, admitToSocket, checkHeaders, findPerso
 import { nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
+import { appsRoute } from './routes/apps.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
 import { groupsRoute } from './routes/groups.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
+import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './routes/route.ts'
 import { login, logout, sessionRoute } from './routes/session.ts'
 import { toolsRoute } from './routes/tools.ts'
@@ -53,6 +55,11 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/session', { GET: asPerson(sessionRoute) })
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
+  serve('/api/apps', { GET: asPerson(appsRoute(deps)) })
+  serve('/api/preferences', {
+    GET: asPerson(preferencesRoute(deps, callers)),
+    PUT: asPerson(setPreferencesRoute(deps, callers)),
+  })
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })

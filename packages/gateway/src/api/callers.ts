@@ -43,10 +43,15 @@ export interface WhoseQuery {
   readonly caller?: Caller | undefined
 }
 
-/** The parameters of such a question. */
-export const WHOSE: { readonly as: Parameter<string>; readonly caller: Parameter<Caller> } = {
+/** The parameters of such a question, and the app that it is about. */
+export const WHOSE: {
+  readonly as: Parameter<string>
+  readonly caller: Parameter<Caller>
+  readonly app: Parameter<string>
+} = {
   as: text,
   caller: callerJson,
+  app: text,
 }
 
 /** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */

@@ -14,7 +14,7 @@ import type {
 } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
-import type { GroupRow, HaltReach, ServerRow } from './wire.ts'
+import type { AppRow, GroupRow, HaltReach, ServerRow } from './wire.ts'
 
 /** What halts need: the gate's own, and what their targets name now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -28,13 +28,18 @@ export interface ApiDeps {
   readonly origins: OriginRules
   /** Whom `as` may name. */
   readonly callers: readonly CallerConfig[]
-  view(caller: Caller): MaybePromise<View>
+  /** What a caller sees; in an app where one is named. @throws {ToolgateError} `app_unknown` */
+  view(caller: Caller, app?: string): MaybePromise<View>
   /** Every tool of the catalog, in its order, also those nobody sees. */
   tools(): readonly Tool[]
   /** The name of a tool on the wire; absent where it cannot have one. */
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
+  /** Absent where there are none. */
+  apps?(): readonly AppRow[]
+  /** Absent where nothing can be switched off. */
+  readonly preferences?: Gate['preferences']
   readonly audit: AuditReader & AuditExporter
   readonly approvals: Approvals
   /** Absent where there are none. */

@@ -11,6 +11,7 @@ export const API_FAULTS = {
   origin_forbidden: 403,
   approval_forbidden: 403,
   halt_forbidden: 403,
+  preferences_forbidden: 403,
   approval_unknown: 404,
   caller_unknown: 404,
   tool_unknown: 404,

@@ -11,9 +11,10 @@ import type {
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
 
-/** `GET /api/tools?as=<user>` */
+/** `GET /api/tools?as=<user>&app=<app>` */
 export interface ToolsBody {
   readonly as: string
+  readonly app?: string
   readonly policyRevision: number
   readonly catalogRevision: number
   readonly tools: readonly ToolRow[]
@@ -90,7 +91,7 @@ export interface AppRow {
   readonly available: number
 }
 
-/** `GET /api/preferences?as=<user>`, and the body of `PUT`: what a user has switched off for himself. */
+/** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what a user has switched off for himself. */
 export interface PreferencesBody {
   readonly groups: readonly string[]
   readonly tools: readonly string[]
@@ -135,10 +136,11 @@ export interface CallersBody {
   }[]
 }
 
-/** `GET /api/why?tool=<id>&as=<user>` */
+/** `GET /api/why?tool=<id>&as=<user>&app=<app>` */
 export interface WhyBody {
   readonly tool: string
   readonly as: string
+  readonly app?: string
   readonly outcome: OutcomeWord
   readonly visible: boolean
   readonly reasons: readonly Reason[]

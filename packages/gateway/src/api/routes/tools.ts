@@ -5,13 +5,15 @@ import { parseQuery } from '../query.ts'
 import type { ToolRow, ToolsBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
-/** `GET /api/tools?as=` or `?caller=<json>`: every tool, with what is decided of it for that caller and why. */
+/** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with what is decided of it for that caller and why. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { name, caller } = findCaller(callers, parseQuery(query, WHOSE), person)
-    const view = await deps.view(caller)
+    const { app, ...whose } = parseQuery(query, WHOSE)
+    const { name, caller } = findCaller(callers, whose, person)
+    const view = await deps.view(caller, app)
     return {
       as: name,
+      ...(app === undefined ? {} : { app }),
       policyRevision: deps.policyRevision(),
       catalogRevision: deps.catalogRevision(),
       tools: deps.tools().map((tool) => toRow(tool, view, deps)),

@@ -5,16 +5,23 @@ import { parseQuery, required, text } from '../query.ts'
 import type { WhyBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
-/** `GET /api/why?tool=&as=` or `&caller=<json>`: every layer's answer about one tool, the deciding one first. */
+/** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one tool, the deciding one first. */
 export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { tool, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
+    const { tool, app, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
     const id = required('tool', tool)
     const { name, caller } = findCaller(callers, whose, person)
-    const view = await deps.view(caller)
+    const view = await deps.view(caller, app)
     if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
     const { outcome, reasons } = view.explain(id)
-    return { tool: id, as: name, outcome, visible: view.has(id), reasons } satisfies WhyBody
+    return {
+      tool: id,
+      as: name,
+      ...(app === undefined ? {} : { app }),
+      outcome,
+      visible: view.has(id),
+      reasons,
+    } satisfies WhyBody
   }
 }
 

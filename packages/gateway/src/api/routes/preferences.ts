@@ -1,0 +1,49 @@
+import { type Caller, ConfigError, type Preferences } from '@toolgate/core'
+import { invalid, readBody } from '../body.ts'
+import { findCaller, type NamedCaller } from '../callers.ts'
+import type { ApiDeps } from '../deps.ts'
+import { ApiFault } from '../faults.ts'
+import { parseQuery, text } from '../query.ts'
+import type { PreferencesBody } from '../wire.ts'
+import type { Route } from './route.ts'
+
+const FIELDS = ['groups', 'tools']
+
+/** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off for himself. */
+export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return ({ query, person }) => {
+    const { as } = parseQuery(query, { as: text })
+    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
+    return toBody(deps.preferences?.get(whose))
+  }
+}
+
+/** `PUT /api/preferences`: replaces them. Those of another, with `?as=`, take a person who answers for what agents do. */
+export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query, person, request }) => {
+    const { as } = parseQuery(query, { as: text })
+    const body = await readBody(request, FIELDS)
+    const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
+    if (!isSame(whose, person) && !mayChangeOthers(person))
+      throw new ApiFault('preferences_forbidden', 'The preferences of another take a person with the role "approver".')
+    if (!deps.preferences) throw new ApiFault('preferences_forbidden', 'Nothing can be switched off here.')
+    try {
+      return toBody(await deps.preferences.set(whose, Object.fromEntries(body) as unknown as Preferences))
+    } catch (error) {
+      if (error instanceof ConfigError) throw invalid(error.message)
+      throw error
+    }
+  }
+}
+
+function isSame(a: Caller, b: Caller): boolean {
+  return a.user === b.user && a.tenant === b.tenant
+}
+
+function mayChangeOthers({ user, roles = [] }: Caller): boolean {
+  return user !== undefined && roles.includes('approver')
+}
+
+function toBody({ groups, tools }: Preferences = { groups: [], tools: [] }): PreferencesBody {
+  return { groups, tools }
+}
