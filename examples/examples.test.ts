@@ -40,6 +40,7 @@ describe('the examples', { concurrency: true }, () => {
       'one-door',
       'phased-research',
       'role-based-access',
+      'seven-apps',
     ])
   })
 })
