@@ -17,6 +17,8 @@ export interface CheckpointingOptions {
   readonly onFault: (error: unknown) => void
 }
 
+const FIRST_MS = 1000
+
 export const NO_CHECKPOINTS: Checkpointing = { stored: () => {}, close: async () => {} }
 
 /** Makes a checkpoint after so many records and after so much time, whichever comes first; one at a time. */
@@ -28,6 +30,8 @@ export function createCheckpointing(
   let since = 0
   let running: Promise<void> | undefined
   const timer = setInterval(() => void run(), everyMs).unref()
+  // What was there before, and what comes first, is vouched for soon, not only after a while.
+  const first = setTimeout(() => void run(), Math.min(FIRST_MS, everyMs)).unref()
 
   function run(): Promise<void> {
     since = 0
@@ -53,6 +57,7 @@ export function createCheckpointing(
     },
     async close() {
       clearInterval(timer)
+      clearTimeout(first)
       await running
       await run()
       checkpoints.close()
