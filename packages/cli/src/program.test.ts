@@ -461,6 +461,16 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /which is not trusted/)
     })
 
+    it('says what no checkpoint has signed yet', async () => {
+      const open = path.join(folder, 'unsigned.jsonl')
+      await openJsonlAudit({ path: open }).close()
+      assert.doesNotMatch((await run(['audit', 'verify', '--file', open])).out, /Not signed yet/)
+      await openJsonlAudit({ path: open, checkpoints: false }).close()
+      const { code, out } = await run(['audit', 'verify', '--file', open])
+      assert.equal(code, 0)
+      assert.match(out, /Not signed yet: what follows record 2\./)
+    })
+
     it('says that no checkpoint vouches, and what it cannot read', async () => {
       const bare = path.join(folder, 'bare.jsonl')
       await openJsonlAudit({ path: bare, checkpoints: false }).close()
