@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { type Address, formatAddress, PAGES, parseAddress, withChoices } from './address.ts'
+import { type Address, formatAddress, linkTo, PAGES, parseAddress, withChoices } from './address.ts'
 
 describe('parseAddress', () => {
   it('reads the page and what was chosen on it', () => {
-    const address = parseAddress('#/audit?tool=files:read_file&user=vera')
-    assert.equal(address.page, 'audit')
+    const address = parseAddress('#/live?tool=files:read_file&user=vera')
+    assert.equal(address.page, 'live')
     assert.deepEqual(
       [...address.choices],
       [
@@ -19,6 +19,10 @@ describe('parseAddress', () => {
   it('takes anything else for the first page', () => {
     for (const hash of ['', '#', '#/', '#/nothing', '#/constructor', '#/tools/x', '#//audit', '#javascript:alert(1)'])
       assert.deepEqual([parseAddress(hash).page, parseAddress(hash).choices.size], ['tools', 0], hash)
+  })
+
+  it('still knows an address of before', () => {
+    assert.equal(parseAddress('#/audit?user=vera').page, 'live')
   })
 
   it('reads back what formatAddress writes, whatever was typed', () => {
@@ -35,19 +39,20 @@ describe('parseAddress', () => {
 describe('formatAddress', () => {
   it('leaves out what is not chosen and keeps tool ids readable', () => {
     assert.equal(formatAddress({ page: 'tools', choices: new Map([['q', '']]) }), '#/tools')
-    assert.equal(
-      formatAddress({ page: 'audit', choices: new Map([['tool', 'a:b/c d&e']]) }),
-      '#/audit?tool=a:b/c+d%26e',
-    )
+    assert.equal(formatAddress({ page: 'live', choices: new Map([['tool', 'a:b/c d&e']]) }), '#/live?tool=a:b/c+d%26e')
   })
 })
 
 describe('withChoices', () => {
   it('changes some choices and takes empty ones away', () => {
-    const address = parseAddress('#/audit?tool=a&user=b')
-    assert.equal(
-      formatAddress(withChoices(address, { tool: '', event: 'tool_call' })),
-      '#/audit?user=b&event=tool_call',
-    )
+    const address = parseAddress('#/live?tool=a&user=b')
+    assert.equal(formatAddress(withChoices(address, { tool: '', event: 'tool_call' })), '#/live?user=b&event=tool_call')
+  })
+})
+
+describe('linkTo', () => {
+  it('leaves out what is not chosen', () => {
+    assert.equal(linkTo('tool', { id: 'files:read_file', as: '' }), '#/tool?id=files:read_file')
+    assert.equal(linkTo('callers'), '#/callers')
   })
 })

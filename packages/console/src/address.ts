@@ -1,4 +1,4 @@
-export const PAGES = ['tools', 'audit', 'approvals'] as const
+export const PAGES = ['tools', 'tool', 'live', 'approvals', 'callers'] as const
 export type Page = (typeof PAGES)[number]
 
 /** What the address bar keeps: the page, and what was chosen on it. */
@@ -7,15 +7,18 @@ export interface Address {
   readonly choices: ReadonlyMap<string, string>
 }
 
+/** Addresses that were given out before and still lead somewhere. */
+const FORMER: ReadonlyMap<string, Page> = new Map([['audit', 'live']])
+
 /**
- * Reads `#/audit?tool=files:read`. Anything that is not a page of ours is the first page.
+ * Reads `#/live?tool=files:read`. Anything that is not a page of ours is the first page.
  *
  * @example
- * parseAddress('#/audit?user=vera').choices.get('user') // 'vera'
+ * parseAddress('#/live?user=vera').choices.get('user') // 'vera'
  */
 export function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split(/\?(.*)/s)
-  const page = PAGES.find((name) => name === path)
+  const page = PAGES.find((name) => name === path) ?? FORMER.get(path)
   return page ? { page, choices: new Map(new URLSearchParams(query)) } : { page: PAGES[0], choices: new Map() }
 }
 
@@ -34,4 +37,14 @@ export function withChoices(address: Address, changes: Readonly<Record<string, s
     else choices.set(name, value)
   }
   return { page: address.page, choices }
+}
+
+/**
+ * Gives the address of a page with some choices, for a link.
+ *
+ * @example
+ * linkTo('tool', { id: 'files:read_file', as: 'viewer' }) // '#/tool?id=files:read_file&as=viewer'
+ */
+export function linkTo(page: Page, choices: Readonly<Record<string, string>> = {}): string {
+  return formatAddress({ page, choices: new Map(Object.entries(choices)) })
 }

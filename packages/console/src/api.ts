@@ -1,3 +1,4 @@
+import { health } from './health.ts'
 import type { ErrorBody } from './wire.ts'
 
 /** An answer that is not the one asked for. `status` is 0 where none came at all. */
@@ -10,6 +11,11 @@ export class ApiError extends Error {
     super(message)
     this.status = status
     this.code = code
+  }
+
+  /** Whether the gateway has no such route: it is of an earlier version. */
+  get isAbsent(): boolean {
+    return this.status === 404 && this.code === 'route_unknown'
   }
 }
 
@@ -44,8 +50,11 @@ export function deleteJson<Body>(path: string): Promise<Body> {
 async function request<Body>(path: string, init: RequestInit): Promise<Body> {
   const answer = await fetch(path, { ...init, credentials: 'same-origin' }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
+    health.failed()
     throw new ApiError(0, 'unreachable', 'The gateway does not answer. Is it still running?')
   })
+  if (answer.status >= 500) health.failed()
+  else health.ok()
   if (answer.ok) return (await answer.json()) as Body
   const body = (await answer.json().catch(() => undefined)) as ErrorBody | undefined
   const { code = 'unknown', message = `The gateway answered with status ${answer.status}.` } = body?.error ?? {}

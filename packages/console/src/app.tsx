@@ -1,27 +1,36 @@
-import type { ReactElement } from 'react'
-import { useEffect, useRef } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactElement, useEffect, useRef } from 'react'
 import type { Page } from './address.ts'
-import { useAddress, useApi } from './hooks.ts'
+import { useAddress, useApi, useHealth } from './hooks.ts'
+import { followLive } from './live-updates.ts'
 import { ApprovalsPage } from './pages/approvals.tsx'
-import { AuditPage } from './pages/audit.tsx'
+import { CallersPage } from './pages/callers.tsx'
+import { LivePage } from './pages/live.tsx'
 import { LoginPage } from './pages/login.tsx'
+import { ToolPage } from './pages/tool.tsx'
 import { ToolsPage } from './pages/tools.tsx'
+import { Announcer } from './parts/announcer.tsx'
 import { Halts } from './parts/halts.tsx'
-import { Header } from './parts/header.tsx'
+import { Header, TITLES } from './parts/header.tsx'
 import { Failed, Loading } from './parts/panels.tsx'
+import { SessionEnded } from './parts/session-ended.tsx'
+import { StaleStrip } from './parts/stale-strip.tsx'
 import type { SessionBody } from './wire.ts'
 
 const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   tools: ToolsPage,
-  audit: AuditPage,
+  tool: ToolPage,
+  live: LivePage,
   approvals: ApprovalsPage,
+  callers: CallersPage,
 }
 
 /** Asks who is logged in, and shows the login or the page of the address. */
 export function App(): ReactElement {
   const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
-  if (session.error?.status === 401) return <LoginPage />
-  if (session.data) return <Shell session={session.data} />
+  const isOut = session.error?.status === 401
+  if (session.data) return <Shell session={session.data} hasEnded={isOut} />
+  if (isOut) return <LoginPage />
   return (
     <main className="alone">
       {session.error ? <Failed error={session.error} retry={session.refetch} /> : <Loading what="the console" />}
@@ -29,23 +38,42 @@ export function App(): ReactElement {
   )
 }
 
-function Shell({ session }: { session: SessionBody }): ReactElement {
+/** A session that has ended leaves the page as it was, under a dialog that opens another. */
+function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean }): ReactElement {
+  const client = useQueryClient()
   const [{ page }] = useAddress()
   const main = useRef<HTMLElement>(null)
+  const { isStale } = useHealth()
+  useEffect(() => (hasEnded ? undefined : followLive(client)), [client, hasEnded])
+  useFocusOnMove(page, main)
   const Content = CONTENT[page]
-  useEffect(() => {
-    document.title = `${page[0]?.toUpperCase()}${page.slice(1)} · Toolgate`
-  }, [page])
   return (
     <>
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
       <Header session={session} page={page} />
+      <StaleStrip />
       <Halts />
-      <main ref={main} tabIndex={-1}>
+      <main ref={main} tabIndex={-1} className={isStale || hasEnded ? 'stale' : undefined}>
         <Content key={page} />
       </main>
+      <Announcer />
+      {hasEnded && <SessionEnded user={session.user} />}
     </>
   )
+}
+
+/** A new page says its name: in the title, and to a reader who hears it by taking the focus. */
+function useFocusOnMove(page: Page, main: React.RefObject<HTMLElement | null>): void {
+  const shown = useRef(page)
+  useEffect(() => {
+    document.title = `${TITLES[page]} · Toolgate`
+    if (shown.current === page) return
+    shown.current = page
+    scrollTo({ top: 0 })
+    const heading = main.current?.querySelector('h1')
+    heading?.setAttribute('tabindex', '-1')
+    heading?.focus({ preventScroll: true })
+  }, [page, main])
 }

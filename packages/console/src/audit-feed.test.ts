@@ -1,12 +1,54 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AUDIT_EVENTS } from '@toolgate/core'
-import { countNewer, EVENTS, explainRecord, toneOf } from './audit-feed.ts'
+import { AUDIT_EVENTS, AUDIT_OUTCOMES as CORE_OUTCOMES } from '@toolgate/core'
+import {
+  AUDIT_OUTCOMES,
+  countNewer,
+  EVENTS,
+  explainRecord,
+  lookOf,
+  matchesFilter,
+  mergeNewer,
+  outcomeOf,
+  type RecordFilter,
+} from './audit-feed.ts'
 import type { AuditRecord } from './wire.ts'
 
 describe('EVENTS', () => {
-  it('are those of the audit', () => {
-    assert.deepEqual(EVENTS, AUDIT_EVENTS)
+  it('are those of the audit, where they are known here', () => {
+    for (const event of EVENTS) assert.ok(AUDIT_EVENTS.includes(event), event)
+    assert.deepEqual(AUDIT_OUTCOMES, CORE_OUTCOMES)
+  })
+})
+
+describe('outcomeOf', () => {
+  it('tells a result from a result that is an error, and says nothing of what ends nothing', () => {
+    assert.equal(outcomeOf(record(1, { event: 'tool_result' })), 'done')
+    assert.equal(outcomeOf(record(1, { event: 'tool_result', error: 'ENOENT' })), 'failed')
+    assert.equal(outcomeOf(record(1)), undefined)
+    assert.equal(outcomeOf(record(1, { event: 'policy_changed' })), undefined)
+  })
+})
+
+describe('lookOf', () => {
+  it('has a look for each way to end, and for what a person should see of the gate', () => {
+    assert.equal(lookOf(record(1, { event: 'tool_result' })), 'good')
+    assert.equal(lookOf(record(1, { event: 'tool_blocked' })), 'bad')
+    assert.equal(lookOf(record(1, { event: 'tool_approval_required' })), 'ask')
+    assert.equal(lookOf(record(1, { event: 'tool_rate_limited' })), 'wait')
+    assert.equal(lookOf(record(1, { event: 'halt_set' })), 'bad')
+    assert.equal(lookOf(record(1)), 'plain')
+  })
+})
+
+describe('matchesFilter', () => {
+  it('holds where everything holds that is given, exactly', () => {
+    const one = record(1, { event: 'tool_result', user_id: 'vera', session_id: 's1' })
+    assert.ok(matchesFilter(one, filter({})))
+    assert.ok(matchesFilter(one, filter({ user: 'vera', outcome: 'done', session: 's1', call: 'c', tool: 't' })))
+    assert.ok(!matchesFilter(one, filter({ user: 'ver' })))
+    assert.ok(!matchesFilter(one, filter({ user: 'vera', outcome: 'failed' })))
+    assert.ok(!matchesFilter(record(1), filter({ user: 'vera' })))
   })
 })
 
@@ -15,15 +57,23 @@ describe('countNewer', () => {
     assert.equal(countNewer([record(5), record(4)], [record(8), record(7), record(5)]), 2)
     assert.equal(countNewer([record(5)], [record(5)]), 0)
     assert.equal(countNewer([], [record(1)]), 1)
+    assert.equal(countNewer([record(5)], []), 0)
   })
 })
 
-describe('toneOf', () => {
-  it('tells a result from a result that is an error', () => {
-    assert.equal(toneOf(record(1, { event: 'tool_result' })), 'good')
-    assert.equal(toneOf(record(1, { event: 'tool_result', error: 'ENOENT' })), 'bad')
-    assert.equal(toneOf(record(1, { event: 'tool_blocked' })), 'bad')
-    assert.equal(toneOf(record(1)), 'plain')
+describe('mergeNewer', () => {
+  it('puts each new record once, newest first, and keeps no more than it may', () => {
+    const seqs = (records: readonly AuditRecord[]) => records.map(({ seq }) => seq)
+    assert.deepEqual(
+      seqs(mergeNewer([record(2), record(1)], [record(3), record(5), record(3), record(2)], 9)),
+      [5, 3, 2, 1],
+    )
+    assert.deepEqual(seqs(mergeNewer([record(2), record(1)], [record(3)], 2)), [3, 2])
+  })
+
+  it('gives the same array where nothing is new', () => {
+    const held = [record(2)]
+    assert.equal(mergeNewer(held, [record(2), record(1)], 9), held)
   })
 })
 
@@ -38,6 +88,10 @@ describe('explainRecord', () => {
     assert.equal(explainRecord(record(1)), '')
   })
 })
+
+function filter(more: Partial<RecordFilter>): RecordFilter {
+  return { event: '', outcome: '', tool: '', user: '', session: '', call: '', ...more }
+}
 
 function record(seq: number, more: Partial<AuditRecord> = {}): AuditRecord {
   return {

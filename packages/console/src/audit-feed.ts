@@ -1,5 +1,7 @@
-import type { AuditEvent, AuditRecord } from './wire.ts'
+import type { Look } from './states.ts'
+import type { AuditEvent, AuditOutcome, AuditRecord } from './wire.ts'
 
+/** Events of an attempt to call a tool, then events of the gate. */
 export const EVENTS: readonly AuditEvent[] = [
   'tool_call',
   'tool_result',
@@ -7,22 +9,72 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_rate_limited',
   'tool_approval_required',
   'tool_abandoned',
+  'policy_changed',
+  'approval_decided',
+  'tool_changed',
+  'tool_flagged',
+  'tool_accepted',
+  'group_changed',
+  'server_changed',
+  'halt_set',
+  'halt_released',
+  'audit_opened',
+  'audit_closed',
+  'audit_dropped',
 ]
 
-/** What an event is coloured like. */
-export type Tone = 'plain' | 'good' | 'bad' | 'wait' | 'ask'
+export const AUDIT_OUTCOMES: readonly AuditOutcome[] = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned']
 
-export function toneOf({ event, error }: AuditRecord): Tone {
-  if (event === 'tool_call') return 'plain'
-  if (event === 'tool_result') return error === undefined ? 'good' : 'bad'
-  if (event === 'tool_approval_required') return 'ask'
-  return event === 'tool_rate_limited' ? 'wait' : 'bad'
+/** How an attempt ended; `undefined` for a record that ends none. */
+export function outcomeOf({ event, error }: Pick<AuditRecord, 'event' | 'error'>): AuditOutcome | undefined {
+  switch (event) {
+    case 'tool_result':
+      return error === undefined ? 'done' : 'failed'
+    case 'tool_blocked':
+      return 'refused'
+    case 'tool_rate_limited':
+      return 'limited'
+    case 'tool_approval_required':
+      return 'waiting'
+    case 'tool_abandoned':
+      return 'abandoned'
+    default:
+      return undefined
+  }
 }
 
-/** How many of the latest records are newer than those that are held on the screen. */
-export function countNewer(held: readonly AuditRecord[], latest: readonly AuditRecord[]): number {
-  const newest = held[0]?.seq ?? 0
-  return latest.filter(({ seq }) => seq > newest).length
+const LOOKS: Readonly<Record<AuditOutcome, Look>> = {
+  done: 'good',
+  failed: 'bad',
+  refused: 'bad',
+  limited: 'wait',
+  waiting: 'ask',
+  abandoned: 'bad',
+}
+
+/** What an event is shown like. */
+export function lookOf(record: AuditRecord): Look {
+  const outcome = outcomeOf(record)
+  if (outcome !== undefined) return LOOKS[outcome]
+  if (record.event === 'halt_set' || record.event === 'tool_flagged' || record.event === 'audit_dropped') return 'bad'
+  return record.event === 'tool_changed' ? 'ask' : 'plain'
+}
+
+export const FILTER_FIELDS = ['event', 'outcome', 'tool', 'user', 'session', 'call'] as const
+
+/** Which records are shown: those for which all hold that are not empty. */
+export type RecordFilter = Readonly<Record<(typeof FILTER_FIELDS)[number], string>>
+
+/** Answers as the gateway does, for records that come over the socket. */
+export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolean {
+  return (
+    holds(filter.event, record.event) &&
+    holds(filter.outcome, outcomeOf(record)) &&
+    holds(filter.tool, record.tool) &&
+    holds(filter.user, record.user_id) &&
+    holds(filter.session, record.session_id) &&
+    holds(filter.call, record.tool_call_id)
+  )
 }
 
 /** Why a call ended as it did, in one line; empty where there is nothing to say. */
@@ -32,4 +84,33 @@ export function explainRecord(record: AuditRecord): string {
   const parts = [detail, limit === undefined ? undefined : `limit ${limit}${wait}`, error]
   const words = parts.filter((part) => part !== undefined && part !== '').join(' · ')
   return words === '' ? (reason ?? '') : words
+}
+
+/** How many of the latest records are newer than those that are held on the screen. Both are newest first. */
+export function countNewer(held: readonly AuditRecord[], latest: readonly AuditRecord[]): number {
+  const newest = held[0]?.seq ?? 0
+  let from = 0
+  let to = latest.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if ((latest[middle]?.seq ?? 0) > newest) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+/** Puts records before those that are held: newest first, each once, and no more than `max`. */
+export function mergeNewer(
+  held: readonly AuditRecord[],
+  incoming: readonly AuditRecord[],
+  max: number,
+): readonly AuditRecord[] {
+  const newest = held[0]?.seq ?? 0
+  const newer = incoming.filter(({ seq }) => seq > newest).toSorted((a, b) => b.seq - a.seq)
+  const unique = newer.filter(({ seq }, i) => seq !== newer[i - 1]?.seq)
+  return unique.length === 0 ? held : [...unique, ...held].slice(0, max)
+}
+
+function holds(wanted: string, actual: string | undefined): boolean {
+  return wanted === '' || wanted === actual
 }

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { count, formatAgo, formatDuration, formatIn, formatTime, toSentence } from './format.ts'
+import {
+  count,
+  formatFor,
+  formatNumber,
+  formatAgo,
+  formatDuration,
+  formatIn,
+  formatTime,
+  toSentence,
+} from './format.ts'
 
 describe('formatDuration', () => {
   it('says what matters at each size', () => {
@@ -52,5 +61,20 @@ describe('toSentence', () => {
     assert.equal(toSentence('nothing listens on 127.0.0.1:4444'), 'Nothing listens on 127.0.0.1:4444.')
     assert.equal(toSentence('Start it.'), 'Start it.')
     assert.equal(toSentence(' '), '')
+  })
+})
+
+describe('formatFor', () => {
+  it('counts from one second on', () => {
+    assert.deepEqual(
+      [formatFor(0, 20), formatFor(0, 59_900), formatFor(0, 180_000)],
+      ['for 1 s', 'for 59 s', 'for 3 min'],
+    )
+  })
+})
+
+describe('formatNumber', () => {
+  it('parts thousands', () => {
+    assert.equal(formatNumber(100_000), '100,000')
   })
 })

@@ -47,3 +47,14 @@ export function toSentence(clause: string): string {
   const capital = text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
   return /[.!?…]$/.test(capital) ? capital : `${capital}.`
 }
+
+/** How long something has been so: `for 3 min`. */
+export function formatFor(sinceMs: number, nowMs: number): string {
+  const ms = Math.max(SECOND, nowMs - sinceMs)
+  return ms < MINUTE ? `for ${Math.floor(ms / SECOND)} s` : `for ${formatDuration(ms)}`
+}
+
+/** `12`, `1,204`, in any reader's locale the same. */
+export function formatNumber(n: number): string {
+  return n.toLocaleString('en-GB')
+}

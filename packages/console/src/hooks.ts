@@ -2,19 +2,27 @@ import { keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from 
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import { type Address, formatAddress, parseAddress, withChoices } from './address.ts'
 import { ApiError, getJson, type GetOptions } from './api.ts'
+import { type Health, health } from './health.ts'
+import type { LiveState } from './live.ts'
+import { live } from './live-updates.ts'
 
 export interface Query {
   readonly key: readonly unknown[]
   readonly path: string
   readonly parameters?: GetOptions['query']
-  readonly everyMs?: number | false
+  /** How often it is asked again while no socket says what changed. */
+  readonly everyMs?: number
   readonly enabled?: boolean
 }
 
-/** Asks the API, and again every so often. A session that has ended leads back to the login. */
+/** While the socket says what changed, everything is still asked now and then. */
+const SELDOM_MS = 15_000
+
+/** Asks the API, and again when it may have changed. A session that has ended leads back to the login. */
 export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
   const client = useQueryClient()
-  const { key, path, parameters = {}, everyMs = false, enabled = true } = query
+  const { key, path, parameters = {}, everyMs, enabled = true } = query
+  const isOpen = useLiveState() === 'open'
   return useQuery<Body, ApiError>({
     queryKey: key,
     queryFn: async ({ signal }) => {
@@ -26,26 +34,33 @@ export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
         throw error
       }
     },
-    refetchInterval: everyMs,
+    refetchInterval: everyMs === undefined ? false : isOpen ? SELDOM_MS : everyMs,
     placeholderData: keepPreviousData,
     enabled,
   })
 }
 
+export function useLiveState(): LiveState {
+  return useSyncExternalStore(live.subscribe, () => live.state)
+}
+
+export function useHealth(): Health {
+  return useSyncExternalStore(health.subscribe, () => health.current)
+}
+
 const moved = new EventTarget()
+export type Choose = (changes: Readonly<Record<string, string>>) => void
 
 /** The address bar as state. */
-export function useAddress(): readonly [Address, (changes: Readonly<Record<string, string>>) => void] {
+export function useAddress(): readonly [Address, Choose] {
   const hash = useSyncExternalStore(subscribeToHash, () => location.hash)
-  const address = parseAddress(hash)
-  return [
-    address,
-    (changes) => {
-      // Typing in a filter should not fill the history.
-      history.replaceState(null, '', formatAddress(withChoices(parseAddress(location.hash), changes)))
-      moved.dispatchEvent(new Event('moved'))
-    },
-  ]
+  return [parseAddress(hash), choose]
+}
+
+/** Typing in a filter should not fill the history. */
+function choose(changes: Readonly<Record<string, string>>): void {
+  history.replaceState(null, '', formatAddress(withChoices(parseAddress(location.hash), changes)))
+  moved.dispatchEvent(new Event('moved'))
 }
 
 function subscribeToHash(listener: () => void): () => void {
@@ -75,4 +90,16 @@ export function useScrolled(): boolean {
 function subscribeToScroll(listener: () => void): () => void {
   addEventListener('scroll', listener, { passive: true })
   return () => removeEventListener('scroll', listener)
+}
+
+/** Whether a media query holds now. */
+export function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const list = matchMedia(query)
+      list.addEventListener('change', listener)
+      return () => list.removeEventListener('change', listener)
+    },
+    () => matchMedia(query).matches,
+  )
 }

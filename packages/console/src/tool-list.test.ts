@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countOutcomes, filterTools, toSections } from './tool-list.ts'
-import type { OutcomeWord, ServerRow, ToolRow } from './wire.ts'
+import { countOutcomes, filterTools, toItems, toSections } from './tool-list.ts'
+import type { GroupRow, OutcomeWord, ServerRow, ToolRow } from './wire.ts'
 
 const none = { words: '', outcome: '' }
 const tools = [
@@ -31,28 +31,80 @@ describe('filterTools', () => {
 })
 
 describe('toSections', () => {
-  const servers = [server('files'), server('down')]
+  const servers = [server('files'), server('idle')]
 
-  it('has a section for each server, and for tools that belong to none', () => {
-    const sections = toSections(tools, servers, none)
+  it('has a section for each group, for each server, and for tools that belong to none', () => {
+    const groups = [group('disk', ['files:read', 'gone:x']), group('shut', ['web:open'], { available: false })]
+    const sections = toSections({ tools, servers, groups }, none)
     assert.deepEqual(
-      sections.map(({ name, tools: own, server: known }) => [name, own.length, known?.name]),
+      sections.map(({ key, tools: own }) => [key, ...own.map(({ id }) => id)]),
       [
-        ['files', 2, 'files'],
-        ['down', 0, 'down'],
-        ['web', 1, undefined],
-        ['', 1, undefined],
+        ['group shut', 'web:open'],
+        ['group disk', 'files:read'],
+        ['server files', 'files:write'],
+        ['server idle'],
+        ['server ', 'alone'],
       ],
     )
   })
 
+  it('begins the servers with those that are down', () => {
+    const down = { ...server('idle'), status: 'down' } as const
+    const sections = toSections({ tools, servers: [server('files'), down], groups: [] }, none)
+    assert.equal(sections[0]?.server?.name, 'idle')
+  })
+
   it('keeps the whole of a section beside what the filter shows, and drops those that show nothing', () => {
-    const [section, ...others] = toSections(tools, servers, { words: 'write', outcome: '' })
+    const [section, ...others] = toSections({ tools, servers, groups: [] }, { words: 'write', outcome: '' })
     assert.deepEqual([section?.tools.length, section?.shown.length, others.length], [2, 1, 0])
   })
 
+  it('finds the tools of a group by the name of the group', () => {
+    const groups = [group('disk', ['files:read', 'files:write'])]
+    const sections = toSections({ tools, servers, groups }, { words: 'group:disk write', outcome: '' })
+    assert.deepEqual(
+      sections.map(({ key, shown }) => [key, ...idsOf(shown)]),
+      [['group disk', 'files:write']],
+    )
+  })
+
+  it('shows of an app what it offers, and nothing else', () => {
+    const groups = [group('disk', ['files:read']), group('other', ['alone'])]
+    const app = {
+      name: 'research',
+      path: '/mcp/research',
+      groups: ['disk'],
+      tools: ['files:read', 'web:open'],
+      available: 1,
+    }
+    const sections = toSections({ tools, servers, groups }, { ...none, app })
+    assert.deepEqual(
+      sections.map(({ key, shown }) => [key, ...idsOf(shown)]),
+      [
+        ['group disk', 'files:read'],
+        ['server web', 'web:open'],
+      ],
+    )
+  })
+
   it('is not fooled by the names of an object', () => {
-    assert.equal(toSections([row('__proto__:x', 'deny'), row('constructor:y', 'deny')], [], none).length, 2)
+    const rows = [row('__proto__:x', 'deny'), row('constructor:y', 'deny')]
+    assert.equal(toSections({ tools: rows, servers: [], groups: [] }, none).length, 2)
+  })
+})
+
+describe('toItems', () => {
+  it('gives each section and its tools in a line, and only the head of one that is closed', () => {
+    const sections = toSections({ tools, servers: [], groups: [] }, none)
+    const keys = (closed: string[]) => toItems(sections, new Set(closed)).map(({ key }) => key)
+    assert.deepEqual(keys(['server files']), [
+      'server files',
+      'server web',
+      'server web web:open',
+      'server ',
+      'server  alone',
+    ])
+    assert.equal(keys([]).length, 7)
   })
 })
 
@@ -76,4 +128,8 @@ function row(id: string, outcome: OutcomeWord, text?: string): ToolRow {
 
 function server(name: string): ServerRow {
   return { name, status: 'ready', since: 0, restarts: 0, toolCount: 0, rejected: [] }
+}
+
+function group(name: string, ids: readonly string[], more: Partial<GroupRow> = {}): GroupRow {
+  return { name, visibility: 'conditional', available: true, tools: ids, ...more }
 }

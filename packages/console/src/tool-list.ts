@@ -1,22 +1,39 @@
-import type { OutcomeWord, ServerRow, ToolRow } from './wire.ts'
+import { isHeldBack, stateOfGroup } from './states.ts'
+import type { AppRow, GroupRow, OutcomeWord, ServerRow, ToolRow, ToolsBody } from './wire.ts'
 
 export const OUTCOMES: readonly OutcomeWord[] = ['allow', 'ask', 'wait', 'deny']
 
 export interface ToolFilter {
-  /** Words that must all occur in the id, title, description, tags or reasons. */
+  /** Words that must all occur in the id, title, description, tags, reasons or groups. */
   readonly words: string
   /** Empty: every outcome. */
   readonly outcome: string
+  /** Only what it offers; absent: every app. */
+  readonly app?: AppRow | undefined
 }
 
-/** The tools of one server, or of no server at all. */
+/** A group with its tools; or a server with those of its tools that are in no group. */
 export interface ToolSection {
+  readonly key: string
   readonly name: string
-  readonly server: ServerRow | undefined
+  readonly group?: GroupRow
+  readonly server?: ServerRow
   /** All of them, whatever the filter. */
   readonly tools: readonly ToolRow[]
   readonly shown: readonly ToolRow[]
 }
+
+/** One line of the list, as it is shown. */
+export type ListItem =
+  | { readonly kind: 'section'; readonly key: string; readonly section: ToolSection }
+  | {
+      readonly kind: 'tool'
+      readonly key: string
+      readonly tool: ToolRow
+      /** Of the section, whose head says what holds for all of it. */
+      readonly group: string | undefined
+      readonly isLast: boolean
+    }
 
 /** Gives how many tools have each outcome. */
 export function countOutcomes(tools: readonly ToolRow[]): Readonly<Record<OutcomeWord, number>> {
@@ -25,40 +42,70 @@ export function countOutcomes(tools: readonly ToolRow[]): Readonly<Record<Outcom
   return counts
 }
 
-export function filterTools(tools: readonly ToolRow[], filter: ToolFilter): readonly ToolRow[] {
+export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, groupWords = ''): readonly ToolRow[] {
   const words = filter.words.toLowerCase().split(/\s+/).filter(Boolean)
   return tools.filter((tool) => {
     if (filter.outcome !== '' && tool.outcome !== filter.outcome) return false
     if (words.length === 0) return true
     const text = searchable(tool)
-    return words.every((word) => text.includes(word))
+    return words.every((word) => text.includes(word) || groupWords.includes(word))
   })
 }
 
-/** Groups tools by the server that offers them. Without a filter, a server without tools has a section too. */
+/**
+ * Gives the tools by group, in the order of the groups but those first that are held back; then what is in no group,
+ * by server. A tool of several groups is in each. Without a filter, empty groups and servers have a section too.
+ */
 export function toSections(
-  tools: readonly ToolRow[],
-  servers: readonly ServerRow[],
+  { tools, groups, servers }: Pick<ToolsBody, 'tools' | 'groups' | 'servers'>,
   filter: ToolFilter,
 ): readonly ToolSection[] {
-  const byServer = new Map<string, ToolRow[]>(servers.map(({ name }) => [name, []]))
-  for (const tool of tools) {
-    const name = toNamespace(tool.id)
-    const section = byServer.get(name)
-    if (section) section.push(tool)
-    else byServer.set(name, [tool])
-  }
-  const sections = [...byServer].map(([name, own]) => ({
-    name,
-    server: servers.find((server) => server.name === name),
-    tools: own,
-    shown: filterTools(own, filter),
-  }))
+  const offered = filter.app && new Set(filter.app.tools)
+  const own = offered ? tools.filter(({ id }) => offered.has(id)) : tools
+  const known = filter.app ? groups.filter(({ name }) => filter.app?.groups.includes(name)) : groups
+  const byId = new Map(own.map((tool) => [tool.id, tool]))
+  const grouped = new Set(known.flatMap((group) => group.tools))
+  const sections = [
+    ...known
+      .toSorted((a, b) => Number(isHeldBack(stateOfGroup(b))) - Number(isHeldBack(stateOfGroup(a))))
+      .map((group) => {
+        const members = group.tools.map((id) => byId.get(id)).filter((tool) => tool !== undefined)
+        const words = `${group.name}\n${group.title ?? ''}\ngroup:${group.name}`.toLowerCase()
+        return {
+          key: `group ${group.name}`,
+          name: group.name,
+          group,
+          tools: members,
+          shown: filterTools(members, filter, words),
+        }
+      }),
+    ...byServer(
+      own.filter(({ id }) => !grouped.has(id)),
+      servers,
+      filter,
+    ),
+  ]
   return sections.filter(({ shown }) => shown.length > 0 || !isFiltering(filter))
 }
 
-export function isFiltering({ words, outcome }: ToolFilter): boolean {
-  return words.trim() !== '' || outcome !== ''
+/** Gives the lines: each section's, then its tools' unless it is closed. */
+export function toItems(sections: readonly ToolSection[], closed: ReadonlySet<string>): readonly ListItem[] {
+  return sections.flatMap((section): ListItem[] => [
+    { kind: 'section', key: section.key, section },
+    ...(closed.has(section.key)
+      ? []
+      : section.shown.map((tool, i) => ({
+          kind: 'tool' as const,
+          key: `${section.key} ${tool.id}`,
+          tool,
+          group: section.group?.name,
+          isLast: i === section.shown.length - 1,
+        }))),
+  ])
+}
+
+export function isFiltering({ words, outcome, app }: ToolFilter): boolean {
+  return words.trim() !== '' || outcome !== '' || app !== undefined
 }
 
 /** The part of a tool id before the colon; empty where there is none. */
@@ -66,7 +113,40 @@ export function toNamespace(id: string): string {
   return id.includes(':') ? id.slice(0, id.indexOf(':')) : ''
 }
 
+function byServer(
+  tools: readonly ToolRow[],
+  servers: readonly ServerRow[],
+  filter: ToolFilter,
+): readonly ToolSection[] {
+  const rows = new Map<string, ToolRow[]>(servers.map(({ name }) => [name, []]))
+  for (const tool of tools) {
+    const name = toNamespace(tool.id)
+    const section = rows.get(name)
+    if (section) section.push(tool)
+    else rows.set(name, [tool])
+  }
+  return [...rows]
+    .map(([name, own]) => {
+      const server = servers.find((one) => one.name === name)
+      return { key: `server ${name}`, name, ...(server ? { server } : {}), tools: own, shown: filterTools(own, filter) }
+    })
+    .toSorted((a, b) => Number(isDown(b.server)) - Number(isDown(a.server)))
+}
+
+function isDown(server: ServerRow | undefined): boolean {
+  return server !== undefined && server.status !== 'ready'
+}
+
+/** Rows are kept between keystrokes, and so is what they are searched by. */
+const texts = new WeakMap<ToolRow, string>()
+
 function searchable(tool: ToolRow): string {
+  const known = texts.get(tool)
+  if (known !== undefined) return known
   const reasons = tool.reasons.flatMap(({ code, text, message, policy }) => [code, text, message ?? '', policy ?? ''])
-  return [tool.id, tool.wireName, tool.title ?? '', tool.description, ...tool.tags, ...reasons].join('\n').toLowerCase()
+  const text = [tool.id, tool.wireName, tool.title ?? '', tool.description, ...tool.tags, ...reasons]
+    .join('\n')
+    .toLowerCase()
+  texts.set(tool, text)
+  return text
 }

@@ -2,9 +2,12 @@
 export type {
   ApprovalsBody,
   ApprovalVerdictBody,
+  AppRow,
+  AppsBody,
   AuditBody,
   CallersBody,
   ErrorBody,
+  GroupBadge,
   GroupRow,
   HaltBody,
   HaltReach,
@@ -12,9 +15,21 @@ export type {
   HaltsBody,
   PinRow,
   PinsBody,
+  LiveMessage,
   ServerRow,
   SessionBody,
+  ToolBody,
+  ToolExport,
   ToolRow,
   ToolsBody,
+  WhyBody,
 } from '../../gateway/src/api/wire.ts'
-export type { Approval, ApprovalStatus, AuditEvent, AuditRecord, OutcomeWord, Reason } from '@toolgate/core'
+export type {
+  Approval,
+  ApprovalStatus,
+  AuditEvent,
+  AuditOutcome,
+  AuditRecord,
+  OutcomeWord,
+  Reason,
+} from '@toolgate/core'

@@ -1,39 +1,26 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRequire } from 'node:module'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import type { AxeResults } from 'axe-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { build } from 'vite'
-import { findChromium, launchChromium } from './chromium.ts'
-import { BIDI_TEXT, type FakeGateway, HOSTILE_NAME, startFakeGateway } from './fake-gateway.ts'
+import type { BrowserContext, Page } from 'playwright-core'
+import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { findChromium } from './chromium.ts'
+import { BIDI_TEXT, type FakeGateway, type FakeOptions, HOSTILE_NAME, startFakeGateway } from './fake-gateway.ts'
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const executablePath = findChromium()
 
 if (executablePath !== undefined)
   describe('the console', () => {
-    let consoleDir: string
-    let browser: Browser
+    let stage: Stage
     let gateway: FakeGateway
     let context: BrowserContext
     let page: Page
     let strayed: string[]
 
     before(async () => {
-      consoleDir = mkdtempSync(join(tmpdir(), 'toolgate-console-'))
-      const root = join(import.meta.dirname, '..')
-      await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'silent', build: { outDir: consoleDir } })
-      browser = await launchChromium(executablePath)
+      stage = await setStage(executablePath)
     })
-    after(async () => {
-      await browser.close()
-      rmSync(consoleDir, { recursive: true })
-    })
+    after(() => stage.close())
     beforeEach(async () => {
-      gateway = await startFakeGateway({ consoleDir })
+      gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
       await openPage({})
     })
     afterEach(async () => {
@@ -42,206 +29,397 @@ if (executablePath !== undefined)
       assert.deepEqual(strayed, [], 'nothing is asked of anybody else, and nothing breaks the Content-Security-Policy')
     })
 
-    it('lets a person in with a console key, refuses an agent’s, and lets him out again', async () => {
-      await page.goto(gateway.url)
-      await logIn('demo-viewer')
-      await page.getByRole('alert').getByText("This is an agent's key").waitFor()
-      await logIn('wrong')
-      await page.getByRole('alert').getByText('The key is not known.').waitFor()
-      await logIn('demo-console')
-      await page.getByRole('heading', { name: 'Tools', level: 1 }).waitFor()
-      await page.getByRole('button', { name: 'Log out' }).click()
-      await page.getByLabel('Console key').waitFor()
-      await page.reload()
-      await page.getByLabel('Console key').waitFor()
+    describe('the login', () => {
+      it('lets a person in with a console key, refuses an agent’s, and lets him out again', async () => {
+        await page.goto(gateway.url)
+        await logIn(page, 'demo-viewer')
+        await page.getByRole('alert').getByText("This is an agent's key").waitFor()
+        await logIn(page, 'wrong')
+        await page.getByRole('alert').getByText('The key is not known.').waitFor()
+        await logIn(page)
+        await page.getByRole('heading', { name: 'Tools', level: 1 }).waitFor()
+        const [cookie] = await context.cookies()
+        assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
+        await page.getByRole('button', { name: 'Log out' }).click()
+        await page.getByLabel('Console key').waitFor()
+        await page.reload()
+        await page.getByLabel('Console key').waitFor()
+      })
     })
 
-    it('shows what a chosen user sees, and for each hidden tool the reason', async () => {
-      await open('#/tools?as=viewer')
-      await page.getByText('viewer sees 8 of 15 tools.').waitFor()
-      const move = toolNamed('move_file')
-      assert.match(await move.innerText(), /^deny\s+move_file/)
-      assert.match(await move.innerText(), /Policy "viewers read" allows tag:read to role viewer/)
-      await page.getByLabel('See as').selectOption('admin')
-      await page.getByText('admin sees 13 of 15 tools.').waitFor()
-      assert.match(await toolNamed('move_file').innerText(), /^allow/)
-      assert.match(await toolNamed('write_file').innerText(), /^ask/)
-      assert.equal(new URL(page.url()).hash, '#/tools?as=admin')
+    describe('Tools', () => {
+      it('shows what a chosen user sees, and for each hidden tool the reason', async () => {
+        await open('#/tools?as=viewer')
+        await summary('viewer sees 7 of 16 tools.').waitFor()
+        await page.getByLabel('Search').fill('move_file')
+        const move = await toolNamed('move_file').innerText()
+        assert.match(move, /^deny\s+move_file/)
+        assert.match(move, /Policy "viewers read" allows tag:read to role viewer/)
+        await page.getByLabel('See as').selectOption('admin')
+        await summary('admin sees 12 of 16 tools; 1 match the filter.').waitFor()
+        assert.match(await toolNamed('move_file').innerText(), /^allow/)
+        assert.equal(new URL(page.url()).hash, '#/tools?as=admin&q=move_file')
+      })
+
+      it('shows what anybody would see who can be written down', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByLabel('See as').selectOption({ label: 'another caller…' })
+        const field = page.getByLabel('Caller, as JSON')
+        await field.fill('{"user":"zoe"')
+        await field.press('Enter')
+        await page.getByText('That is not JSON').waitFor()
+        await field.fill('{"user":"zoe","roles":["viewer"]}')
+        await field.press('Enter')
+        await summary('zoe sees 7 of 16 tools.').waitFor()
+        await page.reload()
+        await summary('zoe sees 7 of 16 tools.').waitFor()
+      })
+
+      it('says why a group is off, for how long and what to do, and sees it come and go', async () => {
+        await open('#/tools?as=viewer')
+        const group = sectionOf('Web pages')
+        await group.getByText('unavailable', { exact: true }).waitFor()
+        await group.getByText('Nothing listens on 127.0.0.1:4444 (ECONNREFUSED).').waitFor()
+        await group.getByText('Start something on port 4444').waitFor()
+        await group.getByText('for 3 min').waitFor()
+        assert.match(await toolNamed('get-tiny-image').innerText(), /^wait[^]*unavailable/)
+        gateway.setWeb(true)
+        await group.getByText('available', { exact: true }).waitFor()
+        await summary('viewer sees 8 of 16 tools.').waitFor()
+        assert.match(await toolNamed('get-tiny-image').innerText(), /^allow/)
+        gateway.setWeb(false)
+        await group.getByText('unavailable', { exact: true }).waitFor()
+        await summary('viewer sees 7 of 16 tools.').waitFor()
+      })
+
+      it('has a badge for what is halted and what is suspended', async () => {
+        await open('#/tools?as=admin&q=halted')
+        assert.match(await toolNamed('forget').innerText(), /^wait[^]*halted[^]*Halted by olga: it forgot too much/)
+        await page.getByLabel('Search').fill('search_files')
+        assert.match(await toolNamed('search_files').innerText(), /^wait[^]*suspended/)
+      })
+
+      it('filters by word, outcome and app, and the address keeps them', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByRole('button', { name: /^deny/ }).click()
+        await page.getByLabel('Search').fill('files write')
+        await summary('3 match the filter').waitFor()
+        assert.equal(new URL(page.url()).hash, '#/tools?as=viewer&show=deny&q=files+write')
+        await page.reload()
+        await summary('3 match the filter').waitFor()
+        await page.getByLabel('Search').fill('no such thing')
+        await page.getByRole('button', { name: 'Clear the filter' }).click()
+        await page.getByLabel('App').selectOption('research')
+        await summary('4 match the filter').waitFor()
+        await sectionOf('notes').getByText('3 of 3 tools visible').waitFor()
+        assert.equal(await page.getByRole('heading', { level: 2 }).count(), 2)
+      })
+
+      it('reports a server that is down and tools that cannot be offered', async () => {
+        await open('#/tools?as=viewer')
+        await page.getByText('Exited with code 1 (Error: REMOTE_TOKEN is wrong).').waitFor()
+        await page.getByText('1 tool that it lists cannot be offered').click()
+        await page.getByText('It needs tasks, which are not offered yet.').waitFor()
+      })
+
+      it('folds a group', async () => {
+        await open('#/tools?as=viewer')
+        const fold = page.getByRole('button', { name: 'notes', exact: true })
+        await toolNamed('read_graph').waitFor()
+        await fold.click()
+        await toolNamed('read_graph').waitFor({ state: 'detached' })
+        assert.equal(await fold.getAttribute('aria-expanded'), 'false')
+      })
     })
 
-    it('says why a group is unavailable and what to do, and sees it come and go', async () => {
-      await open('#/tools?as=viewer')
-      const group = page.getByRole('listitem').filter({ hasText: 'Web pages' })
-      await group.getByText('unavailable').waitFor()
-      await group.getByText('Nothing listens on 127.0.0.1:4444 (ECONNREFUSED).').waitFor()
-      await group.getByText('Start something on port 4444').waitFor()
-      assert.match(await toolNamed('get-tiny-image').innerText(), /^wait[^]*Nothing listens/)
-      gateway.setWeb(true)
-      await poll()
-      await page.getByText('viewer sees 9 of 15 tools.').waitFor()
-      assert.match(await toolNamed('get-tiny-image').innerText(), /^allow/)
-      gateway.setWeb(false)
-      await poll()
-      await page.getByText('viewer sees 8 of 15 tools.').waitFor()
+    describe('a tool', () => {
+      it('has its decision, schema, exports with their warnings and cost, limits and recent calls', async () => {
+        await open('#/tools?as=admin&q=open_nodes')
+        await page.getByRole('link', { name: 'open_nodes' }).click()
+        await page.getByRole('heading', { name: 'memory:open_nodes', level: 1 }).waitFor()
+        await page.getByText('Nothing holds against it.').waitFor()
+        await page.getByText('*:100/60').waitFor()
+        await page.getByRole('region', { name: 'Input schema' }).getByText('"type": "object"').waitFor()
+        const openai = page.getByRole('tab', { name: /openai-chat 61 tokens/ })
+        await openai.focus()
+        await page.keyboard.press('ArrowRight')
+        await page.getByText('format is removed, as the target does not know it').waitFor()
+        await page.getByText('tool_result').first().waitFor()
+        await page.getByRole('link', { name: 'All of them' }).click()
+        await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor()
+        assert.equal(new URL(page.url()).hash, '#/live?tool=memory:open_nodes')
+      })
+
+      it('says that there is none of this name', async () => {
+        await open('#/tool?id=no:such&as=admin')
+        await page.getByText('There is no such tool').waitFor()
+      })
+
+      it('shows what it knows where the gateway does not tell the rest', async () => {
+        await page.route('**/api/tool?*', (route) =>
+          route.fulfill({
+            status: 404,
+            json: { error: { code: 'route_unknown', message: 'Nothing is served here.' } },
+          }),
+        )
+        await open('#/tool?id=files:move_file&as=viewer')
+        await page.getByText('Policy "viewers read" allows tag:read').waitFor()
+        await page.getByText('This gateway does not tell the schema').waitFor()
+      })
     })
 
-    it('filters by word and by outcome, and the address keeps both', async () => {
-      await open('#/tools?as=viewer')
-      await page.getByRole('button', { name: /^deny/ }).click()
-      await page.getByLabel('Filter').fill('files write')
-      await page.getByText('3 match the filter').waitFor()
-      const { hash } = new URL(page.url())
-      assert.equal(hash, '#/tools?as=viewer&show=deny&q=files+write')
-      await page.reload()
-      await page.getByText('3 match the filter').waitFor()
-      await page.getByLabel('Filter').fill('no such thing')
-      await page.getByRole('button', { name: 'Clear the filter' }).click()
-      await page.getByText('viewer sees 8 of 15 tools.').waitFor()
+    describe('what others have written', () => {
+      it('is shown as text, with what would not be seen made visible', async () => {
+        await open('#/tools?as=admin&q=delete_entities')
+        const tool = toolNamed('delete_entities')
+        await tool.getByText(HOSTILE_NAME).first().waitFor()
+        await tool.getByText('reportU+202Efdp.exe').first().waitFor()
+        await goTo('#/tool?id=memory:delete_entities&as=admin')
+        await page.getByText('"description": "reportU+202Efdp.exe"').waitFor()
+        await goTo('#/live?event=tool_blocked')
+        await page.getByRole('button', { name: HOSTILE_NAME }).first().waitFor()
+        await goTo('#/approvals')
+        await page.getByText('U+202E').waitFor()
+        assert.equal(await page.getByText('U+200B').count(), 1)
+        assert.equal(await page.locator('body script').count(), await page.locator('body > script[src]').count())
+        assert.ok(!(await page.locator('body').innerText()).includes(BIDI_TEXT))
+        assert.notEqual(await page.title(), 'owned')
+      })
     })
 
-    it('reports a server that is down and tools that cannot be offered', async () => {
-      await open('#/tools?as=viewer')
-      await page.getByText('Exited with code 1 (Error: REMOTE_TOKEN is wrong).').waitFor()
-      await page.getByText('1 tool that it lists cannot be offered').click()
-      await page.getByText('It needs tasks, which are not offered yet.').waitFor()
+    describe('Live', () => {
+      it('shows new records as they come, newest first, and counts them in the chart', async () => {
+        await open('#/live')
+        const newest = await firstSeq()
+        gateway.record(3)
+        await waitForFirst(newest + 3)
+        await page.getByRole('img', { name: /^Calls over time: \d+ done/ }).waitFor()
+        await page.locator('canvas').nth(1).waitFor()
+        await page.getByRole('button', { name: '1 h' }).click()
+        assert.equal(new URL(page.url()).hash, '#/live?span=1h')
+      })
+
+      it('holds the table still while it is paused or read, and says how many are new', async () => {
+        await open('#/live')
+        await page.getByRole('button', { name: 'Pause' }).click()
+        const newest = await firstSeq()
+        gateway.record(4)
+        await page.getByRole('button', { name: 'Show 4 new' }).waitFor()
+        assert.equal(await firstSeq(), newest)
+        await page.getByRole('button', { name: 'Show 4 new' }).click()
+        await waitForFirst(newest + 4)
+        await page.mouse.wheel(0, 1200)
+        await page.waitForFunction(() => scrollY > 500)
+        gateway.record(2)
+        await page.getByRole('button', { name: 'Show 2 new' }).click()
+        await waitForFirst(newest + 6)
+      })
+
+      it('filters by event, outcome, tool and user, also what comes later, and the address keeps it', async () => {
+        await open('#/live')
+        await page.getByLabel('Event').selectOption('tool_rate_limited')
+        await page.getByRole('cell', { name: 'limit 5/60, free again in 14 s' }).first().waitFor()
+        await page.getByText('24 records').waitFor()
+        await page.getByLabel('User, exactly').fill('viewer')
+        await page.getByLabel('User, exactly').press('Enter')
+        await page.getByText('8 records').waitFor()
+        assert.equal(new URL(page.url()).hash, '#/live?event=tool_rate_limited&user=viewer')
+        gateway.record(33)
+        await page.getByText('9 records').waitFor()
+        await page.reload()
+        await page.getByText('9 records').waitFor()
+        await page.getByLabel('Tool, exactly').fill('no:such')
+        await page.getByLabel('Tool, exactly').press('Enter')
+        await page.getByText('No record matches').waitFor()
+        await page.getByRole('button', { name: 'Clear the filter' }).click()
+        await page.getByLabel('Outcome').selectOption('failed')
+        await page.getByRole('cell', { name: 'ENOENT: no such file or directory, open notes.txt' }).first().waitFor()
+      })
+
+      it('filters by what is clicked', async () => {
+        await open('#/live')
+        await page.getByRole('button', { name: 'admin' }).nth(3).click()
+        await page.waitForFunction(() => location.hash === '#/live?user=admin')
+        await page.getByText('87 records').waitFor()
+        assert.equal(await page.getByRole('cell', { name: 'viewer', exact: true }).count(), 0)
+      })
+
+      it('opens a record with its whole call and decision, and gives the focus back', async () => {
+        await open('#/live?tool=everything:get-env')
+        const opener = page.getByRole('link', { name: /record \d+$/ }).first()
+        await opener.focus()
+        await page.keyboard.press('Enter')
+        const drawer = page.getByRole('dialog', { name: /^Record \d+/ })
+        await drawer.getByRole('heading', { name: 'The whole call' }).waitFor()
+        await drawer
+          .getByText(/^record \d+/)
+          .first()
+          .waitFor()
+        await drawer.getByRole('heading', { name: /^What is decided now for/ }).waitFor()
+        await page.keyboard.press('Escape')
+        await drawer.waitFor({ state: 'detached' })
+        assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /record \d+$/)
+      })
+
+      it('opens a record by its address alone', async () => {
+        await page.goto(`${gateway.url}/#/live?user=nobody&record=7`)
+        await logIn(page)
+        await page.getByRole('dialog', { name: 'Record 7' }).getByText('c7').first().waitFor()
+      })
+
+      it('asks every so often where the socket cannot be opened', async () => {
+        await restart({ withoutSocket: true })
+        await open('#/live')
+        await page.getByText('Every 2 s').waitFor()
+        const newest = await firstSeq()
+        gateway.record(2)
+        await waitForFirst(newest + 2)
+      })
     })
 
-    it('shows hostile names as text, with what would not be seen made visible', async () => {
-      await open('#/tools?as=admin&q=delete_entities')
-      const tool = toolNamed('delete_entities')
-      await tool.getByText(HOSTILE_NAME).first().waitFor()
-      await tool.getByText('reportU+202Efdp.exe').first().waitFor()
-      assert.equal(await page.locator('main script').count(), 0)
-      await page.goto(`${gateway.url}/#/audit?event=tool_blocked`)
-      await page.getByRole('button', { name: HOSTILE_NAME }).first().waitFor()
-      await page.goto(`${gateway.url}/#/approvals`)
-      await page.getByText('U+202E').waitFor()
-      assert.equal(await page.getByText('U+200B').count(), 1)
-      assert.ok(!(await page.locator('body').innerText()).includes(BIDI_TEXT))
-      assert.notEqual(await page.title(), 'owned')
+    describe('Approvals', () => {
+      it('shows one as it comes, and what becomes of it elsewhere', async () => {
+        await open('#/approvals')
+        gateway.ask('a9')
+        await page.getByRole('heading', { name: 'files:move_file' }).waitFor()
+        await page.getByRole('link', { name: /^Approvals 3/ }).waitFor()
+        const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+        const headers = { cookie, origin: gateway.url, 'content-type': 'application/json' }
+        await fetch(`${gateway.url}/api/approvals/a9`, { method: 'POST', headers, body: '{"decision":"reject"}' })
+        await page.getByRole('heading', { name: 'files:move_file' }).waitFor({ state: 'detached' })
+      })
+
+      it('sends a verdict with its reason, says so, keeps the focus, and shows what came of it', async () => {
+        await open('#/approvals')
+        const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
+        assert.match(await card.locator('pre').innerText(), /"content": "Dear team,\\n\\nthe figures are in\./)
+        await card.getByLabel('Reason').fill('looks odd')
+        await card.getByRole('button', { name: 'Reject files:write_file' }).click()
+        await page.getByRole('status').getByText('Rejected: files:write_file').waitFor()
+        await page.getByText('“looks odd”').waitFor()
+        assert.equal(await page.evaluate(() => document.activeElement?.id), 'waiting-title')
+        assert.deepEqual(gateway.verdicts, [{ id: 'a1', decision: 'reject', by: 'owner', reason: 'looks odd' }])
+        await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
+        await page.getByText('Nothing waits for you').waitFor()
+      })
+
+      it('tells a person who may not decide that he may not', async () => {
+        await open('#/approvals', 'demo-looker')
+        await page.getByRole('button', { name: 'Approve files:write_file' }).click()
+        await page.getByText('Only the role "approver" and the person who asked').waitFor()
+        assert.equal(gateway.verdicts.length, 0)
+      })
     })
 
-    it('shows new audit records as they come, newest first', async () => {
-      await open('#/audit')
-      await page.getByRole('row').nth(50).waitFor()
-      const newest = await firstSeq()
-      gateway.record(3)
-      await poll()
-      await page.waitForFunction(
-        (seq) => !document.querySelector('td time')?.getAttribute('title')?.endsWith(`record ${seq}`),
-        newest,
-      )
-      assert.equal(await firstSeq(), newest + 3)
+    describe('Callers', () => {
+      it('shows who may see what, by group and by tool', async () => {
+        await open('#/callers')
+        const row = page.getByRole('row', { name: /^files/ })
+        await row.getByRole('cell', { name: '5 of 6 1 ask' }).or(row.getByText('5 of 6')).first().waitFor()
+        assert.match(await row.innerText(), /2 of 6/)
+        await page.getByRole('button', { name: 'Web pages' }).click()
+        const tool = page.getByRole('row', { name: /^everything:gzip-file-as-resource/ })
+        assert.match(await tool.innerText(), /deny\s+wait\s+wait/)
+        assert.equal(new URL(page.url()).hash, '#/callers?open=group+web')
+        await page
+          .getByRole('row', { name: /^notes/ })
+          .getByRole('link')
+          .first()
+          .click()
+        await summary('viewer sees 7 of 16 tools; 3 match the filter.').waitFor()
+      })
     })
 
-    it('holds the table still while it is paused or read, and says how many are new', async () => {
-      await open('#/audit')
-      await page.getByRole('button', { name: 'Pause' }).click()
-      const newest = await firstSeq()
-      gateway.record(4)
-      await poll()
-      await page.getByRole('button', { name: 'Show 4 new' }).waitFor()
-      assert.equal(await firstSeq(), newest)
-      await page.getByRole('button', { name: 'Show 4 new' }).click()
-      await page.getByText('Live, every 2 s').waitFor()
-      await page.mouse.wheel(0, 1200)
-      await page.waitForFunction(() => scrollY > 500)
-      gateway.record(2)
-      await poll()
-      await page.getByRole('button', { name: 'Show 2 new' }).click()
-      await page.waitForFunction(() => scrollY === 0)
-      assert.equal(await firstSeq(), newest + 6)
+    describe('a gateway that goes away', () => {
+      it('leaves what is known on the screen, marked as old, and is followed again when it is back', async () => {
+        await open('#/live')
+        const newest = await firstSeq()
+        await restart({ recordCount: 300 })
+        await page
+          .getByText(/^Not connected\. What you see is from \d\d:\d\d:\d\d/)
+          .or(page.getByText('Your session has ended'))
+          .first()
+          .waitFor()
+        assert.equal(await firstSeq(), newest)
+        await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+        await logIn(page)
+        await page.getByText('Your session has ended').waitFor({ state: 'detached' })
+        await waitForFirst(300)
+        gateway.record(1)
+        await waitForFirst(301)
+        await page.getByText('Live', { exact: true }).last().waitFor()
+      })
+
+      it('says since when nothing is new while it fails, on every page, and recovers by itself', async () => {
+        await restart({ withoutSocket: true })
+        await open('#/live')
+        gateway.setBroken(true)
+        await page
+          .getByRole('status')
+          .getByText(/^Not connected\. What you see is from \d\d:\d\d:\d\d/)
+          .waitFor()
+        assert.ok((await page.getByRole('row').count()) > 10)
+        assert.equal(await page.locator('main.stale').count(), 1)
+        gateway.setBroken(false)
+        await page
+          .getByText(/^Not connected/)
+          .first()
+          .waitFor({ state: 'detached' })
+        assert.equal(await page.locator('main.stale').count(), 0)
+      })
     })
 
-    it('filters the audit by event, tool and user, and goes back to older records', async () => {
-      await open('#/audit')
-      await page.getByLabel('Event').selectOption('tool_rate_limited')
-      await settled()
-      await page.getByRole('cell', { name: 'limit 5/60, free again in 14 s' }).first().waitFor()
-      assert.equal(await page.getByRole('cell', { name: 'tool_call' }).count(), 0)
-      await page.getByLabel('User, exactly').fill('viewer')
-      await page.getByLabel('User, exactly').press('Enter')
-      await settled()
-      assert.equal(await page.getByRole('cell', { name: 'admin', exact: true }).count(), 0)
-      assert.equal(new URL(page.url()).hash, '#/audit?event=tool_rate_limited&user=viewer')
-      await page.getByLabel('Tool, exactly').fill('no:such')
-      await page.getByLabel('Tool, exactly').press('Enter')
-      await page.getByText('No record matches').waitFor()
-      await page.getByRole('button', { name: 'Clear the filter' }).click()
-      await page.getByRole('button', { name: 'Older records' }).click()
-      await page.getByRole('button', { name: 'Back to the newest' }).waitFor()
-      await settled()
-      assert.equal(await firstSeq(), 160)
+    describe('a new gateway', () => {
+      it('says what to do where there is nothing yet', async () => {
+        await restart({ empty: true })
+        await open('#/tools')
+        await page.getByText('No server has offered a tool yet').waitFor()
+        await page.getByRole('link', { name: 'Live' }).click()
+        await page.getByText('Nothing was called yet').waitFor()
+        await page.getByRole('link', { name: 'Approvals' }).click()
+        await page.getByText('Nothing waits for you').waitFor()
+        await page.getByText('Nothing was decided yet').waitFor()
+      })
     })
 
-    it('filters by what is clicked, also deep in the table', async () => {
-      await open('#/audit')
-      await page.getByRole('button', { name: 'admin' }).nth(20).click()
-      await settled()
-      assert.equal(new URL(page.url()).hash, '#/audit?user=admin')
-      assert.equal(await page.getByRole('cell', { name: 'viewer', exact: true }).count(), 0)
-      assert.ok((await page.getByRole('cell', { name: 'admin' }).count()) > 10)
-    })
-
-    it('sends a verdict with its reason, and shows what came of it', async () => {
-      await open('#/approvals')
-      const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
-      assert.match(await card.locator('pre').innerText(), /"content": "Dear team,\\n\\nthe figures are in\./)
-      await card.getByLabel('Reason').fill('looks odd')
-      await card.getByRole('button', { name: 'Reject files:write_file' }).click()
-      await page.getByText('“looks odd”').waitFor()
-      assert.deepEqual(gateway.verdicts, [{ id: 'a1', decision: 'reject', by: 'owner', reason: 'looks odd' }])
-      await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
-    })
-
-    it('tells a person who may not decide that he may not', async () => {
-      await open('#/approvals', 'demo-looker')
-      await page.getByRole('button', { name: 'Approve files:write_file' }).click()
-      await page.getByText('Only the role "approver" and the person who asked').waitFor()
-      assert.equal(gateway.verdicts.length, 0)
-    })
-
-    it('keeps what it knows while the gateway fails, says since when, and recovers by itself', async () => {
-      await open('#/audit')
-      await page.getByRole('row').nth(5).waitFor()
-      gateway.setBroken(true)
-      await poll()
-      await page.getByText(/^Not refreshed since \d\d:\d\d:\d\d: /).waitFor()
-      assert.ok((await page.getByRole('row').count()) > 50)
-      gateway.setBroken(false)
-      await poll()
-      await page.getByText(/^Not refreshed since/).waitFor({ state: 'detached' })
-    })
-
-    it('says what to do where there is nothing yet', async () => {
-      await gateway.close()
-      gateway = await startFakeGateway({ consoleDir, empty: true })
-      await open('#/tools')
-      await page.getByText('No server has offered a tool yet').waitFor()
-      await page.getByRole('link', { name: 'Audit' }).click()
-      await page.getByText('Nothing was called yet').waitFor()
-      await page.getByRole('link', { name: 'Approvals' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
-    })
-
-    it('is used with the keyboard alone', async () => {
-      await page.goto(gateway.url)
-      await page.getByLabel('Console key').waitFor()
-      await page.keyboard.press('Tab')
-      await page.keyboard.type('demo-console')
-      await page.keyboard.press('Enter')
-      await page.getByText('viewer sees').waitFor()
-      await page.keyboard.press('Tab')
-      await page.keyboard.press('Enter')
-      assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN')
-      await page.keyboard.press('Tab')
-      await page.keyboard.press('ArrowDown')
-      await page.getByText('operator sees').waitFor()
+    describe('the keyboard', () => {
+      it('is enough: login, list, tool, record, and back', async () => {
+        await page.goto(gateway.url)
+        await page.getByLabel('Console key').waitFor()
+        await page.keyboard.press('Tab')
+        await page.keyboard.type('demo-console')
+        await page.keyboard.press('Enter')
+        await summary('viewer sees').waitFor()
+        await page.keyboard.press('Tab')
+        await page.keyboard.press('Enter')
+        assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN')
+        await page.keyboard.press('Tab')
+        await page.keyboard.press('ArrowDown')
+        await summary('operator sees').waitFor()
+        await page.getByRole('button', { name: 'Web pages' }).focus()
+        await page.keyboard.press('ArrowDown')
+        assert.equal(await focused(), 'get-tiny-image')
+        await page.keyboard.press('End')
+        await page.waitForFunction(() => document.activeElement?.textContent === 'forget')
+        await page.keyboard.press('Home')
+        await page.waitForFunction(() => document.activeElement?.textContent === 'Web pages')
+        await page.keyboard.press('ArrowDown')
+        await page.keyboard.press('Enter')
+        await page.getByRole('heading', { name: 'everything:get-tiny-image', level: 1 }).waitFor()
+        await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+        await goTo('#/live')
+        await page.getByRole('link', { name: /record 260$/ }).focus()
+        await page.keyboard.press('PageDown')
+        await page.waitForFunction(() => document.activeElement?.textContent?.endsWith('record 248'))
+        await page.keyboard.press('End')
+        await page.waitForFunction(() => document.activeElement?.textContent?.endsWith('record 1'))
+      })
     })
 
     for (const [colorScheme, width] of [
       ['light', 1200],
+      ['dark', 1200],
+      ['light', 360],
       ['dark', 360],
     ] as const)
       it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
@@ -249,79 +427,84 @@ if (executablePath !== undefined)
         await openPage({ colorScheme, viewport: { width, height: 800 } })
         await page.goto(gateway.url)
         await page.getByLabel('Console key').waitFor()
-        await checkPage('login')
-        await logIn('demo-console')
-        await page.getByText('viewer sees').waitFor()
-        await page.getByText('Details of files:write_file').click()
-        await checkPage('tools')
-        await page.goto(`${gateway.url}/#/audit`)
-        await page.getByRole('row').nth(5).waitFor()
-        await checkPage('audit')
-        await page.goto(`${gateway.url}/#/approvals`)
+        await checkPage(page, 'login')
+        await logIn(page)
+        await summary('viewer sees').waitFor()
+        await checkPage(page, 'tools')
+        await goTo('#/tool?id=memory:delete_entities&as=admin')
+        await page.getByRole('tab').first().waitFor()
+        await checkPage(page, 'a tool')
+        await goTo('#/live')
+        await page.locator('canvas').first().waitFor()
+        await checkPage(page, 'live')
+        await goTo('#/live?record=258')
+        await page.getByRole('heading', { name: /^What is decided now/ }).waitFor()
+        await checkPage(page, 'a record')
+        await goTo('#/approvals')
         await page.getByText('The exact input').first().waitFor()
-        await checkPage('approvals')
+        await checkPage(page, 'approvals')
+        await goTo('#/callers?open=group+web')
+        await page
+          .getByRole('row', { name: /gzip-file/ })
+          .getByText('deny')
+          .waitFor()
+        await checkPage(page, 'callers')
         gateway.setBroken(true)
-        await page.goto(`${gateway.url}/#/tools?as=admin`)
+        await goTo('#/tools?as=looker')
         await page.getByText('That did not work').waitFor()
-        await checkPage('a fault')
+        await checkPage(page, 'a fault')
       })
 
-    async function openPage(options: Parameters<Browser['newContext']>[0]): Promise<void> {
-      strayed = []
-      context = await browser.newContext(options)
-      page = await context.newPage()
-      page.setDefaultTimeout(10_000)
-      await page.clock.install()
-      page.on('request', (request) => {
-        if (!request.url().startsWith(gateway.url)) strayed.push(request.url())
-      })
-      page.on('console', (message) => {
-        if (message.text().includes('Content Security Policy')) strayed.push(message.text())
-      })
-      page.on('pageerror', (error) => strayed.push(error.message))
+    async function openPage(options: Parameters<Stage['open']>[0]): Promise<void> {
+      const seat: Seat = await stage.open(options)
+      ;({ context, page, strayed } = seat)
     }
 
-    /** Lets the page's own timers fire, without the wait. */
-    function poll(): Promise<void> {
-      return page.clock.runFor(4000)
+    /** On the same port, as a gateway that was started anew. */
+    async function restart(options: Partial<FakeOptions>): Promise<void> {
+      const { port } = gateway
+      await gateway.close()
+      gateway = await startFakeGateway({ consoleDir: stage.consoleDir, port, ...options })
     }
 
-    /** What is on the screen answers the latest choice. */
-    async function settled(): Promise<void> {
-      await page.waitForFunction(() => !document.querySelector('.busy'))
-    }
-
-    async function logIn(key: string): Promise<void> {
-      await page.getByLabel('Console key').fill(key)
-      await page.getByRole('button', { name: 'Log in' }).click()
-    }
-
-    async function open(hash: string, key = 'demo-console'): Promise<void> {
+    async function open(hash: string, key?: string): Promise<void> {
       await page.goto(`${gateway.url}/${hash}`)
-      await logIn(key)
+      await logIn(page, key)
       await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
     }
 
+    async function goTo(hash: string): Promise<void> {
+      await page.goto(`${gateway.url}/${hash}`)
+    }
+
     function toolNamed(name: string) {
-      return page.locator('li.tool').filter({ has: page.getByRole('heading', { name: new RegExp(`^${name}\\b`) }) })
+      return page
+        .locator('.tool')
+        .filter({ has: page.getByRole('link', { name, exact: true }) })
+        .first()
+    }
+
+    function summary(text: string) {
+      return page.locator('.summary').filter({ hasText: text })
+    }
+
+    function sectionOf(name: string) {
+      return page.locator('.section').filter({ has: page.getByRole('button', { name, exact: true }) })
+    }
+
+    function focused(): Promise<string> {
+      return page.evaluate(() => document.activeElement?.textContent ?? '')
     }
 
     async function firstSeq(): Promise<number> {
-      const title = await page.locator('td time').first().getAttribute('title')
+      const title = await page.locator('a.opener').first().getAttribute('title')
       return Number(title?.split('record ')[1])
     }
 
-    async function checkPage(where: string): Promise<void> {
-      await page.evaluate(axe)
-      const { violations } = await page.evaluate<AxeResults>('axe.run()')
-      assert.deepEqual(
-        violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`),
-        [],
-        where,
+    async function waitForFirst(seq: number): Promise<void> {
+      await page.waitForFunction(
+        (wanted) => document.querySelector('a.opener')?.getAttribute('title')?.endsWith(`record ${wanted}`),
+        seq,
       )
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      )
-      assert.ok(overflow <= 0, `${where} scrolls sideways by ${overflow} px`)
     }
   })

@@ -7,20 +7,27 @@ import {
   type Approval,
   type ApprovalVerdict,
   type AuditEvent,
+  type ApprovalFilter,
   type AuditRecord,
   type Caller,
   createApprovals,
   type Decision,
   defineTool,
+  type Gate,
   type OutcomeWord,
   type Reason,
   type Tool,
+  redactor,
   ToolgateError,
   type View,
 } from '@toolgate/core'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
+import type { GroupRow, ToolBody } from '../../gateway/src/api/wire.ts'
 import { createKeyring, createOriginRules } from '../../gateway/src/auth/index.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
+import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
+import { createLiveSocket } from '../../gateway/src/live/live-socket.ts'
+import { outcomeOf } from '../src/audit-feed.ts'
 
 /** A gateway's API and console on a real port, over deps made up for the occasion. */
 export interface FakeGateway {
@@ -39,6 +46,10 @@ export interface FakeGateway {
   }[]
   /** Answers every request with 500 while true. */
   setBroken(broken: boolean): void
+  /** Puts an approval among those that wait. */
+  ask(id: string): void
+  /** What was asked for, by path, for the tests that count. */
+  readonly asked: readonly string[]
   close(): Promise<void>
 }
 
@@ -47,28 +58,58 @@ export interface FakeOptions {
   readonly port?: number
   /** Starts with no audit, no approvals and no tools. */
   readonly empty?: boolean
+  /** Refuses the live socket, as a proxy in between might. */
+  readonly withoutSocket?: boolean
+  /** Beside the few that are told apart. */
+  readonly moreTools?: number
+  /** Default 260. */
+  readonly recordCount?: number
 }
 
 export const HOSTILE_NAME = '<script>document.title="owned"</script>'
 export const BIDI_TEXT = 'report\u202Efdp.exe'
 
-export async function startFakeGateway({ consoleDir, port = 0, empty = false }: FakeOptions): Promise<FakeGateway> {
+export async function startFakeGateway(options: FakeOptions): Promise<FakeGateway> {
+  const { consoleDir, port = 0, withoutSocket = false } = options
   const site = createConsole(consoleDir)
   const server = createServer()
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   const { port: got } = server.address() as AddressInfo
-  const world = makeWorld(got, empty)
+  const world = makeWorld(got, options)
   const api = createApi(world.deps)
-  const listener = getRequestListener((request) =>
-    new URL(request.url).pathname.startsWith('/api/') ? api.fetch(request) : site.fetch(request),
-  )
+  const asked: string[] = []
+  const extra = (path: string, query: URLSearchParams) => world.extra(path, query)
+  const listener = getRequestListener(async (request) => {
+    const { pathname, searchParams } = new URL(request.url)
+    if (!pathname.startsWith('/api/')) return site.fetch(request)
+    asked.push(pathname)
+    const answer = await api.fetch(request)
+    // Routes that a gateway of this version has beside those of the API that is built here.
+    const body = answer.status === 404 ? extra(pathname, searchParams) : undefined
+    return body === undefined ? answer : Response.json(body)
+  })
   server.on('request', (incoming, outgoing) => void listener(incoming, outgoing))
+  const live = createLiveSocket({
+    admit: (request) => api.admit(request),
+    groups: () => world.deps.groups(),
+    groupWatch: { subscribe: world.onGroups },
+    audit: world.deps.audit,
+    gate: { subscribe: world.onGate },
+    redact: redactor,
+    onFault: () => {},
+  })
+  server.on('upgrade', (request, socket, head) => {
+    if (withoutSocket) socket.destroy()
+    else void live.upgrade(request, socket, head)
+  })
   return {
     ...world.controls,
+    asked,
     url: `http://127.0.0.1:${got}`,
     port: got,
     async close() {
+      live.close()
       server.closeAllConnections()
       server.close()
       await once(server, 'close')
@@ -76,21 +117,25 @@ export async function startFakeGateway({ consoleDir, port = 0, empty = false }: 
   }
 }
 
-function makeWorld(port: number, empty: boolean) {
+function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 260 }: FakeOptions) {
   const startedAt = Date.now() - 3 * 60_000
-  const tools = empty ? [] : makeTools()
+  const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
+  const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
+  const gateListeners = new Set<GateListener>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map((empty ? [] : makeApprovals()).map((approval) => [approval.id, approval]))
   const verdicts: { id: string; decision: string; by: string; reason: string | undefined }[] = []
   let isWeb = false
   let webSince = startedAt
   let isBroken = false
-  if (!empty) record(260)
+  if (!empty) record(recordCount)
 
+  /** Oldest first, so that a hundred thousand are put in at once. */
   function record(count: number): void {
+    const now = Date.now()
     for (let i = 0; i < count; i++)
-      records.unshift(makeRecord(records.length + 1, startedAt + records.length * 700, tools))
+      records.push(makeRecord(records.length + 1, now - (count - i) * Math.min(700, 170_000 / count), tools))
   }
 
   const callers = [
@@ -111,12 +156,16 @@ function makeWorld(port: number, empty: boolean) {
     },
     tools: () => tools,
     wireName: (id) => id.replace(':', '__'),
-    groups: () => [
+    groups: (): readonly GroupRow[] => [
+      { name: 'notes', visibility: 'always', available: true, badge: 'always', tools: empty ? [] : NOTES },
       {
         name: 'web',
         title: 'Web pages',
         visibility: 'conditional',
         available: isWeb,
+        badge: isWeb ? 'available' : 'unavailable',
+        hint: 'Pictures and archives.',
+        dependsOn: ['everything'],
         ...(isWeb
           ? {}
           : {
@@ -150,23 +199,35 @@ function makeWorld(port: number, empty: boolean) {
       },
     ],
     audit: {
-      query: ({ limit = 100, tool, user, event, beforeSeq, afterSeq }) => {
+      query: ({ limit = 100, tool, user, event, outcome, call, beforeSeq, afterSeq }) => {
         if (isBroken) throw new Error('broken on purpose')
-        const matches = records.filter(
-          (one) =>
+        const found: AuditRecord[] = []
+        const from = Math.min(records.length, (beforeSeq ?? Infinity) - 1)
+        for (let seq = from; seq > (afterSeq ?? 0) && found.length < limit; seq--) {
+          const one = records[seq - 1] as AuditRecord
+          if (
             (tool === undefined || one.tool === tool) &&
             (user === undefined || one.user_id === user) &&
             (event === undefined || one.event === event) &&
-            (beforeSeq === undefined || one.seq < beforeSeq) &&
-            (afterSeq === undefined || one.seq > afterSeq),
-        )
-        return matches.slice(0, limit)
+            (call === undefined || one.tool_call_id === call) &&
+            (outcome === undefined || outcomeOf(one) === outcome)
+          )
+            found.push(one)
+        }
+        return found
+      },
+      async *exportRecords() {
+        yield* records
       },
     },
     approvals: createApprovals({
       clock,
       approvals: {
-        list: () => [...approvals.values()],
+        list: ({ status, before }: ApprovalFilter) => {
+          if (isBroken) throw new Error('broken on purpose')
+          const all = [...approvals.values()].filter((one) => status === undefined || one.status === status)
+          return before === undefined ? all : all.slice(all.findIndex(({ id }) => id === before) + 1)
+        },
         get: (id: string) => approvals.get(id),
         decide(id: string, verdict: ApprovalVerdict) {
           const approval = approvals.get(id) as Approval
@@ -183,11 +244,13 @@ function makeWorld(port: number, empty: boolean) {
             ...(reason === undefined ? {} : { reason }),
           }
           approvals.set(id, decided)
+          tellGate({ event: 'approval-decided', approval: decided })
           return decided
         },
       },
     }),
     clock,
+    apps: () => (empty ? [] : [APP]),
     policyRevision: () => 4,
     catalogRevision: () => 9,
   }
@@ -197,12 +260,91 @@ function makeWorld(port: number, empty: boolean) {
     setWeb(available: boolean) {
       isWeb = available
       webSince = Date.now()
+      for (const listener of groupListeners) listener([{ name: 'web', before: undefined, now: { available } }])
+    },
+    ask(id: string) {
+      const approval: Approval = { ...(makeApprovals()[0] as Approval), id, tool: 'files:move_file', input: { id } }
+      approvals.set(id, approval)
+      tellGate({ event: 'approval-requested', approval })
     },
     setBroken(broken: boolean) {
       isBroken = broken
     },
   }
-  return { deps, controls }
+  return {
+    deps,
+    controls,
+    extra,
+    onGroups(listener: (changes: readonly GroupChange[]) => void) {
+      groupListeners.add(listener)
+      return () => void groupListeners.delete(listener)
+    },
+    onGate(listener: GateListener) {
+      gateListeners.add(listener)
+      return () => void gateListeners.delete(listener)
+    },
+  }
+
+  function tellGate(notice: Parameters<GateListener>[0]): void {
+    for (const listener of gateListeners) listener(notice)
+  }
+
+  function extra(path: string, query: URLSearchParams): ToolBody | undefined {
+    const tool = tools.find(({ id }) => id === query.get('tool'))
+    if (path !== '/api/tool' || !tool) return undefined
+    const caller = callers.find((one) => one.caller.user === query.get('as'))?.caller ?? {}
+    const { outcome, reasons } = (deps.view(caller) as View).explain(tool.id)
+    const { id, description, tags, title } = tool
+    const row = {
+      id,
+      description,
+      tags,
+      outcome,
+      reasons,
+      wireName: id.replace(':', '__'),
+      visible: outcome === 'allow',
+    }
+    return {
+      tool: title === undefined ? row : { ...row, title },
+      inputSchema: { type: 'object', properties: { path: { type: 'string', description: BIDI_TEXT } } },
+      annotations: { readOnlyHint: tags.includes('read') },
+      groups: deps.groups().flatMap((group) => (group.tools.includes(id) ? [group.name] : [])),
+      limits: ['*:100/60'],
+      exports: [
+        { target: 'openai-chat', definition: { name: row.wireName }, warnings: [], errors: [], tokens: 61 },
+        {
+          target: 'gemini',
+          definition: { name: row.wireName, description },
+          warnings: ['/properties/path: format is removed, as the target does not know it'],
+          errors: [],
+          tokens: 64,
+        },
+      ],
+    }
+  }
+}
+
+type GateListener = Parameters<Gate['subscribe']>[0]
+
+const NOTES = ['memory:open_nodes', 'memory:read_graph', 'memory:search_nodes']
+const APP = {
+  name: 'research',
+  title: 'Research',
+  path: '/mcp/research',
+  groups: ['notes'],
+  tools: [...NOTES, 'files:read_text_file'],
+  available: 4,
+}
+
+function makeMoreTools(count: number): Tool[] {
+  return Array.from({ length: count }, (_, i) =>
+    defineTool({
+      namespace: `bulk${i % 20}`,
+      name: `tool_${String(i).padStart(4, '0')}`,
+      description: `Number ${i}. It does what tools do, and says so at some length.`,
+      tags: i % 2 === 0 ? ['read'] : ['write'],
+    }),
+  )
 }
 
 function makeTools(): Tool[] {
@@ -246,6 +388,7 @@ function makeTools(): Tool[] {
       HOSTILE_NAME,
     ),
     define('memory', 'open_nodes', 'Open specific nodes in the knowledge graph by their names', ['read']),
+    define('memory', 'forget', 'Forgets what it was told', ['read']),
     define('memory', 'read_graph', 'Read the entire knowledge graph', ['read']),
     define('memory', 'search_nodes', 'Search for nodes in the knowledge graph based on a query', ['read']),
   ]
@@ -305,6 +448,10 @@ function* reasonsFor(caller: Caller, tool: Tool, isWeb: boolean, since: number):
       suggestion: 'Start something on port 4444: npx http-server -p 4444',
       since,
     }
+  if (tool.id === 'memory:forget')
+    yield { ...why('halts', 'halted', 'wait', 'halted by olga: it forgot too much'), since }
+  if (tool.id === 'files:search_files')
+    yield why('pins', 'tool_suspended', 'wait', 'its definition has changed since it was accepted')
   if (role !== 'viewer' && tool.id === 'files:write_file')
     yield why(
       'policy',
@@ -355,7 +502,7 @@ function makeRecord(seq: number, wallMs: number, tools: readonly Tool[]): AuditR
     event,
     ts: new Date(wallMs).toISOString(),
     tool,
-    tool_call_id: `c${seq}`,
+    tool_call_id: `c${event === 'tool_result' ? seq - 1 : seq}`,
     user_id: ['viewer', 'operator', 'admin'][seq % 3] as string,
     policy_revision: 4,
     catalog_revision: 9,

@@ -1,25 +1,34 @@
-import type { UseQueryResult } from '@tanstack/react-query'
-import type { ReactElement } from 'react'
-import type { ApiError } from '../api.ts'
+import { useInfiniteQuery, type UseQueryResult } from '@tanstack/react-query'
+import { type ReactElement, useId, useRef } from 'react'
+import { type ApiError, getJson } from '../api.ts'
 import { formatTime } from '../format.ts'
-import { useApi, useNow } from '../hooks.ts'
+import { type Choose, useAddress, useApi, useLiveState, useNow } from '../hooks.ts'
 import { ApprovalCard } from '../parts/approval-card.tsx'
+import { ApprovalBadge } from '../parts/badges.tsx'
 import { Exact } from '../parts/exact.tsx'
-import { Empty, Failed, Loading, Stale } from '../parts/panels.tsx'
+import { JsonBlock } from '../parts/json-block.tsx'
+import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import type { Approval, ApprovalsBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
-const MAX_DECIDED = 20
+const MAX_PENDING = 1000
+const PAGE = 50
+const DECIDED = ['approved', 'consumed', 'rejected', 'expired']
 
-/** The approvals, for the page and for the count in the header. */
-export function useApprovals(): UseQueryResult<ApprovalsBody, ApiError> {
-  return useApi({ key: ['approvals'], path: '/api/approvals', everyMs: REFRESH_MS })
+/** What waits, for the page and for the count in the header. */
+export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
+  return useApi({
+    key: ['approvals', 'pending'],
+    path: '/api/approvals',
+    parameters: { status: 'pending', limit: MAX_PENDING },
+    everyMs: REFRESH_MS,
+  })
 }
 
-/** What waits for a person, with the exact input, and what was decided lately. */
+/** What waits for a person, with the exact input, and what was decided before. */
 export function ApprovalsPage(): ReactElement {
-  const { data, error, refetch, dataUpdatedAt } = useApprovals()
-  const nowMs = useNow(1000)
+  const { data, error, refetch } = usePending()
+  const [{ choices }, choose] = useAddress()
   return (
     <>
       <div className="page-head">
@@ -27,81 +36,124 @@ export function ApprovalsPage(): ReactElement {
         <p>Calls that wait for a person. What you approve is this exact input, once.</p>
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
-      {error && data && <Stale error={error} sinceMs={dataUpdatedAt} />}
       {!data && !error && <Loading what="the approvals" />}
-      {data && <Lists approvals={data.approvals} nowMs={nowMs} />}
+      {data && <Pending approvals={data.approvals} />}
+      {data && <History status={choices.get('status') ?? ''} choose={choose} />}
     </>
   )
 }
 
-function Lists({ approvals, nowMs }: { approvals: readonly Approval[]; nowMs: number }): ReactElement {
+function Pending({ approvals }: { approvals: readonly Approval[] }): ReactElement {
+  const nowMs = useNow(1000)
+  const heading = useRef<HTMLHeadingElement>(null)
   const pending = approvals.filter(({ status, expiresAt }) => status === 'pending' && expiresAt > nowMs)
-  const decided = approvals.filter((approval) => !pending.includes(approval)).slice(0, MAX_DECIDED)
   return (
-    <>
-      <section aria-label="Waiting">
-        {pending.length === 0 && (
-          <Empty title="Nothing waits for you">
-            <p>
-              A call that the policy says to <code>ask</code> about shows here, and goes on when you approve it.
-            </p>
-          </Empty>
-        )}
-        <ul className="approvals">
-          {pending.map((approval) => (
-            <ApprovalCard key={approval.id} approval={approval} nowMs={nowMs} />
+    <section aria-labelledby="waiting-title">
+      <h2 id="waiting-title" ref={heading} tabIndex={-1}>
+        Waiting <span className="dim">{pending.length}</span>
+      </h2>
+      {pending.length === 0 && (
+        <Empty title="Nothing waits for you">
+          <p>
+            A call that the policy says to <code>ask</code> about shows here, and goes on when you approve it.
+          </p>
+        </Empty>
+      )}
+      <ul className="approvals">
+        {pending.map((approval) => (
+          <ApprovalCard
+            key={approval.id}
+            approval={approval}
+            nowMs={nowMs}
+            onDecided={() => heading.current?.focus()}
+          />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function History({ status, choose }: { status: string; choose: Choose }): ReactElement {
+  const id = useId()
+  const isOpen = useLiveState() === 'open'
+  const chosen = DECIDED.includes(status) ? status : ''
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: ['approvals', 'history', chosen],
+    queryFn: async ({ pageParam, signal }) => {
+      const query = { status: chosen, limit: PAGE, before: pageParam }
+      return (await getJson<ApprovalsBody>('/api/approvals', { query, signal })).approvals
+    },
+    initialPageParam: '',
+    getNextPageParam: (page) => (page.length < PAGE ? undefined : page.at(-1)?.id),
+    refetchInterval: isOpen ? 15_000 : REFRESH_MS,
+  })
+  const decided = (data?.pages.flat() ?? []).filter(({ status: one }) => one !== 'pending')
+  return (
+    <section className="decided" aria-labelledby={`${id}-title`}>
+      <div className="decided-head">
+        <h2 id={`${id}-title`}>History</h2>
+        <div className="field">
+          <label htmlFor={id} className="unseen">
+            Show
+          </label>
+          <select id={id} value={chosen} onChange={(event) => choose({ status: event.target.value })}>
+            <option value="">every verdict</option>
+            {DECIDED.map((one) => (
+              <option key={one} value={one}>
+                {one === 'consumed' ? 'approved, used' : one}
+              </option>
+            ))}
+          </select>
+        </div>
+      </div>
+      {error && !data && <p className="problem">{error.message}</p>}
+      {data && decided.length === 0 && <p className="dim">Nothing was decided yet.</p>}
+      {decided.length > 0 && (
+        <ul>
+          {decided.map((approval) => (
+            <Decided key={approval.id} approval={approval} />
           ))}
         </ul>
-      </section>
-      {decided.length > 0 && (
-        <section className="decided" aria-labelledby="decided-title">
-          <h2 id="decided-title">Lately</h2>
-          <ul>
-            {decided.map((approval) => (
-              <Decided key={approval.id} approval={approval} nowMs={nowMs} />
-            ))}
-          </ul>
-        </section>
       )}
-    </>
+      {hasNextPage && (
+        <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Earlier ones
+        </button>
+      )}
+    </section>
   )
 }
 
-const TONES: Readonly<Record<Approval['status'], string>> = {
-  pending: 'wait',
-  approved: 'good',
-  rejected: 'bad',
-  expired: 'plain',
-  consumed: 'good',
-}
-
-function Decided({ approval, nowMs }: { approval: Approval; nowMs: number }): ReactElement {
-  const { status, tool, user, decidedAt, decidedBy, reason } = approval
-  const shown = status === 'pending' ? 'expired' : status
+function Decided({ approval }: { approval: Approval }): ReactElement {
+  const { status, tool, user, decidedAt, decidedBy, reason, requestedAt } = approval
+  const nowMs = Date.now()
   return (
     <li>
-      <span className={`state ${TONES[shown]}`}>{shown === 'consumed' ? 'approved, used' : shown}</span>
-      <span>
-        <Exact text={tool} className="id" />{' '}
-        {user !== undefined && (
-          <>
-            for <Exact text={user} />
-          </>
-        )}
-      </span>
-      <span className="dim">
-        {decidedBy !== undefined && (
-          <>
-            by <Exact text={decidedBy} />{' '}
-          </>
-        )}
-        {decidedAt !== undefined && `at ${formatTime(decidedAt, nowMs)}`}
-      </span>
-      {reason !== undefined && reason !== '' && (
-        <span className="whole">
-          “<Exact text={reason} />”
-        </span>
-      )}
+      <details>
+        <summary>
+          <ApprovalBadge status={status} />
+          <Exact text={tool} className="id" />
+          {user !== undefined && (
+            <span>
+              for <Exact text={user} />
+            </span>
+          )}
+          <span className="dim">
+            {decidedBy !== undefined && (
+              <>
+                by <Exact text={decidedBy} />{' '}
+              </>
+            )}
+            {formatTime(decidedAt ?? requestedAt, nowMs)}
+          </span>
+          {reason !== undefined && reason !== '' && (
+            <span>
+              “<Exact text={reason} />”
+            </span>
+          )}
+        </summary>
+        <JsonBlock value={approval.input} label={`Input of ${tool}`} />
+      </details>
     </li>
   )
 }

@@ -1,26 +1,30 @@
-import { type ReactElement, useDeferredValue } from 'react'
-import { useAddress, useApi, useNow } from '../hooks.ts'
+import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef } from 'react'
+import { count } from '../format.ts'
+import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { announce } from '../parts/announcer.tsx'
+import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact } from '../parts/exact.tsx'
-import { GroupList } from '../parts/group-list.tsx'
-import { Empty, Failed, Loading, Stale } from '../parts/panels.tsx'
-import { ServerSection } from '../parts/server-section.tsx'
-import { ToolToolbar } from '../parts/tool-toolbar.tsx'
-import { countOutcomes, isFiltering, toSections } from '../tool-list.ts'
-import type { CallersBody, ToolsBody } from '../wire.ts'
+import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { ToolListing } from '../parts/tool-listing.tsx'
+import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
+import type { AppRow, AppsBody, CallersBody, OutcomeWord, ToolsBody } from '../wire.ts'
 
-const REFRESH_MS = 3000
+const REFRESH_MS = 2000
 
 /** What one caller sees, and for every other tool the reason why not. */
 export function ToolsPage(): ReactElement {
   const [{ choices }, choose] = useAddress()
-  const callers = useApi<CallersBody>({ key: ['callers'], path: '/api/callers', everyMs: 4 * REFRESH_MS })
-  const as = choices.get('as') ?? callers.data?.callers[0]?.user ?? ''
+  const callers = useCallers()
+  const apps = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data?.apps ?? NO_APPS
+  const custom = choices.get('caller') ?? ''
+  const as = choices.get('as') ?? (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
+  const app = choices.get('app') ?? ''
   const tools = useApi<ToolsBody>({
-    key: ['tools', as],
+    key: ['tools', as, custom, app],
     path: '/api/tools',
-    parameters: { as },
+    parameters: { as, caller: custom, app },
     everyMs: REFRESH_MS,
-    enabled: as !== '',
+    enabled: as !== '' || custom !== '',
   })
   const error = tools.error ?? callers.error
   return (
@@ -30,18 +34,19 @@ export function ToolsPage(): ReactElement {
         <p>What a caller’s agent sees, and why not the rest.</p>
       </div>
       {callers.data && (
-        <ToolToolbar
-          callers={callers.data.callers}
-          as={as}
-          words={choices.get('q') ?? ''}
-          outcome={choices.get('show') ?? ''}
-          counts={tools.data && countOutcomes(tools.data.tools)}
-          choose={choose}
-        />
+        <div className="toolbar">
+          <CallerChoice callers={callers.data.callers} as={as} custom={custom} choose={choose} />
+          {apps.length > 0 && <AppChoice apps={apps} value={choices.get('app') ?? ''} choose={choose} />}
+          <Search value={choices.get('q') ?? ''} choose={choose} />
+          <OutcomeChips
+            chosen={choices.get('show') ?? ''}
+            counts={tools.data && countOutcomes(tools.data.tools)}
+            choose={choose}
+          />
+        </div>
       )}
       {error && !tools.data && <Failed error={error} retry={() => Promise.all([callers.refetch(), tools.refetch()])} />}
-      {error && tools.data && <Stale error={error} sinceMs={tools.dataUpdatedAt} />}
-      {!error && callers.data?.callers.length === 0 && (
+      {!error && callers.data?.callers.length === 0 && custom === '' && (
         <Empty title="No callers yet">
           <p>
             Add one under <code>callers:</code> in toolgate.yaml.
@@ -49,47 +54,126 @@ export function ToolsPage(): ReactElement {
         </Empty>
       )}
       {tools.data ? (
-        <Listing body={tools.data} busy={tools.isPlaceholderData} />
+        <Listing body={tools.data} apps={apps} busy={tools.isPlaceholderData} whose={{ as, caller: custom, app }} />
       ) : (
-        !error && as !== '' && <Loading what="the tools" />
+        !error && (as !== '' || custom !== '' || !callers.data) && <Loading what="the tools" />
       )}
     </>
   )
 }
 
-function Listing({ body, busy }: { body: ToolsBody; busy: boolean }): ReactElement {
+/** Whom `as` may name. */
+export function useCallers() {
+  return useApi<CallersBody>({ key: ['callers'], path: '/api/callers', everyMs: 4 * REFRESH_MS })
+}
+
+const NO_APPS: readonly AppRow[] = []
+
+interface ListingProps {
+  readonly body: ToolsBody
+  readonly apps: readonly AppRow[]
+  readonly busy: boolean
+  readonly whose: { readonly as: string; readonly caller: string; readonly app: string }
+}
+
+function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   const [{ choices }, choose] = useAddress()
-  const nowMs = useNow(1000)
   const words = useDeferredValue(choices.get('q') ?? '')
-  const filter = { words, outcome: choices.get('show') ?? '' }
-  const sections = toSections(body.tools, body.servers, filter)
-  const matching = sections.reduce((sum, { shown }) => sum + shown.length, 0)
+  const outcome = choices.get('show') ?? ''
+  const app = apps.find(({ name }) => name === choices.get('app'))
+  const filter = useMemo(() => ({ words, outcome, app }), [words, outcome, app])
+  const sections = useMemo(() => toSections(body, filter), [body, filter])
+  const { as, caller, app: appName } = whose
+  const kept = useMemo(() => ({ as, caller, app: appName }), [as, caller, appName])
+  const matching = new Set(sections.flatMap(({ shown }) => shown.map(({ id }) => id))).size
   const seen = body.tools.filter(({ visible }) => visible).length
+  const summary = `${body.as} sees ${seen} of ${count(body.tools.length, 'tool')}${isFiltering(filter) ? `; ${matching} match the filter` : ''}.`
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!busy && !isFirst.current) announce(summary)
+    isFirst.current = false
+    // Spoken for what the reader did, not for every change of the world.
+  }, [body.as, words, outcome, app, busy])
   return (
     <div className={busy ? 'listing busy' : 'listing'} aria-busy={busy}>
-      <p className="summary" role="status">
+      <p className="summary">
         <Exact text={body.as} className="strong" /> sees <b>{seen}</b> of {body.tools.length} tools
-        {isFiltering(filter) && `; ${matching} match${matching === 1 ? 'es' : ''} the filter`}.
+        {isFiltering(filter) && `; ${matching} match the filter`}.
+        <span className="dim end">
+          Policy {body.policyRevision} · catalog {body.catalogRevision}
+        </span>
       </p>
-      <GroupList groups={body.groups} nowMs={nowMs} />
       {body.tools.length === 0 && (
         <Empty title="No server has offered a tool yet">
           <p>They are listed below with what they are doing.</p>
         </Empty>
       )}
-      {body.tools.length > 0 && matching === 0 && (
+      {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
         <Empty title="No tool matches">
-          <button type="button" onClick={() => choose({ q: '', show: '' })}>
+          <button type="button" onClick={() => choose({ q: '', show: '', app: '' })}>
             Clear the filter
           </button>
         </Empty>
       )}
-      {sections.map((section) => (
-        <ServerSection key={section.name} section={section} nowMs={nowMs} />
+      {sections.length > 0 && <ToolListing sections={sections} whose={kept} />}
+    </div>
+  )
+}
+
+function AppChoice({ apps, value, choose }: { apps: readonly AppRow[]; value: string; choose: Choose }): ReactElement {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>App</label>
+      <select id={id} value={value} onChange={(event) => choose({ app: event.target.value })}>
+        <option value="">every app</option>
+        {apps.map(({ name, title, tools, available }) => (
+          <option key={name} value={name}>
+            {title ?? name} – {available} of {tools.length}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+function Search({ value, choose }: { value: string; choose: Choose }): ReactElement {
+  const id = useId()
+  return (
+    <div className="field grow">
+      <label htmlFor={id}>Search</label>
+      <input
+        id={id}
+        type="search"
+        value={value}
+        placeholder="name, group, tag or reason"
+        spellCheck={false}
+        onChange={(event) => choose({ q: event.target.value })}
+      />
+    </div>
+  )
+}
+
+interface OutcomeChipsProps {
+  readonly chosen: string
+  readonly counts: Readonly<Record<OutcomeWord, number>> | undefined
+  readonly choose: Choose
+}
+
+function OutcomeChips({ chosen, counts, choose }: OutcomeChipsProps): ReactElement {
+  return (
+    <div className="chips" role="group" aria-label="Show only">
+      {OUTCOMES.map((word) => (
+        <button
+          key={word}
+          type="button"
+          className={`chip ${word}`}
+          aria-pressed={chosen === word}
+          onClick={() => choose({ show: chosen === word ? '' : word })}
+        >
+          {word} <span className="n">{counts?.[word] ?? '–'}</span>
+        </button>
       ))}
-      <p className="foot">
-        Policy revision {body.policyRevision}, catalog revision {body.catalogRevision}
-      </p>
     </div>
   )
 }

@@ -1,22 +1,33 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useId, useState } from 'react'
+import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
-import { toPrettyJson } from '../exact-text.ts'
 import { formatIn } from '../format.ts'
 import type { Approval, ApprovalVerdictBody } from '../wire.ts'
+import { announce } from './announcer.tsx'
 import { Exact } from './exact.tsx'
+import { JsonBlock } from './json-block.tsx'
 import { Ago } from './when.tsx'
 
+export interface ApprovalCardProps {
+  readonly approval: Approval
+  readonly nowMs: number
+  /** The card is about to go, and with it what had the focus. */
+  readonly onDecided: () => void
+}
+
 /** One call that waits, with all that a person needs to judge it. */
-export function ApprovalCard({ approval, nowMs }: { approval: Approval; nowMs: number }): ReactElement {
+export function ApprovalCard({ approval, nowMs, onDecided }: ApprovalCardProps): ReactElement {
   const id = useId()
   const { tool, user, tenant, run, input, requestedAt, expiresAt } = approval
   return (
     <li className="approval" aria-labelledby={`${id}-title`}>
       <div className="approval-head">
-        <h2 id={`${id}-title`}>
-          <Exact text={tool} className="id" />
-        </h2>
+        <h3 id={`${id}-title`}>
+          <a href={linkTo('tool', { id: tool, as: user ?? '' })}>
+            <Exact text={tool} className="id" />
+          </a>
+        </h3>
         <p className="dim">
           {user !== undefined && (
             <>
@@ -35,19 +46,23 @@ export function ApprovalCard({ approval, nowMs }: { approval: Approval; nowMs: n
             </>
           )}
           {', asked '}
-          <Ago ms={requestedAt} nowMs={nowMs} />, expires {formatIn(expiresAt, nowMs)}
+          <Ago ms={requestedAt} />, expires {formatIn(expiresAt, nowMs)}
         </p>
       </div>
-      <h3 id={`${id}-input`}>The exact input</h3>
-      <pre tabIndex={0} aria-labelledby={`${id}-input`} dir="ltr">
-        <Exact text={toPrettyJson(input)} />
-      </pre>
-      <VerdictForm approval={approval} id={id} />
+      <p className="label">The exact input</p>
+      <JsonBlock value={input} label={`The exact input of ${tool}`} />
+      <VerdictForm approval={approval} id={id} onDecided={onDecided} />
     </li>
   )
 }
 
-function VerdictForm({ approval, id }: { approval: Approval; id: string }): ReactElement {
+interface VerdictFormProps {
+  readonly approval: Approval
+  readonly id: string
+  readonly onDecided: () => void
+}
+
+function VerdictForm({ approval, id, onDecided }: VerdictFormProps): ReactElement {
   const client = useQueryClient()
   const [reason, setReason] = useState('')
   const verdict = useMutation<Approval, ApiError, ApprovalVerdictBody['decision']>({
@@ -56,6 +71,10 @@ function VerdictForm({ approval, id }: { approval: Approval; id: string }): Reac
         decision,
         ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
       } satisfies ApprovalVerdictBody),
+    onSuccess({ status, tool }) {
+      announce(`${status === 'rejected' ? 'Rejected' : 'Approved'}: ${tool}`)
+      onDecided()
+    },
     onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const isBusy = verdict.isPending || verdict.isSuccess

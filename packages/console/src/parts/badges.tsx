@@ -1,13 +1,23 @@
 import type { ReactElement } from 'react'
-import { toneOf } from '../audit-feed.ts'
-import type { AuditRecord, OutcomeWord, ServerRow } from '../wire.ts'
+import { lookOf } from '../audit-feed.ts'
+import { type Look, OUTCOME_LOOKS, type State, STATE_LOOKS } from '../states.ts'
+import type { ApprovalStatus, AuditRecord, OutcomeWord, ServerRow } from '../wire.ts'
 
-/** One of the four words. The word says it; shape and colour repeat it. */
-export function OutcomeBadge({ outcome }: { outcome: OutcomeWord }): ReactElement {
-  return <span className={`badge ${outcome}`}>{outcome}</span>
+/** A word with a colour and a shape that repeat it: neither is ever alone. */
+export function Badge({ word, look }: { word: string; look: Look }): ReactElement {
+  return <span className={`badge ${look}`}>{word}</span>
 }
 
-const SERVER_TONES: Readonly<Record<ServerRow['status'], string>> = {
+/** One of the four words. */
+export function OutcomeBadge({ outcome }: { outcome: OutcomeWord }): ReactElement {
+  return <Badge word={outcome} look={OUTCOME_LOOKS[outcome]} />
+}
+
+export function StateBadge({ state }: { state: State }): ReactElement {
+  return <Badge word={state} look={STATE_LOOKS[state]} />
+}
+
+const SERVER_LOOKS: Readonly<Record<ServerRow['status'], Look>> = {
   ready: 'good',
   starting: 'wait',
   down: 'bad',
@@ -15,9 +25,21 @@ const SERVER_TONES: Readonly<Record<ServerRow['status'], string>> = {
 }
 
 export function ServerBadge({ status }: Pick<ServerRow, 'status'>): ReactElement {
-  return <span className={`state ${SERVER_TONES[status]}`}>{status}</span>
+  return <Badge word={status} look={SERVER_LOOKS[status]} />
 }
 
 export function EventBadge({ record }: { record: AuditRecord }): ReactElement {
-  return <span className={`state ${toneOf(record)}`}>{record.event}</span>
+  return <Badge word={record.event} look={lookOf(record)} />
+}
+
+const APPROVAL_LOOKS: Readonly<Record<ApprovalStatus, Look>> = {
+  pending: 'ask',
+  approved: 'good',
+  rejected: 'bad',
+  expired: 'plain',
+  consumed: 'good',
+}
+
+export function ApprovalBadge({ status }: { status: ApprovalStatus }): ReactElement {
+  return <Badge word={status === 'consumed' ? 'approved, used' : status} look={APPROVAL_LOOKS[status]} />
 }

@@ -3,7 +3,7 @@ import { type ReactElement, useRef } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
 import { count, toSentence } from '../format.ts'
 import { emptyReach, wordsOfReach, wordsOfTarget } from '../halts.ts'
-import { useApi, useNow } from '../hooks.ts'
+import { useApi } from '../hooks.ts'
 import type { HaltRow, HaltsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { HaltDialog } from './halt-dialog.tsx'
@@ -14,7 +14,6 @@ const REFRESH_MS = 3000
 /** What is halted, on every page, and the way to halt more. Nothing at all for who may only look while nothing is. */
 export function Halts(): ReactElement | null {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts', everyMs: REFRESH_MS })
-  const nowMs = useNow(1000)
   const dialog = useRef<HTMLDialogElement>(null)
   if (!halts.data) return null
   const { halts: rows, mayHalt } = halts.data
@@ -33,7 +32,7 @@ export function Halts(): ReactElement | null {
       {rows.length > 0 && (
         <ul>
           {rows.map((row) => (
-            <Halted key={row.id} row={row} nowMs={nowMs} />
+            <Halted key={row.id} row={row} />
           ))}
         </ul>
       )}
@@ -42,7 +41,7 @@ export function Halts(): ReactElement | null {
   )
 }
 
-function Halted({ row, nowMs }: { row: HaltRow; nowMs: number }): ReactElement {
+function Halted({ row }: { row: HaltRow }): ReactElement {
   const client = useQueryClient()
   const release = useMutation<HaltRow, ApiError>({
     mutationFn: () => deleteJson(`/api/halts/${encodeURIComponent(row.id)}`),
@@ -66,7 +65,7 @@ function Halted({ row, nowMs }: { row: HaltRow; nowMs: number }): ReactElement {
               {', '}
             </>
           )}
-          <Ago ms={row.since} nowMs={nowMs} />. {wordsOfReach(row.reach)}
+          <Ago ms={row.since} />. {wordsOfReach(row.reach)}
           {empty === undefined ? ' now.' : <Exact text={`: it stops nothing now, as ${empty}`} />}
         </p>
         {release.error && (

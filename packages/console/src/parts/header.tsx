@@ -1,16 +1,25 @@
 import { useQueryClient } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
-import { formatAddress, type Page, PAGES } from '../address.ts'
+import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
-import { useApprovals } from '../pages/approvals.tsx'
+import { useHealth, useLiveState } from '../hooks.ts'
+import { usePending } from '../pages/approvals.tsx'
 import type { SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { GateMark } from './gate-mark.tsx'
 
-const TITLES: Readonly<Record<Page, string>> = { tools: 'Tools', audit: 'Audit', approvals: 'Approvals' }
+export const TITLES: Readonly<Record<Page, string>> = {
+  tools: 'Tools',
+  tool: 'Tool',
+  live: 'Live',
+  approvals: 'Approvals',
+  callers: 'Callers',
+}
+const NAVIGATED: readonly Page[] = ['tools', 'live', 'approvals', 'callers']
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
-  const waiting = useApprovals().data?.approvals.filter(({ status }) => status === 'pending').length ?? 0
+  const waiting = usePending().data?.approvals.length ?? 0
+  const current = page === 'tool' ? 'tools' : page
   return (
     <header className="top">
       <div className="brand">
@@ -19,15 +28,12 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
       </div>
       <nav aria-label="Pages">
         <ul>
-          {PAGES.map((name) => (
+          {NAVIGATED.map((name) => (
             <li key={name}>
-              <a
-                href={formatAddress({ page: name, choices: new Map() })}
-                aria-current={name === page ? 'page' : undefined}
-              >
+              <a href={linkTo(name)} aria-current={name === current ? 'page' : undefined}>
                 {TITLES[name]}
                 {name === 'approvals' && waiting > 0 && (
-                  <span className="waiting">
+                  <span className="pending-count">
                     {waiting}
                     <span className="unseen"> waiting</span>
                   </span>
@@ -37,12 +43,27 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
           ))}
         </ul>
       </nav>
-      <Account session={session} />
+      <div className="account">
+        <Connection />
+        <span className="who" title={session.roles.join(', ')}>
+          <Exact text={session.user} />
+        </span>
+        <LogOut />
+      </div>
     </header>
   )
 }
 
-function Account({ session }: { session: SessionBody }): ReactElement {
+/** How what is shown is kept up to date. */
+function Connection(): ReactElement {
+  const state = useLiveState()
+  const { isStale } = useHealth()
+  if (isStale) return <span className="connection off">Not connected</span>
+  if (state === 'open') return <span className="connection on">Live</span>
+  return <span className="connection">{state === 'connecting' ? 'Connecting…' : 'Every 2 s'}</span>
+}
+
+function LogOut(): ReactElement {
   const client = useQueryClient()
   async function logOut(): Promise<void> {
     await postJson('/api/logout', {}).catch(() => undefined)
@@ -50,13 +71,8 @@ function Account({ session }: { session: SessionBody }): ReactElement {
     location.reload()
   }
   return (
-    <div className="account">
-      <span className="who" title={session.roles.join(', ')}>
-        <Exact text={session.user} />
-      </span>
-      <button type="button" className="quiet" onClick={() => void logOut()}>
-        Log out
-      </button>
-    </div>
+    <button type="button" className="quiet" onClick={() => void logOut()}>
+      Log out
+    </button>
   )
 }

@@ -1,12 +1,15 @@
 import type { ReactElement, ReactNode } from 'react'
 import type { ApiError } from '../api.ts'
-import { formatTime } from '../format.ts'
 
+/** What is coming, in its outline. */
 export function Loading({ what }: { what: string }): ReactElement {
   return (
-    <p className="panel loading" role="status">
-      Loading {what}…
-    </p>
+    <div className="loading" role="status">
+      <span className="unseen">Loading {what}…</span>
+      {[0, 1, 2, 3, 4, 5].map((line) => (
+        <div key={line} className="outline" aria-hidden="true" />
+      ))}
+    </div>
   )
 }
 
@@ -31,14 +34,5 @@ export function Failed({ error, retry }: { error: ApiError; retry?: (() => unkno
         </button>
       )}
     </div>
-  )
-}
-
-/** Says that what is shown is from before, because the latest refresh failed. */
-export function Stale({ error, sinceMs }: { error: ApiError; sinceMs: number }): ReactElement {
-  return (
-    <p className="stale" role="alert">
-      Not refreshed since {formatTime(sinceMs, Date.now())}: {error.message}
-    </p>
   )
 }

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { toChartData } from './chart-data.ts'
+import type { AuditRecord } from './wire.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12, 0, 30)
+
+describe('toChartData', () => {
+  it('counts how calls ended, in buckets that stand still', () => {
+    const records = [
+      record(9, 'tool_call', 500),
+      record(8, 'tool_result', 1000),
+      record(7, 'tool_blocked', 61_000),
+      record(6, 'tool_result', 62_000),
+      record(5, 'tool_result', 3_700_000),
+    ]
+    const { times, counts, totals } = toChartData(records, 3_600_000, NOW)
+    assert.equal(times.length, 60)
+    assert.deepEqual(counts.get('done')?.slice(-2), [1, 1])
+    assert.deepEqual(counts.get('refused')?.slice(-2), [1, 0])
+    assert.deepEqual([totals.get('done'), totals.get('refused'), totals.get('waiting')], [2, 1, 0])
+    assert.deepEqual(toChartData(records, 3_600_000, NOW + 20_000).times, times)
+  })
+
+  it('gives the median and the 95th percentile of calls that ran, and nothing where none did', () => {
+    const records = Array.from({ length: 100 }, (_, i) => ({
+      ...record(100 - i, 'tool_result', 0),
+      duration_ms: i + 1,
+    }))
+    const { medians, p95s, latencies } = toChartData(records, 300_000, NOW)
+    assert.deepEqual(latencies.get('done'), { median: 50, p95: 95 })
+    assert.deepEqual(latencies.get('failed'), { median: null, p95: null })
+    assert.deepEqual([medians.get('done')?.at(-1), medians.get('done')?.at(0)], [50, null])
+    assert.equal(p95s.get('done')?.at(-1), 95)
+  })
+})
+
+function record(seq: number, event: AuditRecord['event'], agoMs: number): AuditRecord {
+  return { seq, event, ts: new Date(NOW - agoMs).toISOString(), policy_revision: 1, catalog_revision: 1 }
+}

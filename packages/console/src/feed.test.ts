@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createFeed } from './feed.ts'
+import type { AuditRecord } from './wire.ts'
+
+describe('createFeed', () => {
+  it('begins with the newest page, and puts before it what comes', async () => {
+    const { feed, log, pass, seqs } = setUp(3)
+    feed.add(record(log.push(record(4)) && 4))
+    await feed.catchUp()
+    assert.deepEqual(seqs(), [4, 3, 2, 1])
+    assert.ok(feed.snapshot.isEnd)
+    feed.add(record(6))
+    feed.add(record(5))
+    assert.deepEqual(seqs(), [4, 3, 2, 1])
+    pass()
+    assert.deepEqual(seqs(), [6, 5, 4, 3, 2, 1])
+  })
+
+  it('fetches what it missed, and says when it could not', async () => {
+    const { feed, log, seqs, control } = setUp(2)
+    await feed.catchUp()
+    control.isBroken = true
+    await feed.catchUp()
+    assert.match(String(feed.snapshot.error), /broken/)
+    assert.deepEqual(seqs(), [2, 1])
+    control.isBroken = false
+    log.push(record(3), record(4))
+    await feed.catchUp()
+    assert.equal(feed.snapshot.error, undefined)
+    assert.deepEqual(seqs(), [4, 3, 2, 1])
+  })
+
+  it('begins anew where it missed more than a page, so that no gap is shown as if it were none', async () => {
+    const { feed, log, seqs } = setUp(10)
+    await feed.catchUp()
+    for (let seq = 11; seq <= 5010; seq++) log.push(record(seq))
+    await feed.catchUp()
+    assert.deepEqual([seqs()[0], seqs().at(-1), feed.snapshot.isEnd], [5010, 4011, false])
+    await feed.loadOlder()
+    assert.deepEqual([seqs().length, seqs().at(-1)], [2000, 3011])
+  })
+
+  it('goes back to the first record, a page at a time, once for all who ask at once', async () => {
+    const { feed, seqs, control } = setUp(2500)
+    await feed.catchUp()
+    assert.equal(feed.snapshot.isEnd, false)
+    await Promise.all([feed.loadOlder(), feed.loadOlder()])
+    assert.equal(control.fetched, 2)
+    await feed.loadOlder()
+    assert.deepEqual([seqs().length, seqs().at(-1), feed.snapshot.isEnd], [2500, 1, true])
+    await feed.loadOlder()
+    assert.equal(control.fetched, 3)
+  })
+
+  it('takes only what matches', async () => {
+    const { feed, pass, seqs } = setUp(0, ({ seq }) => seq % 2 === 0)
+    await feed.catchUp()
+    for (const seq of [1, 2, 3, 4]) feed.add(record(seq))
+    pass()
+    assert.deepEqual(seqs(), [4, 2])
+  })
+})
+
+function setUp(count: number, matches: (record: AuditRecord) => boolean = () => true) {
+  const log = Array.from({ length: count }, (_, i) => record(i + 1))
+  const control = { isBroken: false, fetched: 0 }
+  let due: (() => void) | undefined
+  const feed = createFeed({
+    async fetchPage({ before = Infinity, after = 0, limit }) {
+      control.fetched++
+      if (control.isBroken) throw new Error('broken')
+      return log
+        .filter((one) => matches(one) && one.seq < before && one.seq > after)
+        .toReversed()
+        .slice(0, limit)
+    },
+    matches,
+    later: (work) => (due = work),
+  })
+  return { feed, log, control, pass: () => due?.(), seqs: () => feed.snapshot.records.map(({ seq }) => seq) }
+}
+
+function record(seq: number): AuditRecord {
+  return { seq, event: 'tool_call', ts: '', policy_revision: 1, catalog_revision: 1 }
+}

@@ -1,0 +1,114 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { health } from './health.ts'
+import { createLive, type Live } from './live.ts'
+import type { Approval, ApprovalsBody, AuditEvent, GroupRow, ToolsBody } from './wire.ts'
+
+/** The page's one socket. Opened when somebody is logged in. */
+export const live: Live = createLive({
+  open(hear, end) {
+    const socket = new WebSocket('/api/live')
+    socket.addEventListener('message', ({ data }: MessageEvent<unknown>) => hear(data))
+    socket.addEventListener('close', end)
+    return () => socket.close()
+  },
+})
+
+/** Of events of the gate after which other tools may be seen. */
+const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
+  'policy_changed',
+  'tool_changed',
+  'tool_flagged',
+  'tool_accepted',
+  'halt_set',
+  'halt_released',
+  'group_changed',
+  'server_changed',
+])
+/** However much changes, lists are fetched again at most this often. */
+const REFETCH_MS = 500
+
+/**
+ * Opens the socket and brings what it says to the pages: badges at once, lists by asking for them again.
+ * Gives the way to end it.
+ */
+export function followLive(client: QueryClient): () => void {
+  const refetchTools = atMostEvery(REFETCH_MS, () => {
+    for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['halts'], ['pins']])
+      void client.invalidateQueries({ queryKey })
+  })
+  const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
+  let wasLost = false
+  const stopState = live.subscribe(() => {
+    if (live.state === 'lost') {
+      wasLost = true
+      health.failed()
+    }
+    if (live.state !== 'open') return
+    health.ok()
+    // What changed while nobody told us.
+    if (wasLost) void client.invalidateQueries()
+    wasLost = false
+  })
+  const stopMessages = live.onMessage((message) => {
+    health.ok()
+    if (message.type === 'groups') {
+      const isChange = showGroups(client, message.groups)
+      if (isChange) refetchTools()
+    } else if (message.type === 'approval') {
+      showApproval(client, message.approval)
+      refetchHistory()
+    } else if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
+  })
+  live.start()
+  return () => {
+    stopState()
+    stopMessages()
+    live.close()
+    refetchTools.cancel()
+    refetchHistory.cancel()
+  }
+}
+
+/** Puts rows in place by their names. Gives whether that changed anything. */
+function showGroups(client: QueryClient, rows: readonly GroupRow[]): boolean {
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  let isChange = false
+  client.setQueriesData<ToolsBody>({ queryKey: ['tools'] }, (body) => {
+    if (!body) return body
+    if (body.groups.every((group) => isSame(group, byName.get(group.name)))) return body
+    isChange = true
+    return { ...body, groups: body.groups.map((group) => byName.get(group.name) ?? group) }
+  })
+  return isChange
+}
+
+function isSame(group: GroupRow, row: GroupRow | undefined): boolean {
+  return row === undefined || JSON.stringify(group) === JSON.stringify(row)
+}
+
+function showApproval(client: QueryClient, approval: Approval): void {
+  client.setQueryData<ApprovalsBody>(['approvals', 'pending'], (body) => {
+    if (!body) return body
+    const others = body.approvals.filter(({ id }) => id !== approval.id)
+    return { approvals: approval.status === 'pending' ? [approval, ...others] : others }
+  })
+}
+
+/** Runs the work at once, and then no oftener than every so often: the last of many is not lost. */
+function atMostEvery(ms: number, work: () => unknown): (() => void) & { cancel(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isDue = false
+  const run = (): void => {
+    if (timer !== undefined) {
+      isDue = true
+      return
+    }
+    isDue = false
+    void work()
+    timer = setTimeout(() => {
+      timer = undefined
+      if (isDue) run()
+    }, ms)
+  }
+  return Object.assign(run, { cancel: () => clearTimeout(timer) })
+}

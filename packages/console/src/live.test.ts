@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createLive } from './live.ts'
+
+const FIRST = '{"type":"groups","groups":[]}'
+
+describe('createLive', () => {
+  it('passes on what comes, and nothing that is no message', () => {
+    const { live, sockets } = setUp()
+    const types: string[] = []
+    live.onMessage(({ type }) => types.push(type))
+    live.start()
+    assert.equal(live.state, 'connecting')
+    for (const data of ['{', 'null']) sockets[0]?.hear(data)
+    assert.equal(live.state, 'connecting')
+    sockets[0]?.hear(FIRST)
+    assert.equal(live.state, 'open')
+    for (const data of ['{', 'null', '{"type":"later"}', 7, '{"type":"__proto__"}']) sockets[0]?.hear(data)
+    assert.deepEqual(types, ['groups'])
+  })
+
+  it('says that a socket is lost, tries again ever less often, and is open again', () => {
+    const { live, sockets, delays, pass } = setUp()
+    live.start()
+    sockets[0]?.hear(FIRST)
+    for (let i = 0; i < 8; i++) {
+      sockets.at(-1)?.end()
+      assert.equal(live.state, 'lost')
+      pass()
+    }
+    assert.deepEqual(delays, [250, 500, 1000, 2000, 4000, 5000, 5000, 5000])
+    sockets.at(-1)?.hear(FIRST)
+    assert.equal(live.state, 'open')
+    sockets.at(-1)?.end()
+    assert.equal(delays.at(-1), 250)
+  })
+
+  it('is polling where no socket was ever open, and goes on trying now and then', () => {
+    const { live, sockets, delays, pass } = setUp()
+    live.start()
+    for (let i = 0; i < 10; i++) {
+      sockets.at(-1)?.end()
+      assert.equal(live.state, 'polling')
+      pass()
+    }
+    assert.equal(delays.at(-1), 30_000)
+  })
+
+  it('is silent after it was closed, and can be started again', () => {
+    const { live, sockets, delays } = setUp()
+    live.start()
+    const [first] = sockets
+    live.close()
+    assert.ok(first?.isClosed)
+    first.hear(FIRST)
+    first.end()
+    assert.deepEqual([delays.length, live.state], [0, 'connecting'])
+    live.start()
+    assert.equal(sockets.length, 2)
+  })
+})
+
+interface Socket {
+  readonly hear: (data: unknown) => void
+  readonly end: () => void
+  isClosed: boolean
+}
+
+function setUp() {
+  const sockets: Socket[] = []
+  const delays: number[] = []
+  let due: (() => void) | undefined
+  const live = createLive({
+    open(hear, end) {
+      const socket: Socket = { hear, end, isClosed: false }
+      sockets.push(socket)
+      return () => (socket.isClosed = true)
+    },
+    later(work, ms) {
+      delays.push(ms)
+      due = work
+      return () => {
+        due = undefined
+      }
+    },
+    random: () => 0.5,
+  })
+  return { live, sockets, delays, pass: () => due?.() }
+}

@@ -1,0 +1,257 @@
+import { type ReactElement, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from 'react'
+import { ApiError, getJson } from '../api.ts'
+import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
+import { createFeed, type Feed, type FeedSnapshot } from '../feed.ts'
+import { formatNumber } from '../format.ts'
+import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
+import { live } from '../live-updates.ts'
+import { ChartPanel } from '../parts/chart-panel.tsx'
+import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { RecordDrawer } from '../parts/record-drawer.tsx'
+import { RecordTable } from '../parts/record-table.tsx'
+import type { AuditBody } from '../wire.ts'
+
+const REFRESH_MS = 2000
+const NO_FILTER: Readonly<Record<string, string>> = Object.fromEntries(FILTER_FIELDS.map((field) => [field, '']))
+
+/** What is attempted, newest first, while it happens. */
+export function LivePage(): ReactElement {
+  const [{ choices }, choose] = useAddress()
+  const texts = JSON.stringify(FILTER_FIELDS.map((field) => choices.get(field) ?? ''))
+  const filter = useMemo(() => toFilter(JSON.parse(texts) as string[]), [texts])
+  const isFiltered = Object.values(filter).some(Boolean)
+  const [feed, snapshot] = useFeed(filter)
+  const { records, isReady, isEnd, error } = snapshot
+  const seq = Number(choices.get('record') ?? '')
+  const shownError = error instanceof ApiError ? error : undefined
+  return (
+    <>
+      <div className="page-head">
+        <h1>Live</h1>
+        <p>Every attempt to call a tool, and how it ended.</p>
+      </div>
+      <FilterBar filter={filter} choose={choose} isFiltered={isFiltered} />
+      {shownError && !isReady && <Failed error={shownError} retry={() => feed.catchUp()} />}
+      {!isReady && !shownError && <Loading what="the audit" />}
+      {isReady && records.length > 0 && (
+        <ChartPanel records={records} isPart={!isEnd} span={choices.get('span') ?? ''} choose={choose} />
+      )}
+      {isReady && records.length === 0 && (
+        <Empty title={isFiltered ? 'No record matches' : 'Nothing was called yet'}>
+          {isFiltered ? (
+            <button type="button" onClick={() => choose(NO_FILTER)}>
+              Clear the filter
+            </button>
+          ) : (
+            <p>Point an MCP client at the gateway and call a tool: it shows here at once.</p>
+          )}
+        </Empty>
+      )}
+      {records.length > 0 && <Records key={texts} feed={feed} snapshot={snapshot} choose={choose} />}
+      {seq > 0 && (
+        <RecordDrawer
+          key={seq}
+          seq={seq}
+          held={records.find((record) => record.seq === seq)}
+          close={() => choose({ record: '' })}
+        />
+      )}
+    </>
+  )
+}
+
+/** The audit that matches: fetched, then followed. */
+function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
+  const feed = useMemo(
+    () =>
+      createFeed({
+        fetchPage: async (range) =>
+          (await getJson<AuditBody>('/api/audit', { query: { ...filter, ...range } })).records,
+        matches: (record) => matchesFilter(record, filter),
+      }),
+    [filter],
+  )
+  const state = useLiveState()
+  useEffect(() => {
+    const stop = live.onMessage((message) => {
+      if (message.type === 'audit') feed.add(message.record)
+    })
+    return stop
+  }, [feed])
+  useEffect(() => {
+    // At first, and again when the socket is open or open again: what came meanwhile was not told.
+    void feed.catchUp()
+    if (state === 'open') return
+    const timer = setInterval(() => void feed.catchUp(), REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [feed, state])
+  return [feed, useSyncExternalStore(feed.subscribe, () => feed.snapshot)]
+}
+
+interface RecordsProps {
+  readonly feed: Feed
+  readonly snapshot: FeedSnapshot
+  readonly choose: Choose
+}
+
+/** Holds what is on the screen while the reader has paused it, or has scrolled into it, so that nothing jumps. */
+function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
+  const { records, isEnd } = snapshot
+  const [isPaused, setPaused] = useState(false)
+  const isScrolled = useScrolled()
+  const isHolding = isPaused || isScrolled
+  const [held, setHeld] = useState(records)
+  if (!isHolding && held !== records) setHeld(records)
+  const newer = isHolding ? countNewer(held, records) : 0
+  // Older ones that were fetched meanwhile are shown: they move nothing.
+  const shown = useMemo(() => (newer === 0 ? records : records.slice(newer)), [records, newer])
+  const loadOlder = useCallback(() => void feed.loadOlder(), [feed])
+
+  function showNewest(): void {
+    setPaused(false)
+    setHeld(records)
+    scrollTo({ top: 0 })
+  }
+  return (
+    <>
+      <div className="feed-bar">
+        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+          {isPaused ? 'Go on' : 'Pause'}
+        </button>
+        <span className="dim">
+          {isPaused ? 'Paused. ' : newer > 0 ? 'Held while you read. ' : ''}
+          {formatNumber(shown.length)} {isEnd ? 'records' : 'newest records, more below'}
+        </span>
+        {newer > 0 && (
+          <button type="button" className="main newer" onClick={showNewest}>
+            Show {formatNumber(newer)} new
+          </button>
+        )}
+      </div>
+      <RecordTable records={shown} choose={choose} onEnd={loadOlder} />
+    </>
+  )
+}
+
+interface FilterBarProps {
+  readonly filter: RecordFilter
+  readonly isFiltered: boolean
+  readonly choose: Choose
+}
+
+function FilterBar({ filter, isFiltered, choose }: FilterBarProps): ReactElement {
+  return (
+    <div className="toolbar">
+      <OneOf
+        label="Event"
+        every="every event"
+        values={EVENTS}
+        value={filter.event}
+        apply={(event) => choose({ event })}
+      />
+      <OneOf
+        label="Outcome"
+        every="every outcome"
+        values={AUDIT_OUTCOMES}
+        value={filter.outcome}
+        apply={(outcome) => choose({ outcome })}
+      />
+      <Exactly
+        key={`tool ${filter.tool}`}
+        label="Tool"
+        example="files:read_file"
+        value={filter.tool}
+        apply={(tool) => choose({ tool })}
+      />
+      <Exactly
+        key={`user ${filter.user}`}
+        label="User"
+        example="viewer"
+        value={filter.user}
+        apply={(user) => choose({ user })}
+      />
+      <Exactly
+        key={`session ${filter.session}`}
+        label="Session"
+        example="any"
+        value={filter.session}
+        apply={(session) => choose({ session })}
+      />
+      {isFiltered && (
+        <button type="button" className="quiet" onClick={() => choose(NO_FILTER)}>
+          Clear
+        </button>
+      )}
+    </div>
+  )
+}
+
+interface OneOfProps {
+  readonly label: string
+  readonly every: string
+  readonly values: readonly string[]
+  readonly value: string
+  readonly apply: (value: string) => void
+}
+
+function OneOf({ label, every, values, value, apply }: OneOfProps): ReactElement {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => apply(event.target.value)}>
+        <option value="">{every}</option>
+        {value !== '' && !values.includes(value) && <option>{value}</option>}
+        {values.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+interface ExactlyProps {
+  readonly label: string
+  readonly example: string
+  readonly value: string
+  readonly apply: (value: string) => void
+}
+
+/** A filter that is compared exactly, so it applies when the reader has finished typing. */
+function Exactly({ label, example, value, apply }: ExactlyProps): ReactElement {
+  const id = useId()
+  return (
+    <form
+      className="field grow"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const typed = new FormData(event.currentTarget).get('value')
+        apply(typeof typed === 'string' ? typed.trim() : '')
+      }}
+    >
+      <label htmlFor={id}>{label}, exactly</label>
+      <input
+        id={id}
+        name="value"
+        type="search"
+        defaultValue={value}
+        placeholder={example}
+        maxLength={256}
+        spellCheck={false}
+        autoComplete="off"
+        onBlur={(event) => event.target.value.trim() !== value && apply(event.target.value.trim())}
+      />
+    </form>
+  )
+}
+
+function toFilter([
+  event = '',
+  outcome = '',
+  tool = '',
+  user = '',
+  session = '',
+  call = '',
+]: readonly string[]): RecordFilter {
+  return { event, outcome, tool, user, session, call }
+}

@@ -1,0 +1,228 @@
+import type { ReactElement, ReactNode } from 'react'
+import { linkTo } from '../address.ts'
+import { explainRecord } from '../audit-feed.ts'
+import { formatDuration } from '../format.ts'
+import { type Choose, useAddress, useApi } from '../hooks.ts'
+import { EventBadge, OutcomeBadge, StateBadge } from '../parts/badges.tsx'
+import { CallerChoice } from '../parts/caller-choice.tsx'
+import { Exact } from '../parts/exact.tsx'
+import { Exports } from '../parts/exports.tsx'
+import { JsonBlock } from '../parts/json-block.tsx'
+import { Empty, Failed, Loading } from '../parts/panels.tsx'
+import { PinNotes, usePins } from '../parts/pin-notes.tsx'
+import { Reasons } from '../parts/reasons.tsx'
+import { Ago } from '../parts/when.tsx'
+import { stateOfTool } from '../states.ts'
+import type { AuditBody, ToolBody, ToolRow, ToolsBody } from '../wire.ts'
+import { useCallers } from './tools.tsx'
+
+const REFRESH_MS = 2000
+const RECENT = 15
+
+/** One tool with all there is to say of it, as one caller has it. */
+export function ToolPage(): ReactElement {
+  const [{ choices }, choose] = useAddress()
+  const id = choices.get('id') ?? ''
+  const custom = choices.get('caller') ?? ''
+  const callers = useCallers().data?.callers ?? []
+  const as = choices.get('as') ?? (custom === '' ? (callers[0]?.user ?? '') : '')
+  const app = choices.get('app') ?? ''
+  const whose = { as, caller: custom, app }
+  const isKnown = as !== '' || custom !== ''
+  const whole = useApi<ToolBody>({
+    key: ['tool', id, as, custom, app],
+    path: '/api/tool',
+    parameters: { tool: id, ...whose },
+    everyMs: REFRESH_MS,
+    enabled: id !== '' && isKnown,
+  })
+  const isAbsent = whole.error?.isAbsent === true
+  const list = useApi<ToolsBody>({
+    key: ['tools', as, custom, app],
+    path: '/api/tools',
+    parameters: whose,
+    everyMs: REFRESH_MS,
+    enabled: isAbsent,
+  })
+  const tool = whole.data?.tool ?? list.data?.tools.find((one) => one.id === id)
+  const error = isAbsent ? list.error : whole.error
+  return (
+    <>
+      <p className="crumbs">
+        <a href={linkTo('tools', whose)}>Tools</a>
+      </p>
+      <div className="page-head">
+        <h1>
+          <Exact text={id === '' ? 'No tool' : id} className="id" />
+        </h1>
+        <CallerBar callers={callers} as={as} custom={custom} choose={choose} />
+      </div>
+      {id === '' || (!tool && (error?.code === 'tool_unknown' || list.data)) ? (
+        <Empty title="There is no such tool">
+          <p>{error?.message ?? 'It may have gone with its server.'}</p>
+        </Empty>
+      ) : (
+        !tool && error && <Failed error={error} retry={whole.refetch} />
+      )}
+      {!tool && !error && id !== '' && !list.data && <Loading what="the tool" />}
+      {tool && <Facts tool={tool} body={whole.data} whose={whose} />}
+    </>
+  )
+}
+
+type CallerBarProps = Parameters<typeof CallerChoice>[0] & { readonly choose: Choose }
+
+function CallerBar(props: CallerBarProps): ReactElement {
+  return (
+    <div className="toolbar tight">
+      <CallerChoice {...props} />
+    </div>
+  )
+}
+
+interface FactsProps {
+  readonly tool: ToolRow
+  /** Absent where the gateway does not give it. */
+  readonly body: ToolBody | undefined
+  readonly whose: Readonly<Record<string, string>>
+}
+
+function Facts({ tool, body, whose }: FactsProps): ReactElement {
+  const state = stateOfTool(tool)
+  const pin = usePins().find((one) => one.tool === tool.id)
+  return (
+    <div className="sheet">
+      <Part title="Decision">
+        <p className="badges">
+          <OutcomeBadge outcome={tool.outcome} />
+          {state !== undefined && <StateBadge state={state} />}
+          <PinNotes pin={pin} />
+          <span className="dim">{tool.visible ? 'It is in the list.' : 'It is not in the list.'}</span>
+        </p>
+        <Reasons reasons={tool.reasons} />
+      </Part>
+      <Part title="What it is">
+        <dl className="facts">
+          {tool.title !== undefined && (
+            <Fact name="Title">
+              <Exact text={tool.title} />
+            </Fact>
+          )}
+          <Fact name="Name on the wire">
+            {tool.wireName === '' ? 'none' : <Exact text={tool.wireName} className="id" />}
+          </Fact>
+          {tool.tags.length > 0 && (
+            <Fact name="Tags">
+              <span className="badges">
+                {tool.tags.map((tag) => (
+                  <Exact key={tag} text={tag} className="tag" />
+                ))}
+              </span>
+            </Fact>
+          )}
+          {body && body.groups.length > 0 && (
+            <Fact name="Groups">
+              {body.groups.map((group, i) => (
+                <span key={group}>
+                  {i > 0 && ', '}
+                  <a href={linkTo('tools', { q: `group:${group}`, ...whose })}>
+                    <Exact text={group} className="id" />
+                  </a>
+                </span>
+              ))}
+            </Fact>
+          )}
+          {body && (
+            <Fact name="Limits">
+              {body.limits.length === 0 ? 'none' : <Exact text={body.limits.join(', ')} className="id" />}
+            </Fact>
+          )}
+          <Fact name="Description">
+            <span className="whole">
+              <Exact text={tool.description === '' ? 'none' : tool.description} />
+            </span>
+          </Fact>
+        </dl>
+      </Part>
+      {body ? (
+        <>
+          <Part title="Input">
+            <JsonBlock value={body.inputSchema} label="Input schema" />
+          </Part>
+          {body.outputSchema !== undefined && (
+            <Part title="Output">
+              <JsonBlock value={body.outputSchema} label="Output schema" />
+            </Part>
+          )}
+          <Part title="As providers are sent it">
+            <Exports exports={body.exports} />
+          </Part>
+          {isFilled(body.annotations) && (
+            <Part title="Annotations">
+              <JsonBlock value={body.annotations} label="Annotations" />
+            </Part>
+          )}
+        </>
+      ) : (
+        <p className="dim">This gateway does not tell the schema, the exports and the limits of a tool.</p>
+      )}
+      <Part title="Recent calls">
+        <RecentCalls tool={tool.id} />
+      </Part>
+    </div>
+  )
+}
+
+function RecentCalls({ tool }: { tool: string }): ReactElement {
+  const { data, error } = useApi<AuditBody>({
+    key: ['audit', 'recent', tool],
+    path: '/api/audit',
+    parameters: { tool, limit: RECENT },
+    everyMs: REFRESH_MS,
+  })
+  if (error && !data) return <Failed error={error} />
+  if (!data) return <Loading what="its calls" />
+  if (data.records.length === 0) return <p className="dim">It was not called yet.</p>
+  return (
+    <>
+      <ul className="recent">
+        {data.records.map((record) => (
+          <li key={record.seq}>
+            <EventBadge record={record} />
+            <a href={linkTo('live', { tool, record: String(record.seq) })}>
+              <Ago ms={Date.parse(record.ts)} />
+            </a>
+            {record.user_id !== undefined && <Exact text={record.user_id} />}
+            <span className="dim">
+              {record.duration_ms !== undefined && `${formatDuration(record.duration_ms)} `}
+              <Exact text={explainRecord(record)} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      <a href={linkTo('live', { tool })}>All of them</a>
+    </>
+  )
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }): ReactElement {
+  return (
+    <section className="part">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }): ReactElement {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  )
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}

@@ -1,0 +1,78 @@
+import { lazy, type ReactElement, Suspense, useMemo } from 'react'
+import { AUDIT_OUTCOMES } from '../audit-feed.ts'
+import { toChartData } from '../chart-data.ts'
+import { formatDuration, formatNumber } from '../format.ts'
+import { type Choose, useNow } from '../hooks.ts'
+import type { AuditRecord } from '../wire.ts'
+
+/** Fetched when a chart is looked at: nobody waits for it who does not. */
+const Charts = lazy(() => import('./charts.tsx'))
+
+const SPANS: ReadonlyMap<string, { readonly ms: number; readonly label: string }> = new Map([
+  ['5m', { ms: 300_000, label: '5 min' }],
+  ['1h', { ms: 3_600_000, label: '1 h' }],
+  ['1d', { ms: 86_400_000, label: '24 h' }],
+])
+const DEFAULT_SPAN = '5m'
+
+export interface ChartPanelProps {
+  readonly records: readonly AuditRecord[]
+  /** Whether older records exist that are not held here. */
+  readonly isPart: boolean
+  readonly span: string
+  readonly choose: Choose
+}
+
+/** How calls end and how long they take, of the records that are held. The numbers stand beside the picture. */
+export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): ReactElement {
+  const nowMs = useNow(1000)
+  const { ms } = SPANS.get(span) ?? { ms: 300_000 }
+  const data = useMemo(() => toChartData(records, ms, nowMs), [records, ms, nowMs])
+  const oldest = records.at(-1)
+  const isShort = isPart && oldest !== undefined && Date.parse(oldest.ts) > nowMs - ms
+  return (
+    <section className="chart-panel" aria-label="Calls over time">
+      <div className="chart-head">
+        <dl className="legend">
+          {AUDIT_OUTCOMES.map((outcome) => {
+            const { median = null, p95 = null } = data.latencies.get(outcome) ?? {}
+            return (
+              <div key={outcome} className={`legend-item ${outcome}`}>
+                <dt>{outcome}</dt>
+                <dd>
+                  <b>{formatNumber(data.totals.get(outcome) ?? 0)}</b>
+                  {median !== null && p95 !== null && (
+                    <span className="dim">
+                      {' '}
+                      {formatDuration(median)} / {formatDuration(p95)}
+                    </span>
+                  )}
+                </dd>
+              </div>
+            )
+          })}
+        </dl>
+        <div className="segmented" role="group" aria-label="Time span">
+          {[...SPANS].map(([name, { label }]) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={(SPANS.has(span) ? span : DEFAULT_SPAN) === name}
+              onClick={() => choose({ span: name === DEFAULT_SPAN ? '' : name })}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Suspense fallback={<div className="charts-coming" />}>
+        <Charts data={data} />
+      </Suspense>
+      {isShort && (
+        <p className="dim note">
+          Of the newest {formatNumber(records.length)} records only: older ones are not loaded.
+        </p>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,44 @@
+import type { ReactElement } from 'react'
+import { formatDuration, toSentence } from '../format.ts'
+import type { Reason } from '../wire.ts'
+import { OutcomeBadge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+import { Since } from './when.tsx'
+
+/** Every layer's answer, the deciding one first. */
+export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactElement {
+  if (reasons.length === 0) return <p className="dim">Nothing holds against it.</p>
+  return (
+    <ol className="reasons">
+      {reasons.map((reason, i) => (
+        // Reasons have no id, and their order is the answer.
+        <li key={i}>
+          <OutcomeBadge outcome={reason.outcome} />
+          <div>
+            <p>
+              <Exact text={toSentence(reason.text)} />{' '}
+              {reason.suggestion !== undefined && <Exact text={reason.suggestion} className="suggestion" />}
+            </p>
+            <p className="dim">
+              {i === 0 && 'decides · '}
+              {reason.layer} · <code>{reason.code}</code>
+              {reason.limit !== undefined && ` · limit ${reason.limit}`}
+              {reason.resetMs !== undefined && ` · free again in ${formatDuration(reason.resetMs)}`}
+              {reason.since !== undefined && (
+                <>
+                  {' · '}
+                  <Since ms={reason.since} />
+                </>
+              )}
+            </p>
+            {reason.message !== undefined && (
+              <p className="dim">
+                The caller is told: “<Exact text={reason.message} />”
+              </p>
+            )}
+          </div>
+        </li>
+      ))}
+    </ol>
+  )
+}

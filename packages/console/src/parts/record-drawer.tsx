@@ -1,0 +1,200 @@
+import * as Dialog from '@radix-ui/react-dialog'
+import type { ReactElement, ReactNode } from 'react'
+import { linkTo } from '../address.ts'
+import { formatDuration, formatTime } from '../format.ts'
+import { useApi } from '../hooks.ts'
+import type { AuditBody, AuditRecord, WhyBody } from '../wire.ts'
+import { EventBadge, OutcomeBadge } from './badges.tsx'
+import { Exact } from './exact.tsx'
+import { Empty, Loading } from './panels.tsx'
+import { Reasons } from './reasons.tsx'
+
+export interface RecordDrawerProps {
+  readonly seq: number
+  /** The record, where it is among those that are held. */
+  readonly held: AuditRecord | undefined
+  readonly close: () => void
+}
+
+/** One record with everything in it, the others of its call, and what would be decided now. */
+export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElement {
+  const found = useApi<AuditBody>({
+    key: ['audit', 'record', seq],
+    path: '/api/audit',
+    parameters: { before: seq + 1, after: seq - 1, limit: 1 },
+    enabled: !held,
+  })
+  const record = held ?? found.data?.records.find((one) => one.seq === seq)
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
+      <Dialog.Portal>
+        <div className="backdrop" onClick={close} aria-hidden="true" />
+        <Dialog.Content className="drawer" aria-describedby={undefined} onCloseAutoFocus={() => focusOpener(seq)}>
+          <div className="drawer-head">
+            <Dialog.Title className="dialog-title">Record {seq}</Dialog.Title>
+            {record && <EventBadge record={record} />}
+            <Dialog.Close className="quiet end">Close</Dialog.Close>
+          </div>
+          {record ? (
+            <Detail record={record} />
+          ) : found.data || found.error ? (
+            <Empty title="There is no such record" />
+          ) : (
+            <Loading what="the record" />
+          )}
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
+
+/** It was opened by a link of a row, which may have been scrolled away meanwhile. */
+function focusOpener(seq: number): void {
+  const opener =
+    document.querySelector<HTMLElement>(`[data-seq="${seq}"]`) ?? document.querySelector<HTMLElement>('main')
+  opener?.focus({ preventScroll: true })
+}
+
+function Detail({ record }: { record: AuditRecord }): ReactElement {
+  const { tool, tool_call_id: call, user_id: user } = record
+  return (
+    <>
+      <Fields record={record} />
+      {record.input_preview !== undefined && (
+        <Part title="Input, redacted">
+          <pre className="json" tabIndex={0} role="region" aria-label="Input, redacted" dir="ltr">
+            <Exact text={record.input_preview} />
+          </pre>
+        </Part>
+      )}
+      {call !== undefined && (
+        <Part title="The whole call">
+          <Call call={call} seq={record.seq} />
+        </Part>
+      )}
+      {tool !== undefined && user !== undefined && (
+        <Part title={`What is decided now for ${user}`}>
+          <Today tool={tool} user={user} />
+        </Part>
+      )}
+    </>
+  )
+}
+
+/** What people look for first; the rest follows as it stands in the record. */
+const FIRST: readonly (keyof AuditRecord)[] = [
+  'ts',
+  'tool',
+  'user_id',
+  'reason',
+  'detail',
+  'limit',
+  'reset_ms',
+  'error',
+  'duration_ms',
+]
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['ts', 'time'],
+  ['user_id', 'user'],
+  ['tool_call_id', 'call'],
+  ['duration_ms', 'duration'],
+  ['reset_ms', 'free again in'],
+  ['session_id', 'session'],
+  ['chat_id', 'chat'],
+  ['run_id', 'run'],
+  ['prev', 'hash before'],
+])
+const ELSEWHERE: ReadonlySet<string> = new Set(['seq', 'event', 'input_preview'])
+
+function Fields({ record }: { record: AuditRecord }): ReactElement {
+  const rest = (Object.keys(record) as (keyof AuditRecord)[]).filter(
+    (name) => !FIRST.includes(name) && !ELSEWHERE.has(name),
+  )
+  const names = [...FIRST, ...rest].filter((name) => record[name] !== undefined)
+  return (
+    <dl className="facts">
+      {names.map((name) => (
+        <div key={name} className="fact">
+          <dt>{NAMES.get(name) ?? name.replaceAll('_', ' ')}</dt>
+          <dd>
+            <Field name={name} record={record} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Field({ name, record }: { name: keyof AuditRecord; record: AuditRecord }): ReactNode {
+  const text = String(record[name])
+  if (name === 'tool')
+    return (
+      <a href={linkTo('tool', { id: text, as: record.user_id ?? '' })}>
+        <Exact text={text} className="id" />
+      </a>
+    )
+  if (name === 'ts')
+    return (
+      <>
+        {`${formatTime(Date.parse(text), Date.now())} · `}
+        <Exact text={text} className="id dim" />
+      </>
+    )
+  if (name === 'duration_ms' || name === 'reset_ms') return formatDuration(Number(text))
+  const isFree = name === 'detail' || name === 'error' || name === 'user_id'
+  return <Exact text={text} className={isFree ? 'whole' : 'id'} />
+}
+
+function Call({ call, seq }: { call: string; seq: number }): ReactElement {
+  const { data } = useApi<AuditBody>({
+    key: ['audit', 'call', call],
+    path: '/api/audit',
+    parameters: { call, limit: 50 },
+    everyMs: 2000,
+  })
+  if (!data) return <Loading what="the call" />
+  return (
+    <ol className="recent">
+      {data.records.toReversed().map((one) => (
+        <li key={one.seq} aria-current={one.seq === seq ? 'true' : undefined}>
+          <EventBadge record={one} />
+          <time dateTime={one.ts}>{formatTime(Date.parse(one.ts), Date.now())}</time>
+          <span className="dim">
+            record {one.seq}
+            {one.duration_ms !== undefined && `, ${formatDuration(one.duration_ms)}`}
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Today({ tool, user }: { tool: string; user: string }): ReactElement {
+  const { data, error } = useApi<WhyBody>({
+    key: ['why', tool, user],
+    path: '/api/why',
+    parameters: { tool, as: user },
+  })
+  if (error && !data) return <p className="dim">{error.message}</p>
+  if (!data) return <Loading what="the decision" />
+  return (
+    <>
+      <p className="badges">
+        <OutcomeBadge outcome={data.outcome} />
+        <span className="dim">{data.visible ? 'It is in the list.' : 'It is not in the list.'}</span>
+      </p>
+      <Reasons reasons={data.reasons} />
+    </>
+  )
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }): ReactElement {
+  return (
+    <section className="part">
+      <h3>
+        <Exact text={title} />
+      </h3>
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,96 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type ReactElement, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { moveByKeys } from '../row-keys.ts'
+import { toItems, type ToolSection } from '../tool-list.ts'
+import { usePins } from './pin-notes.tsx'
+import { SectionRow } from './section-row.tsx'
+import { ToolRow } from './tool-row.tsx'
+
+export interface ToolListingProps {
+  readonly sections: readonly ToolSection[]
+  readonly whose: Readonly<Record<string, string>>
+}
+
+const SECTION_PX = 64
+const TOOL_PX = 64
+
+/** All sections and tools, of which only those are rendered that are on the screen. */
+export function ToolListing({ sections, whose }: ToolListingProps): ReactElement {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
+  const items = useMemo(() => toItems(sections, closed), [sections, closed])
+  const known = usePins()
+  const pins = useMemo(() => new Map(known.map((pin) => [pin.tool, pin])), [known])
+  const list = useRef<HTMLUListElement>(null)
+  const top = useTop(list)
+  const rows = useWindowVirtualizer({
+    count: items.length,
+    estimateSize: (i) => (items[i]?.kind === 'section' ? SECTION_PX : TOOL_PX),
+    getItemKey: (i) => items[i]?.key ?? i,
+    overscan: 6,
+    scrollMargin: top,
+    // The header and its shadow stay on top.
+    scrollPaddingStart: 56,
+    useFlushSync: false,
+  })
+  const toggle = useCallback((key: string) => {
+    setClosed((before) => {
+      const next = new Set(before)
+      if (!next.delete(key)) next.add(key)
+      return next
+    })
+  }, [])
+  return (
+    <ul
+      ref={list}
+      className="listing-rows"
+      style={{ height: rows.getTotalSize() }}
+      onKeyDown={(event) => moveByKeys(event, rows)}
+      aria-label="Groups and tools"
+    >
+      {rows.getVirtualItems().map(({ index, key, start }) => {
+        const item = items[index]
+        if (!item) return null
+        return (
+          <li
+            key={key}
+            ref={rows.measureElement}
+            data-index={index}
+            aria-setsize={items.length}
+            aria-posinset={index + 1}
+            className={`row-${item.kind}`}
+            style={{ transform: `translateY(${start - top}px)` }}
+          >
+            {item.kind === 'section' ? (
+              <SectionRow section={item.section} isClosed={closed.has(item.key)} toggle={toggle} />
+            ) : (
+              <ToolRow
+                tool={item.tool}
+                group={item.group}
+                isLast={item.isLast}
+                pin={pins.get(item.tool.id)}
+                whose={whose}
+              />
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** How far below the top of the page an element begins, also after what is above it has grown. */
+export function useTop(element: React.RefObject<HTMLElement | null>): number {
+  const [top, setTop] = useState(0)
+  useLayoutEffect(() => {
+    const measure = (): void => {
+      const box = element.current?.getBoundingClientRect()
+      if (box) setTop(Math.round(box.top + scrollY))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    const parent = element.current?.closest('main')
+    if (parent) for (const child of [parent, ...parent.children]) observer.observe(child)
+    return () => observer.disconnect()
+  }, [element])
+  return top
+}

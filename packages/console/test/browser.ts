@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AxeResults } from 'axe-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { build } from 'vite'
+import { launchChromium } from './chromium.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** The console, built, and a browser to look at it with. */
+export interface Stage {
+  readonly consoleDir: string
+  open(options: Parameters<Browser['newContext']>[0]): Promise<Seat>
+  close(): Promise<void>
+}
+
+/** One page, and what it did that no page of ours may do. */
+export interface Seat {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** Requests to others, what the Content-Security-Policy stopped, and what nobody caught. */
+  readonly strayed: string[]
+}
+
+/** Builds the console into a folder of its own. */
+export async function buildConsole(): Promise<string> {
+  const consoleDir = mkdtempSync(join(tmpdir(), 'toolgate-console-'))
+  await build({
+    root: ROOT,
+    configFile: join(ROOT, 'vite.config.ts'),
+    logLevel: 'silent',
+    build: { outDir: consoleDir, reportCompressedSize: false },
+  })
+  return consoleDir
+}
+
+export async function setStage(executablePath: string): Promise<Stage> {
+  const consoleDir = await buildConsole()
+  const browser = await launchChromium(executablePath)
+  return {
+    consoleDir,
+    async open(options) {
+      const strayed: string[] = []
+      const context = await browser.newContext(options)
+      const page = await context.newPage()
+      page.setDefaultTimeout(15_000)
+      let own: string | undefined
+      page.on('request', (request) => {
+        const { origin, protocol } = new URL(request.url())
+        if (protocol === 'data:') return
+        own ??= origin
+        if (origin !== own) strayed.push(request.url())
+      })
+      page.on('console', (message) => {
+        if (/Content Security Policy|violat/i.test(message.text())) strayed.push(message.text())
+      })
+      page.on('pageerror', (error) => strayed.push(error.message))
+      return { context, page, strayed }
+    },
+    async close() {
+      await browser.close()
+      rmSync(consoleDir, { recursive: true })
+    },
+  }
+}
+
+export async function logIn(page: Page, key = 'demo-console'): Promise<void> {
+  await page.getByLabel('Console key').fill(key)
+  await page.getByRole('button', { name: 'Log in' }).click()
+}
+
+/** No accessibility fault that axe finds, and nothing that scrolls sideways. */
+export async function checkPage(page: Page, where: string): Promise<void> {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate<AxeResults>('axe.run()')
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`),
+    [],
+    where,
+  )
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  )
+  assert.ok(overflow <= 0, `${where} scrolls sideways by ${overflow} px`)
+}

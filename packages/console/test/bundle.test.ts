@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { buildConsole } from './browser.ts'
+
+const BUDGET_BYTES = 150 * 1024
+
+describe('the bundle of the console', () => {
+  it('is at most 150 KB, compressed as the gateway compresses it, before the charts, which come when looked at', async () => {
+    const dir = await buildConsole()
+    try {
+      const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) =>
+        /\.(js|css|html)$/.test(name),
+      )
+      const sizes = files.map((name) => ({ name, bytes: gzipSync(readFileSync(join(dir, name))).length }))
+      const first = sizes.filter(({ name }) => !name.includes('charts-'))
+      const total = first.reduce((sum, { bytes }) => sum + bytes, 0)
+      assert.ok(sizes.length > first.length, 'the charts are apart')
+      assert.ok(
+        total <= BUDGET_BYTES,
+        `${total} bytes: ${sizes.map(({ name, bytes }) => `${name} ${bytes}`).join(', ')}`,
+      )
+      const page = readFileSync(join(dir, 'index.html'), 'utf8')
+      assert.doesNotMatch(
+        page,
+        /charts-|<script(?![^>]*\bsrc=)|<style|\sstyle=/,
+        'nothing inline, and no chart at first',
+      )
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+})
