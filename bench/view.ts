@@ -35,9 +35,9 @@ function stranger(): {
   return { user: `user-${next++}`, roles: ['viewer'], chat: { id: 'c1', type: 'group' }, attributes: { team: 'sales' } }
 }
 
-async function viewsOfStrangers(gate: Gate, count: number, withIds: boolean): Promise<void> {
+async function viewsOfStrangers(gate: Gate, count: number, withIds: boolean, options?: { app: string }): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const view = await gate.view(stranger())
+    const view = await gate.view(stranger(), options)
     seen += withIds ? view.ids.length : Number(view.has('server0:read_thing_0'))
   }
 }
@@ -46,6 +46,25 @@ const [lists, conditions, toolConditions] = [LISTS, CONDITIONS, TOOL_CONDITIONS]
   createGate({ tools, policy }),
 ) as [Gate, Gate, Gate]
 const known = defineCaller(stranger())
+
+/** One of seven apps that share their groups, with tools and a policy of its own, while many users have something switched off. */
+const servers = Array.from({ length: 10 }, (_, i) => `server${i}`)
+const withApps = createGate({
+  tools,
+  policy: LISTS,
+  groups: Object.fromEntries(servers.map((name) => [name, { tools: [`${name}:*`] }])),
+  apps: Object.fromEntries(
+    servers
+      .slice(0, 7)
+      .map((name, i) => [
+        `app${i}`,
+        { import: servers.slice(0, i + 1), tools: [`${name}:*`, 'tag:read'], policy: { deny: ['*:purge_*'] } },
+      ]),
+  ),
+})
+for (let i = 0; i < 1000; i++)
+  await withApps.preferences.set({ user: `other-${i}` }, { groups: ['server2'], tools: [`server1:read_thing_${i}`] })
+const APP = { app: 'app6' }
 const hidden = new Set(tools.filter((_, i) => i % 10 === 3).map(({ id }) => id))
 
 const figures = await measure([
@@ -72,6 +91,18 @@ const figures = await measure([
     budget: '0.2 µs',
     async run(count) {
       for (let i = 0; i < count; i++) seen += Number((await conditions.view(known)).has('server0:read_thing_0'))
+    },
+  },
+  {
+    name: 'new caller in an app: lists, tags and globs',
+    budget: '10 µs',
+    run: (count) => viewsOfStrangers(withApps, count, false, APP),
+  },
+  {
+    name: 'the same caller again in an app',
+    budget: '0.2 µs',
+    async run(count) {
+      for (let i = 0; i < count; i++) seen += Number((await withApps.view(known, APP)).has('server0:read_thing_0'))
     },
   },
   {
