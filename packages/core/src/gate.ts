@@ -415,9 +415,8 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       return halt
     },
     async release({ by, ...target }) {
-      const { halt, stored } = halts.release(target)
+      const { halt, stored } = halts.release(target, (released) => recorder.released(released, by))
       await stored
-      recorder.released(halt, by)
       return halt
     },
     get halts() {

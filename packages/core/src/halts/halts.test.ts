@@ -244,6 +244,68 @@ describe('gate.halt', () => {
       assert.deepEqual(await seen(VERA), [])
     })
 
+    it('is released where only the answer of the store was lost, and that is on record', async () => {
+      const kept = memoryState()
+      const { gate, audit, seen } = setup({
+        state: {
+          ...kept,
+          take(key) {
+            void kept.take(key)
+            throw new Error('the connection was lost')
+          },
+        },
+      })
+      await gate.halt({ user: 'vera', reason: 'r' })
+      await gate.release({ user: 'vera', by: 'olga' })
+      assert.equal((await seen(VERA)).length, 3)
+      assert.deepEqual(
+        audit.records.map(({ event, user_id: by }) => [event, by]),
+        [
+          ['halt_set', undefined],
+          ['halt_released', 'olga'],
+        ],
+      )
+    })
+
+    it('is over when it is released before a slow store had it', async () => {
+      const kept = memoryState()
+      const { gate, seen } = setup({
+        state: {
+          ...kept,
+          async set(...args) {
+            await new Promise(setImmediate)
+            return kept.set(...args)
+          },
+        },
+      })
+      const halting = gate.halt({ user: 'vera', reason: 'r' })
+      await gate.release({ user: 'vera' })
+      await halting
+      await new Promise(setImmediate)
+      assert.deepEqual([gate.halts, await kept.list('halt:'), (await seen(VERA)).length], [[], [], 3])
+    })
+
+    it('does not wait for a store that hangs in what was asked of it before', async () => {
+      let isFirst = true
+      const kept = memoryState()
+      const { gate } = setup({
+        storeDeadlineMs: 5,
+        state: {
+          ...kept,
+          set(...args) {
+            const hangs = isFirst
+            isFirst = false
+            return hangs ? new Promise<never>(() => {}) : kept.set(...args)
+          },
+        },
+      })
+      const first = gate.halt({ user: 'vera', reason: 'r' })
+      const second = gate.halt({ user: 'omar', reason: 'r' })
+      await assert.rejects(first, { code: 'state_unavailable' })
+      await second
+      assert.equal((await kept.list('halt:')).length, 1)
+    })
+
     it('holds everything back until the store has said what is halted', async () => {
       const answer = Promise.withResolvers<[]>()
       const { seen, call } = setup({ state: failing({ list: () => answer.promise }), pins: 'off' })

@@ -24,8 +24,15 @@ export interface Halts {
   list(): readonly Halt[]
   /** In force when this returns; resolves when the store has it. */
   set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** @throws {ToolgateError} `halt_unknown` */
-  release(target: HaltTarget | { readonly id: string }): { readonly halt: Halt; readonly stored: Promise<void> }
+  /**
+   * `onReleased` hears of it when the store has forgotten the halt, also where that comes too late for `stored`.
+   *
+   * @throws {ToolgateError} `halt_unknown`
+   */
+  release(
+    target: HaltTarget | { readonly id: string },
+    onReleased?: (halt: Halt) => void,
+  ): { readonly halt: Halt; readonly stored: Promise<void> }
   /** What holds back a caller's tools of a snapshot: the same marks for as long as nothing changes. */
   marksOver(snapshot: Toolset): (caller: Caller) => readonly Mark[]
   /** Gives the halt that stops a call, if there is one. */
@@ -57,6 +64,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
   let isClosed = false
   /** Of the latest reading: an earlier one that ends later says nothing any more. */
   let reading = 0
+  let writing: Promise<void> = Promise.resolve()
   let retry: ReturnType<typeof setTimeout> | undefined
   let unsubscribe: (() => void) | undefined
 
@@ -109,11 +117,14 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
     }
   }
 
-  async function store(write: () => MaybePromise<unknown>): Promise<void> {
+  async function store(write: () => Promise<void>): Promise<void> {
     // A reading that began before would bring the old state back.
     reading++
+    // One after the other, so that a halt and its release end as they were asked for; one that hangs holds up none.
+    const written = writing.then(() => inTime(write()))
+    writing = written.catch(() => {})
     try {
-      await inTime(write())
+      await written
     } catch (cause) {
       throw new ToolgateError('state_unavailable', 'The state store did not take the halt or its release.', { cause })
     } finally {
@@ -149,15 +160,21 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
       }
       return { halt: plain, stored: store(save) }
     },
-    release(target) {
+    release(target, onReleased = () => {}) {
       const id = 'id' in target ? target.id : haltId(parseTarget(target))
       const halt = halts.get(id)
       if (!halt) throw new ToolgateError('halt_unknown', 'Nothing is halted so.', { detail: id })
       const { selector: _, ...plain } = halt
       // In force until the store has forgotten it: one that came back by itself would surprise more.
       const forget = async () => {
-        await state.take(PREFIX + id)
+        try {
+          await state.take(PREFIX + id)
+        } catch (error) {
+          // It may be the answer that was lost, and the halt is gone.
+          if ((await state.get(PREFIX + id)) !== undefined) throw error
+        }
         unsaved.delete(id)
+        onReleased(plain)
       }
       return { halt: plain, stored: store(forget) }
     },
