@@ -30,7 +30,7 @@ interface RecentHash extends KeyHash {
  * modulo a prime. Two different keys have the same hash with a probability of 2^-64, whatever they
  * are, as long as they were chosen without knowing the random numbers, and nothing tells those.
  */
-export function createKeyHash(random: (words: Uint32Array) => void = randomWords): (key: string) => Readonly<KeyHash> {
+export function createKeyHash(random: (words: Uint32Array<ArrayBuffer>) => void = randomWords): (key: string) => Readonly<KeyHash> {
   const factors = createFactors(2 * (MAX_LENGTH + 1), random)
   const recent = Array.from<RecentHash | undefined>({ length: RECENT })
   return (key) => {
@@ -84,7 +84,7 @@ function reduce(sum: number): number {
 }
 
 /** Gives numbers below the prime, each as likely as any other. */
-function createFactors(count: number, random: (words: Uint32Array) => void): Float64Array {
+function createFactors(count: number, random: (words: Uint32Array<ArrayBuffer>) => void): Float64Array {
   const factors = new Float64Array(count)
   const words = new Uint32Array(count)
   for (let made = 0; made < count;) {
@@ -94,6 +94,6 @@ function createFactors(count: number, random: (words: Uint32Array) => void): Flo
   return factors
 }
 
-function randomWords(words: Uint32Array): void {
+function randomWords(words: Uint32Array<ArrayBuffer>): void {
   crypto.getRandomValues(words)
 }

@@ -36,7 +36,7 @@ export function auditRoute(deps: ApiDeps): Route {
 export function auditExportRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
     const records = exportFor(person, deps.audit, toQuery(parseQuery(query, FILTERS)))
-    return new Response(ReadableStream.from(toChunks(records)), {
+    return new Response(toStream(toChunks(records)), {
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',
         'content-disposition': 'attachment; filename="audit.jsonl"',
@@ -59,7 +59,7 @@ const CHUNK_LENGTH = 32 * 1024
 const encoder = new TextEncoder()
 
 /** Several lines at a time: a chunk for each would cost more than the lines. */
-async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Uint8Array> {
+async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   let lines = ''
   for await (const record of records) {
     lines += `${JSON.stringify(record)}\n`
@@ -68,4 +68,18 @@ async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Ui
     lines = ''
   }
   if (lines !== '') yield encoder.encode(lines)
+}
+
+/** As `ReadableStream.from`, which the types of browsers do not have. */
+function toStream(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>, void>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await chunks.return()
+    },
+  })
 }
