@@ -92,11 +92,7 @@ const base64 = (value: string) => `=?base64?${Buffer.from(value).toString('base6
 
 const CASES: readonly Case[] = [
   // What is right.
-  {
-    shows: 'server/discover',
-    ours: ['200 result', 'lists that change are not announced yet, so that is not promised'],
-    sends: change('server/discover'),
-  },
+  { shows: 'server/discover', sends: change('server/discover') },
   { shows: 'tools/list', sends: list() },
   { shows: 'tools/call', sends: call() },
   { shows: 'a call without arguments', sends: call({ params: { arguments: undefined } }) },
@@ -266,9 +262,13 @@ const CASES: readonly Case[] = [
   { shows: 'sampling/createMessage', sends: change('sampling/createMessage') },
   { shows: 'a method that objects inherit', sends: change('constructor') },
   {
-    shows: 'subscriptions/listen',
-    ours: ['404 -32601', 'it is not governed yet, and not advertised'],
+    shows: 'subscriptions/listen for nothing, which ends at once',
     sends: change('subscriptions/listen', { params: { notifications: {} } }),
+  },
+  { shows: 'subscriptions/listen without a filter', sends: change('subscriptions/listen') },
+  {
+    shows: 'subscriptions/listen with a filter that is none',
+    sends: change('subscriptions/listen', { params: { notifications: { toolsListChanged: 'yes' } } }),
   },
   { shows: 'GET', sends: { method: 'GET', headers: { accept: 'text/event-stream' } } },
   { shows: 'DELETE', sends: { method: 'DELETE' } },

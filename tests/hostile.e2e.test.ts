@@ -310,7 +310,6 @@ describe('a method', () => {
     ['tasks/list', {}],
     ['tasks/get', { taskId: '1' }],
     ['tasks/cancel', { taskId: '1' }],
-    ['subscriptions/listen', { notifications: { toolsListChanged: true } }],
     ['tools/run', READ],
     ['Tools/Call', READ],
     ['tools/call ', READ],
@@ -350,7 +349,7 @@ describe('a method', () => {
               clientInfo: { name: 'x', version: '1' },
             })
       const { result } = answer.json() as RpcAnswer
-      assert.deepEqual(result?.['capabilities'], { tools: {} })
+      assert.deepEqual(result?.['capabilities'], { tools: { listChanged: true } })
       if (era !== MODERN) assert.equal(result?.['protocolVersion'], era)
     })
   }

@@ -26,8 +26,13 @@ import { listen } from './http/server.ts'
 import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
 import { recordStateChanges } from './live/state-changes.ts'
+import { createChangeStreams } from './mcp/change-streams.ts'
 import { createMcpEndpoint } from './mcp/endpoint.ts'
+import { createListWatch } from './mcp/list-watch.ts'
 import { createNaming } from './mcp/listing.ts'
+import { createMetaTools } from './mcp/meta-tools.ts'
+import { createOffers } from './mcp/offer.ts'
+import { unlockByCalls } from './mcp/session.ts'
 import { once } from './once.ts'
 import { openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
@@ -117,7 +122,20 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     // Before anybody looks: what knows its state by itself, as servers do, is known from the beginning.
     const asked = monitor.start()
 
-    const gate = createGate({
+    const { selectors, locked } = parseGroups(gateGroups)
+    const search = config.search ?? { offer: 'auto' }
+    const onUnlocked = () => listWatch.changed()
+    const gate: Gate = createGate({
+      tools: createMetaTools({
+        locked,
+        search,
+        gate: () => gate,
+        lockedFor: (view) => offers.lockedFor(view),
+        onUnlocked,
+      }),
+      ...([...locked.values()].some(({ unlock }) => typeof unlock === 'object')
+        ? { hooks: unlockByCalls(() => gate.locks, onUnlocked) }
+        : {}),
       sources: fleet.sources,
       groups: gateGroups,
       apps: toApps(config.apps),
@@ -141,7 +159,6 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     })
 
     const naming = createNaming()
-    const { selectors } = parseGroups(gateGroups)
     const servers = () => config.servers.map(({ name }) => redactServer(toServerRow(fleet, name), redact))
     const groups = createGroupRows({ groups: config.groups, gate, availability: monitor, redact })
     const groupWatch = createGroupWatch({
@@ -163,6 +180,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       onFault,
     })
     const serverInfo = { name: 'toolgate', version: VERSION }
+    const offers = createOffers({ gate, locked, search })
+    const listWatch = createListWatch({ gate, availability: monitor, offers, onFault })
+    closers.push(() => listWatch.close())
+    const streams = createChangeStreams({ watch: listWatch, serverInfo, onFault })
     const apiDeps: ApiDeps = {
       keyring,
       origins,
@@ -196,9 +217,31 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
       return createLiveSocket({ admit, groups, groupWatch, audit, gate, redact, onFault })
     })
-    const metrics = createMetrics({ counts, gate, approvals: gate.approvals, audit, servers, onFault })
+    const metrics = createMetrics({
+      counts,
+      gate,
+      approvals: gate.approvals,
+      audit,
+      servers,
+      groups: () =>
+        groups().map(({ name, available }) => ({ name, available, changes: groupWatch.counts.get(name) ?? 0 })),
+      streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
+      onFault,
+    })
     listener.attach({
-      mcp: createMcpEndpoint({ gate, naming, serverInfo, listTtlMs: LIST_TTL_MS, keyring, origins, tracing, onFault }),
+      mcp: createMcpEndpoint({
+        gate,
+        naming,
+        offers,
+        streams,
+        onSessionEnded: onUnlocked,
+        serverInfo,
+        listTtlMs: LIST_TTL_MS,
+        keyring,
+        origins,
+        tracing,
+        onFault,
+      }),
       health: createHealth({ servers }),
       metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
       pages: once(() => loadPages(api, options.consoleDir ?? CONSOLE_DIR)),
@@ -210,7 +253,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
           socket.destroy()
         }
       },
-      endStreams: () => liveSocket.loaded()?.close(),
+      endStreams: () => {
+        liveSocket.loaded()?.close()
+        streams.close()
+      },
       onFault,
     })
     const ready = Promise.all([asked, ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})

@@ -78,6 +78,6 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
       found.push(...records)
       if (records.length < PAGE) break
     }
-    return found.reverse()
+    return found.toReversed()
   }
 }

@@ -3,11 +3,14 @@ import {
   type CallRefused,
   type Cancelling,
   type Progress,
+  REASONS,
   retryAfterSeconds,
   type View,
   type WireNames,
 } from '@toolgate/core'
 import { type McpResult, UpstreamError } from '../upstream/upstream.ts'
+
+type Telling = (typeof REASONS)[keyof typeof REASONS]['telling']
 
 export interface ToolCall {
   readonly view: View
@@ -37,6 +40,7 @@ export async function callTool({ view, names, name, input, signal, onProgress }:
     onProgress,
     calledAs: name,
     nameOf: (id) => names.toName(id) ?? id,
+    idOf: names.toId,
   })
   return toAnswer(outcome)
 }
@@ -50,10 +54,20 @@ export async function recordRefusedCall(view: View, names: WireNames, name: unkn
   await view.call({ tool: names.toId(calledAs), calledAs, malformed: problem })
 }
 
-function toAnswer(outcome: CallOutcome): ToolAnswer {
+const within = new WeakMap<McpResult, ToolAnswer>()
+
+/** Gives an answer as a tool's result: an error that is none is told, and known again when it comes out of the gate. */
+export function toResult(answer: ToolAnswer): McpResult {
+  if ('result' in answer) return answer.result
+  const told = toldResult(answer.error.message)
+  within.set(told, answer)
+  return told
+}
+
+export function toAnswer(outcome: CallOutcome): ToolAnswer {
   switch (outcome.status) {
     case 'done':
-      return { result: outcome.output as McpResult }
+      return toOwnAnswer(outcome.output as McpResult)
     case 'waiting':
       return {
         result: {
@@ -70,16 +84,34 @@ function toAnswer(outcome: CallOutcome): ToolAnswer {
   }
 }
 
+/** A call through `call_tool` is answered as a direct one. */
+function toOwnAnswer(result: McpResult): ToolAnswer {
+  const isObject = typeof result === 'object' && result !== null
+  return (isObject && within.get(result)) || { result }
+}
+
 /** Tools tell the model of refusals in results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
-function toldResult(text: string): McpResult {
+export function toldResult(text: string): McpResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** Says when to come again, as a 429 does: the text says it to the model, and this to the client's own code. */
+/** Of these a caller knows that the tool is there, so beside the text its client is told in fields. */
+const EXPLAINED: ReadonlySet<Telling> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
+
+/**
+ * Says in `_meta`, for the client's own code, what the text says to the model: when to come again, as a 429 does, or
+ * why not now and what to do. `structuredContent` is no place for it, as that must fit the tool's `outputSchema`.
+ */
 function refusedResult({ text, decision }: CallRefused): McpResult {
   const [deciding] = decision.reasons
-  if (deciding?.code !== 'rate_limited') return toldResult(text)
-  return { ...toldResult(text), _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
+  if (deciding?.code === 'rate_limited')
+    return { ...toldResult(text), _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
+  if (decision.outcome !== 'wait' || deciding === undefined || !EXPLAINED.has(REASONS[deciding.code].telling))
+    return toldResult(text)
+  const { code: error, message, text: why, suggestion } = deciding
+  // As the text says it: of what is for people only there is nothing in either.
+  const refusal = { error, reason: message ?? why, ...(suggestion === undefined ? {} : { suggestion }) }
+  return { ...toldResult(text), _meta: { 'dev.toolgate/refusal': refusal } }
 }
 
 /** What an upstream says about its own hop (versions, headers, capabilities) is not about ours. */

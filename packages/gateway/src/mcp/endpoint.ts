@@ -3,15 +3,20 @@ import type { Caller } from '@toolgate/core'
 import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import { recordRefusedCall } from './call.ts'
+import type { ChangeStreams } from './change-streams.ts'
 import { type Params, readMessage } from './envelope.ts'
 import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
 import { createModernHandler, type ModernDeps, readCall, sendJson } from './modern.ts'
-import { echoableId, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
+import { echoableId, MODERN_VERSIONS, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
+import { inSession, readSession } from './session.ts'
 
 export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly keyring: Keyring
   readonly origins: OriginRules
   readonly maxBodyBytes?: number
+  readonly streams: ChangeStreams
+  /** What the session had opened is locked again. */
+  readonly onSessionEnded: () => void
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, also to what never became a request. Never rejects. */
@@ -38,11 +43,21 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     response.writeHead(202).end()
   }
 
+  /** A client of an earlier revision listens on its session, or ends it. */
+  const serveSession = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
+    const known = inSession(caller, readSession(request.headers))
+    if (request.method === 'GET') return deps.streams.open(known, caller, response)
+    deps.gate.locks.forget(known)
+    deps.onSessionEnded()
+    response.writeHead(200).end()
+  }
+
   return async (request, response) => {
     let body: unknown
     let caller: Caller | undefined
     try {
       caller = admitCaller(request, deps)
+      if (isSessionRequest(request)) return await serveSession(request, response, caller)
       checkRequest(request)
       body = parseBody(await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES))
       await serve(request, response, caller, body)
@@ -89,6 +104,12 @@ const KEY_PROBLEMS = {
   malformed: 'The Authorization header holds no usable key.',
   unknown: 'The key is not known.',
 } as const
+
+function isSessionRequest({ method, headers }: IncomingMessage): boolean {
+  if (readSession(headers) === undefined || MODERN_VERSIONS.includes(String(headers['mcp-protocol-version'])))
+    return false
+  return method === 'DELETE' || (method === 'GET' && (headers.accept ?? '').includes('text/event-stream'))
+}
 
 function checkRequest({ method, headers }: IncomingMessage): void {
   if (method !== 'POST')

@@ -5,7 +5,9 @@ import { callTool } from './call.ts'
 import { createCancellations } from './cancellations.ts'
 import { toListedTools } from './listing.ts'
 import { knownName } from './modern.ts'
+import type { Offers } from './offer.ts'
 import { META, type RequestId } from './protocol.ts'
+import { inSession, readSession, SESSION_HEADER } from './session.ts'
 import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/operation.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
@@ -14,6 +16,7 @@ import type { McpResult } from '../upstream/upstream.ts'
 export interface LegacyDeps {
   readonly gate: Gate
   readonly naming: (snapshot: Toolset) => WireNames
+  readonly offers: Pick<Offers, 'of'>
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** Follows requests, where somebody listens. */
@@ -40,7 +43,7 @@ export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
   }
 }
 
-async function load({ gate, naming, serverInfo, onFault, tracing }: LegacyDeps): Promise<LegacyHandler> {
+async function load({ gate, naming, offers, serverInfo, onFault, tracing }: LegacyDeps): Promise<LegacyHandler> {
   const [{ legacyStatelessFallback, ProtocolError, Server }, { toNodeHandler }] = await Promise.all([
     import('@modelcontextprotocol/server'),
     import('@modelcontextprotocol/node'),
@@ -59,10 +62,10 @@ async function load({ gate, naming, serverInfo, onFault, tracing }: LegacyDeps):
       const version = LEGACY_VERSIONS.find((known) => known === headers['mcp-protocol-version'])
       return { method, tool, id: body.id, protocolVersion: version, meta: body.params?.['_meta'] }
     }
-    const server = new Server(serverInfo, { capabilities: { tools: {} } })
+    const server = new Server(serverInfo, { capabilities: { tools: { listChanged: true } } })
     const list = async () => {
       const view = await gate.view(caller)
-      return { tools: toListedTools(view, naming(gate.catalog.snapshot())) as never }
+      return { tools: toListedTools(offers.of(view), naming(gate.catalog.snapshot())) as never }
     }
     server.setRequestHandler('tools/list', () => serveFollowed(tracing, () => toServed('tools/list'), list))
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
@@ -102,7 +105,8 @@ async function load({ gate, naming, serverInfo, onFault, tracing }: LegacyDeps):
   return (request, response, body, caller) => {
     const message = body as LegacyMessage
     const cancelled = followCancellation(message, request, response, caller)
-    const fallback = legacyStatelessFallback(() => createServer(caller, message, cancelled, request, response), onFault)
+    const known = inSession(caller, readSession(request.headers))
+    const fallback = legacyStatelessFallback(() => createServer(known, message, cancelled, request, response), onFault)
     return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
   }
 }
@@ -117,7 +121,7 @@ interface LegacyMessage {
 /**
  * Gives a function that gives the signal of a call's cancellation, and lets a message cancel an earlier call.
  *
- * Sessions are for this alone: nothing else is kept of one, and any that a client names is taken.
+ * Any session that a client names is taken: nothing is kept of one but this, and the groups it has opened.
  */
 function createCancelling() {
   const cancellations = createCancellations()
@@ -127,9 +131,9 @@ function createCancelling() {
     response: ServerResponse,
     caller: Caller,
   ): AbortSignal | undefined => {
-    if (method === 'initialize') response.setHeader(SESSION, randomUUID())
-    const session = headers[SESSION]
-    if (typeof session !== 'string') return undefined
+    if (method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID())
+    const session = readSession(headers)
+    if (session === undefined) return undefined
     if (method === 'notifications/cancelled') {
       const requestId = params?.['requestId']
       if (typeof requestId === 'string' || typeof requestId === 'number')
@@ -141,8 +145,6 @@ function createCancelling() {
     return call.signal
   }
 }
-
-const SESSION = 'mcp-session-id'
 
 /** `resultType` and the server's name in `_meta` are words of the modern revision, about the hop behind this one. */
 function withoutModernFields({ resultType: _, _meta: meta, ...result }: McpResult): object {

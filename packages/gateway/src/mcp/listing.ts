@@ -11,7 +11,7 @@ export interface ListedTool {
 }
 
 /** Gives what `tools/list` shows of a view, in the order of the ids. A tool whose wire name is not its own is left out. */
-export function toListedTools(view: View, names: WireNames): readonly ListedTool[] {
+export function toListedTools(view: Pick<View, 'tools'>, names: WireNames): readonly ListedTool[] {
   return view.tools.flatMap((tool) => {
     const name = names.toName(tool.id)
     return name === undefined ? [] : [toListedTool(tool, name)]

@@ -5,14 +5,18 @@ import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '.
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 import { callTool } from './call.ts'
+import type { ChangeStreams } from './change-streams.ts'
 import { decodeHeader, type Message, type Params } from './envelope.ts'
 import { toListedTools } from './listing.ts'
+import type { Offers } from './offer.ts'
 import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
 
 export interface ModernDeps {
   readonly gate: Gate
   readonly naming: (snapshot: Toolset) => WireNames
   readonly serverInfo: { readonly name: string; readonly version: string }
+  readonly offers: Pick<Offers, 'of'>
+  readonly streams: Pick<ChangeStreams, 'listen'>
   /** How long a client may keep a list, in milliseconds. */
   readonly listTtlMs: number
   /** Follows requests, where somebody listens. */
@@ -26,7 +30,7 @@ export interface ModernHandler {
   handle(message: ModernRequest, headers: IncomingHttpHeaders, caller: Caller, response: ServerResponse): Promise<void>
 }
 
-/** Gives the gateway's own path for MCP 2026-07-28: `server/discover`, `tools/list` and `tools/call`, and nothing else. */
+/** Gives the gateway's own path for MCP 2026-07-28: `server/discover`, `tools/list`, `tools/call` and `subscriptions/listen`. */
 export function createModernHandler(deps: ModernDeps): ModernHandler {
   const { gate, naming, serverInfo } = deps
   const shared = {
@@ -35,7 +39,8 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     cacheScope: 'private',
     _meta: { [META.serverInfo]: serverInfo },
   }
-  const discovered = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: { tools: {} }, ...shared })
+  const capabilities = { tools: { listChanged: true } }
+  const discovered = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities, ...shared })
   const lists = new WeakMap<View, Buffer>()
 
   const listOf = (view: View): Buffer => {
@@ -44,7 +49,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
       lists.set(
         view,
         (bytes = Buffer.from(
-          JSON.stringify({ tools: toListedTools(view, naming(gate.catalog.snapshot())), ...shared }),
+          JSON.stringify({ tools: toListedTools(deps.offers.of(view), naming(gate.catalog.snapshot())), ...shared }),
         )),
       )
     return bytes
@@ -62,6 +67,8 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
           return follow(() => serveList(params, id, caller, response))
         case 'server/discover':
           return follow(async () => sendResult(response, id, discovered))
+        case 'subscriptions/listen':
+          return deps.streams.listen(params, id, caller, response)
         default:
           throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
       }

@@ -6,6 +6,7 @@ export const META = {
   clientInfo: 'io.modelcontextprotocol/clientInfo',
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
 export type RequestId = string | number
@@ -31,6 +32,7 @@ export const RPC_ERRORS = {
   origin_refused: { code: -32000, status: 403 },
   key_refused: { code: -32000, status: 401 },
   key_not_for_mcp: { code: -32000, status: 403 },
+  streams_full: { code: -32603, status: 200 },
   internal: { code: -32603, status: 500 },
 } as const satisfies Record<string, { code: number; status: number }>
 

@@ -12,7 +12,17 @@ export interface MetricsDeps {
   /** Its `droppedCount`, where it has one, says what was lost. */
   readonly audit: AuditReader & { readonly droppedCount?: number }
   servers(): readonly ServerRow[]
+  /** Each configured group, and how often it came or went. */
+  groups?(): readonly GroupFigures[]
+  /** Clients that hear of changed lists, and pages that listen. */
+  readonly streams?: () => { readonly lists: number; readonly pages: number }
   readonly onFault: (error: unknown) => void
+}
+
+export interface GroupFigures {
+  readonly name: string
+  readonly available: boolean
+  readonly changes: number
 }
 
 /** More are not counted: whoever lets a thousand people wait knows enough. */
@@ -38,6 +48,8 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
     toExposition([
       ...callFamilies(counts),
       ...serverFamilies(servers()),
+      ...groupFamilies(deps.groups?.() ?? []),
+      ...streamFamilies(deps.streams?.()),
       gauge('toolgate_catalog_tools', 'Tools in the catalog.', deps.gate.catalog.snapshot().size),
       ...(await optional(() => pendingFamily(deps.approvals))),
       ...(await optional(warnings)),
@@ -121,6 +133,31 @@ function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
       help: 'How often a server was started again.',
       samples: rows.map(({ name: server, restarts }) => ({ labels: { server }, value: restarts })),
     },
+  ]
+}
+
+/** Groups are named by the configuration, too. */
+function groupFamilies(groups: readonly GroupFigures[]): readonly Family[] {
+  return [
+    {
+      name: 'toolgate_group_available',
+      type: 'gauge',
+      help: 'Whether a group is available: 1, or 0.',
+      samples: groups.map(({ name: group, available }) => ({ labels: { group }, value: available ? 1 : 0 })),
+    },
+    {
+      name: 'toolgate_group_changes_total',
+      type: 'counter',
+      help: 'How often a group became available or unavailable, once a second at most.',
+      samples: groups.map(({ name: group, changes }) => ({ labels: { group }, value: changes })),
+    },
+  ]
+}
+
+function streamFamilies({ lists, pages } = { lists: 0, pages: 0 }): readonly Family[] {
+  return [
+    gauge('toolgate_list_streams', 'Clients that are told when their list of tools changes.', lists),
+    gauge('toolgate_live_pages', 'Pages that listen at /api/live.', pages),
   ]
 }
 

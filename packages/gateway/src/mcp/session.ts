@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Caller, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
+
+export const SESSION_HEADER = 'mcp-session-id'
+
+/** MCP 2025-11-25, transports, "session management": visible ASCII. */
+const SESSION_ID = /^[\x21-\x7e]{1,128}$/
+
+/** Gives the session that a client of an earlier revision names; `undefined` for none, and for what is no id. */
+export function readSession(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers[SESSION_HEADER]
+  return typeof id === 'string' && SESSION_ID.test(id) ? id : undefined
+}
+
+/**
+ * Gives a caller in the session that its client names: one of its own tenant and user, whatever the client says.
+ *
+ * @example
+ * inSession({ tenant: 'acme', user: 'vera' }, 's1').session // 'acme/vera/s1'
+ */
+export function inSession(caller: Caller, id: string | undefined): Caller {
+  if (id === undefined) return caller
+  const owner = [caller.tenant ?? '', caller.user ?? caller.agent ?? ''].map(encodeURIComponent)
+  return defineCaller({ ...caller, session: [...owner, id].join('/') })
+}
+
+/**
+ * Gives the hook that raises the event `called:<tool id>` when a call of a session has ended well: what opens groups
+ * that wait for it.
+ */
+export function unlockByCalls(
+  locks: () => Pick<Gate['locks'], 'event'>,
+  onUnlocked: (caller: Caller) => void,
+): NonNullable<GateOptions['hooks']> {
+  return {
+    afterToolCall: (ended) => {
+      if (ended.caller.session === undefined || !ended.ok || isToolError(ended.output)) return
+      if (locks().event(ended.caller, `called:${ended.tool.id}`).length > 0) onUnlocked(ended.caller)
+    },
+  }
+}
+
+function isToolError(output: unknown): boolean {
+  return typeof output === 'object' && output !== null && 'isError' in output && output.isError === true
+}

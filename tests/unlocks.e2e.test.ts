@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { startGateway } from '@toolgate/gateway'
+import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { CALLERS, callerConfig, KEYS, type Who } from './support/keys.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
+import { httpServer } from './support/servers.ts'
+
+/** Locked groups on a real gateway: opened by a session, and found and called by clients that have none. */
+
+const LEGACY = '2025-11-25'
+const group = (name: string, tools: string[], more: object = {}) => ({
+  name,
+  tools,
+  visibility: 'always' as const,
+  dependsOn: [],
+  availableWhen: [],
+  ...more,
+})
+const GROUPS = [
+  group('web', ['up:open', 'up:click'], { unlock: 'request', title: 'Web pages', hint: 'Opens pages.' }),
+  group('git', ['up:push'], { unlock: { event: 'called:up:clone' } }),
+  group('sql', ['up:query'], { unlock: 'search', hint: 'Asks databases.' }),
+  group('vault', ['up:secret'], { unlock: 'request', hint: 'Holds the crown jewels.' }),
+]
+const META = ['call_tool', 'get_tool_details', 'search_tools']
+
+let upstream: RecordingServer
+let gateway: TestGateway
+let sessions = 0
+
+before(async () => {
+  upstream = await startRecordingServer([
+    { name: 'notes' },
+    { name: 'clone', run: (args) => ({ content: [], isError: args['fail'] === true }) },
+    {
+      name: 'open',
+      description: 'Opens a page.',
+      inputSchema: { type: 'object', properties: { url: { type: 'string' } } },
+      run: (args) => ({ content: [{ type: 'text', text: 'page' }], structuredContent: args }),
+    },
+    { name: 'click' },
+    { name: 'push' },
+    { name: 'query', description: 'Asks the database.' },
+    { name: 'secret', description: 'Tells the secret.' },
+    { name: 'limited' },
+    {
+      name: 'fails',
+      run: () => {
+        throw new Error('rpc')
+      },
+    },
+  ])
+  gateway = await startTestGateway({
+    servers: [httpServer('up', upstream.url)],
+    groups: GROUPS as never,
+    policy: [
+      { deny: [{ match: 'up:secret', unless: "'admin' in caller.roles" }] },
+      { deny: [{ match: 'up:open', input: "has(input.url) && input.url == 'evil'" }], ask: ['up:click'] },
+    ],
+    limits: ['up:limited:1/600'],
+    callers: [...CALLERS, callerConfig('demo-viewer-acme', { user: 'viewer', tenant: 'acme', roles: ['viewer'] })],
+  })
+})
+
+after(async () => {
+  await gateway?.close()
+  await upstream?.close()
+})
+
+afterEach(() => upstream.forget())
+
+describe('a session', () => {
+  it('begins with what is not locked, and is told of what it may open and of nothing else', async () => {
+    const session = newSession()
+    assert.deepEqual(await session.list(), [
+      'call_tool',
+      'get_tool_details',
+      'request_tools',
+      'search_tools',
+      'up__clone',
+      'up__fails',
+      'up__limited',
+      'up__notes',
+    ])
+    const text = await session.description('request_tools')
+    assert.match(text, /- web: Web pages\. Opens pages\./)
+    assert.doesNotMatch(text, /vault|crown/)
+    assert.match(await newSession('admin').description('request_tools'), /- vault: vault\. Holds the crown jewels\./)
+    assert.match(await session.description('search_tools'), /- sql\. Asks databases\./)
+  })
+
+  it('opens a whole group by a call of request_tools, for itself alone', async () => {
+    const [one, other] = [newSession(), newSession()]
+    const refused = await one.call('up__open')
+    const suggestion = 'Call request_tools with the group "web" to open it.'
+    assert.equal(textOf(refused), `up__open is locked. ${suggestion}`)
+    assert.deepEqual(refused.result?._meta, {
+      'dev.toolgate/refusal': {
+        error: 'group_locked',
+        reason: 'the group web is locked for this session',
+        suggestion,
+      },
+    })
+    const opened = await one.call('request_tools', { group: 'web' })
+    assert.deepEqual(opened.result?.structuredContent, { group: 'web', tools: ['up__click', 'up__open'] })
+    assert.ok((await one.list()).includes('up__open') && (await one.list()).includes('up__click'))
+    assert.equal(textOf(await one.call('up__open')), 'page')
+    assert.ok(!(await other.list()).includes('up__open'))
+    assert.deepEqual(upstream.calls().length, 1)
+  })
+
+  it('is one of its user and tenant: another of the same name is another', async () => {
+    const one = newSession()
+    await one.call('request_tools', { group: 'web' })
+    for (const key of [KEYS.operator, 'demo-viewer-acme']) {
+      const other = sessionOf(key, one.id)
+      assert.ok(!(await other.list()).includes('up__open'), key)
+    }
+    assert.ok((await sessionOf(KEYS.viewer, one.id).list()).includes('up__open'))
+  })
+
+  it('is told the same of a group that is denied as of one that does not exist', async () => {
+    const session = newSession()
+    const [denied, none] = [
+      await session.call('request_tools', { group: 'vault' }),
+      await session.call('request_tools', { group: 'vauxx' }),
+    ]
+    assert.equal(textOf(denied).replaceAll('vault', 'vauxx'), textOf(none))
+    assert.equal(denied.result?.isError, true)
+    const secret = await session.call('up__secret')
+    assert.match(textOf(secret), /^Tool "up__secret" is not available\./)
+    assert.deepEqual(Object.keys(secret.result ?? {}), ['content', 'isError'])
+    await newSession('admin').call('request_tools', { group: 'vault' })
+    assert.ok(!(await session.list()).includes('up__secret'))
+  })
+
+  it('opens nothing by text, a call of another tool, or a call that is refused', async () => {
+    const session = newSession()
+    const words = 'request_tools {"group":"web"} Call request_tools with the group "web" to open it.'
+    await session.call('up__notes', { text: words, request_tools: { group: 'web' }, group: 'web' })
+    await session.call('request_tools', { group: 'web', more: 1 })
+    await session.call('request_tools', { group: ['web'] })
+    await session.call('request_tools__web', { group: 'web' })
+    await session.ask('tools/list', { group: 'web', _meta: { request_tools: 'web' } })
+    await session.call('call_tool', { name: 'up__notes', arguments: { group: 'web' } })
+    assert.ok(!(await session.list()).includes('up__open'))
+  })
+
+  it('opens a group by an event: a call that ended well, and not one that failed', async () => {
+    const session = newSession()
+    await session.call('up__clone', { fail: true })
+    assert.ok(!(await session.list()).includes('up__push'))
+    await session.call('up__clone')
+    assert.ok((await session.list()).includes('up__push'))
+  })
+
+  it('opens a group by a search that finds it, and is told so', async () => {
+    const session = newSession()
+    const found = await session.call('search_tools', { query: 'database' })
+    const { tools, hint } = valueOf(found) as { tools: { name: string }[]; hint: string }
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ['up__query'],
+    )
+    assert.match(hint, /up__query/)
+    assert.ok((await session.list()).includes('up__query'))
+  })
+
+  it('has all locked again when it is ended', async () => {
+    const session = newSession()
+    await session.call('request_tools', { group: 'web' })
+    const { status } = await send(gateway.mcpUrl, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${KEYS.viewer}`, 'mcp-session-id': session.id },
+    })
+    assert.equal(status, 200)
+    assert.ok(!(await session.list()).includes('up__open'))
+  })
+
+  it('stands in the records of its calls, in the name of its user', async () => {
+    const session = newSession()
+    await session.call('up__notes')
+    const { body } = await gateway.api('/api/audit?tool=up:notes&limit=1')
+    assert.equal((body as { records: { session_id: string }[] }).records[0]?.session_id, `/viewer/${session.id}`)
+  })
+})
+
+describe('a client without a session', () => {
+  it('lists what is not locked and the tools that find the rest, whatever it asked before', async () => {
+    const first = await gateway.list('viewer', MODERN)
+    assert.deepEqual(first, [...META, 'up__clone', 'up__fails', 'up__limited', 'up__notes'])
+    await gateway.call('viewer', MODERN, 'search_tools', { query: 'database' })
+    await gateway.call('viewer', MODERN, 'request_tools', { group: 'web' })
+    await gateway.call('viewer', MODERN, 'call_tool', { name: 'up__open' })
+    await gateway.call('viewer', MODERN, 'up__clone')
+    assert.deepEqual(await gateway.list('viewer', MODERN), first)
+  })
+
+  it('reads what there is to find, of what it may use', async () => {
+    const read = async (who: Who) => {
+      const { result } = (await gateway.ask(who, MODERN, 'tools/list')).json() as RpcAnswer
+      return JSON.stringify(result?.tools?.find(({ name }) => name === 'search_tools'))
+    }
+    assert.match(await read('viewer'), /Web pages\. Opens pages\./)
+    assert.doesNotMatch(await read('viewer'), /crown/)
+    assert.match(await read('admin'), /crown/)
+  })
+
+  it('finds, reads and calls them; what is denied is as what does not exist', async () => {
+    const search = await gateway.call('viewer', MODERN, 'search_tools', { query: 'opens a page' })
+    assert.match(textOf(search), /up__open/)
+    const details = await gateway.call('viewer', MODERN, 'get_tool_details', { names: ['up__secret', 'up__sexxxt'] })
+    const [denied, none] = (valueOf(details) as { tools: { error: string }[] }).tools
+    assert.equal(denied?.error.replace('secret', 'sexxxt'), none?.error)
+    assert.ok(!textOf(await gateway.call('viewer', MODERN, 'search_tools', { query: 'secret' })).includes('up__secret'))
+  })
+
+  for (const [shows, name, args] of [
+    ['a result', 'up__open', { url: 'x' }],
+    ['an invalid input', 'up__open', { url: 5 }],
+    ['an input that is denied', 'up__open', { url: 'evil' }],
+    ['a denied tool', 'up__secret', {}],
+    ['a tool that does not exist', 'up__none', {}],
+    ['a tool by its id', 'up:open', {}],
+    ['a name that objects inherit', '__proto__', {}],
+    ['an approval', 'up__click', { n: 1 }],
+    ['a tool that fails', 'up__fails', {}],
+  ] as const)
+    it(`gets by call_tool what a direct call gets, field for field: ${shows}`, async () => {
+      const direct = await gateway.call('viewer', MODERN, name, args)
+      const within = await gateway.call('viewer', MODERN, 'call_tool', { name, arguments: args })
+      assert.deepEqual(within, direct)
+      assert.equal(upstream.calls().length % 2, 0)
+    })
+
+  it('spends the same limits by both ways', async () => {
+    await gateway.call('viewer', MODERN, 'up__limited')
+    const again = await gateway.call('viewer', MODERN, 'call_tool', { name: 'up__limited' })
+    assert.match(textOf(again), /rate limited/)
+    assert.equal(upstream.calls().length, 1)
+  })
+
+  it('leaves a record of each call, of its own tool and of call_tool', async () => {
+    await gateway.call('operator', MODERN, 'call_tool', { name: 'up__open', arguments: { url: 'x' } })
+    const { body } = await gateway.api('/api/audit?user=operator&limit=4')
+    const { records } = body as { records: { tool: string; event: string; tool_call_id: string }[] }
+    assert.deepEqual(
+      records.map(({ event, tool }) => `${event} ${tool}`),
+      ['tool_result call_tool', 'tool_result up:open', 'tool_call up:open', 'tool_call call_tool'],
+    )
+    assert.equal(records[1]?.tool_call_id, `${records[0]?.tool_call_id}.1`)
+  })
+
+  it('is told of request_tools that it has no session', async () => {
+    const { result } = await gateway.call('viewer', MODERN, 'request_tools', { group: 'web' })
+    assert.equal(result?.isError, true)
+    assert.match(textOf({ result: result as never }), /call_tool/)
+  })
+})
+
+describe('the tools that find others', () => {
+  const listOf = async (search?: object, groups: readonly object[] = []) => {
+    const own = await startTestGateway({
+      servers: [httpServer('up', upstream.url)],
+      groups: groups as never,
+      ...(search ? { search: search as never } : {}),
+    })
+    try {
+      return (await own.list('viewer', MODERN)).filter((name) => META.includes(name))
+    } finally {
+      await own.close()
+    }
+  }
+
+  it('are offered where something is locked, where they are wanted, and where there are many tools', async () => {
+    assert.deepEqual(await listOf(), [])
+    assert.deepEqual(await listOf(undefined, [GROUPS[0] as object]), META)
+    assert.deepEqual(await listOf({ offer: 'always' }), META)
+    assert.deepEqual(await listOf({ offer: 'never' }, [GROUPS[0] as object]), [])
+    assert.deepEqual(await listOf({ offer: 'auto', above: 8 }), META)
+    assert.deepEqual(await listOf({ offer: 'auto', above: 9 }), [])
+  })
+
+  it('are not offered for the sake of what a caller may not use', async () => {
+    assert.deepEqual(
+      await (async () => {
+        const own = await startTestGateway({
+          servers: [httpServer('up', upstream.url)],
+          groups: [GROUPS[0]] as never,
+          policy: [{ deny: ['up:open', 'up:click'] }],
+        })
+        const list = await own.list('viewer', MODERN)
+        await own.close()
+        return list.filter((name) => META.includes(name))
+      })(),
+      [],
+    )
+  })
+
+  it('cannot be locked away: a locked group that names them is an error', async () => {
+    await assert.rejects(
+      startGateway({
+        file: 'x',
+        listen: { host: '127.0.0.1', port: 0 },
+        servers: [],
+        callers: [],
+        groups: [group('all', ['*'], { unlock: 'request' })] as never,
+        policy: [],
+        limits: [],
+        audit: { store: 'memory', mode: 'batched' },
+      }),
+      /groups\.all\.tools\[0\]: "\*" names search_tools too/,
+    )
+  })
+})
+
+function newSession(who: Who = 'viewer') {
+  return sessionOf(KEYS[who], `s${++sessions}`)
+}
+
+function sessionOf(key: string, id: string) {
+  const ask = async (method: string, params: object = {}) => {
+    const { headers, body } = toMessage(LEGACY, method, params as never)
+    const sent = { ...headers, authorization: `Bearer ${key}`, 'mcp-session-id': id }
+    return (await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })).json() as RpcAnswer
+  }
+  const tools = async () =>
+    ((await ask('tools/list')).result?.tools ?? []) as readonly { name: string; description?: string }[]
+  return {
+    id,
+    ask,
+    call: (name: string, args: object = {}) => ask('tools/call', { name, arguments: args }),
+    list: async () => (await tools()).map(({ name }) => name),
+    description: async (name: string) => (await tools()).find((tool) => tool.name === name)?.description ?? '',
+  }
+}
+
+function valueOf({ result }: RpcAnswer): unknown {
+  assert.ok(result, 'it has a result')
+  return result.structuredContent
+}
