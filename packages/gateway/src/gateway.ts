@@ -67,7 +67,7 @@ export interface RunningGateway {
   readonly url: string
   readonly port: number
   readonly gate: Gate
-  /** Resolves when every server has answered or failed its first start. */
+  /** Resolves when every server has answered or failed its first start, and the probes have had a second. */
   readonly ready: Promise<void>
   servers(): readonly ServerRow[]
   groups(): readonly GroupRow[]
@@ -77,6 +77,8 @@ export interface RunningGateway {
 
 const LIST_TTL_MS = 1000
 const DEFAULT_TTL_MS = 10_000
+/** How long a gateway that starts waits for what its groups need; what is later is unknown until then. */
+const FIRST_ASK_MS = 1000
 /** How long calls under way may go on when the gateway stops. */
 const DRAIN_MS = 250
 /** How long the records of those that are stopped then may take. */
@@ -259,7 +261,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       },
       onFault,
     })
-    const ready = Promise.all([asked, ...fleet.upstreams.map((upstream) => upstream.start())]).then(() => {})
+    const ready = Promise.all([
+      endsWithin(asked, FIRST_ASK_MS),
+      ...fleet.upstreams.map((upstream) => upstream.start()),
+    ]).then(() => {})
     return {
       url: `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
       port: listener.port,

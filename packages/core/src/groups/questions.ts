@@ -64,7 +64,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
 
   const schedule = (asked: Asked) => {
     clearTimeout(asked.timer)
-    if (!isStarted || isClosed || asked.probe.subscribe) return
+    if (!isStarted || asked.probe.subscribe) return
     const delayMs = asked.ttlMs + Math.max(1, asked.ttlMs * JITTER * random())
     asked.timer = setTimeout(() => void ask(asked), delayMs).unref()
   }

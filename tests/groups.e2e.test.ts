@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { loadConfig, type GroupRow } from '@toolgate/gateway'
+import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
+import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { MODERN, textOf } from './support/rpc.ts'
+
+/** Groups from a file, with every probe that a file can have, over things that really come and go. */
+
+const folder = tempFolder()
+const TOOLS = ['port', 'url', 'program', 'variable', 'upstream', 'chain', 'hung', 'free']
+let bank: RecordingServer
+let port: Server
+let web: ReturnType<typeof createHttpServer>
+let hung: Server
+let gateway: TestGateway
+let connections = 0
+let status = 503
+
+const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port
+
+before(async () => {
+  bank = await startRecordingServer(TOOLS.map((name) => ({ name })))
+  port = createServer((socket) => {
+    connections++
+    socket.on('error', () => undefined).end()
+  }).listen(0, '127.0.0.1')
+  web = createHttpServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1')
+  // It takes connections, and never says anything.
+  hung = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+  await Promise.all([port, web, hung].map((server) => once(server, 'listening')))
+  const file = join(folder.path, 'toolgate.yaml')
+  const many = Array.from(
+    { length: 40 },
+    (_, i) => `  same-${i}: { tools: ["bank:port"], availableWhen: [{ tcp: ${portOf(port)} }] }`,
+  )
+  writeFileSync(
+    file,
+    `
+servers: { bank: { url: "${bank.url}" } }
+groups:
+${many.join('\n')}
+  url: { tools: ["bank:url"], availableWhen: [{ http: "http://127.0.0.1:${portOf(web)}/health?token=very-secret" }] }
+  program: { tools: ["bank:program"], availableWhen: [{ command: [test, -e, there] }], suggestion: Make the file. }
+  variable: { tools: ["bank:variable"], availableWhen: [{ env: TOOLGATE_TEST_GROUP }] }
+  upstream: { tools: ["bank:upstream"], availableWhen: [{ server: bank }] }
+  middle: { tools: ["bank:none-*"], dependsOn: [program] }
+  chain: { tools: ["bank:chain"], visibility: conditional, dependsOn: [middle] }
+  hung: { tools: ["bank:hung"], availableWhen: [{ http: "http://127.0.0.1:${portOf(hung)}/", timeoutMs: 60000 }] }
+`,
+  )
+  const { groups, servers } = loadConfig(file)
+  gateway = await startTestGateway({ groups, servers })
+})
+
+after(async () => {
+  await gateway.close()
+  await bank.close()
+  for (const server of [port, web, hung]) server.close()
+  folder.remove()
+})
+
+const listed = async () => (await gateway.list('viewer', MODERN)).map((name) => name.replace('bank__', '')).toSorted()
+const group = (name: string) => gateway.groups().find((row) => row.name === name) as GroupRow
+
+describe('groups of a file', () => {
+  it('hide what cannot work, and nothing else; a probe that hangs holds up no start and no list', async () => {
+    assert.deepEqual(await listed(), ['free', 'port', 'upstream'])
+    assert.equal(group('hung').badge, 'unknown')
+    assert.equal(group('url').badge, 'unavailable')
+    assert.equal(group('upstream').badge, 'available')
+  })
+
+  it('say why, and never what is secret', async () => {
+    assert.equal(group('url').reason, `http://127.0.0.1:${portOf(web)}/health answers with status 503, not 200 to 299`)
+    assert.equal(group('variable').reason, 'the environment variable TOOLGATE_TEST_GROUP is not set')
+    assert.equal(
+      textOf(await gateway.call('viewer', MODERN, 'bank__chain')),
+      'bank__chain is unavailable: middle is unavailable because program is unavailable because the command test exits with code 1. Make the file.',
+    )
+    assert.deepEqual(bank.calls(), [])
+  })
+
+  it('ask one thing once in its time, for however many groups and callers', async () => {
+    const start = connections
+    await until(async () => {
+      await Promise.all([listed(), gateway.tools('viewer'), gateway.list('operator', '2025-06-18')])
+      return connections >= start + 4
+    })
+    // Had each of the 40 groups asked for itself, one round would be more than this.
+    assert.ok(connections - start < 20, `${connections - start}`)
+  })
+
+  it('turn when what they need comes and goes', async () => {
+    status = 204
+    writeFileSync(join(folder.path, 'there'), '')
+    process.env['TOOLGATE_TEST_GROUP'] = 'set'
+    try {
+      await until(async () => (await listed()).length === TOOLS.length - 1)
+      assert.equal(textOf(await gateway.call('viewer', MODERN, 'bank__chain')), 'chain ran')
+      delete process.env['TOOLGATE_TEST_GROUP']
+      await until(async () => !(await listed()).includes('variable'))
+      status = 500
+      await until(async () => !(await listed()).includes('url'))
+    } finally {
+      delete process.env['TOOLGATE_TEST_GROUP']
+    }
+  })
+})
