@@ -183,9 +183,7 @@ export interface AuditRecord {
 
 /** A record on its way to a sink: no `seq` yet, and the input itself, which the sink hashes and does not keep. */
 export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
-  readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?:
-    | AuditRecord[Field]
-    | undefined
+  readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?: AuditRecord[Field] | undefined
 } & {
   readonly wallMs: number
   readonly input?: unknown
