@@ -208,6 +208,32 @@ describe('capOutput', () => {
     assert.deepEqual(rest, { at, error: 'no', map: '[cut: 1 entries]' })
   })
 
+  it('counts what JSON is made of, what an error carries, and what is in maps and sets', () => {
+    const text = long(10_000)
+    const outputs: readonly unknown[] = [
+      { toJSON: () => text },
+      { toJSON: () => ({ text }) },
+      new URL(`http://localhost/${text}`),
+      Object.assign(new Error('no'), { response: text }),
+      new Map([['a', text]]),
+      new Map([[text, 1]]),
+      new Set([[text]]),
+    ]
+    for (const output of outputs) {
+      const capped = capOutput(output, 1000)
+      assert.ok(capped.cut)
+      assert.ok(JSON.stringify(capped.output).length <= 1000)
+    }
+    const url = capOutput({ url: new URL(`http://localhost/${text}`) }, 1000).output as { url: string }
+    assert.match(url.url, /^http:\/\/localhost\/x+… \[cut: 10017 characters\]$/)
+    const itself = {
+      toJSON() {
+        return this
+      },
+    }
+    assert.equal(capOutput(itself, 1000).output, itself)
+  })
+
   it('keeps a field whose name is __proto__ a field', () => {
     const { output } = capOutput(JSON.parse(`{"__proto__": {"admin": true}, "text": "${long(1000)}"}`), 500)
     assert.ok(Object.hasOwn(output as object, '__proto__'))

@@ -93,11 +93,15 @@ function measureList(list: readonly unknown[], left: number, depth: number): num
 }
 
 function measureObject(object: object, left: number, depth: number): number {
-  if (!isPlain(object)) {
-    const size = opaqueSize(object)
-    if (size !== undefined) return size
-  }
   let size = 2
+  if (!isPlain(object)) {
+    const opaque = opaqueSize(object, left, depth)
+    if (opaque !== undefined && !(object instanceof Error)) return opaque
+    // What an error carries beside its message goes with it.
+    size = opaque ?? size
+  }
+  const json = jsonOf(object)
+  if (json !== object) size += measure(json, left - size, depth + 1)
   for (const key in object) {
     if (!Object.hasOwn(object, key)) continue
     size += key.length + 4
@@ -113,7 +117,7 @@ function isPlain(object: object): boolean {
 }
 
 /** Gives the size of what is no bag of fields; `undefined` for other instances of classes. */
-function opaqueSize(object: object): number | undefined {
+function opaqueSize(object: object, left: number, depth: number): number | undefined {
   if (ArrayBuffer.isView(object)) return object.byteLength
   if (object instanceof ArrayBuffer || object instanceof SharedArrayBuffer) return object.byteLength
   if (object instanceof Blob) return object.size
@@ -121,8 +125,27 @@ function opaqueSize(object: object): number | undefined {
   if (object instanceof Date) return 26
   if (object instanceof Error) return 20 + object.message.length
   // JSON shows nothing of them, but who takes the value itself sees all.
-  if (object instanceof Map || object instanceof Set) return 2 + 16 * object.size
+  if (object instanceof Map || object instanceof Set) return entriesSize(object, left, depth)
   return undefined
+}
+
+/** What JSON, and so the text, is of: an object may say. */
+function jsonOf(object: object): unknown {
+  const { toJSON } = object as { readonly toJSON?: unknown }
+  return typeof toJSON === 'function' ? (toJSON.call(object, '') as unknown) : object
+}
+
+function entriesSize(
+  entries: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>,
+  left: number,
+  depth: number,
+): number {
+  let size = 2 + 16 * entries.size
+  for (const entry of entries) {
+    if (size > left) break
+    size += measure(entry, left - size, depth + 1)
+  }
+  return size
 }
 
 /** A text of each of many digits takes long to make, so what is over is not made into one. */
@@ -311,8 +334,15 @@ class Copying {
     if (types.isStringObject(object)) return this.#text(String.prototype.valueOf.call(object))
     if (object instanceof Error) return this.#text(messageOf(object))
     if (object instanceof Map || object instanceof Set) return this.#text(`[cut: ${object.size} entries]`)
-    const bytes = opaqueSize(object)
-    return bytes === undefined ? this.#copyFields(object, depth) : this.#text(`[cut: ${bytes} bytes of binary data]`)
+    const bytes = opaqueSize(object, 0, depth)
+    if (bytes !== undefined) return this.#text(`[cut: ${bytes} bytes of binary data]`)
+    let json: unknown = object
+    try {
+      json = jsonOf(object)
+    } catch {
+      // What it holds can still be told.
+    }
+    return json === object ? this.#copyFields(object, depth) : this.#copy(json, depth + 1)
   }
 }
 
