@@ -41,7 +41,8 @@ const decide = (id: string, decision: 'approve' | 'reject', reason?: string) =>
 
 function idOf(answer: RpcAnswer): string {
   assert.match(textOf(answer), /^Waiting for approval of bank__pay|^Waiting for approval/)
-  return (answer.result?._meta?.['dev.toolgate/approval'] as { id: string }).id
+  const approval = answer.result?._meta?.['dev.toolgate/approval'] as { id: string } | undefined
+  return approval?.id ?? ''
 }
 
 describe('a gateway with its state in SQLite', () => {

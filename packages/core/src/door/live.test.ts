@@ -27,7 +27,7 @@ describe('createLiveCalls', () => {
     const closed = live.close('closed')
     live.add(liveCall(stopped))
     assert.deepEqual(stopped, [])
-    await undefined
+    await Promise.resolve()
     assert.deepEqual(stopped, ['closed'])
     live.end()
     await closed

@@ -88,11 +88,11 @@ describe('gate.halt', () => {
 
   it('tells nothing of a tool that the caller may not see anyway', async () => {
     const { gate, call } = setup({ policy: { deny: ['web:search'] } })
-    const before = await call(VERA, 'web:search')
+    const told = await call(VERA, 'web:search')
     await gate.halt({ all: true, reason: 'maintenance' })
-    const after = await call(VERA, 'web:search')
-    assert.match(before.text, /^Tool "web:search" is not available/)
-    assert.match(after.text, /^Tool "web:search" is not available/)
+    const toldNow = await call(VERA, 'web:search')
+    assert.match(told.text, /^Tool "web:search" is not available/)
+    assert.match(toldNow.text, /^Tool "web:search" is not available/)
   })
 
   it('aborts what runs, and leaves what it does not name', async () => {

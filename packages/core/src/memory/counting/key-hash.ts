@@ -30,7 +30,9 @@ interface RecentHash extends KeyHash {
  * modulo a prime. Two different keys have the same hash with a probability of 2^-64, whatever they
  * are, as long as they were chosen without knowing the random numbers, and nothing tells those.
  */
-export function createKeyHash(random: (words: Uint32Array<ArrayBuffer>) => void = randomWords): (key: string) => Readonly<KeyHash> {
+export function createKeyHash(
+  random: (words: Uint32Array<ArrayBuffer>) => void = randomWords,
+): (key: string) => Readonly<KeyHash> {
   const factors = createFactors(2 * (MAX_LENGTH + 1), random)
   const recent = Array.from<RecentHash | undefined>({ length: RECENT })
   return (key) => {
