@@ -62,6 +62,15 @@ describe('gate.preferences', () => {
     assert.equal((await view.call({ tool: 'web:search' })).status, 'done')
   })
 
+  it('is no part of what a run may at most: its next step has again what is switched on again', async () => {
+    const { gate } = setup()
+    await gate.preferences.set(VERA, off(['web']))
+    const run = await gate.view(VERA, { visibility: ['files:read', 'web:search'] })
+    assert.deepEqual(run.ids, ['files:read'])
+    await gate.preferences.set(VERA, off([]))
+    assert.deepEqual(run.narrow({}).ids, ['files:read', 'web:search'])
+  })
+
   it('is explained as a layer of its own', async () => {
     const { gate } = setup()
     await gate.preferences.set(VERA, off(['web'], ['files:read']))
@@ -214,6 +223,7 @@ describe('gate.preferences over a store that fails', () => {
     assert.deepEqual(await seen(VERA), ['files:read'])
     for (let waitedMs = 0; waitedMs < 2000 && faults.length === 0; waitedMs += 20) await sleep(20)
     assert.match(String(faults[0]), /unreachable/)
+    assert.deepEqual(await seen(VERA), ['files:read'])
     isBroken = false
     const omar = { user: 'omar', tenant: 'acme' }
     for (let waitedMs = 0; waitedMs < 3000 && (await seen(omar)).length === 3; waitedMs += 20) await sleep(20)
