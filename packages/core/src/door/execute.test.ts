@@ -183,4 +183,12 @@ describe('execute', () => {
     )
     assert.equal(!executed.ok && executed.code, 'tool_timeout')
   })
+
+  it('ends where its caller cannot be listened to, or not be let alone', async () => {
+    const deaf = { aborted: false, reason: undefined, onAbort: () => assert.fail('deaf') }
+    const executed = await run(never, { cancelling: deaf })
+    assert.equal(!executed.ok && executed.code, 'tool_aborted')
+    const clinging = { aborted: false, reason: undefined, onAbort: () => () => assert.fail('clinging') }
+    assert.equal((await run(async () => 'ok', { cancelling: clinging })).ok, true)
+  })
 })

@@ -178,13 +178,18 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     this.#isWatched = false
     if (this.#watched) this.#ports.deadlines.unwatch(this.#watched)
     this.#ports.live.remove(this)
-    this.#unwatchParent?.()
+    if (this.#unwatchParent) callAll([this.#unwatchParent])
   }
 
   #watchParent(parent: Cancelling): void {
     const onAbort = () => this.#stop('tool_aborted', parent.reason)
-    this.#unwatchParent = parent.onAbort(onAbort)
-    if (parent.aborted) onAbort()
+    try {
+      this.#unwatchParent = parent.onAbort(onAbort)
+      if (parent.aborted) onAbort()
+    } catch (error) {
+      // Whoever cannot be heard leaving is taken to have left: the call still ends.
+      this.#stop('tool_aborted', error)
+    }
   }
 
   #stop(code: FailureCode, error: unknown): void {

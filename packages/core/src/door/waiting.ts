@@ -56,8 +56,9 @@ class WaitingCall implements LiveCall, Cancelling {
   async until<T>(answer: Promise<T>): Promise<T> {
     const { ports, cancelling } = this.#attempt
     ports.live.add(this)
-    const unwatch = cancelling?.onAbort(() => this.stop(cancelling.reason))
+    let unwatch: (() => void) | undefined
     try {
+      unwatch = cancelling?.onAbort(() => this.stop(cancelling.reason))
       return await answer
     } finally {
       unwatch?.()
