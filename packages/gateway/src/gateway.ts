@@ -7,6 +7,7 @@ import {
   type Gate,
   type GateOptions,
   parseGroups,
+  parseSelector,
   type Redactor,
   systemClock,
 } from '@toolgate/core'
@@ -192,6 +193,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       callers: config.callers,
       view: (caller, app) => gate.view(caller, { app }),
       tools: () => gate.catalog.snapshot().tools,
+      limitsOf: (tool) =>
+        config.limits.filter((limit) =>
+          matchesSelector(parseSelector(limit.slice(0, limit.lastIndexOf(':')), selectors), tool, 'possible'),
+        ),
       wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
       groups,
       servers,

@@ -13,6 +13,7 @@ import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './routes/route.ts'
 import { login, logout, sessionRoute } from './routes/session.ts'
+import { toolRoute } from './routes/tool.ts'
 import { toolsRoute } from './routes/tools.ts'
 import { whyRoute } from './routes/why.ts'
 import { createSessions } from './sessions.ts'
@@ -60,6 +61,7 @@ export function createApi(deps: ApiDeps): Api {
     GET: asPerson(preferencesRoute(deps, callers)),
     PUT: asPerson(setPreferencesRoute(deps, callers)),
   })
+  serve('/api/tool', { GET: asPerson(toolRoute(deps, callers)) })
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })

@@ -32,6 +32,8 @@ export interface ApiDeps {
   view(caller: Caller, app?: string): MaybePromise<View>
   /** Every tool of the catalog, in its order, also those nobody sees. */
   tools(): readonly Tool[]
+  /** The configured limits that count this tool's calls, as they are written. */
+  limitsOf?(tool: Tool): readonly string[]
   /** The name of a tool on the wire; absent where it cannot have one. */
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]

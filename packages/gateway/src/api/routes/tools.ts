@@ -23,7 +23,8 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
   }
 }
 
-function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
+/** Gives a tool with what is decided of it in a view. */
+export function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   return {

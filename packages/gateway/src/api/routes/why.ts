@@ -26,7 +26,7 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
 }
 
 /** People copy the name that their client shows, which is the one on the wire. */
-function unknownTool(id: string, deps: ApiDeps): ApiFault {
+export function unknownTool(id: string, deps: ApiDeps): ApiFault {
   const meant = deps.tools().find((tool) => deps.wireName(tool.id) === id || tool.name === id)
   const hint = meant ? ` Did you mean ${JSON.stringify(meant.id)}?` : ' GET /api/tools lists the known ones.'
   return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)

@@ -1,0 +1,53 @@
+import {
+  createGate,
+  EXPOSE_TARGETS,
+  expose,
+  type ExposeError,
+  type ExposeTarget,
+  type ExposeWarning,
+  type Redactor,
+  type Tool,
+  type View,
+} from '@toolgate/core'
+import type { ToolExport } from './wire.ts'
+
+/** Gives a tool as each provider would get it: by itself, whoever may see it. */
+export async function exportTool(tool: Tool, redact: Redactor): Promise<readonly ToolExport[]> {
+  const gate = createGate({ tools: [tool] })
+  try {
+    const view = await gate.view({})
+    return EXPOSE_TARGETS.map((target) => exportTo(target, view, redact))
+  } finally {
+    await gate.close()
+  }
+}
+
+function exportTo(target: ExposeTarget, view: View, redact: Redactor): ToolExport {
+  const { tools, warnings, errors, tokens } = expose(view, target)
+  return {
+    target,
+    definition: redactTexts(plain(tools), redact),
+    warnings: warnings.map((warning) => redact.redactText(toSentence(warning))),
+    errors: errors.map((error: ExposeError) => redact.redactText(error.message)),
+    ...(errors.length > 0 ? {} : { tokens: tokens.count }),
+  }
+}
+
+function toSentence({ path, feature, from, to, action }: ExposeWarning): string {
+  const where = path === '' ? '' : ` at ${path}`
+  return `${feature}${where}: ${from} is ${action}${to === undefined ? '' : `, to ${to}`}`
+}
+
+/** What SDKs take may hold functions, which are not shown. One tool is shown as itself. */
+function plain(tools: object): unknown {
+  const shown: unknown = JSON.parse(JSON.stringify(tools))
+  return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
+}
+
+/** Redacts what a server wrote, and no values for the names of their keys: in a schema, those are parameters. */
+export function redactTexts(value: unknown, redact: Pick<Redactor, 'redactText'>): unknown {
+  if (typeof value === 'string') return redact.redactText(value)
+  if (Array.isArray(value)) return value.map((item) => redactTexts(item, redact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactTexts(item, redact)]))
+}
