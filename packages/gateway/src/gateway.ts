@@ -6,6 +6,7 @@ import {
   createGate,
   type Gate,
   type GateOptions,
+  matchesSelector,
   parseGroups,
   parseSelector,
   type Redactor,
@@ -28,7 +29,8 @@ import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
 import { recordStateChanges } from './live/state-changes.ts'
 import { createChangeStreams } from './mcp/change-streams.ts'
-import { createMcpEndpoint } from './mcp/endpoint.ts'
+import { createAppEndpoints } from './mcp/app-endpoints.ts'
+import { createMcpEndpoint, type EndpointDeps } from './mcp/endpoint.ts'
 import { createListWatch } from './mcp/list-watch.ts'
 import { createNaming } from './mcp/listing.ts'
 import { createMetaTools } from './mcp/meta-tools.ts'
@@ -127,21 +129,26 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
 
     const { selectors, locked } = parseGroups(gateGroups)
     const search = config.search ?? { offer: 'auto' }
-    const onUnlocked = () => listWatch.changed()
+    const onUnlocked = () => {
+      listWatch.changed()
+      appEndpoints.changed()
+    }
+    const metaTools = createMetaTools({
+      locked,
+      search,
+      gate: () => gate,
+      lockedFor: (view) => offers.lockedFor(view),
+      onUnlocked,
+    })
+    const metaIds = metaTools.map(({ id }) => id)
     const gate: Gate = createGate({
-      tools: createMetaTools({
-        locked,
-        search,
-        gate: () => gate,
-        lockedFor: (view) => offers.lockedFor(view),
-        onUnlocked,
-      }),
+      tools: metaTools,
       ...([...locked.values()].some(({ unlock }) => typeof unlock === 'object')
         ? { hooks: unlockByCalls(() => gate.locks, onUnlocked) }
         : {}),
       sources: fleet.sources,
       groups: gateGroups,
-      apps: toApps(config.apps),
+      apps: toApps(config.apps, metaIds),
       policy: config.policy,
       limits: config.limits,
       ...kept,
@@ -187,6 +194,21 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const listWatch = createListWatch({ gate, availability: monitor, offers, onFault })
     closers.push(() => listWatch.close())
     const streams = createChangeStreams({ watch: listWatch, serverInfo, onFault })
+    const endpointDeps: EndpointDeps = {
+      gate,
+      naming,
+      offers,
+      streams,
+      onSessionEnded: onUnlocked,
+      serverInfo,
+      listTtlMs: LIST_TTL_MS,
+      keyring,
+      origins,
+      tracing,
+      onFault,
+    }
+    const appEndpoints = createAppEndpoints({ ...endpointDeps, gate, streams, offers, availability: monitor })
+    closers.push(() => appEndpoints.close())
     const apiDeps: ApiDeps = {
       keyring,
       origins,
@@ -203,7 +225,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       approvals: redactApprovals(gate.approvals, redact),
       pins: gate.pins,
-      apps: () => toAppRows(gate.apps),
+      apps: () => toAppRows(gate.apps, new Set(metaIds)),
       preferences: gate.preferences,
       halts: {
         halt: gate.halt,
@@ -236,19 +258,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       onFault,
     })
     listener.attach({
-      mcp: createMcpEndpoint({
-        gate,
-        naming,
-        offers,
-        streams,
-        onSessionEnded: onUnlocked,
-        serverInfo,
-        listTtlMs: LIST_TTL_MS,
-        keyring,
-        origins,
-        tracing,
-        onFault,
-      }),
+      mcp: createMcpEndpoint(endpointDeps),
+      mcpOf: appEndpoints.of,
       health: createHealth({ servers }),
       metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
       pages: once(() => loadPages(api, options.consoleDir ?? CONSOLE_DIR)),
