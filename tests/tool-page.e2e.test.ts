@@ -25,7 +25,7 @@ before(async () => {
         },
       },
     },
-    { name: 'bad', inputSchema: { type: 'object', properties: { a: { $ref: 'http://127.0.0.1:1/x' } } } },
+    { name: 'bad', inputSchema: { type: 'object', properties: { 'a b': { type: 'string' } } } },
   ])
   gateway = await startTestGateway({
     servers: [httpServer('up', upstream.url)],
