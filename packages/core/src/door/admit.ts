@@ -29,6 +29,7 @@ import {
   storeFailed,
   toolChanged,
 } from './refusals.ts'
+import { shownInput } from './shown-input.ts'
 import { waitWhile } from './waiting.ts'
 
 /** What came of asking whether a call may go ahead. */
@@ -136,7 +137,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
     if (!isYes(peeked.allowed)) return refused(rateLimited(seen.uses, peeked))
   }
   const binding = bindingOf(sight.caller, tool, input, request.run?.id)
-  const shown = ports.redactor.redactValue(input)
+  const shown = shownInput(input, ports.redactor)
   const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'approved') return takeSlots(attempt, tool, approval)

