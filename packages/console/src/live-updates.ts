@@ -57,7 +57,11 @@ export function followLive(client: QueryClient): () => void {
     } else if (message.type === 'approval') {
       showApproval(client, message.approval)
       refetchHistory()
-    } else if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
+    } else {
+      if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
+      // That an approval was used is told by the call that used it.
+      if (message.record.approval_id !== undefined) refetchHistory()
+    }
   })
   live.start()
   return () => {

@@ -1,6 +1,6 @@
-import { lazy, type ReactElement, Suspense, useMemo } from 'react'
+import { lazy, type ReactElement, Suspense, useState } from 'react'
 import { AUDIT_OUTCOMES } from '../audit-feed.ts'
-import { toChartData } from '../chart-data.ts'
+import { type ChartData, toChartData } from '../chart-data.ts'
 import { formatDuration, formatNumber } from '../format.ts'
 import { type Choose, useNow } from '../hooks.ts'
 import type { AuditRecord } from '../wire.ts'
@@ -27,7 +27,7 @@ export interface ChartPanelProps {
 export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
   const { ms } = SPANS.get(span) ?? { ms: 300_000 }
-  const data = useMemo(() => toChartData(records, ms, nowMs), [records, ms, nowMs])
+  const data = useEverySecond(records, ms, nowMs)
   const oldest = records.at(-1)
   const isShort = isPart && oldest !== undefined && Date.parse(oldest.ts) > nowMs - ms
   return (
@@ -75,4 +75,13 @@ export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): 
       )}
     </section>
   )
+}
+
+/** Counts anew when time or the choice has moved on, not for each record of many that come at once. */
+function useEverySecond(records: readonly AuditRecord[], ms: number, nowMs: number): ChartData {
+  const [counted, setCounted] = useState(() => ({ ms, nowMs, data: toChartData(records, ms, nowMs) }))
+  if (counted.ms === ms && counted.nowMs === nowMs) return counted.data
+  const data = toChartData(records, ms, nowMs)
+  setCounted({ ms, nowMs, data })
+  return data
 }

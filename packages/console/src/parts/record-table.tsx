@@ -57,7 +57,6 @@ export function RecordTable({ records, choose, onEnd }: RecordTableProps): React
     overscan: 12,
     scrollMargin: top,
     scrollPaddingStart: 100,
-    useFlushSync: false,
   })
   useEffect(() => rows.measure(), [rows, isNarrow])
   const items = rows.getVirtualItems()

@@ -1,7 +1,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactElement, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { moveByKeys } from '../row-keys.ts'
-import { toItems, type ToolSection } from '../tool-list.ts'
+import { type ListItem, toItems, type ToolSection } from '../tool-list.ts'
 import { usePins } from './pin-notes.tsx'
 import { SectionRow } from './section-row.tsx'
 import { ToolRow } from './tool-row.tsx'
@@ -11,8 +11,9 @@ export interface ToolListingProps {
   readonly whose: Readonly<Record<string, string>>
 }
 
-const SECTION_PX = 64
-const TOOL_PX = 64
+const HEAD_PX = 46
+const TOOL_PX = 55
+const LINE_PX = 21
 
 /** All sections and tools, of which only those are rendered that are on the screen. */
 export function ToolListing({ sections, whose }: ToolListingProps): ReactElement {
@@ -24,13 +25,12 @@ export function ToolListing({ sections, whose }: ToolListingProps): ReactElement
   const top = useTop(list)
   const rows = useWindowVirtualizer({
     count: items.length,
-    estimateSize: (i) => (items[i]?.kind === 'section' ? SECTION_PX : TOOL_PX),
+    estimateSize: (i) => estimate(items[i]),
     getItemKey: (i) => items[i]?.key ?? i,
-    overscan: 6,
+    overscan: 10,
     scrollMargin: top,
     // The header and its shadow stay on top.
     scrollPaddingStart: 56,
-    useFlushSync: false,
   })
   const toggle = useCallback((key: string) => {
     setClosed((before) => {
@@ -76,6 +76,12 @@ export function ToolListing({ sections, whose }: ToolListingProps): ReactElement
       })}
     </ul>
   )
+}
+
+/** Near enough that little moves when a row is measured. */
+function estimate(item: ListItem | undefined): number {
+  if (item?.kind === 'tool') return TOOL_PX + (item.tool.reasons.length > 0 ? LINE_PX : 0)
+  return HEAD_PX + (item?.section.group?.reason === undefined ? 0 : LINE_PX)
 }
 
 /** How far below the top of the page an element begins, also after what is above it has grown. */

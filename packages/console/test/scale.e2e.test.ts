@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { Page } from 'playwright-core'
+import { logIn, setStage, type Stage } from './browser.ts'
+import { findChromium } from './chromium.ts'
+import { startFakeGateway } from './fake-gateway.ts'
+
+const executablePath = findChromium()
+/** What is rendered beyond the screen is a dozen rows each way. */
+const MAX_RENDERED = 90
+
+/** What the browser says of itself while something happens to it. */
+interface Measured {
+  /** Milliseconds of the longest task that held up the page. */
+  readonly longestTaskMs: number
+  readonly longTasks: number
+  readonly frames: number
+  /** Frames in which a place on the screen had no row. */
+  readonly blankFrames: number
+}
+
+if (executablePath !== undefined)
+  describe('the console with much to show', () => {
+    let stage: Stage
+
+    before(async () => {
+      stage = await setStage(executablePath)
+    })
+    after(() => stage.close())
+
+    it('shows 5,000 tools, of which it renders those on the screen, and searches all of them', async (t) => {
+      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
+      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+      try {
+        const started = performance.now()
+        await page.goto(`${gateway.url}/#/tools?as=operator`)
+        await logIn(page)
+        await page.locator('.summary').filter({ hasText: 'of 5000 tools' }).waitFor()
+        t.diagnostic(`5,000 tools usable after ${Math.round(performance.now() - started)} ms`)
+        const rows = page.locator('.listing-rows > li')
+        assert.ok((await rows.count()) < MAX_RENDERED)
+        report(t, '5,000 tools, scrolled through', await measure(page, '.listing-rows > li', () => scrollThrough(page)))
+        assert.ok((await rows.count()) < MAX_RENDERED)
+        const searched = await measure(page, 'html', async () => {
+          await page.getByLabel('Search').pressSequentially('number 4321')
+          await page.locator('.summary').filter({ hasText: '1 match the filter' }).waitFor()
+        })
+        report(t, '5,000 tools, searched as typed', searched)
+        await page.getByRole('link', { name: 'tool_4321' }).waitFor()
+        assert.deepEqual(strayed, [])
+      } finally {
+        await context.close()
+        await gateway.close()
+      }
+    })
+
+    it('holds 100,000 records, scrolls through them and takes new ones, and renders those on the screen', async (t) => {
+      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 100_000 })
+      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+      try {
+        const started = performance.now()
+        await page.goto(`${gateway.url}/#/live`)
+        await logIn(page)
+        await page.getByText('1,000 newest records, more below').waitFor()
+        t.diagnostic(`100,000 records usable after ${Math.round(performance.now() - started)} ms`)
+        const loaded = await measure(page, 'tr.record', async () => {
+          await page.evaluate(async () => {
+            while (!document.querySelector('.feed-bar')?.textContent?.includes('100,000 records')) {
+              scrollTo(0, document.documentElement.scrollHeight)
+              await new Promise((resolve) => setTimeout(resolve, 5))
+            }
+          })
+        })
+        report(t, '100,000 records, fetched by scrolling down', loaded)
+        assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
+        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+        await page.getByRole('link', { name: / record 1$/ }).waitFor()
+        report(t, '100,000 records, scrolled through', await measure(page, 'tr.record', () => scrollThrough(page)))
+        const streamed = await measure(page, 'tr.record', async () => {
+          await page.evaluate(() => scrollTo(0, 0))
+          for (let i = 0; i < 20; i++) {
+            gateway.record(50)
+            await new Promise((resolve) => setTimeout(resolve, 50))
+          }
+          await page.waitForFunction(() =>
+            document.querySelector('a.opener')?.getAttribute('title')?.endsWith('record 101000'),
+          )
+        })
+        report(t, '1,000 more in a second, at the top', streamed)
+        assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
+        assert.equal(await page.locator('table').getAttribute('aria-rowcount'), '100001')
+        assert.deepEqual(strayed, [])
+      } finally {
+        await context.close()
+        await gateway.close()
+      }
+    })
+  })
+
+/** Ten seconds' worth of a wheel that is turned without mercy, in steps of a screen. */
+async function scrollThrough(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    scrollTo(0, 0)
+    const step = document.documentElement.scrollHeight / 120
+    for (let i = 0; i < 120; i++) {
+      scrollBy(0, i % 10 === 9 ? step * 6 : innerHeight * 0.8)
+      await new Promise((resolve) => requestAnimationFrame(resolve))
+    }
+  })
+}
+
+async function measure(page: Page, row: string, work: () => Promise<void>): Promise<Measured> {
+  await page.evaluate((selector) => {
+    const seen = { tasks: [] as number[], frames: 0, blank: 0, isOver: false }
+    Object.assign(globalThis, { seen })
+    const observer = new PerformanceObserver((list) =>
+      seen.tasks.push(...list.getEntries().map(({ duration }) => duration)),
+    )
+    observer.observe({ entryTypes: ['longtask'] })
+    const look = (): void => {
+      seen.frames++
+      const at = document.elementFromPoint(innerWidth / 2, innerHeight * 0.75)
+      if (!at?.closest(selector) && !at?.closest('.section')) seen.blank++
+      if (!seen.isOver) requestAnimationFrame(look)
+    }
+    requestAnimationFrame(look)
+  }, row)
+  await work()
+  return page.evaluate(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const { seen } = globalThis as unknown as {
+      seen: { tasks: number[]; frames: number; blank: number; isOver: boolean }
+    }
+    seen.isOver = true
+    return {
+      longestTaskMs: Math.round(Math.max(0, ...seen.tasks)),
+      longTasks: seen.tasks.length,
+      frames: seen.frames,
+      blankFrames: seen.blank,
+    }
+  })
+}
+
+/** Times are told, not asserted: they are the machine's too. */
+function report(t: TestContext, what: string, { longestTaskMs, longTasks, frames, blankFrames }: Measured): void {
+  t.diagnostic(
+    `${what}: ${longTasks} long tasks, the longest ${longestTaskMs} ms; ${blankFrames} of ${frames} frames had a gap`,
+  )
+}
