@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AuditQuery, memoryAudit, redactor } from '@toolgate/core'
+import { auditEntry } from '@toolgate/core/testing'
+import { WebSocket } from 'ws'
+import { createLiveSocket, type LiveDeps } from './live-socket.ts'
+
+describe('createLiveSocket', () => {
+  it('cuts off a client that does not read, and keeps telling the others', async (t) => {
+    const { audit, live, open, openRaw } = await setup(t, { maxUnreadBytes: 64 * 1024 })
+    const reader = await open()
+    const stuck = await openRaw()
+    stuck.pause()
+    for (let i = 0; live.connections === 2 && i < 400; i++) {
+      for (let n = 0; n < 200; n++) audit.write(auditEntry({ detail: 'x'.repeat(1000) }))
+      await sleep(5)
+    }
+    assert.equal(live.connections, 1)
+    const before = reader.count()
+    audit.write(auditEntry())
+    await until(() => reader.count() > before)
+  })
+
+  it('lets go of a client that does not answer a ping', async (t) => {
+    const { live, open, openRaw } = await setup(t, { heartbeatMs: 40 })
+    await open()
+    await openRaw()
+    assert.equal(live.connections, 2)
+    await until(() => live.connections === 1)
+    await sleep(100)
+    assert.equal(live.connections, 1)
+  })
+
+  it('ends when what vouched for the person does so no more', async (t) => {
+    let holds = true
+    const { open } = await setup(t, { heartbeatMs: 20 }, () => holds)
+    const page = await open()
+    await sleep(60)
+    assert.equal(page.code(), undefined)
+    holds = false
+    await until(() => page.code() !== undefined)
+    assert.equal(page.code(), 4401)
+  })
+
+  it('listens to nothing while nobody is there', async (t) => {
+    const { counts, open } = await setup(t)
+    assert.deepEqual(counts, { queries: 0, groups: 0, gate: 0 })
+    const pages = [await open(), await open()]
+    assert.deepEqual([counts.groups, counts.gate], [1, 1])
+    for (const page of pages) page.close()
+    await until(() => counts.groups === 0)
+    const asked = counts.queries
+    await sleep(100)
+    assert.deepEqual(counts, { queries: asked, groups: 0, gate: 0 })
+    await open()
+    assert.deepEqual([counts.groups, counts.gate], [1, 1])
+  })
+})
+
+async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () => boolean = () => true) {
+  const audit = memoryAudit()
+  const counts = { queries: 0, groups: 0, gate: 0 }
+  const subscribe = (what: 'groups' | 'gate') => () => {
+    counts[what]++
+    return () => void counts[what]--
+  }
+  const live = createLiveSocket({
+    admit: () => ({ person: { user: 'owner' }, holds, onEnd: () => () => {} }),
+    groups: () => [],
+    groupWatch: { subscribe: subscribe('groups') },
+    gate: { subscribe: subscribe('gate') },
+    audit: { query: (query: AuditQuery) => (counts.queries++, audit.query(query)) },
+    redact: redactor,
+    onFault: assert.ifError,
+    ...options,
+  })
+  const server = createServer()
+  server.on('upgrade', (request, socket, head) => void live.upgrade(request, socket, head))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const sockets: Socket[] = []
+  const pages: WebSocket[] = []
+  t.after(async () => {
+    live.close()
+    for (const socket of sockets) socket.destroy()
+    for (const page of pages) page.terminate()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    audit,
+    live,
+    counts,
+    async open() {
+      const page = new WebSocket(`ws://127.0.0.1:${port}/`)
+      pages.push(page)
+      let [count, code] = [0, undefined as number | undefined]
+      page.on('message', () => count++)
+      page.on('close', (closed) => (code = closed))
+      page.on('error', () => {})
+      await until(() => count > 0)
+      return { count: () => count, code: () => code, close: () => page.close() }
+    },
+    /** One that never answers. */
+    async openRaw() {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      socket.on('error', () => {})
+      socket.write(
+        'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      )
+      await new Promise((resolve) => socket.once('data', resolve))
+      return socket
+    },
+  }
+}
+
+async function until(check: () => boolean): Promise<void> {
+  for (let i = 0; i < 1000 && !check(); i++) await sleep(5)
+  assert.ok(check(), check.toString())
+}
