@@ -232,7 +232,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
       ? createAvailability(options.groups, { clock, onFault: quiet(options.onFault) })
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
-  const loads = createLoads({ groups, availability, clock })
+  const loads = createLoads({ groups, availability, clock, onFault: quiet(options.onFault) })
   const catalog = createCatalog({
     tools: collectTools([...listTools(options.tools)], appsByName),
     sources: [...(options.sources ?? []), ...loads.sources],

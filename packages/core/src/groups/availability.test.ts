@@ -312,6 +312,24 @@ describe('a probe', () => {
     assert.ok(test.name)
   })
 
+  it('may be one of very many that answer at once, behind some that take long', async () => {
+    const ends: (() => void)[] = []
+    const slow = Array.from({ length: 50 }, (_, i) => ({
+      key: `${i}`,
+      ask: () => new Promise<boolean>((resolve) => ends.push(() => resolve(true))),
+    }))
+    const quick = Array.from({ length: 20_000 }, (_, i): [string, Group] => [
+      `quick${i}`,
+      { tools: [], availableWhen: [{ key: `quick${i}`, ask: () => true }] },
+    ])
+    const availability = createAvailability(new Map([['slow', { tools: [], availableWhen: slow }], ...quick]))
+    const checked = availability.check()
+    for (const end of ends) end()
+    await checked
+    assert.ok([...availability.states().values()].every(({ available }) => available))
+    availability.close()
+  })
+
   it('changes nothing after the end, also where it was under way', async (test) => {
     const web = thing('web')
     const { availability, pass, heard } = watch(test, { web: { availableWhen: [web] } })

@@ -143,6 +143,15 @@ describe('a group with a load', () => {
     assert.equal(heard.at(-1), 'web loaded')
   })
 
+  it('goes on after a listener that throws, and tells the host', async (test) => {
+    const faults: unknown[] = []
+    const { gate } = open(test, loader(), { onFault: (fault) => faults.push(fault) })
+    gate.loads.subscribe(() => assert.fail('broken'))
+    gate.loads.subscribe((async () => assert.fail('broken later')) as () => void)
+    assert.equal((await gate.loads.load('web')).status, 'loaded')
+    assert.equal(faults.length, 4)
+  })
+
   it('has a deadline, and what ignores it does not pile up', async (test) => {
     const signals: AbortSignal[] = []
     const web = loader((signal) => (signals.push(signal), new Promise(() => {})))

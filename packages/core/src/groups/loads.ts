@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, hearRejection } from '../errors.ts'
 import type { AvailabilitySource, Clock } from '../ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
@@ -58,6 +58,8 @@ export interface LoadsDeps {
   readonly availability: AvailabilitySource
   readonly clock: Clock
   readonly random?: () => number
+  /** Hears of listeners that throw. Default: ignores them. */
+  readonly onFault?: (error: unknown) => void
 }
 
 interface Loading {
@@ -79,7 +81,8 @@ const DEFAULT_TIMEOUT_MS = 30_000
 const MAX_LEFT = 3
 
 /** Gives the loads of a gate's groups. A load that fails leaves everything else as it is, and is tried again. */
-export function createLoads({ groups, availability, clock, random = Math.random }: LoadsDeps): LoadsOfGate {
+export function createLoads(deps: LoadsDeps): LoadsOfGate {
+  const { groups, availability, clock, random = Math.random, onFault = () => {} } = deps
   const all = new Map([...groups.loaded].map(([name, group]) => [name, toLoading(name, group, clock)]))
   const unused = new Set(all.keys())
   const listeners = new Set<(group: string) => void>()
@@ -87,7 +90,13 @@ export function createLoads({ groups, availability, clock, random = Math.random 
 
   const change = (loading: Loading, state: Omit<GroupLoad, 'since'>) => {
     loading.state = Object.freeze({ ...state, since: clock.wallMs() })
-    for (const listener of listeners) listener(loading.name)
+    for (const listener of listeners) {
+      try {
+        hearRejection(listener(loading.name), onFault)
+      } catch (error) {
+        onFault(error)
+      }
+    }
   }
 
   const end = (loading: Loading, ending: Ending<Iterable<unknown>>) => {
