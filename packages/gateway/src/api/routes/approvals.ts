@@ -1,4 +1,4 @@
-import { APPROVAL_STATUSES, type ApprovalVerdict } from '@toolgate/core'
+import { APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
@@ -29,7 +29,12 @@ export function approvalsRoute(deps: ApiDeps): Route {
 export function verdictRoute(deps: ApiDeps): Route {
   return async ({ id, person, query, request }) => {
     parseQuery(query, {})
-    return deps.approvals.decide(person, id, parseVerdict(await readBody(request, ['decision', 'reason'])))
+    const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
+    const approval = await deps.approvals.get(id)
+    // What waits elsewhere is no business of a person of a tenant, nor whether it does.
+    if (!approval || !maySee(person, approval))
+      throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
+    return deps.approvals.decide(person, id, verdict)
   }
 }
 
