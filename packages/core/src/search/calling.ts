@@ -12,6 +12,8 @@ import { type SearchHit, type SearchOptions, searchTools } from './search.ts'
  */
 export interface Calling {
   readonly caller: Caller
+  /** The app of the view that the call came through. */
+  readonly app: string | undefined
   search(query: string, options?: SearchOptions): readonly SearchHit[]
   /** Searches also among the tools of locked groups that a search hit opens. */
   searchLocked(query: string, options?: SearchOptions): readonly SearchHit[]
@@ -41,6 +43,7 @@ export function callingOf(call: CallContext): Calling {
   const toId = (name: string) => (nameOf ? idOf(name) : name)
   return {
     caller: sight.caller,
+    app: sight.app,
     search: (query, options) => searchTools(sight.visibleToday(), query, options),
     searchLocked: (query, options) => searchTools(sight.findableToday(), query, options),
     get(id) {

@@ -9,6 +9,8 @@ import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
   readonly mcp: McpEndpoint
+  /** What is served at `/mcp/<app>`. */
+  readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
   readonly metrics: MetricsEndpoint
   /** The API and the console. Loaded at the first request for them. */
@@ -71,8 +73,11 @@ export async function listen({
   }
 }
 
+const APPS = '/mcp/'
+
 function createRouter({
   mcp,
+  mcpOf,
   health,
   metrics,
   pages,
@@ -101,8 +106,10 @@ function createRouter({
       case '/metrics':
         metrics(request, response).catch(fail(response))
         break
-      default:
-        answerPages(request, response).catch(fail(response))
+      default: {
+        const answer = path.startsWith(APPS) ? mcpOf(path.slice(APPS.length)) : answerPages
+        answer(request, response).catch(fail(response))
+      }
     }
   }
 }

@@ -18,7 +18,15 @@ export interface ChangeStreamsDeps {
 }
 
 /** Tells clients that their list of tools has changed, on event streams that stay open. */
-export interface ChangeStreams {
+export interface ChangeStreams extends Streams {
+  /** The same, of lists that another watch knows: they count together. */
+  over(watch: ChangeStreamsDeps['watch']): Streams
+  readonly count: number
+  /** Ends every stream in order. */
+  close(): void
+}
+
+export interface Streams {
   /**
    * Serves `subscriptions/listen` (MCP 2026-07-28).
    *
@@ -31,9 +39,6 @@ export interface ChangeStreams {
    * @throws {RpcFault} `streams_full`
    */
   open(caller: Caller, owner: Caller, response: ServerResponse): Promise<void>
-  readonly count: number
-  /** Ends every stream in order. */
-  close(): void
 }
 
 /** Frames are small, so a client with so many unread ones has stopped reading. */
@@ -42,14 +47,11 @@ const CHANGED = 'notifications/tools/list_changed'
 const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 
 export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
-  const { watch, serverInfo, keepAliveMs = 15_000, maxStreams = 1024, maxOfOne = 64 } = deps
+  const { serverInfo, keepAliveMs = 15_000, maxStreams = 1024, maxOfOne = 64 } = deps
   const streams = new Map<EventStream, Caller>()
   let heart: NodeJS.Timeout | undefined
 
-  return {
-    get count() {
-      return streams.size
-    },
+  const over = (watch: ChangeStreamsDeps['watch']): Streams => ({
     async listen(params, id, caller, response) {
       const isAsked = parseFilter(params).toolsListChanged
       const meta = { [META.subscriptionId]: id }
@@ -60,7 +62,7 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
       }
       checkRoom(caller)
       const stream = createEventStream(response, () => end)
-      await follow(stream, caller, caller, {
+      await follow(watch, stream, caller, caller, {
         greeting: notification('notifications/subscriptions/acknowledged', {
           notifications: isAsked ? { toolsListChanged: true } : {},
           _meta: meta,
@@ -72,7 +74,15 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
     },
     async open(caller, owner, response) {
       checkRoom(owner)
-      await follow(createEventStream(response), caller, owner, { changed: notification(CHANGED) })
+      await follow(watch, createEventStream(response), caller, owner, { changed: notification(CHANGED) })
+    },
+  })
+
+  return {
+    ...over(deps.watch),
+    over,
+    get count() {
+      return streams.size
     },
     close() {
       for (const stream of streams.keys()) stream.end()
@@ -87,6 +97,7 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
   }
 
   async function follow(
+    watch: ChangeStreamsDeps['watch'],
     stream: EventStream,
     caller: Caller,
     owner: Caller,

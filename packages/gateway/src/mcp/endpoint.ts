@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
 import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import { recordRefusedCall } from './call.ts'
@@ -11,10 +11,11 @@ import { echoableId, MODERN_VERSIONS, RPC_ERRORS, RpcFault, toFaultBody } from '
 import { inSession, readSession } from './session.ts'
 
 export interface EndpointDeps extends ModernDeps, LegacyDeps {
+  readonly gate: Pick<Gate, 'catalog' | 'locks' | 'view'>
   readonly keyring: Keyring
   readonly origins: OriginRules
   readonly maxBodyBytes?: number
-  readonly streams: ChangeStreams
+  readonly streams: Pick<ChangeStreams, 'listen' | 'open'>
   /** What the session had opened is locked again. */
   readonly onSessionEnded: () => void
 }
@@ -68,6 +69,18 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
   }
 }
 
+/** Gives the endpoint of an app that there is not. Only who may come in is told: names of apps are not to be guessed. */
+export function createNowhere(deps: Pick<EndpointDeps, 'keyring' | 'origins' | 'onFault'>): McpEndpoint {
+  return async (request, response) => {
+    try {
+      admitCaller(request, deps)
+      throw new RpcFault('app_unknown', 'Nothing is served here.')
+    } catch (error) {
+      answerFault(response, error, undefined, deps.onFault)
+    }
+  }
+}
+
 /** Never rejects: a record that cannot be written changes no answer. */
 async function recordIfCall(
   { gate, naming, onFault }: EndpointDeps,
@@ -85,7 +98,10 @@ async function recordIfCall(
   }
 }
 
-function admitCaller({ headers }: IncomingMessage, { keyring, origins }: EndpointDeps): Caller {
+function admitCaller(
+  { headers }: IncomingMessage,
+  { keyring, origins }: Pick<EndpointDeps, 'keyring' | 'origins'>,
+): Caller {
   const foreign = checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const authentication = keyring.authenticate(headers.authorization)

@@ -14,10 +14,12 @@ import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
 import type { McpResult } from '../upstream/upstream.ts'
 
 export interface LegacyDeps {
-  readonly gate: Gate
+  readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly naming: (snapshot: Toolset) => WireNames
   readonly offers: Pick<Offers, 'of'>
   readonly serverInfo: { readonly name: string; readonly version: string }
+  /** What clients are told at their beginning, for the model. */
+  readonly instructions?: string | undefined
   readonly onFault: (error: unknown) => void
   /** Follows requests, where somebody listens. */
   readonly tracing?: FindTracing | undefined
@@ -43,7 +45,15 @@ export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
   }
 }
 
-async function load({ gate, naming, offers, serverInfo, onFault, tracing }: LegacyDeps): Promise<LegacyHandler> {
+async function load({
+  gate,
+  naming,
+  offers,
+  serverInfo,
+  instructions,
+  onFault,
+  tracing,
+}: LegacyDeps): Promise<LegacyHandler> {
   const [{ legacyStatelessFallback, ProtocolError, Server }, { toNodeHandler }] = await Promise.all([
     import('@modelcontextprotocol/server'),
     import('@modelcontextprotocol/node'),
@@ -62,7 +72,10 @@ async function load({ gate, naming, offers, serverInfo, onFault, tracing }: Lega
       const version = LEGACY_VERSIONS.find((known) => known === headers['mcp-protocol-version'])
       return { method, tool, id: body.id, protocolVersion: version, meta: body.params?.['_meta'] }
     }
-    const server = new Server(serverInfo, { capabilities: { tools: { listChanged: true } } })
+    const server = new Server(serverInfo, {
+      capabilities: { tools: { listChanged: true } },
+      ...(instructions === undefined ? {} : { instructions }),
+    })
     const list = async () => {
       const view = await gate.view(caller)
       return { tools: toListedTools(offers.of(view), naming(gate.catalog.snapshot())) as never }

@@ -88,13 +88,13 @@ function requestTool({ gate, lockedFor, onUnlocked }: MetaToolDeps): Tool {
     tags: ['meta'],
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
     async execute({ group }: { readonly group: string }, call): Promise<McpResult> {
-      const { caller, toName } = callingOf(call)
+      const { caller, app, toName } = callingOf(call)
       if (caller.session === undefined) return toldResult(REQUEST_TEXTS.no_session)
-      const before = await gate().view(caller)
+      const before = await gate().view(caller, { app })
       const known = lockedFor(before).filter(isRequested)
       if (!known.some(({ name }) => name === group)) return toldResult(notKnown(group, known))
       if (gate().locks.request(caller, group).length > 0) onUnlocked(caller)
-      return opened(group, await gate().view(caller), gate().membersOf(group), toName)
+      return opened(group, await gate().view(caller, { app }), gate().membersOf(group), toName)
     },
   })
 }

@@ -12,9 +12,11 @@ import type { Offers } from './offer.ts'
 import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
 
 export interface ModernDeps {
-  readonly gate: Gate
+  readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly naming: (snapshot: Toolset) => WireNames
   readonly serverInfo: { readonly name: string; readonly version: string }
+  /** What clients are told at their beginning, for the model. */
+  readonly instructions?: string | undefined
   readonly offers: Pick<Offers, 'of'>
   readonly streams: Pick<ChangeStreams, 'listen'>
   /** How long a client may keep a list, in milliseconds. */
@@ -32,7 +34,7 @@ export interface ModernHandler {
 
 /** Gives the gateway's own path for MCP 2026-07-28: `server/discover`, `tools/list`, `tools/call` and `subscriptions/listen`. */
 export function createModernHandler(deps: ModernDeps): ModernHandler {
-  const { gate, naming, serverInfo } = deps
+  const { gate, naming, serverInfo, instructions } = deps
   const shared = {
     resultType: 'complete',
     ttlMs: deps.listTtlMs,
@@ -40,7 +42,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
     _meta: { [META.serverInfo]: serverInfo },
   }
   const capabilities = { tools: { listChanged: true } }
-  const discovered = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities, ...shared })
+  const discovered = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities, instructions, ...shared })
   const lists = new WeakMap<View, Buffer>()
 
   const listOf = (view: View): Buffer => {

@@ -32,6 +32,7 @@ export const RPC_ERRORS = {
   origin_refused: { code: -32000, status: 403 },
   key_refused: { code: -32000, status: 401 },
   key_not_for_mcp: { code: -32000, status: 403 },
+  app_unknown: { code: -32000, status: 404 },
   streams_full: { code: -32603, status: 200 },
   internal: { code: -32603, status: 500 },
 } as const satisfies Record<string, { code: number; status: number }>
