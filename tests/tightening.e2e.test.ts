@@ -145,7 +145,9 @@ describe('a policy that is tightened', () => {
     }
     const since = (await newest())[0]?.seq ?? 0
     assertNotPaid(await pay(), /is not available/)
-    const events = (await newest()).filter(({ seq, tool_call_id: id }) => seq > since && id !== undefined).map(({ event }) => event)
+    const events = (await newest())
+      .filter(({ seq, tool_call_id: id }) => seq > since && id !== undefined)
+      .map(({ event }) => event)
     assert.deepEqual(
       events.filter((event) => event !== 'tool_call'),
       ['tool_blocked'],
