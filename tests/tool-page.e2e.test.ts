@@ -25,7 +25,7 @@ before(async () => {
         },
       },
     },
-    { name: 'bad', inputSchema: { type: 'object', properties: { 'a b': { type: 'string' } } } },
+    { name: 'bad', inputSchema: { type: 'object', properties: { 'a b': { type: 'string' } }, required: ['a b'] } },
   ])
   gateway = await startTestGateway({
     servers: [httpServer('up', upstream.url)],
