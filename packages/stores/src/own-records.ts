@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditRecord, SOLE_WRITER, TERMINAL_EVENTS } from '@toolgate/core'
+import { type AuditEntry, type AuditEvent, type AuditRecord, SOLE_WRITER, TERMINAL_EVENTS } from '@toolgate/core'
 
 /** Calls that were recorded to go ahead and whose end was not. */
 export interface OpenCalls {
@@ -7,6 +7,11 @@ export interface OpenCalls {
   forget(entry: AuditEntry): void
   list(): readonly AuditEntry[]
 }
+
+/** What ends an attempt that had gone ahead. The others end one before that: of another attempt with the same id. */
+const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
+  [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
+)
 
 interface OpenCall {
   readonly entry: AuditEntry
@@ -27,7 +32,7 @@ export function createOpenCalls(): OpenCalls {
       const { event, tool_call_id: id } = entry
       if (id === undefined) return
       if (event !== 'tool_call') {
-        if (TERMINAL_EVENTS.has(event)) end(id)
+        if (ENDS_OF_CALLS.has(event)) end(id)
         return
       }
       const call = open.get(id)
@@ -55,7 +60,7 @@ export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRec
     if (event === 'audit_opened' && reason === SOLE_WRITER) break
     if (id === undefined) continue
     const count = ended.get(id) ?? 0
-    if (TERMINAL_EVENTS.has(event)) ended.set(id, count + 1)
+    if (ENDS_OF_CALLS.has(event)) ended.set(id, count + 1)
     if (event !== 'tool_call') continue
     if (count === 0) open.push(record)
     else if (count === 1) ended.delete(id)

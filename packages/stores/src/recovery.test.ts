@@ -56,6 +56,18 @@ for (const format of FORMATS) {
       )
     })
 
+    it('does not take the refusal of another attempt with the same id for the end of a call', async (t) => {
+      const path = join(scratchFolder(t), 'audit')
+      const audit = openAny(format, { path })
+      await audit.write(auditEntry({ tool_call_id: 'a' }))
+      for (const event of ['tool_rate_limited', 'tool_approval_required'] as const)
+        await audit.write(auditEntry({ event, tool_call_id: 'a' }))
+      await audit.close()
+      const reader = openAny(format, { path, readOnly: true })
+      t.after(() => reader.close())
+      assert.equal((await reader.query({ outcome: 'abandoned' })).length, 1)
+    })
+
     it('ends what a dead process left open, once', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       await runWriter({ format, mode: 'required', path, name: 'open', count: 1e6, killAfterMs: 5 })
