@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AuditQuery, memoryAudit, redactor } from '@toolgate/core'
+import { type Approval, type AuditQuery, memoryAudit, redactor } from '@toolgate/core'
 import { auditEntry } from '@toolgate/core/testing'
 import { WebSocket } from 'ws'
 import { createLiveSocket, type LiveDeps } from './live-socket.ts'
@@ -43,6 +43,31 @@ describe('createLiveSocket', () => {
     holds = false
     await until(() => page.code() !== undefined)
     assert.equal(page.code(), 4401)
+  })
+
+  it('redacts an approval whatever its store has kept', async (t) => {
+    let tell: Parameters<LiveDeps['gate']['subscribe']>[0] = () => {}
+    const subscribe: LiveDeps['gate']['subscribe'] = (listener) => ((tell = listener), () => {})
+    const { open } = await setup(t, { gate: { subscribe } })
+    const page = await open()
+    const approval: Approval = {
+      id: 'a1',
+      status: 'pending',
+      tenant: undefined,
+      user: 'vera',
+      tool: 'pay',
+      run: undefined,
+      definitionHash: '',
+      inputHash: '',
+      requestedAt: 1,
+      expiresAt: 2,
+      input: { password: 'correct horse', n: 1 },
+      reason: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789',
+    }
+    tell({ event: 'approval-requested', approval })
+    await until(() => page.count() === 2)
+    assert.match(page.last(), /"n":1/)
+    assert.doesNotMatch(page.last(), /correct horse|ghp_/)
   })
 
   it('listens to nothing while nobody is there', async (t) => {
@@ -96,12 +121,15 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
     async open() {
       const page = new WebSocket(`ws://127.0.0.1:${port}/`)
       pages.push(page)
-      let [count, code] = [0, undefined as number | undefined]
-      page.on('message', () => count++)
+      let [count, code, last] = [0, undefined as number | undefined, '']
+      page.on('message', (data: Buffer) => {
+        count++
+        last = data.toString()
+      })
       page.on('close', (closed) => (code = closed))
       page.on('error', () => {})
       await until(() => count > 0)
-      return { count: () => count, code: () => code, close: () => page.close() }
+      return { count: () => count, last: () => last, code: () => code, close: () => page.close() }
     },
     /** One that never answers. */
     async openRaw() {
