@@ -44,7 +44,7 @@ export function toChartData(records: readonly AuditRecord[], spanMs: number, now
     count[bucket] = (count[bucket] ?? 0) + 1
     if (record.duration_ms !== undefined) durations.get(outcome)?.[bucket]?.push(record.duration_ms)
   }
-  const sorted = mapValues(durations, (buckets) => buckets.map((one) => Float64Array.from(one).sort()))
+  const sorted = mapValues(durations, (buckets) => buckets.map((one) => Float64Array.from(one).toSorted()))
   return {
     times: Array.from({ length: BUCKETS }, (_, i) => (startMs + i * bucketMs) / 1000),
     bucketMs,
@@ -53,7 +53,7 @@ export function toChartData(records: readonly AuditRecord[], spanMs: number, now
     p95s: mapValues(sorted, (buckets) => buckets.map((one) => quantile(one, 0.95))),
     totals: mapValues(counts, (buckets) => buckets.reduce((sum, n) => sum + n, 0)),
     latencies: mapValues(durations, (buckets) => {
-      const all = Float64Array.from(buckets.flat()).sort()
+      const all = Float64Array.from(buckets.flat()).toSorted()
       return { median: quantile(all, 0.5), p95: quantile(all, 0.95) }
     }),
   }

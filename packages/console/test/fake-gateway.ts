@@ -22,7 +22,7 @@ import {
   type View,
 } from '@toolgate/core'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
-import type { GroupRow, ToolBody } from '../../gateway/src/api/wire.ts'
+import type { GroupRow } from '../../gateway/src/api/wire.ts'
 import { createKeyring, createOriginRules } from '../../gateway/src/auth/index.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
 import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
@@ -79,15 +79,11 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   const world = makeWorld(got, options)
   const api = createApi(world.deps)
   const asked: string[] = []
-  const extra = (path: string, query: URLSearchParams) => world.extra(path, query)
   const listener = getRequestListener(async (request) => {
-    const { pathname, searchParams } = new URL(request.url)
+    const { pathname } = new URL(request.url)
     if (!pathname.startsWith('/api/')) return site.fetch(request)
     asked.push(pathname)
-    const answer = await api.fetch(request)
-    // Routes that a gateway of this version has beside those of the API that is built here.
-    const body = answer.status === 404 ? extra(pathname, searchParams) : undefined
-    return body === undefined ? answer : Response.json(body)
+    return api.fetch(request)
   })
   server.on('request', (incoming, outgoing) => void listener(incoming, outgoing))
   const live = createLiveSocket({
@@ -251,6 +247,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
     }),
     clock,
     apps: () => (empty ? [] : [APP]),
+    limitsOf: () => ['*:100/60'],
     policyRevision: () => 4,
     catalogRevision: () => 9,
   }
@@ -274,7 +271,6 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
   return {
     deps,
     controls,
-    extra,
     onGroups(listener: (changes: readonly GroupChange[]) => void) {
       groupListeners.add(listener)
       return () => void groupListeners.delete(listener)
@@ -287,40 +283,6 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
 
   function tellGate(notice: Parameters<GateListener>[0]): void {
     for (const listener of gateListeners) listener(notice)
-  }
-
-  function extra(path: string, query: URLSearchParams): ToolBody | undefined {
-    const tool = tools.find(({ id }) => id === query.get('tool'))
-    if (path !== '/api/tool' || !tool) return undefined
-    const caller = callers.find((one) => one.caller.user === query.get('as'))?.caller ?? {}
-    const { outcome, reasons } = (deps.view(caller) as View).explain(tool.id)
-    const { id, description, tags, title } = tool
-    const row = {
-      id,
-      description,
-      tags,
-      outcome,
-      reasons,
-      wireName: id.replace(':', '__'),
-      visible: outcome === 'allow',
-    }
-    return {
-      tool: title === undefined ? row : { ...row, title },
-      inputSchema: { type: 'object', properties: { path: { type: 'string', description: BIDI_TEXT } } },
-      annotations: { readOnlyHint: tags.includes('read') },
-      groups: deps.groups().flatMap((group) => (group.tools.includes(id) ? [group.name] : [])),
-      limits: ['*:100/60'],
-      exports: [
-        { target: 'openai-chat', definition: { name: row.wireName }, warnings: [], errors: [], tokens: 61 },
-        {
-          target: 'gemini',
-          definition: { name: row.wireName, description },
-          warnings: ['/properties/path: format is removed, as the target does not know it'],
-          errors: [],
-          tokens: 64,
-        },
-      ],
-    }
   }
 }
 
@@ -347,9 +309,19 @@ function makeMoreTools(count: number): Tool[] {
   )
 }
 
+const INPUT_SCHEMA = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: BIDI_TEXT },
+    site: { type: 'string', format: 'uri' },
+    either: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
+  },
+  required: ['path'],
+}
+
 function makeTools(): Tool[] {
   const define = (namespace: string, name: string, description: string, tags: string[] = [], title?: string): Tool =>
-    defineTool({ namespace, name, description, tags, title })
+    defineTool({ namespace, name, description, tags, title, inputSchema: INPUT_SCHEMA })
   return [
     define('everything', 'echo', 'Echoes back the input string', ['read'], 'Echo Tool'),
     define(
