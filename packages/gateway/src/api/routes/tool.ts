@@ -8,10 +8,10 @@ import type { Route } from './route.ts'
 import { toRow } from './tools.ts'
 import { unknownTool } from './why.ts'
 
-/** `GET /api/tool?tool=&as=` or `&caller=<json>`: one tool with all there is to say of it. */
+/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool with all there is to say of it. */
 export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
-    const { tool: asked, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
+    const { tool: asked, app, ...whose } = parseQuery(query, { tool: text, ...WHOSE })
     const id = required('tool', asked)
     const { caller } = findCaller(callers, whose, person)
     const tool = deps.tools().find((known) => known.id === id)
@@ -19,7 +19,7 @@ export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCalle
     const { redact = redactor } = deps
     const { inputSchema, outputSchema, annotations } = tool
     return {
-      tool: toRow(tool, await deps.view(caller), deps),
+      tool: toRow(tool, await deps.view(caller, app), deps),
       inputSchema: redactTexts(inputSchema, redact),
       ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
       annotations: redactTexts(annotations, redact),
