@@ -145,14 +145,14 @@ describe('/mcp/<app>', () => {
 
   it('opens by request the groups of the app alone', async () => {
     const session = { 'mcp-session-id': 's1' }
-    const ask = async (name: string, group: string) =>
+    const ask = async (name: string, wanted: string) =>
       (
         await post(
           'viewer',
           '2025-11-25',
           `/mcp/${name}`,
           'tools/call',
-          { name: 'request_tools', arguments: { group } },
+          { name: 'request_tools', arguments: { group: wanted } },
           session,
         )
       ).json() as RpcAnswer

@@ -55,7 +55,7 @@ import type {
   ValidateInput,
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
-import { type Group, type Groups, parseGroups } from './tools/groups.ts'
+import { type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
 import { type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
@@ -243,8 +243,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
   }
-  const definitions = new Map(options.groups instanceof Map ? options.groups : Object.entries(options.groups ?? {}))
-  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: parse })
+  const apps = parseApps(appsByName, { groups, definitions: toGroupMap(options.groups ?? {}), parsePolicy: parse })
   if (!catalog.dynamic) checkSelectorNames([...apps.values()].flatMap(selectorsOf), catalog.snapshot())
   const onFault = quiet(options.onFault)
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })

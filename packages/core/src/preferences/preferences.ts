@@ -162,10 +162,11 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
       return parsed
     },
     marksOver(snapshot) {
-      if (byKey.size === 0) return () => NO_MARKS
+      const now = byKey
+      if (now.size === 0) return () => NO_MARKS
       const marksOf = createPreferenceMarks(snapshot, groups)
       return (caller) => {
-        const off = byKey.get(keyOf(caller) ?? '')
+        const off = now.get(keyOf(caller) ?? '')
         return off ? marksOf(off) : NO_MARKS
       }
     },

@@ -340,7 +340,7 @@ export const stateSchema = z
     store: z.enum(['sqlite', 'memory']).describe('Default: sqlite.').optional(),
     path: text.describe('Default: .toolgate/state.db. Several gateways of one machine may share it.').optional(),
   })
-  .describe('Where approvals, halts and the pins of tools are kept. memory: gone when the gateway ends.')
+  .describe('Where approvals, halts, preferences and the pins of tools are kept. memory: gone when the gateway ends.')
 
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
