@@ -387,6 +387,13 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         assert.deepEqual([verdict.status, verdict.checkpoints.lastSeq], ['ok', 12])
       })
 
+      it('fails where a record that was signed once is signed no more', async () => {
+        const signed = async (seq: string) => (await run(['audit', 'verify', '--file', file, '--signed', seq])).code
+        assert.deepEqual([await signed('12'), await signed('13')], [0, 8])
+        const { err } = await run(['audit', 'verify', '--file', file, '--signed', '13'])
+        assert.equal(err, 'Record 13 is not signed: checkpoints go up to 12.\n')
+      })
+
       it('finds the file in the configuration', async () => {
         const store = kind === 'SQLite' ? 'sqlite' : 'jsonl'
         const text = `servers: {}\naudit: { store: ${store}, path: ${JSON.stringify(file)} }`

@@ -146,6 +146,7 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     )
   verifying(audit.command('verify'))
     .description('check an audit against its chain and its checkpoints; the exit code says what is wrong')
+    .option('--signed <seq>', 'fail where no checkpoint signs this record', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--json', 'for programs')
     .action(async (options: AuditVerifyOptions) => end(await auditVerifyCommand(options, io)))
   verifying(audit.command('prove'))

@@ -444,7 +444,7 @@ if (executablePath !== undefined)
         await page.getByRole('heading', { name: /^What is decided now/ }).waitFor()
         await checkPage(page, 'a record')
         await goTo('#/approvals')
-        await page.getByText('The exact input').first().waitFor()
+        await page.getByText('The input', { exact: true }).first().waitFor()
         await checkPage(page, 'approvals')
         await goTo('#/callers?open=group+web')
         await page

@@ -10,6 +10,8 @@ export interface AuditVerifyOptions {
   readonly checkpoints?: string
   readonly publicKey?: string
   readonly json?: boolean
+  /** A record that a checkpoint must have signed: what was seen before must still be there. */
+  readonly signed?: number
 }
 
 export interface AuditProveOptions extends AuditVerifyOptions {
@@ -24,7 +26,10 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
   const verdict = await verifyAudit({ ...placesOf(options, io), maxFindings: options.json ? 1000 : SHOWN })
   if (options.json) printJson(io.stdout, verdict)
   else printVerdict(verdict, io)
-  return verdict.status
+  const { signed = 0 } = options
+  if (verdict.status !== 'ok' || verdict.checkpoints.lastSeq >= signed) return verdict.status
+  printLine(io.stderr, `Record ${signed} is not signed: checkpoints go up to ${verdict.checkpoints.lastSeq}.`)
+  return 'gap'
 }
 
 /** `toolgate audit prove`: the proof that the records of a call are in the audit, as JSON lines. */

@@ -25,7 +25,7 @@ export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
   })
 }
 
-/** What waits for a person, with the exact input, and what was decided before. */
+/** What waits for a person, with the input, and what was decided before. */
 export function ApprovalsPage(): ReactElement {
   const { data, error, refetch } = usePending()
   const [{ choices }, choose] = useAddress()
@@ -33,7 +33,7 @@ export function ApprovalsPage(): ReactElement {
     <>
       <div className="page-head">
         <h1>Approvals</h1>
-        <p>Calls that wait for a person. What you approve is this exact input, once.</p>
+        <p>Calls that wait for a person. What you approve is this input, once; of what looks like a secret, a mark is shown.</p>
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the approvals" />}

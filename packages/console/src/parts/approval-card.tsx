@@ -49,8 +49,8 @@ export function ApprovalCard({ approval, nowMs, onDecided }: ApprovalCardProps):
           <Ago ms={requestedAt} />, expires {formatIn(expiresAt, nowMs)}
         </p>
       </div>
-      <p className="label">The exact input</p>
-      <JsonBlock value={input} label={`The exact input of ${tool}`} />
+      <p className="label">The input</p>
+      <JsonBlock value={input} label={`The input of ${tool}`} />
       <VerdictForm approval={approval} id={id} onDecided={onDecided} />
     </li>
   )

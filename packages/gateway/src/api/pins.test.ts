@@ -96,6 +96,20 @@ describe('/api/pins', () => {
     assert.doesNotMatch(JSON.stringify(body), /ghp_/)
   })
 
+  it('shows a person of a tenant what nothing denies him, and no more', async () => {
+    const gate = createGate({
+      tools: [read, defineTool({ namespace: 'vault', name: 'open' })],
+      policy: { deny: ['vault:*'] },
+    })
+    opened.push(gate)
+    const api = createApi(depsWith({ pins: gate.pins, view: (caller) => gate.view(caller) }))
+    const idsFor = async (key: string) => {
+      const { pins } = (await (await ask(api, '/api/pins', key)).json()) as PinsBody
+      return pins.map(({ tool }) => tool)
+    }
+    assert.deepEqual([await idsFor('owner'), await idsFor('tenant')], [['files:read', 'vault:open'], ['files:read']])
+  })
+
   it('filters by status, and refuses another', async () => {
     const none = (await (await ask(world.api, '/api/pins?status=pinned')).json()) as PinsBody
     assert.deepEqual(none.pins, [])

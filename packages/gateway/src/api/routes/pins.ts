@@ -10,12 +10,14 @@ const STATUSES = ['pinned', 'changed', 'suspended', 'new'] as const
 const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
 
-/** `GET /api/pins?status=`: every tool, in the order of their ids. */
-export function pinsRoute({ pins, redact = redactor }: ApiDeps): Route {
-  return ({ query }) => {
+/** `GET /api/pins?status=`: the tools in the order of their ids; for a person of a tenant, those that nothing denies him. */
+export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
+  return async ({ person, query }) => {
     const { status } = parseQuery(query, { status: oneOf(STATUSES) })
     const rows = (pins?.list() ?? []).filter((pin) => status === undefined || pin.status === status)
-    return { pins: rows.map((pin) => toRow(pin, redact)) } satisfies PinsBody
+    const seen = person.tenant === undefined ? undefined : await view(person)
+    const shown = seen ? rows.filter(({ tool }) => seen.explain(tool).outcome !== 'deny') : rows
+    return { pins: shown.map((pin) => toRow(pin, redact)) } satisfies PinsBody
   }
 }
 
