@@ -33,7 +33,10 @@ export function ApprovalsPage(): ReactElement {
     <>
       <div className="page-head">
         <h1>Approvals</h1>
-        <p>Calls that wait for a person. What you approve is this input, once; of what looks like a secret, a mark is shown.</p>
+        <p>
+          Calls that wait for a person. What you approve is this input, once; of what looks like a secret, a mark is
+          shown.
+        </p>
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the approvals" />}
