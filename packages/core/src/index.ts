@@ -53,6 +53,7 @@ export {
   type LimitUse,
   type LockOptions,
   type MaybePromise,
+  type RunOfCall,
   type SessionLock,
   type StateEntry,
   type StateOptions,
@@ -180,7 +181,7 @@ export type { TokenCount, Tokenizer } from './expose/tokens.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'
-export type { CallRequest, RunOfCall } from './door/attempt.ts'
+export type { CallRequest } from './door/attempt.ts'
 export { GateClosedError } from './door/closed.ts'
 export { HaltedError } from './door/halted.ts'
 export type { GateNotice } from './events.ts'

@@ -187,6 +187,18 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
 } & {
   readonly wallMs: number
   readonly input?: unknown
+  /** Stands for `run_id`, `step` and `model` where those are absent: one field for what most calls do not have. */
+  readonly run?: RunOfCall | undefined
+}
+
+/** The run that a call belongs to. */
+export interface RunOfCall {
+  readonly id: string
+  /** Counted from 0. */
+  readonly step?: number | undefined
+  /** The model that asked, as the host names it. */
+  readonly model?: string | undefined
+  readonly app?: string | undefined
 }
 
 type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'

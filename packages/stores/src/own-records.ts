@@ -85,6 +85,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
     run_id: call.run_id,
     step: call.step,
     model: call.model,
+    run: 'run' in call ? call.run : undefined,
     trace_id: call.trace_id,
     policy_revision: call.policy_revision,
     catalog_revision: call.catalog_revision,

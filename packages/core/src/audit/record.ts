@@ -48,14 +48,18 @@ export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions =
   if (inputHash !== undefined) record.input_hash = inputHash
   if (inputPreview !== undefined) record.input_preview = inputPreview
   if (entry.limit !== undefined) record.limit = capText(entry.limit)
-  if (entry.model !== undefined) record.model = capText(entry.model)
+  const { run } = entry
+  const model = entry.model ?? run?.model
+  if (model !== undefined) record.model = capText(model)
   record.policy_revision = entry.policy_revision
   if (entry.reason !== undefined) record.reason = capText(entry.reason)
   if (isFinite(entry.reset_ms)) record.reset_ms = entry.reset_ms
-  if (entry.run_id !== undefined) record.run_id = capText(entry.run_id)
+  const runId = entry.run_id ?? run?.id
+  if (runId !== undefined) record.run_id = capText(runId)
   record.seq = seq
   if (entry.session_id !== undefined) record.session_id = capText(entry.session_id)
-  if (isFinite(entry.step)) record.step = entry.step
+  const step = entry.step ?? run?.step
+  if (isFinite(step)) record.step = step
   if (entry.tenant !== undefined) record.tenant = capText(entry.tenant)
   if (entry.tool !== undefined) record.tool = capText(entry.tool, MAX_TOOL_LENGTH)
   if (entry.tool_call_id !== undefined) record.tool_call_id = capText(entry.tool_call_id)
@@ -92,14 +96,18 @@ export function textBeforeHash(entry: AuditEntry, options: SealOptions): string 
 export function textAfterHash(entry: AuditEntry, seq: number, prev: string, options: SealOptions): string {
   let text = inputText(entry, options)
   if (entry.limit !== undefined) text += `,"limit":${quote(entry.limit)}`
-  if (entry.model !== undefined) text += `,"model":${quote(entry.model)}`
+  const { run } = entry
+  const model = entry.model ?? run?.model
+  if (model !== undefined) text += `,"model":${quote(model)}`
   text += `,"policy_revision":${number(entry.policy_revision)},"prev":"${prev}"`
   if (entry.reason !== undefined) text += `,"reason":${quote(entry.reason)}`
   if (isFinite(entry.reset_ms)) text += `,"reset_ms":${entry.reset_ms}`
-  if (entry.run_id !== undefined) text += `,"run_id":${quote(entry.run_id)}`
+  const runId = entry.run_id ?? run?.id
+  if (runId !== undefined) text += `,"run_id":${quote(runId)}`
   text += `,"seq":${seq}`
   if (entry.session_id !== undefined) text += `,"session_id":${quote(entry.session_id)}`
-  if (isFinite(entry.step)) text += `,"step":${entry.step}`
+  const step = entry.step ?? run?.step
+  if (isFinite(step)) text += `,"step":${step}`
   if (entry.tenant !== undefined) text += `,"tenant":${quote(entry.tenant)}`
   if (entry.tool !== undefined) text += `,"tool":${quote(entry.tool, MAX_TOOL_LENGTH)}`
   if (entry.tool_call_id !== undefined) text += `,"tool_call_id":${quote(entry.tool_call_id)}`

@@ -16,6 +16,7 @@ import type {
   CounterStore,
   LimitAnswer,
   MaybePromise,
+  RunOfCall,
   Telemetry,
   ValidateInput,
 } from '../ports.ts'
@@ -52,15 +53,6 @@ export interface CallRequest<Name extends string = string> {
   readonly nameOf?: ((id: string) => string) | undefined
   /** The other way round, for tools that take names of tools: `undefined` where a name is none. Default: names are ids. */
   readonly idOf?: ((name: string) => string | undefined) | undefined
-}
-
-export interface RunOfCall {
-  readonly id: string
-  /** Counted from 0. */
-  readonly step?: number | undefined
-  /** The model that asked, as the host names it. */
-  readonly model?: string | undefined
-  readonly app?: string | undefined
 }
 
 /** What the door asks of the view that a call came through. Each answer is today's. */
@@ -260,9 +252,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     tenant: caller.tenant,
     agent: caller.agent,
     app: sight.app ?? run?.app,
-    run_id: run?.id,
-    step: run?.step,
-    model: run?.model,
+    run,
     trace_id: trace?.traceId,
     policy_revision: seen.policyRevision,
     catalog_revision: seen.catalogRevision,

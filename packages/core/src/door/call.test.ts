@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createSealer } from '../audit/chain.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type GateOptions } from '../gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
@@ -322,6 +323,17 @@ describe('an attempt leaves one terminal record', () => {
       input: { amount: 1 },
     })
     assert.equal(entries[1]?.duration_ms, 0)
+  })
+
+  it('with the run that it belongs to, in the memory of a process and in chained text', async () => {
+    const audit = memoryAudit()
+    const gate = createGate({ tools: [defineTool({ name: 'pay', execute: () => 'paid' })], audit })
+    const run = { id: 'r1', step: 2, model: 'm', app: 'shop' }
+    await (await gate.view(VERA)).call({ tool: 'pay', run })
+    for (const { run_id, step, model, app } of audit.records)
+      assert.deepEqual([run_id, step, model, app], ['r1', 2, 'm', 'shop'])
+    const text = createSealer().seal({ event: 'tool_call', wallMs: 0, policy_revision: 1, catalog_revision: 1, run })
+    assert.match(text, /"model":"m",.*"run_id":"r1",.*"step":2/)
   })
 
   it('with the limit and its rest', async () => {
