@@ -69,47 +69,6 @@ export { compareToolIds, toToolId } from './tools/tool-id.ts'
 export { canonicalize } from './canonical.ts'
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
 export {
-  type CheckedAuditQuery,
-  checkAuditQuery,
-  eventOfOutcome,
-  matchesAuditQuery,
-  outcomeOfRecord,
-} from './audit/query.ts'
-export {
-  type HeldEntry,
-  holdEntry,
-  type RecordKeys,
-  recordKeys,
-  sealEntry,
-  type SealOptions,
-  SOLE_WRITER,
-} from './audit/record.ts'
-export { type ChainEnd, createSealer, GENESIS, readLink, readSeq, type Sealer } from './audit/chain.ts'
-export {
-  type Checkpoint,
-  FIRST_CHECKPOINT,
-  hashCheckpoint,
-  newSigningKey,
-  parseCheckpoint,
-  parseSigningKey,
-  parseVerifyingKey,
-  signCheckpoint,
-  type SigningKey,
-  type UnsignedCheckpoint,
-  type VerifyingKey,
-} from './audit/checkpoint.ts'
-export { EMPTY_ROOT } from './audit/merkle.ts'
-export { createRecordTree, type RecordTree } from './audit/record-tree.ts'
-export { checkProof, proveRecord, type RecordProof } from './audit/proof.ts'
-export {
-  AUDIT_FINDINGS,
-  type AuditFinding,
-  type AuditFindingKind,
-  type AuditVerdict,
-  type AuditVerdictStatus,
-} from './audit/verdict.ts'
-export { type AuditVerifier, createVerifier, type VerifyOptions } from './audit/verify.ts'
-export {
   createGate,
   type ForkOptions,
   type Gate,
@@ -204,8 +163,6 @@ export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions }
 export type { Explanation, LayerAnswer } from './decide/explanation.ts'
 export { memoryLock, type MemoryLock } from './memory/lock.ts'
 export { memoryState, type MemoryState } from './memory/state.ts'
-export { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './memory/state-text.ts'
-export { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from './memory/approval-rules.ts'
 export { combineTelemetry } from './telemetry/combine.ts'
 export { type AcceptPin, createPins, type PinnedTool, type Pins, type PinsOptions } from './pins/pins.ts'
 export { DEFINITION_MODES, type DefinitionMode, PIN_MODES, type PinMode, type PinStatus } from './pins/holding.ts'

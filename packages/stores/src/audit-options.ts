@@ -1,4 +1,5 @@
-import type { AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core'
+import type { AuditExporter, AuditReader, AuditSink } from '@toolgate/core'
+import type { SealOptions } from '@toolgate/core/audit'
 
 export interface AuditFileOptions extends SealOptions {
   readonly path: string

@@ -1,11 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import {
-  type AuditExportQuery,
-  type AuditRecord,
-  type CheckedAuditQuery,
-  checkAuditQuery,
-  eventOfOutcome,
-} from '@toolgate/core'
+import { type AuditExportQuery, type AuditRecord } from '@toolgate/core'
+import { type CheckedAuditQuery, checkAuditQuery, eventOfOutcome } from '@toolgate/core/audit'
 import { AT_OF_RECORD, SESSION_OF_RECORD } from './audit-schema.ts'
 import { numberOf } from './sqlite-file.ts'
 

@@ -27,7 +27,7 @@ import {
   signCheckpoint,
   type SigningKey,
   type VerifyingKey,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import type { CheckpointOptions } from './audit-options.ts'
 import { linesBackwards } from './lines-backwards.ts'
 import { isBusy } from './sqlite-file.ts'

@@ -13,10 +13,8 @@ import {
 import { dirname, resolve } from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { type AuditExportQuery, type AuditQuery, type AuditRecord } from '@toolgate/core'
 import {
-  type AuditExportQuery,
-  type AuditQuery,
-  type AuditRecord,
   type ChainEnd,
   checkAuditQuery,
   createRecordTree,
@@ -26,7 +24,7 @@ import {
   matchesAuditQuery,
   type RecordTree,
   readLink,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import type { CheckpointFile, Segment } from './checkpoint-file.ts'

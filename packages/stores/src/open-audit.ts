@@ -1,4 +1,4 @@
-import { SOLE_WRITER } from '@toolgate/core'
+import { SOLE_WRITER } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { createBatchedAudit } from './batched-audit.ts'

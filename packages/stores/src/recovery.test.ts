@@ -3,15 +3,15 @@ import { appendFileSync, existsSync, readFileSync, statSync, symlinkSync, unlink
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { type AuditRecord } from '@toolgate/core'
 import {
-  type AuditRecord,
   EMPTY_ROOT,
   parseCheckpoint,
   parseSigningKey,
   newSigningKey,
   sealEntry,
   SOLE_WRITER,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
 import { openJsonlAudit } from './jsonl.ts'
 import { openSqliteAudit } from './sqlite.ts'

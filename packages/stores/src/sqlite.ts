@@ -1,8 +1,8 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { type AuditEntry } from '@toolgate/core'
 import {
-  type AuditEntry,
   type ChainEnd,
   checkAuditQuery,
   createRecordTree,
@@ -10,7 +10,7 @@ import {
   GENESIS,
   readLink,
   recordKeys,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
 import { exportRows, selectIn, toRecord } from './audit-rows.ts'

@@ -2,18 +2,17 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } fr
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
+import { ConfigError, ToolgateError } from '@toolgate/core'
 import {
   type AuditVerdict,
   type AuditVerifier,
-  ConfigError,
   createVerifier,
   parseCheckpoint,
   proveRecord,
   readLink,
   type RecordProof,
-  ToolgateError,
   type VerifyingKey,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import { checkKind, APPLICATION_ID } from './audit-schema.ts'
 import { checkpointsBeside, parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { linesForwards } from './lines-forwards.ts'

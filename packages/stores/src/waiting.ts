@@ -1,4 +1,5 @@
-import { type AuditEntry, holdEntry, type SealOptions } from '@toolgate/core'
+import { type AuditEntry } from '@toolgate/core'
+import { holdEntry, type SealOptions } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { type AuditFinding, type AuditVerdict, checkProof, parseVerifyingKey, type RecordProof } from '@toolgate/core'
+import {
+  type AuditFinding,
+  type AuditVerdict,
+  checkProof,
+  parseVerifyingKey,
+  type RecordProof,
+} from '@toolgate/core/audit'
 import { loadConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'

@@ -5,13 +5,9 @@ import {
   type ApprovalFilter,
   type ApprovalStatus,
   type ApprovalStore,
-  approvalAt,
-  approvalKeys,
-  checkPendingApprovals,
-  isLiveAt,
   ToolgateError,
-  tooManyApprovals,
 } from '@toolgate/core'
+import { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from '@toolgate/core/store-kit'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteApprovalsOptions {

@@ -1,13 +1,5 @@
-import {
-  checkStateKey,
-  checkStatePrefix,
-  type MaybePromise,
-  parseStateText,
-  type StateEntry,
-  type StateStore,
-  toStateExpiry,
-  toStateText,
-} from '@toolgate/core'
+import { type MaybePromise, type StateEntry, type StateStore } from '@toolgate/core'
+import { checkStateKey, checkStatePrefix, parseStateText, toStateExpiry, toStateText } from '@toolgate/core/store-kit'
 import { createChanges } from './changes.ts'
 import type { StoresDatabase } from './database.ts'
 import { settled } from './settled.ts'
