@@ -54,6 +54,54 @@ if (executablePath !== undefined)
       }
     })
 
+    it('shows who may see 5,000 tools, a group of 250 opened', async (t) => {
+      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
+      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
+      try {
+        await page.goto(`${gateway.url}/#/callers`)
+        await logIn(page)
+        await page.getByRole('button', { name: 'bulk3', exact: true }).click()
+        await page.getByRole('row', { name: /^bulk3:tool_0003/ }).waitFor()
+        assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
+        const scrolled = await measure(page, '.matrix', async () => {
+          await page.locator('.matrix-box').evaluate((box) => (box.scrollTop = box.scrollHeight))
+          await page.getByRole('row', { name: /^bulk19/ }).waitFor()
+        })
+        report(t, 'the callers of 5,000 tools', scrolled)
+        assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
+        assert.deepEqual(strayed, [])
+      } finally {
+        await context.close()
+        await gateway.close()
+      }
+    })
+
+    it('shows a change of a group at once', async (t) => {
+      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
+      const { context, page } = await stage.open({})
+      try {
+        await page.goto(`${gateway.url}/#/tools?as=viewer`)
+        await logIn(page)
+        await page.getByText('Live', { exact: true }).last().waitFor()
+        const seen = page.evaluate(
+          () =>
+            new Promise<number>((resolve) => {
+              const observer = new MutationObserver(() => {
+                if (document.querySelector('.section .badge')?.textContent !== 'unavailable') resolve(Date.now())
+              })
+              observer.observe(document.body, { subtree: true, childList: true, characterData: true })
+            }),
+        )
+        await page.evaluate(() => undefined)
+        const changedAt = Date.now()
+        gateway.setWeb(true)
+        t.diagnostic(`a group's change was on the page after ${(await seen) - changedAt} ms`)
+      } finally {
+        await context.close()
+        await gateway.close()
+      }
+    })
+
     it('holds 100,000 records, scrolls through them and takes new ones, and renders those on the screen', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 100_000 })
       const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
