@@ -1,6 +1,6 @@
 import { createColumnHelper, FlexRender, tableFeatures, useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactElement, useMemo, useRef } from 'react'
+import { type CSSProperties, type ReactElement, useMemo, useRef } from 'react'
 import { linkTo } from '../address.ts'
 import { toSentence } from '../format.ts'
 import type { Choose } from '../hooks.ts'
@@ -74,7 +74,11 @@ export function Matrix({ rows, columns, callers, opened, choose }: MatrixProps):
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0)
   return (
     <div ref={box} className="matrix-box" tabIndex={0} role="region" aria-label="Groups and callers">
-      <table className="matrix" aria-rowcount={lines.length + 1} style={{ minWidth: `${20 + callers.length * 9}rem` }}>
+      <table
+        className="matrix"
+        aria-rowcount={lines.length + 1}
+        style={{ '--callers': callers.length } as CSSProperties}
+      >
         <caption className="unseen">How many tools of each group each caller sees</caption>
         <thead>
           {table.getHeaderGroups().map((group) => (
