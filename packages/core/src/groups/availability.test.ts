@@ -39,6 +39,11 @@ function watch(
   return { availability, heard, ...time, startMs: time.clock.wallMs() }
 }
 
+/** Hangs until it is told to stop. */
+function untilStopped({ signal }: ProbeAsking): Promise<boolean> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+}
+
 function words(heard: readonly (readonly GroupChange[])[]): readonly string[] {
   return heard.flat().map(({ group, state }) => `${group} ${badge(state)}`)
 }
@@ -310,6 +315,25 @@ describe('a probe', () => {
       availability.close()
     }
     assert.ok(test.name)
+  })
+
+  it('is asked in its time also beside very many that hang', async (test) => {
+    for (const isHeavy of [false, true]) {
+      const hung = Array.from({ length: 100 }, (_, i): [string, Partial<Group>] => [
+        `hung${i}`,
+        { ttlMs: 1000, availableWhen: [{ key: `hung${i}`, isHeavy, timeoutMs: 10_000, ask: untilStopped }] },
+      ])
+      const web = { ...thing('web'), isHeavy }
+      const groups = { ...Object.fromEntries(hung), web: { ttlMs: 1000, availableWhen: [web] } }
+      const { availability, pass } = watch(test, groups)
+      void availability.start()
+      await pass(400_000)
+      const before = web.signals.length
+      await pass(100_000)
+      assert.ok(web.signals.length - before > 90, `${web.signals.length - before} in 100 s`)
+      availability.close()
+      test.mock.timers.reset()
+    }
   })
 
   it('may be one of very many that answer at once, behind some that take long', async () => {

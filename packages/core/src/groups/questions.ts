@@ -41,6 +41,8 @@ interface Asked extends Question {
   askAgain: boolean
   /** Asks that are late and not over: what ignores its signal must not pile up. */
   left: number
+  /** At the last ask. What hangs must not hold up what answers. */
+  wasLate: boolean
   stop: (() => void) | undefined
   timer: NodeJS.Timeout | undefined
 }
@@ -49,15 +51,17 @@ const DEFAULT_TTL_MS = 10_000
 const DEFAULT_TIMEOUT_MS = 1000
 const JITTER = 0.1
 const MAX_AT_ONCE = 50
+const MAX_LATE_AT_ONCE = 40
 const MAX_HEAVY_AT_ONCE = 4
+const MAX_HEAVY_LATE_AT_ONCE = 3
 const MAX_LEFT = 3
 
 /** Gives the probes of all groups, each once. Where groups differ, the shorter time to live and the longer deadline hold. */
 export function createQuestions(groups: ReadonlyMap<string, Group>, deps: QuestionsDeps): Questions {
   const { clock, onAnswer, random } = deps
   const { all, byGroup } = collect(groups)
-  const light = createTurns(MAX_AT_ONCE)
-  const heavy = createTurns(MAX_HEAVY_AT_ONCE)
+  const light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
+  const heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
   const unsubscribes: (() => void)[] = []
   let isStarted = false
   let isClosed = false
@@ -98,6 +102,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
       onOver: () => asked.left--,
       onEnd(ending) {
         done()
+        asked.wasLate = ending.end === 'late'
         keep(asked, findingOf(ending, asked))
       },
     })
@@ -108,7 +113,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     if (asked.underWay) return asked.underWay.promise
     const { promise } = (asked.underWay = Promise.withResolvers<void>())
     if (asked.probe.subscribe) askNow(asked, () => {})
-    else turnsOf(asked).take((done) => askNow(asked, done))
+    else turnsOf(asked).take((done) => askNow(asked, done), asked.wasLate)
     return promise
   }
 
@@ -187,6 +192,7 @@ function toAsked(probe: Probe | ProbeFunction, ttlMs: number): Asked {
     underWay: undefined,
     askAgain: false,
     left: 0,
+    wasLate: false,
     stop: undefined,
     timer: undefined,
   }
