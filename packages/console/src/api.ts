@@ -47,8 +47,12 @@ export function deleteJson<Body>(path: string): Promise<Body> {
   return request(path, { method: 'DELETE' })
 }
 
+/** Of a gateway that is there and does not answer, one should not go on believing what it said last. */
+const TIMEOUT_MS = 15_000
+
 async function request<Body>(path: string, init: RequestInit): Promise<Body> {
-  const answer = await fetch(path, { ...init, credentials: 'same-origin' }).catch((error: unknown) => {
+  const signal = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(init.signal ? [init.signal] : [])])
+  const answer = await fetch(path, { ...init, signal, credentials: 'same-origin' }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
     health.failed()
     throw new ApiError(0, 'unreachable', 'The gateway does not answer. Is it still running?')

@@ -10,6 +10,7 @@ import { LoginPage } from './pages/login.tsx'
 import { ToolPage } from './pages/tool.tsx'
 import { ToolsPage } from './pages/tools.tsx'
 import { Announcer } from './parts/announcer.tsx'
+import { FaultBoundary } from './parts/fault-boundary.tsx'
 import { Halts } from './parts/halts.tsx'
 import { Header, TITLES } from './parts/header.tsx'
 import { Failed, Loading } from './parts/panels.tsx'
@@ -56,7 +57,9 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       <StaleStrip />
       <Halts />
       <main ref={main} tabIndex={-1} className={isStale || hasEnded ? 'stale' : undefined}>
-        <Content key={page} />
+        <FaultBoundary key={page}>
+          <Content />
+        </FaultBoundary>
       </main>
       <Announcer />
       {hasEnded && <SessionEnded user={session.user} />}

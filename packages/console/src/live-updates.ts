@@ -63,8 +63,15 @@ export function followLive(client: QueryClient): () => void {
       if (message.record.approval_id !== undefined) refetchHistory()
     }
   })
+  // Where HTTP fails, an open socket may only seem so.
+  const stopHealth = health.subscribe(() => {
+    if (!health.current.isStale || live.state !== 'open') return
+    live.close()
+    live.start()
+  })
   live.start()
   return () => {
+    stopHealth()
     stopState()
     stopMessages()
     live.close()

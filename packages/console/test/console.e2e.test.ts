@@ -354,6 +354,16 @@ if (executablePath !== undefined)
         await page.getByText('Live', { exact: true }).last().waitFor()
       })
 
+      it('shows everything but the charts where those could not be fetched', async () => {
+        await page.route('**/assets/charts-*.js', (route) => route.abort())
+        await open('#/live')
+        await page.getByText('The charts could not be fetched.').waitFor()
+        await page.getByRole('row').nth(5).waitFor()
+        await page.unroute('**/assets/charts-*.js')
+        await page.getByRole('button', { name: 'Load the page again' }).click()
+        await page.locator('canvas').first().waitFor()
+      })
+
       it('says since when nothing is new while it fails, on every page, and recovers by itself', async () => {
         await restart({ withoutSocket: true })
         await open('#/live')

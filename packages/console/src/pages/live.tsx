@@ -12,6 +12,8 @@ import { RecordTable } from '../parts/record-table.tsx'
 import type { AuditBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
+/** A socket may be dead without anybody having been told. */
+const SELDOM_MS = 15_000
 const NO_FILTER: Readonly<Record<string, string>> = Object.fromEntries(FILTER_FIELDS.map((field) => [field, '']))
 
 /** What is attempted, newest first, while it happens. */
@@ -81,8 +83,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   useEffect(() => {
     // At first, and again when the socket is open or open again: what came meanwhile was not told.
     void feed.catchUp()
-    if (state === 'open') return
-    const timer = setInterval(() => void feed.catchUp(), REFRESH_MS)
+    const timer = setInterval(() => void feed.catchUp(), state === 'open' ? SELDOM_MS : REFRESH_MS)
     return () => clearInterval(timer)
   }, [feed, state])
   return [feed, useSyncExternalStore(feed.subscribe, () => feed.snapshot)]

@@ -1,12 +1,23 @@
-import { lazy, type ReactElement, Suspense, useState } from 'react'
+import { type ComponentType, type ReactElement, useEffect, useState } from 'react'
 import { AUDIT_OUTCOMES } from '../audit-feed.ts'
 import { type ChartData, toChartData } from '../chart-data.ts'
 import { formatDuration, formatNumber } from '../format.ts'
 import { type Choose, useNow } from '../hooks.ts'
 import type { AuditRecord } from '../wire.ts'
 
-/** Fetched when a chart is looked at: nobody waits for it who does not. */
-const Charts = lazy(() => import('./charts.tsx'))
+type Charts = ComponentType<{ data: ChartData }>
+
+/** Fetched when a chart is looked at: nobody waits for it who does not. A browser does not fetch a module twice. */
+function useCharts(): { readonly Charts?: Charts; readonly hasFailed?: true } {
+  const [found, setFound] = useState<{ readonly Charts?: Charts; readonly hasFailed?: true }>({})
+  useEffect(() => {
+    import('./charts.tsx').then(
+      ({ default: Charts }) => setFound({ Charts }),
+      () => setFound({ hasFailed: true }),
+    )
+  }, [])
+  return found
+}
 
 const SPANS: ReadonlyMap<string, { readonly ms: number; readonly label: string }> = new Map([
   ['5m', { ms: 300_000, label: '5 min' }],
@@ -26,6 +37,7 @@ export interface ChartPanelProps {
 /** How calls end and how long they take, of the records that are held. The numbers stand beside the picture. */
 export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
+  const { Charts, hasFailed } = useCharts()
   const { ms } = SPANS.get(span) ?? { ms: 300_000 }
   const data = useEverySecond(records, ms, nowMs)
   const oldest = records.at(-1)
@@ -65,9 +77,15 @@ export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): 
           ))}
         </div>
       </div>
-      <Suspense fallback={<div className="charts-coming" />}>
-        <Charts data={data} />
-      </Suspense>
+      {Charts ? <Charts data={data} /> : !hasFailed && <div className="charts-coming" />}
+      {hasFailed && (
+        <p className="note">
+          The charts could not be fetched.{' '}
+          <button type="button" onClick={() => location.reload()}>
+            Load the page again
+          </button>
+        </p>
+      )}
       {isShort && (
         <p className="dim note">
           Of the newest {formatNumber(records.length)} records only: older ones are not loaded.
