@@ -127,6 +127,8 @@ describe('subscriptions/listen', () => {
     for (let i = 0; i < 64; i++) await listen('operator', i)
     const answer = await gateway.ask('operator', MODERN, 'subscriptions/listen', FILTER, { id: 64 })
     assert.deepEqual((answer.json() as RpcAnswer).error?.code, -32_603)
+    const headers = { ...bearer('operator'), 'mcp-session-id': 's1', accept: 'text/event-stream' }
+    assert.equal((await send(gateway.mcpUrl, { method: 'GET', headers })).status, 429)
     await listen('viewer')
     await Promise.all(closing.splice(0).map((close) => close()))
     await until(async () => (await tryListen('operator')) === 'open')

@@ -212,6 +212,8 @@ describe('a client without a session', () => {
   it('finds, reads and calls them; what is denied is as what does not exist', async () => {
     const search = await gateway.call('viewer', MODERN, 'search_tools', { query: 'opens a page' })
     assert.match(textOf(search), /up__open/)
+    const asked = await gateway.call('viewer', MODERN, 'search_tools', { query: 'request tools for a session' })
+    assert.doesNotMatch(textOf(asked), /request_tools/, 'it has no session to open anything for')
     const details = await gateway.call('viewer', MODERN, 'get_tool_details', { names: ['up__secret', 'up__sexxxt'] })
     const [denied, none] = (valueOf(details) as { tools: { error: string }[] }).tools
     assert.equal(denied?.error.replace('secret', 'sexxxt'), none?.error)

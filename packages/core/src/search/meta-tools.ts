@@ -14,6 +14,8 @@ export interface MetaToolOptions {
    * `search_tools` finds nothing that is locked.
    */
   readonly onFound?: (caller: Caller, ids: readonly string[]) => void
+  /** Tools of the host's own that no search finds, as those who ask have them, or have no use for them. */
+  readonly own?: (tool: Tool) => boolean
   /** In the form that the host's protocol wants of an output. Default: the value; the output, or the text, of the call. */
   readonly toOutput?: (answer: MetaAnswer) => unknown
 }
@@ -58,7 +60,7 @@ export interface UnknownDetails {
  * const gate = createGate({ tools: [...tools, ...metaTools()], policy: { deny: [{ match: 'call_tool', unless: "'ops' in caller.roles" }] } })
  */
 export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
-  const { names = META_NAMES, namespace, onFound, toOutput = toPlainOutput } = options
+  const { names = META_NAMES, namespace, toOutput = toPlainOutput } = options
   return META_NAMES.filter((name) => names.includes(name)).map((name) => {
     const answer = ANSWERS[name]
     const tool = defineTool({
@@ -69,7 +71,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       tags: ['meta'],
       // What it calls may be anything, so of `call_tool` nothing is claimed.
       annotations: name === 'call_tool' ? {} : { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-      execute: async (input: never, call: CallContext) => toOutput(await answer(input, callingOf(call), onFound)),
+      execute: async (input: never, call: CallContext) => toOutput(await answer(input, callingOf(call), options)),
     })
     made.set(tool, name)
     return tool
@@ -77,9 +79,11 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
 }
 
 const META_NAMES = ['search_tools', 'get_tool_details', 'call_tool'] as const
+/** How many of a host's own may stand before what is looked for. */
+const MAX_OWN = 4
 const made = new WeakMap<Tool, MetaToolName>()
 
-type Answer = (input: never, calling: Calling, onFound: MetaToolOptions['onFound']) => MetaAnswer | Promise<MetaAnswer>
+type Answer = (input: never, calling: Calling, options: MetaToolOptions) => MetaAnswer | Promise<MetaAnswer>
 
 const ANSWERS: Readonly<Record<MetaToolName, Answer>> = {
   search_tools: search,
@@ -97,11 +101,11 @@ interface SearchInput {
 function search(
   { query, limit = DEFAULT_LIMIT, detail = 'descriptions' }: SearchInput,
   calling: Calling,
-  onFound: MetaToolOptions['onFound'],
+  { onFound, own }: MetaToolOptions,
 ): MetaAnswer {
-  const options = { limit: Math.min(MAX_LIMIT, limit + META_NAMES.length), detail }
+  const options = { limit: Math.min(MAX_LIMIT, limit + META_NAMES.length + MAX_OWN), detail }
   const all = onFound ? calling.searchLocked(query, options) : calling.search(query, options)
-  const hits = all.filter(({ id }) => !isMetaTool(calling.get(id))).slice(0, limit)
+  const hits = all.filter(({ id }) => !isLeftOut(calling.get(id), own)).slice(0, limit)
   const locked = hits.map(({ id }) => id).filter((id) => calling.get(id) === undefined)
   if (locked.length > 0) onFound?.(calling.caller, locked)
   const tools = hits.map(({ id, score: _, ...told }) => ({ name: calling.toName(id), ...told }))
@@ -113,8 +117,8 @@ function withHint(tools: SearchAnswer['tools'], opened: readonly string[]): Sear
   return opened.length === 0 ? { tools } : { tools, hint: `${META_TEXTS.opened} ${opened.join(', ')}.` }
 }
 
-function isMetaTool(tool: Tool | undefined): boolean {
-  return tool !== undefined && made.has(tool)
+function isLeftOut(tool: Tool | undefined, own: MetaToolOptions['own']): boolean {
+  return tool !== undefined && (made.has(tool) || own?.(tool) === true)
 }
 
 function describe({ names }: { readonly names: readonly string[] }, calling: Calling): MetaAnswer {

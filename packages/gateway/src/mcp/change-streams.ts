@@ -36,7 +36,7 @@ export interface Streams {
   /**
    * Serves the stream that a client of an earlier revision opens with GET, on its session.
    *
-   * @throws {RpcFault} `streams_full`
+   * @throws {RpcFault} `session_streams_full`
    */
   open(caller: Caller, owner: Caller, response: ServerResponse): Promise<void>
 }
@@ -60,7 +60,7 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
         id,
         result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
       }
-      checkRoom(caller)
+      checkRoom(caller, 'streams_full')
       const stream = createEventStream(response, () => end)
       await follow(watch, stream, caller, caller, {
         greeting: notification('notifications/subscriptions/acknowledged', {
@@ -73,7 +73,7 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
       if (!isAsked) stream.end()
     },
     async open(caller, owner, response) {
-      checkRoom(owner)
+      checkRoom(owner, 'session_streams_full')
       await follow(watch, createEventStream(response), caller, owner, { changed: notification(CHANGED) })
     },
   })
@@ -90,10 +90,10 @@ export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
   }
 
   /** Whoever has one key has one share, whatever sessions it names. */
-  function checkRoom(owner: Caller): void {
+  function checkRoom(owner: Caller, rule: 'streams_full' | 'session_streams_full'): void {
     const ofOne = [...streams.values()].filter((one) => one === owner).length
     if (streams.size >= maxStreams || ofOne >= maxOfOne)
-      throw new RpcFault('streams_full', 'Subscription limit reached: too many streams are open already.')
+      throw new RpcFault(rule, 'Subscription limit reached: too many streams are open already.')
   }
 
   async function follow(

@@ -46,7 +46,10 @@ export function isMetaTool(tool: Tool): MetaToolName | undefined {
 export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
   const { locked, search } = deps
   const isWanted = search.offer === 'always' || search.above !== undefined || locked.size > 0
-  const finders = search.offer === 'never' || !isWanted ? [] : metaTools({ onFound: open, toOutput: toMcpOutput })
+  const finders =
+    search.offer === 'never' || !isWanted
+      ? []
+      : metaTools({ onFound: open, own: (tool) => made.has(tool), toOutput: toMcpOutput })
   const tools = [...finders, ...([...locked.values()].some(isByRequest) ? [requestTool(deps)] : [])]
   for (const tool of tools) made.set(tool, tool.id as MetaToolName)
   checkLocked(locked, tools)

@@ -34,6 +34,8 @@ export const RPC_ERRORS = {
   key_not_for_mcp: { code: -32000, status: 403 },
   app_unknown: { code: -32000, status: 404 },
   streams_full: { code: -32603, status: 200 },
+  /** Of a GET: 200 would be the stream. */
+  session_streams_full: { code: -32603, status: 429 },
   internal: { code: -32603, status: 500 },
 } as const satisfies Record<string, { code: number; status: number }>
 
