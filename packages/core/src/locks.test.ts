@@ -139,4 +139,15 @@ describe('view.notices', () => {
     const gate = make({ policy: { deny: ['web:*', 'git:*', 'sql:*'] } })
     assert.deepEqual((await gate.view(vera)).notices, [])
   })
+
+  it('of one user are a thousand at most, and nobody can have those of another forgotten', () => {
+    const gate = createGate({ tools: { 'web:open': {} }, groups: { web: { tools: ['web:*'], unlock: 'request' } } })
+    const omar = { user: 'omar', session: 's' }
+    gate.locks.request(omar, 'web')
+    const nth = (i: number) => ({ user: 'vera', session: `s${i}` })
+    for (let i = 0; i <= 1000; i++) gate.locks.request(nth(i), 'web')
+    // What is open already opens nothing more.
+    assert.deepEqual([gate.locks.request(omar, 'web'), gate.locks.request(nth(1000), 'web')], [[], []])
+    assert.deepEqual(gate.locks.request(nth(0), 'web'), ['web'])
+  })
 })

@@ -50,7 +50,12 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
       one.listeners.add(own)
       stop ??= start()
       // One that is watched already has a key, and the newcomer has heard of nothing older.
-      if (one.key === '') one.key = await keyOf(caller)
+      try {
+        if (one.key === '') one.key = await keyOf(caller)
+      } catch (error) {
+        leave(caller, own)
+        throw error
+      }
       return () => leave(caller, own)
     },
     changed: wake,
