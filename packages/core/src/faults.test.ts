@@ -194,18 +194,18 @@ const tools: readonly Fault[] = [
     ...FAILED,
     text: /^.{900,1100}$/,
   },
-  { what: 'the tool hangs', breaks: { tool: hangs }, ...FAILED, text: 'job failed: no answer in 0.02 s' },
+  { what: 'the tool hangs', breaks: { tool: hangs }, ...FAILED, text: 'job failed: no answer in 0.1 s' },
   {
     what: 'the tool rejects after its deadline',
     breaks: { tool: rejectsLate },
     ...FAILED,
-    text: 'job failed: no answer in 0.02 s',
+    text: 'job failed: no answer in 0.1 s',
   },
   {
     what: 'the tool answers after its deadline',
     breaks: { tool: succeedsLate },
     ...FAILED,
-    text: 'job failed: no answer in 0.02 s',
+    text: 'job failed: no answer in 0.1 s',
   },
   {
     what: 'the tool answers a thenable that throws',
@@ -217,7 +217,7 @@ const tools: readonly Fault[] = [
     what: 'the tool answers a thenable that hangs',
     breaks: { tool: thenHangs },
     ...FAILED,
-    text: 'job failed: no answer in 0.02 s',
+    text: 'job failed: no answer in 0.1 s',
   },
   {
     what: 'the tool answers a promise that throws when it is looked at',
@@ -338,7 +338,7 @@ const streams: readonly Fault[] = [
     what: 'a stream that comes after the deadline',
     breaks: { tool: () => sleep(LATE_MS).then(() => numbers(3)) },
     ...FAILED,
-    text: 'job failed: no answer in 0.02 s',
+    text: 'job failed: no answer in 0.1 s',
   },
 ]
 

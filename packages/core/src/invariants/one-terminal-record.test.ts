@@ -7,6 +7,8 @@ import { runs } from '../testing/worlds.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 /** Much of each is waiting, so that many at once cost little more than one. */
+/** On a busy machine what comes later may come after its deadline. */
+const LATE: ReadonlySet<string> = new Set(['later', 'too late'])
 const AT_ONCE = 12
 
 async function forAll(check: (chaos: Chaos, aftermath: Aftermath) => void | Promise<void>): Promise<void> {
@@ -28,7 +30,7 @@ describe('every attempt, whatever fails and whenever it is stopped', () => {
         assert.equal(ends.length, 1, `${callId} has ${ends.map(({ event }) => event).join(', ')}`)
         assert.ok(records.filter(({ event }) => event === 'tool_call').length <= 1)
         // An intent that was recorded too late comes after the refusal that says so.
-        if (chaos.parts.recordCall !== 'too late') assert.equal(records.at(-1), ends[0])
+        if (!LATE.has(chaos.parts.recordCall)) assert.equal(records.at(-1), ends[0])
       }
     })
   })

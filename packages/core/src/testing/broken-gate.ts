@@ -54,8 +54,8 @@ export interface BrokenGate {
 }
 
 export const MAX_USES = 2
-export const DEADLINE_MS = 20
-export const LATE_MS = 50
+export const DEADLINE_MS = 100
+export const LATE_MS = 250
 
 const VERA = { user: 'vera', tenant: 'acme' }
 
