@@ -6,9 +6,9 @@ import { type Aftermath, type Chaos, chaosArbitrary, unleash } from '../testing/
 import { runs } from '../testing/worlds.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
-/** Much of each is waiting, so that many at once cost little more than one. */
 /** On a busy machine what comes later may come after its deadline. */
 const LATE: ReadonlySet<string> = new Set(['later', 'too late'])
+/** Much of each is waiting, so that many at once cost little more than one. */
 const AT_ONCE = 12
 
 async function forAll(check: (chaos: Chaos, aftermath: Aftermath) => void | Promise<void>): Promise<void> {
