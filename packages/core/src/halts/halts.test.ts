@@ -316,6 +316,13 @@ describe('gate.halt', () => {
       assert.equal((await seen(VERA)).length, 3)
     })
 
+    it('goes on holding everything back when somebody halts before the store has said', async () => {
+      const answer = Promise.withResolvers<[]>()
+      const { gate, seen } = setup({ state: failing({ list: () => answer.promise }), pins: 'off' })
+      void gate.halt({ user: 'vera', reason: 'r' })
+      assert.deepEqual([await seen(VERA), await seen(OMAR)], [[], []])
+    })
+
     it('halts all tools of whom a halt names that cannot be read', async () => {
       const state = memoryState()
       await state.set('halt:x', { target: { user: 'vera', tool: 'group:elsewhere' }, reason: 'r', at: 1 })

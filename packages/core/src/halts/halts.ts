@@ -71,7 +71,6 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
   function replace(next: ReadonlyMap<string, ParsedHalt>): void {
     const added = [...next.values()].some((halt) => !isSame(halts.get(halt.id), halt))
     halts = next
-    isKnown = true
     revision++
     if (added) onHalted()
   }
@@ -80,7 +79,9 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
     const stored = entries.map(({ key, value }) => [key.slice(PREFIX.length), readStored(key, value)] as const)
     const next = new Map([...stored, ...unsaved])
     const isChanged = next.size !== halts.size || [...next].some(([id, halt]) => !isSame(halts.get(id), halt))
-    if (isChanged || !isKnown) replace(next)
+    const isFirst = !isKnown
+    isKnown = true
+    if (isChanged || isFirst) replace(next)
   }
 
   /** One that this process cannot read halts all tools of whom it names: it was meant to stop something. */
