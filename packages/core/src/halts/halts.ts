@@ -180,13 +180,11 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
       return { halt: plain, stored: store(forget) }
     },
     marksOver(snapshot) {
-      if (!isKnown) {
-        const everything = [unknownHalts(snapshot)]
-        return () => everything
-      }
-      if (halts.size === 0) return () => NO_MARKS
+      if (isKnown && halts.size === 0) return () => NO_MARKS
       const index: readonly HaltMark[] = indexHalts(snapshot, [...halts.values()])
-      return (caller) => haltMarks(index, caller)
+      if (isKnown) return (caller) => haltMarks(index, caller)
+      const everything = unknownHalts(snapshot)
+      return (caller) => [...haltMarks(index, caller), everything]
     },
     stopping(caller, tool) {
       for (const halt of halts.values()) if (stopsCaller(halt, caller) && stopsTool(halt, tool)) return halt
