@@ -49,6 +49,7 @@ import type {
   AvailabilitySource,
   Clock,
   CounterStore,
+  MaybePromise,
   MayApprove,
   StateStore,
   Telemetry,
@@ -225,18 +226,19 @@ export function createGate<Name extends string>(options: NamedGateOptions<Name>)
 export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
   const clock = options.clock ? steadyClock(options.clock) : systemClock
+  const onFault = quiet(options.onFault)
   const groups = parseGroups(options.groups)
   const appsByName = listApps(options.apps)
   const watched =
     options.availability === undefined && groups.probed && options.groups
-      ? createAvailability(options.groups, { clock, onFault: quiet(options.onFault) })
+      ? createAvailability(options.groups, { clock, onFault })
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
-  const loads = createLoads({ groups, availability, clock, onFault: quiet(options.onFault) })
+  const loads = createLoads({ groups, availability, clock, onFault })
   const catalog = createCatalog({
     tools: collectTools([...listTools(options.tools)], appsByName),
     sources: [...(options.sources ?? []), ...loads.sources],
-    onFault: quiet(options.onFault),
+    onFault,
   })
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
     const parsed = parsePolicies(policy, groups.selectors)
@@ -245,19 +247,19 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
   }
   const apps = parseApps(appsByName, { groups, definitions: toGroupMap(options.groups ?? {}), parsePolicy: parse })
   if (!catalog.dynamic) checkSelectorNames([...apps.values()].flatMap(selectorsOf), catalog.snapshot())
-  const onFault = quiet(options.onFault)
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
   const events = createEvents<GateNotice>(onFault)
   const live = createLiveCalls()
   const deadlines = createDeadlines(() => clock.monotonicMs())
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
+  const inTime = <T>(answer: MaybePromise<T>) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)
   const halts = createHalts({
     state,
     groups: groups.selectors,
     clock,
     onFault,
-    inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
+    inTime,
     onHalted: () =>
       live.stopWhere(({ caller, tool }) => {
         const halt = halts.stopping(caller, tool)
@@ -269,7 +271,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     groups: groups.selectors,
     onChanged: () => events.tell({ event: 'preferences-changed' }),
     onFault,
-    inTime: (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer),
+    inTime,
   })
   const stack = createPolicyStack(parse(options.policy))
   const revisions = () => ({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
@@ -354,8 +356,7 @@ interface Shared {
 
 function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe, loads } = shared
-  const { preferences } = shared
+  const { recorder, subscribe, loads, preferences } = shared
   const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }
   const today = createEpochs(world)
   const { apps, hostOf } = createApps(shared.apps, today, world)

@@ -1,5 +1,5 @@
 import { compareStrictness, type Decision } from '../decision/outcome.ts'
-import type { Layer, OutcomeWord } from '../decision/words.ts'
+import { ASKED_LAYERS, type Layer, type OutcomeWord } from '../decision/words.ts'
 
 /** What one layer says of a tool. */
 export interface LayerAnswer {
@@ -13,23 +13,8 @@ export interface Explanation extends Decision {
   readonly answers: readonly LayerAnswer[]
 }
 
-/** The layers that are asked before a call. What the door finds in a call itself has no answer before it. */
-const ASKED: readonly Layer[] = [
-  'catalog',
-  'policy',
-  'scopes',
-  'app',
-  'visibility',
-  'step',
-  'availability',
-  'locks',
-  'preferences',
-  'pins',
-  'halts',
-]
-
 export function toExplanation({ outcome, reasons }: Decision): Explanation {
-  const answers = ASKED.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
+  const answers = ASKED_LAYERS.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
   return { outcome, reasons, answers: answers.toSorted((a, b) => compareStrictness(a.outcome, b.outcome)) }
 }
 

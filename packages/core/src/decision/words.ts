@@ -2,8 +2,8 @@
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
 
-/** The layers of a decision, in the order in which their reasons are told. */
-export const LAYER_ORDER = [
+/** The layers that are asked before a call, in the order in which their reasons are told. */
+export const ASKED_LAYERS = [
   'catalog',
   'policy',
   'scopes',
@@ -15,10 +15,8 @@ export const LAYER_ORDER = [
   'preferences',
   'pins',
   'halts',
-  'input',
-  'hooks',
-  'limits',
-  'approval',
-  'door',
 ] as const
+
+/** Those, and what the door finds in a call itself. */
+export const LAYER_ORDER = [...ASKED_LAYERS, 'input', 'hooks', 'limits', 'approval', 'door'] as const
 export type Layer = (typeof LAYER_ORDER)[number]
