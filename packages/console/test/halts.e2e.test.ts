@@ -1,50 +1,38 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import { createHash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import type { AxeResults } from 'axe-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { build } from 'vite'
+import type { Page } from 'playwright-core'
 import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
-import { findChromium, launchChromium } from './chromium.ts'
+import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { findChromium } from './chromium.ts'
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const executablePath = findChromium()
 const HOSTILE = '<img src=x onerror="document.title=1">'
 
 if (executablePath !== undefined)
   describe('halts in the console', () => {
-    let consoleDir: string
-    let browser: Browser
+    let stage: Stage
     let gateway: RunningGateway
-    let context: BrowserContext
+    let seat: Seat
     let page: Page
 
     before(async () => {
-      consoleDir = mkdtempSync(join(tmpdir(), 'toolgate-console-'))
-      const root = join(import.meta.dirname, '..')
-      await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'silent', build: { outDir: consoleDir } })
-      browser = await launchChromium(executablePath)
+      stage = await setStage(executablePath)
     })
-    after(async () => {
-      await browser.close()
-      rmSync(consoleDir, { recursive: true })
-    })
+    after(() => stage.close())
     beforeEach(async () => {
-      gateway = await startGateway(CONFIG, { consoleDir })
+      gateway = await startGateway(CONFIG, { consoleDir: stage.consoleDir })
       await openPage({})
     })
     afterEach(async () => {
-      await context.close()
+      await seat.context.close()
       await gateway.close()
     })
 
     it('halts with the keyboard alone, and gives the focus back', async () => {
-      await logIn('demo-console')
+      await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).focus()
       await page.keyboard.press('Enter')
       const dialog = page.getByRole('dialog', { name: 'Halt' })
@@ -68,7 +56,7 @@ if (executablePath !== undefined)
     it('says what is halted, why, by whom and since when, and releases it', async () => {
       await gateway.gate.halt({ tool: 'files:*', tenant: 'acme', reason: HOSTILE, by: 'olga' })
       await gateway.gate.halt({ user: 'viewer', reason: 'stolen phone', by: 'olga' })
-      await logIn('demo-console')
+      await openAs('demo-console')
       await page.getByRole('status').getByText('2 halts in force').waitFor()
       const row = page.getByRole('listitem').filter({ hasText: 'user viewer' })
       assert.match(await row.innerText(), /Halted: user viewer Stolen phone\.\s+By olga, (just now|\d+ s ago)/)
@@ -82,7 +70,7 @@ if (executablePath !== undefined)
     })
 
     it('wants a target and a reason, and tells what the gateway refuses', async () => {
-      await logIn('demo-console')
+      await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })
       const submit = dialog.getByRole('button', { name: 'Halt now' })
@@ -104,7 +92,7 @@ if (executablePath !== undefined)
     })
 
     it('lets who has not the role look, and does not disturb him while nothing is halted', async () => {
-      await logIn('demo-looker')
+      await openAs('demo-looker')
       assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)
       await gateway.gate.halt({ all: true, reason: 'fire' })
       await page.getByText('Halted: everything').waitFor()
@@ -116,44 +104,28 @@ if (executablePath !== undefined)
       ['dark', 360],
     ] as const)
       it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-        await context.close()
+        await seat.context.close()
         await openPage({ colorScheme, viewport: { width, height: 800 } })
-        await logIn('demo-console')
-        await checkPage('nothing is halted')
+        await openAs('demo-console')
+        await checkPage(page, 'nothing is halted')
         await gateway.gate.halt({ tool: `files:${'x'.repeat(200)}`, reason: 'y'.repeat(300), by: 'olga' })
         await page.getByText('1 halt in force').waitFor()
-        await checkPage('something is halted')
+        await checkPage(page, 'something is halted')
         await page.getByRole('button', { name: 'Halt…' }).click()
         await page.getByRole('dialog', { name: 'Halt' }).getByRole('button', { name: 'Halt now' }).click()
         await page.getByRole('alert').getByText('Name what is halted').waitFor()
-        await checkPage('the dialog')
+        await checkPage(page, 'the dialog')
       })
 
-    async function openPage(options: Parameters<Browser['newContext']>[0]): Promise<void> {
-      context = await browser.newContext(options)
-      page = await context.newPage()
-      page.setDefaultTimeout(15_000)
+    async function openPage(options: Parameters<Stage['open']>[0]): Promise<void> {
+      seat = await stage.open(options)
+      page = seat.page
     }
 
-    async function logIn(key: string): Promise<void> {
+    async function openAs(key: string): Promise<void> {
       await page.goto(gateway.url)
-      await page.getByLabel('Console key').fill(key)
-      await page.getByRole('button', { name: 'Log in' }).click()
+      await logIn(page, key)
       await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
-    }
-
-    async function checkPage(where: string): Promise<void> {
-      await page.evaluate(axe)
-      const { violations } = await page.evaluate<AxeResults>('axe.run()')
-      assert.deepEqual(
-        violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`),
-        [],
-        where,
-      )
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      )
-      assert.ok(overflow <= 0, `${where} scrolls sideways by ${overflow} px`)
     }
   })
 

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
-import { EventEmitter } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import type { HaltRow } from '@toolgate/gateway'
-import { runProgram } from '../program.ts'
-import { createStopSignals } from '../stop-signals.ts'
-import { fakeIo } from '../testing/fake-io.ts'
+import { serveScripted } from '../testing/scripted-api.ts'
 
 const ROWS: readonly HaltRow[] = [
   row('1111', { user: 'vera', tool: 'files:*' }, { tools: 2, callers: 1 }),
@@ -29,31 +24,14 @@ describe('toolgate halt, release and halts', () => {
   let halted = ROWS
   let answered: HaltRow
   let tenant: string | undefined
-  let url = ''
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      const { method } = request
-      if (method !== 'GET') posted.push({ method, url: request.url, body: body === '' ? undefined : JSON.parse(body) })
-      const known = ROWS.find(({ id }) => request.url?.endsWith(`/${id}`))
-      const fault = { error: { code: 'halt_unknown', message: 'Nothing is halted under that id.' } }
-      if (request.url === '/api/session') return send(200, { user: 'olga', roles: [], ...(tenant ? { tenant } : {}) })
-      if (method === 'GET') return send(200, { halts: halted, mayHalt: true })
-      if (method === 'POST') return send(200, answered)
-      return known ? send(200, known) : send(404, fault)
-    })
-    function send(status: number, answer: object): void {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-    }
-  })
-  before(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  })
-  after(() => {
-    server.close()
-    server.closeAllConnections()
+  const run = serveScripted(({ method, url, body }) => {
+    if (method !== 'GET') posted.push({ method, url, body })
+    if (url === '/api/session') return { body: { user: 'olga', roles: [], ...(tenant ? { tenant } : {}) } }
+    if (method === 'GET') return { body: { halts: halted, mayHalt: true } }
+    if (method === 'POST') return { body: answered }
+    const known = ROWS.find(({ id }) => url?.endsWith(`/${id}`))
+    const fault = { error: { code: 'halt_unknown', message: 'Nothing is halted under that id.' } }
+    return known ? { body: known } : { status: 404, body: fault }
   })
   beforeEach(() => {
     posted.length = 0
@@ -61,14 +39,6 @@ describe('toolgate halt, release and halts', () => {
     answered = ROWS[0] as HaltRow
     tenant = undefined
   })
-
-  const run = async (...args: string[]) => {
-    const io = fakeIo({ TOOLGATE_URL: url, TOOLGATE_KEY: 'demo-console' })
-    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
-    const start = () => assert.fail('nothing is started')
-    const code = await runProgram(args, { io, version: '1.2.3', signals, start })
-    return { code, out: io.out(), err: io.err() }
-  }
 
   it('halts what is named together, and says what that is now and how to release it', async () => {
     const { code, out, err } = await run('halt', '--user', 'vera', '--tool', 'files:*', '--reason', 'stolen phone')

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import type { PinRow } from '@toolgate/gateway'
-import { runProgram } from '../program.ts'
-import { createStopSignals } from '../stop-signals.ts'
-import { fakeIo } from '../testing/fake-io.ts'
-import { EventEmitter } from 'node:events'
+import { serveScripted } from '../testing/scripted-api.ts'
 
 const HASH = `0123456789ab${'c'.repeat(52)}`
 const PINS: readonly PinRow[] = [
@@ -33,35 +28,14 @@ const PINS: readonly PinRow[] = [
 
 describe('toolgate pins', () => {
   const posted: unknown[] = []
-  let url = ''
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      if (request.method === 'POST') posted.push([request.url, request.headers.authorization, JSON.parse(body)])
-      const answer = request.method === 'POST' ? { ...PINS[1], status: 'pinned' } : { pins: PINS }
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
-    })
-  })
-  before(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  })
-  after(() => {
-    server.close()
-    server.closeAllConnections()
+  const run = serveScripted(({ method, url, authorization, body }) => {
+    if (method !== 'POST') return { body: { pins: PINS } }
+    posted.push([url, authorization, body])
+    return { body: { ...PINS[1], status: 'pinned' } }
   })
   beforeEach(() => {
     posted.length = 0
   })
-
-  const run = async (...args: string[]) => {
-    const io = fakeIo({ TOOLGATE_URL: url, TOOLGATE_KEY: 'demo-console' })
-    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
-    const start = () => assert.fail('nothing is started')
-    const code = await runProgram(args, { io, version: '1.2.3', signals, start })
-    return { code, out: io.out(), err: io.err() }
-  }
 
   it('lists what wants a look, and how much does not', async () => {
     const { code, out } = await run('pins')

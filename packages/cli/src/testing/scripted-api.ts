@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before } from 'node:test'
+import { runProgram } from '../program.ts'
+import { createStopSignals } from '../stop-signals.ts'
+import { fakeIo } from './fake-io.ts'
+
+/** One request, as the script of an answer sees it. */
+export interface Asked {
+  readonly method: string | undefined
+  readonly url: string | undefined
+  readonly authorization: string | undefined
+  /** Parsed; `undefined` where there is none. */
+  readonly body: unknown
+}
+
+export interface Answer {
+  /** Default 200. */
+  readonly status?: number
+  readonly body: object
+}
+
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Serves a script in place of a gateway while a suite runs. Gives what runs the command against it, as a person with a console key. */
+export function serveScripted(answer: (asked: Asked) => Answer): (...args: string[]) => Promise<Ran> {
+  let url = ''
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    request.on('end', () => {
+      const { method, url: at, headers } = request
+      const { authorization } = headers
+      const { status = 200, body } = answer({
+        method,
+        url: at,
+        authorization,
+        body: text === '' ? undefined : JSON.parse(text),
+      })
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    })
+  })
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return async (...args) => {
+    const io = fakeIo({ TOOLGATE_URL: url, TOOLGATE_KEY: 'demo-console' })
+    const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+    const start = () => assert.fail('nothing is started')
+    const code = await runProgram(args, { io, version: '1.2.3', signals, start })
+    return { code, out: io.out(), err: io.err() }
+  }
+}
