@@ -19,6 +19,7 @@ import {
   thenHangs,
   thenThrows,
   throws,
+  tooLate,
 } from './testing/broken-gate.ts'
 
 /** One fault, and what the door makes of it. */
@@ -336,7 +337,7 @@ const streams: readonly Fault[] = [
   },
   {
     what: 'a stream that comes after the deadline',
-    breaks: { tool: () => sleep(LATE_MS).then(() => numbers(3)) },
+    breaks: { tool: () => tooLate().then(() => numbers(3)) },
     ...FAILED,
     text: 'job failed: no answer in 0.1 s',
   },
@@ -380,9 +381,9 @@ const aborts: readonly Fault[] = [
     ['tool'],
     {
       'hangs and the caller leaves': (_, world) => leavesMeanwhile(() => new Promise(() => {}), world),
-      'answers after its abort': (well, world) => leavesMeanwhile(() => sleep(LATE_MS).then(well), world),
+      'answers after its abort': (well, world) => leavesMeanwhile(() => tooLate().then(well), world),
       'rejects after its abort': (_, world) =>
-        leavesMeanwhile(() => sleep(LATE_MS).then(() => raise(new Error('late'))), world),
+        leavesMeanwhile(() => tooLate().then(() => raise(new Error('late'))), world),
     },
     { ...ABANDONED, asks: true, text: 'job failed: gone' },
   ),
@@ -437,7 +438,8 @@ async function check({
   else assert.match(outcome.text, text)
   await use?.(outcome)
   // What comes too late must have come.
-  await sleep(LATE_MS * 1.5)
+  await tooLate()
+  await tooLate()
   assert.equal(world.ran.filter((callId) => callId === 'broken').length, ran ? 1 : 0)
   checkRecords(world, events)
   await checkGivenBack(world, { asks, keeps, ran })
