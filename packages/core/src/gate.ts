@@ -56,8 +56,8 @@ import type {
   ValidateInput,
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
-import { type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
-import { type ToolRecord, toolsOfRecord } from './tools/record.ts'
+import { type Group, type Groups, joinGroups, parseGroups } from './tools/groups.ts'
+import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
@@ -121,6 +121,11 @@ export interface NamedGateOptions<Name extends string> extends Omit<GateOptions,
   readonly policy?: Policies<NoInfer<Name>>
 }
 
+/** Tools that an adapter brought in: the framework's own types of them are kept. */
+export interface NativeGateOptions<Native> extends Omit<NamedGateOptions<keyof Native & string>, 'tools'> {
+  readonly tools: NativeToolRecord<Native>
+}
+
 /** Tools by their ids, beside sources whose names nobody knows beforehand: names are texts, checked at run time. */
 export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
   readonly tools: ToolRecord
@@ -128,7 +133,9 @@ export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
 }
 
 /** The long-lived, shareable object: catalog, policy and stores. */
-export interface Gate<Name extends string = string> {
+export interface Gate<Name extends string = string, Native = unknown> {
+  /** For the compiler only: the framework's own tools that the gate was made of. */
+  readonly '~native'?: Native
   readonly catalog: Catalog
   readonly policyRevision: number
   /**
@@ -153,7 +160,7 @@ export interface Gate<Name extends string = string> {
    *
    * @throws {ConfigError} for a policy that cannot be used, and for `inherit: false` on a fork
    */
-  fork(options: ForkOptions<Name>): Gate<Name>
+  fork(options: ForkOptions<Name>): Gate<Name, Native>
   /** Opening locked groups, for one session each. */
   readonly locks: Locks
   /** Groups whose tools are loaded at their first use. */
@@ -222,21 +229,26 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
  * const view = await gate.view({ user: 'vera' })
  * const outcome = await view.call({ tool: 'search', input: { q: 'gates' } })
  */
+export function createGate<Native>(options: NativeGateOptions<Native>): Gate<keyof Native & string, Native>
 export function createGate<Name extends string>(options: NamedGateOptions<Name>): Gate<Name>
 export function createGate(options?: GateOptions | RecordGateOptions): Gate
-export function createGate(options: GateOptions | NamedGateOptions<string> | RecordGateOptions = {}): Gate {
+export function createGate(
+  options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
+): Gate {
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const onFault = quiet(options.onFault)
-  const groups = parseGroups(options.groups)
+  const tools = [...listTools(options.tools)]
+  const definitions = joinGroups(options.groups, tools)
+  const groups = parseGroups(definitions)
   const appsByName = listApps(options.apps)
   const watched =
-    options.availability === undefined && groups.probed && options.groups
-      ? createAvailability(options.groups, { clock, onFault })
+    options.availability === undefined && groups.probed
+      ? createAvailability(definitions, { clock, onFault })
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = createLoads({ groups, availability, clock, onFault })
   const catalog = createCatalog({
-    tools: collectTools([...listTools(options.tools)], appsByName),
+    tools: collectTools(tools, appsByName),
     sources: [...(options.sources ?? []), ...loads.sources],
     onFault,
   })
@@ -245,7 +257,7 @@ export function createGate(options: GateOptions | NamedGateOptions<string> | Rec
     if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
     return parsed
   }
-  const apps = parseApps(appsByName, { groups, definitions: toGroupMap(options.groups ?? {}), parsePolicy: parse })
+  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: parse })
   if (!catalog.dynamic) checkSelectorNames([...apps.values()].flatMap(selectorsOf), catalog.snapshot())
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })

@@ -75,6 +75,7 @@ export {
   type GateOptions,
   type Locks,
   type NamedGateOptions,
+  type NativeGateOptions,
   type RecordGateOptions,
 } from './gate.ts'
 export type { ViewOptions, Visibility } from './views.ts'
@@ -123,7 +124,7 @@ export {
 export { buildToolset, type BuildToolsetOptions } from './decide/build-toolset.ts'
 export type { Catalog, CatalogChange, Conflict, Rejection, Source, SourceFailure } from './tools/catalog.ts'
 export type { RejectedTool } from './tools/read-source.ts'
-export type { RecordTool, ToolRecord, UnnamedToolDefinition } from './tools/record.ts'
+export type { NativeToolRecord, RecordTool, ToolRecord, UnnamedToolDefinition } from './tools/record.ts'
 export type { ParseInput, StandardSchema } from './tools/standard-schema.ts'
 export { expose } from './expose/expose.ts'
 export type {

@@ -199,6 +199,8 @@ export interface RunOfCall {
   /** The model that asked, as the host names it. */
   readonly model?: string | undefined
   readonly app?: string | undefined
+  /** `false` where approvals hold for whatever run asks next: the id is for the audit only. Default `true`. */
+  readonly bindsApprovals?: boolean | undefined
 }
 
 type AlwaysRecorded = 'event' | 'policy_revision' | 'catalog_revision'

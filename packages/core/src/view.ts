@@ -9,9 +9,9 @@ import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
 import { reason } from './decision/reason.ts'
 import type { CallRequest, DoorPorts, Seen, Sight } from './door/attempt.ts'
-import { call } from './door/call.ts'
+import { call, requestApproval } from './door/call.ts'
 import type { LimitUseOf, UsesOf } from './door/limits.ts'
-import type { CallOutcome } from './door/outcome.ts'
+import type { CallOutcome, CallRefused, CallWaiting } from './door/outcome.ts'
 import type { Mark } from './layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers/policy.ts'
 import { stepMarks } from './layers/step.ts'
@@ -52,6 +52,11 @@ export interface View<Name extends string = string> {
    */
   narrow(options: NarrowOptions<Name>): View<Name>
   call(request: CallRequest<Name>): Promise<CallOutcome>
+  /**
+   * Asks a person for a call that runs only with their word, and runs nothing: for frameworks whose own loop pauses
+   * for approvals. `undefined`: nobody has to be asked, or has said yes; make the call, which is decided anew.
+   */
+  requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
   /**
    * Ranks by a query what this view sees and may still see today; what is hidden leaves no trace in the answer.
    *
@@ -155,6 +160,9 @@ class CallerView implements View, Sight {
     createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
+
+  readonly requestApproval = (request: CallRequest): Promise<CallRefused | CallWaiting | undefined> =>
+    requestApproval(this, request, this.#host.ports)
 
   readonly explain = (id: string): Explanation => {
     const today = this.#host.today()

@@ -9,7 +9,16 @@ import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
-import { type Attempt, type DoorPorts, giveBack, releaseSlots, storeInTime, write } from './attempt.ts'
+import {
+  type Attempt,
+  type CallRequest,
+  type DoorPorts,
+  giveBack,
+  releaseSlots,
+  type Sight,
+  storeInTime,
+  write,
+} from './attempt.ts'
 import { chain } from './chain.ts'
 import { askBefore, type BeforeResult } from './hooks.ts'
 import { hookPorts, toHooked } from './hooked.ts'
@@ -37,6 +46,8 @@ export type Admission =
   | { readonly kind: 'admitted'; readonly tool: Tool }
   | { readonly kind: 'refused'; readonly decision: Decision }
   | { readonly kind: 'waiting'; readonly approval: Approval; readonly decision: Decision }
+  /** Of an attempt that only asks: there is nobody to ask, or who was asked has said yes. */
+  | { readonly kind: 'cleared' }
 
 /**
  * Asks everything that must say yes before a tool runs, in this order: the decision, the input's schema, the decision
@@ -67,6 +78,8 @@ function refused(decision: Decision): Admission {
   return { kind: 'refused', decision }
 }
 
+const NOTHING_TO_ASK: Admission = { kind: 'cleared' }
+
 /** A store that answers nonsense has not said yes. */
 function isYes(answer: unknown): boolean {
   return answer === true
@@ -88,6 +101,20 @@ function ask(attempt: Attempt): MaybePromise<Admission> {
   const checked = checkInput(attempt, tool, copy.value)
   if (!mayGoOn(checked.outcome)) return refused(checked)
   return askHooks(attempt, tool, checked)
+}
+
+/** Answers whether a person would have to approve this call, as far as that is known before the hooks. */
+export function asksPeople(sight: Sight, { tool: id, input }: CallRequest, ports: DoorPorts): boolean {
+  const seen = sight.see(id)
+  if (seen.tool === undefined || seen.outcome !== 'allow') return seen.outcome === 'ask'
+  try {
+    const copy = frozenCopy(input ?? {})
+    const parsed = 'problem' in copy ? copy : parseInput(seen.tool, copy.value, ports)
+    return 'value' in parsed && sight.seeInput(seen, parsed.value).outcome === 'ask'
+  } catch {
+    // Then it is no call for a person either: it is refused where it is made.
+    return false
+  }
 }
 
 /** Validates an input, makes it the attempt's, and gives what the clauses that want it say. */
@@ -126,7 +153,8 @@ function askHooks(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromi
 /** A call that nobody needs to approve goes on to its slot. */
 function askPeople(attempt: Attempt, tool: Tool, withInput: Decision): MaybePromise<Admission> {
   const asks = attempt.seen.outcome === 'ask' || withInput.outcome === 'ask'
-  return asks ? admitByApproval(attempt, tool, withInput) : takeSlots(attempt, tool, undefined)
+  if (asks) return admitByApproval(attempt, tool, withInput)
+  return attempt.onlyAsks ? NOTHING_TO_ASK : takeSlots(attempt, tool, undefined)
 }
 
 /** Looks at the limits first: nobody should be asked to approve what could not run. */
@@ -136,11 +164,12 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
     const peeked = await storeInTime(ports, ports.counters.peek(seen.uses))
     if (!isYes(peeked.allowed)) return refused(rateLimited(seen.uses, peeked))
   }
-  const binding = bindingOf(sight.caller, tool, input, request.run?.id)
+  const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
+  const binding = bindingOf(sight.caller, tool, input, run)
   const shown = shownInput(input, ports.redactor)
   const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
-  if (approval.status === 'approved') return takeSlots(attempt, tool, approval)
+  if (approval.status === 'approved') return attempt.onlyAsks ? NOTHING_TO_ASK : takeSlots(attempt, tool, approval)
   if (approval.status !== 'pending') throw new TypeError('the store of approvals answered nonsense')
   const stopped = decideAgain(attempt, tool, { mayAsk: true })
   if (stopped) return refused(stopped)

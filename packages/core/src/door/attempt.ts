@@ -45,6 +45,8 @@ export interface CallRequest<Name extends string = string> {
   readonly hooks?: HooksInput | undefined
   /** The run that the call belongs to: for the audit, and what an approval of the call is bound to. */
   readonly run?: RunOfCall | undefined
+  /** What the host has for the tool beside its input, such as the framework's own execution options. */
+  readonly context?: unknown
   /** What is wrong with the request itself, as its host found: it is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
@@ -122,6 +124,8 @@ export interface Attempt {
   readonly seen: Seen
   readonly hooks: readonly Hooks[]
   readonly trace: CallTrace | undefined
+  /** It goes as far as the approval, and takes and runs nothing. */
+  readonly onlyAsks: boolean
   /** The frozen input, once it is known to be one. */
   input: unknown
   /** What must be given back if the call does not go ahead. */
@@ -130,7 +134,12 @@ export interface Attempt {
   slots: HeldSlots | undefined
 }
 
-export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts): Attempt {
+export function openAttempt(
+  sight: Sight,
+  request: CallRequest,
+  ports: DoorPorts,
+  { onlyAsks = false }: { onlyAsks?: boolean } = {},
+): Attempt {
   checkRequest(request)
   const { signal } = request
   const callId = textOf(request.callId) ?? ports.newCallId()
@@ -146,6 +155,7 @@ export function openAttempt(sight: Sight, request: CallRequest, ports: DoorPorts
     cancelling: signal && toCancelling(signal),
     seen,
     hooks,
+    onlyAsks,
     trace: ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id }),
     input: undefined,
     taken: undefined,

@@ -2,7 +2,7 @@ import type { Decision } from '../decision/outcome.ts'
 import type { Reason } from '../decision/reason.ts'
 import { toldText } from '../decision/told.ts'
 import type { Approval } from '../ports.ts'
-import { type Admission, admit, admitStill } from './admit.ts'
+import { type Admission, admit, admitStill, asksPeople } from './admit.ts'
 import {
   type Attempt,
   type CallRequest,
@@ -12,7 +12,7 @@ import {
   type Sight,
   writeLast,
 } from './attempt.ts'
-import type { CallOutcome } from './outcome.ts'
+import type { CallOutcome, CallRefused, CallWaiting } from './outcome.ts'
 import { run } from './run.ts'
 
 /**
@@ -27,15 +27,43 @@ export async function call(sight: Sight, request: CallRequest, ports: DoorPorts)
     const still = admitStill(attempt, await admitting)
     admission = still instanceof Promise ? await still : still
   } else admission = admitting
+  if (admission.kind === 'admitted') return run(attempt, admission.tool)
+  return stop(attempt, admission)
+}
+
+/**
+ * Asks a person for a call that policy lets run only with their word, and runs nothing: for hosts whose own loop
+ * wants to know before. `undefined` where nobody has to be asked, or who was asked has said yes: then make the call,
+ * which is decided anew.
+ *
+ * One that waits or is refused here was an attempt, with its terminal record.
+ */
+export async function requestApproval(
+  sight: Sight,
+  request: CallRequest,
+  ports: DoorPorts,
+): Promise<CallRefused | CallWaiting | undefined> {
+  if (!asksPeople(sight, request, ports)) return undefined
+  const attempt = openAttempt(sight, request, ports, { onlyAsks: true })
+  const admission = await admitStill(attempt, await admit(attempt))
+  if (admission.kind === 'refused' || admission.kind === 'waiting') return stop(attempt, admission)
+  attempt.trace?.end({ status: 'waiting', code: undefined })
+  ports.live.end()
+  return undefined
+}
+
+function stop(attempt: Attempt, admission: Stopped): Promise<CallRefused | CallWaiting> {
   switch (admission.kind) {
     case 'refused':
       return refuse(attempt, admission.decision)
     case 'waiting':
       return waitFor(attempt, admission.approval, admission.decision)
-    case 'admitted':
-      return run(attempt, admission.tool)
+    case 'cleared':
+      throw new TypeError('only an attempt that asks is cleared')
   }
 }
+
+type Stopped = Exclude<Admission, { kind: 'admitted' }>
 
 /** The names are the host's to give: where it fails, none is told. */
 function told(attempt: Attempt, decision: Decision): string {
@@ -48,7 +76,7 @@ function told(attempt: Attempt, decision: Decision): string {
   }
 }
 
-async function refuse(attempt: Attempt, decision: Decision): Promise<CallOutcome> {
+async function refuse(attempt: Attempt, decision: Decision): Promise<CallRefused> {
   const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
   await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', { reason: code, detail, limit, reset_ms: resetMs })
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
@@ -61,7 +89,7 @@ const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'
   ['gate_closed', 'tool_abandoned'],
 ])
 
-async function waitFor(attempt: Attempt, approval: Approval, decision: Decision): Promise<CallOutcome> {
+async function waitFor(attempt: Attempt, approval: Approval, decision: Decision): Promise<CallWaiting> {
   const detail = decision.reasons[0]?.text
   await writeLast(attempt, 'tool_approval_required', { reason: 'approval_required', detail, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })

@@ -15,6 +15,7 @@ export interface Execution {
   readonly caller: Caller
   readonly cancelling: Cancelling | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
+  readonly context?: unknown
   /** On the monotonic clock. */
   readonly startedMs: number
   readonly deadlineMs: number
@@ -69,6 +70,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
   readonly tool: Tool
   readonly caller: Caller
   readonly onProgress: ((progress: Progress) => void) | undefined
+  readonly context: unknown
   before: LiveCall | undefined
   after: LiveCall | undefined
   stoppedBy: FailureCode | undefined
@@ -87,7 +89,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
   #unwatchParent: (() => void) | undefined
 
   constructor(
-    { callId, tool, caller, onProgress, cancelling, startedMs, deadlineMs, through }: Execution,
+    { callId, tool, caller, onProgress, context, cancelling, startedMs, deadlineMs, through }: Execution,
     ports: ExecutionPorts,
   ) {
     this.#ports = ports
@@ -95,6 +97,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     this.tool = tool
     this.caller = caller
     this.onProgress = onProgress
+    this.context = context
     this.#parent = cancelling
     this.#through = through
     this.#startedMs = startedMs

@@ -15,7 +15,7 @@ import { isStream, type StreamEnd, watchStream } from './streams.ts'
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { sight, request, ports, callId, cancelling, input, trace } = attempt
-  const { onProgress, deadlineMs = ports.deadlineMs } = request
+  const { onProgress, context, deadlineMs = ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
@@ -24,6 +24,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     caller: sight.caller,
     cancelling,
     onProgress,
+    context,
     startedMs,
     deadlineMs,
     through: attempt,

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../ports.ts'
 import { orderGroups } from './group-order.ts'
 import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
+import { groupsJoinedBy, type Tool, type ToolDefinition } from './tool.ts'
 
 /** A named, reusable set of tools. */
 export interface Group {
@@ -61,6 +61,23 @@ export type GroupsInput = Readonly<Record<string, Group>> | ReadonlyMap<string, 
 
 export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
   return groups instanceof Map ? groups : new Map(Object.entries(groups))
+}
+
+/**
+ * Gives the groups with the tools among their members whose definitions join them.
+ *
+ * @throws {ConfigError} for a tool that joins a group that there is not
+ */
+export function joinGroups(groups: GroupsInput = {}, tools: readonly Tool[]): ReadonlyMap<string, Group> {
+  const joined = new Map(toGroupMap(groups))
+  for (const tool of tools) {
+    for (const name of groupsJoinedBy(tool)) {
+      const group = joined.get(name)
+      if (!group) throw new ConfigError(`tool "${tool.id}".groups`, `there is no group "${name}"`)
+      if (Array.isArray(group.tools)) joined.set(name, { ...group, tools: [...group.tools, tool.id] })
+    }
+  }
+  return joined
 }
 
 /** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */

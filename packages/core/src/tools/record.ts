@@ -11,6 +11,12 @@ export type UnnamedToolDefinition = Omit<ToolDefinition, 'name' | 'namespace'> &
 /** Tools by their ids, so that the ids are known to the compiler. */
 export type ToolRecord<Name extends string = string> = Readonly<Record<Name, RecordTool>>
 
+/**
+ * Tools that an adapter has brought in from a framework, by their ids, with the type of the framework's own map: a
+ * gate made of them gives it back with its types. The key exists for the compiler only.
+ */
+export type NativeToolRecord<Native> = ToolRecord<keyof Native & string> & { readonly '~native': Native }
+
 /** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for what is no tool */
 export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
   return Object.entries(record).map(([key, value]) => {

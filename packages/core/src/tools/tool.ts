@@ -46,6 +46,8 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly category?: string | undefined
   /** A caller must hold all of them. */
   readonly requiredScopes?: readonly string[] | undefined
+  /** Groups of the gate that it joins, beside those that name it themselves. It is no part of the definition's hash. */
+  readonly groups?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
   /** `false` when the annotations are somebody else's claim, as an upstream server's are. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
@@ -88,6 +90,8 @@ export interface CallContext extends Cancelling {
   /** Aborts when the caller goes away and at the call's deadline, as `onAbort` says more cheaply. */
   readonly signal: AbortSignal
   readonly onProgress: ((progress: Progress) => void) | undefined
+  /** What the host gave with the call, untouched: a framework's own execution options. */
+  readonly context: unknown
 }
 
 const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })
@@ -128,11 +132,17 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     parseInput: isStandardSchema(definition.inputSchema) ? toParseInput(definition.inputSchema) : undefined,
     execute: checkExecute(id, definition.execute),
   })
-  made.add(tool)
+  made.set(tool, sortedSet(checkGroups(id, definition.groups)))
   return tool
 }
 
-const made = new WeakSet<object>()
+/** The tools that were made here, with the groups that each joins. */
+const made = new WeakMap<object, readonly string[]>()
+
+/** Gives the groups that a tool's definition says it joins. */
+export function groupsJoinedBy(tool: Tool): readonly string[] {
+  return made.get(tool) ?? []
+}
 
 /** Answers whether a value is a Tool that `defineTool` made: checked and frozen. */
 export function isTool(value: unknown): value is Tool {
@@ -209,6 +219,12 @@ function codeFor(field: PlainField): 'schema_invalid' | 'tool_invalid' {
 function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['execute'] {
   if (execute !== undefined && typeof execute !== 'function') throw invalid(id, 'execute must be a function')
   return execute
+}
+
+function checkGroups(id: string, groups: unknown): readonly string[] | undefined {
+  const [what, passes] = TEXTS
+  if (groups !== undefined && !passes(groups)) throw invalid(id, `groups must be ${what}`)
+  return groups as readonly string[] | undefined
 }
 
 function invalid(id: string, problem: string, code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid'): ConfigError {

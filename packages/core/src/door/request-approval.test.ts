@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryAudit } from '../audit/memory.ts'
+import { createGate, type GateOptions } from '../gate.ts'
+import { defineTool } from '../tools/tool.ts'
+
+const VERA = { user: 'vera' }
+
+function setUp(options: GateOptions = {}) {
+  const ran: unknown[] = []
+  const audit = memoryAudit()
+  const run = (input: unknown) => {
+    ran.push(input)
+    return 'ok'
+  }
+  const tools = ['pay', 'read'].map((name) => defineTool({ name, execute: run }))
+  const policy = { ask: [{ match: 'pay', input: 'input.amount > 10' }] }
+  const gate = createGate({ tools, policy, audit, limits: 'pay:1/60', ...options })
+  const ask = async (tool: string, input: unknown) =>
+    (await gate.view(VERA)).requestApproval({ tool, input, callId: 'c' })
+  const call = async (tool: string, input: unknown) => (await gate.view(VERA)).call({ tool, input, callId: 'c' })
+  const approve = async () => {
+    for (const { id } of await gate.approvals.list({ status: 'pending' }))
+      await gate.approvals.decide(VERA, id, { decision: 'approve' })
+  }
+  const events = () => audit.records.map(({ event }) => event).filter((event) => event !== 'approval_decided')
+  return { gate, ran, ask, call, approve, events }
+}
+
+describe('view.requestApproval', () => {
+  it('asks a person, and runs nothing', async () => {
+    const { gate, ask, ran, events } = setUp()
+    const asked = await ask('pay', { amount: 20 })
+    assert.equal(asked?.status, 'waiting')
+    assert.equal(asked.text, 'Waiting for approval of pay.')
+    assert.deepEqual(
+      (await gate.approvals.list({ status: 'pending' })).map(({ id }) => id),
+      [asked.approval.id],
+    )
+    assert.deepEqual([ran, events()], [[], ['tool_approval_required']])
+  })
+
+  for (const [what, tool, input] of [
+    ['a call that policy lets run by itself', 'read', {}],
+    ['an input that needs nobody', 'pay', { amount: 5 }],
+    ['a tool that there is not', 'no', {}],
+    ['an input that is no JSON', 'pay', { amount: 1n }],
+  ] as const) {
+    it(`has nothing to ask for ${what}, and leaves no record`, async () => {
+      const { ask, ran, events } = setUp()
+      assert.equal(await ask(tool, input), undefined)
+      assert.deepEqual([ran, events()], [[], []])
+    })
+  }
+
+  it('has nothing to ask once a person has said yes; the call then runs, once', async () => {
+    const { ask, call, approve, ran, events } = setUp()
+    await ask('pay', { amount: 20 })
+    await approve()
+    assert.equal(await ask('pay', { amount: 20 }), undefined)
+    assert.deepEqual(ran, [])
+    assert.equal((await call('pay', { amount: 20 })).status, 'done')
+    assert.deepEqual(events(), ['tool_approval_required', 'tool_call', 'tool_result'])
+    assert.equal((await ask('pay', { amount: 20 }))?.status, 'refused', 'the limit is used up')
+    assert.equal(ran.length, 1)
+  })
+
+  it('takes no place of a cap and no use of a limit', async () => {
+    const { ask, call, approve } = setUp({ concurrency: 'pay:1' })
+    await ask('pay', { amount: 20 })
+    await approve()
+    for (let i = 0; i < 3; i++) assert.equal(await ask('pay', { amount: 20 }), undefined)
+    assert.equal((await call('pay', { amount: 20 })).status, 'done')
+  })
+
+  it('asks the hooks first, and a refusal of theirs is the answer, with its record', async () => {
+    const { ask, events } = setUp({ hooks: { beforeToolCall: () => ({ allow: false, reason: 'not today' }) } })
+    const asked = await ask('pay', { amount: 20 })
+    assert.equal(asked?.status, 'refused')
+    assert.equal(asked.text, 'TOOL_CALL_BLOCKED: not today')
+    assert.deepEqual(events(), ['tool_blocked'])
+  })
+
+  it('leaves the gate free to close', async () => {
+    const { gate, ask, approve } = setUp()
+    await ask('pay', { amount: 20 })
+    await approve()
+    await ask('pay', { amount: 20 })
+    await gate.close()
+  })
+
+  it('binds to the run, unless the run says that approvals hold for any', async () => {
+    const { gate, approve } = setUp()
+    const view = await gate.view(VERA)
+    const input = { amount: 20 }
+    for (const bindsApprovals of [true, false]) {
+      const first = { id: `first-${bindsApprovals}`, bindsApprovals }
+      await view.requestApproval({ tool: 'pay', input, run: first })
+      await approve()
+      const next = { id: `next-${bindsApprovals}`, bindsApprovals }
+      const asked = await view.requestApproval({ tool: 'pay', input, run: next })
+      assert.equal(asked?.status, bindsApprovals ? 'waiting' : undefined)
+    }
+  })
+})
+
+describe('the context of a call', () => {
+  it('reaches the tool as the host gave it', async () => {
+    const context = { messages: [] }
+    let seen: unknown
+    const tool = defineTool({ name: 'look', execute: (_: unknown, call) => void (seen = call.context) })
+    const view = await createGate({ tools: [tool] }).view(VERA)
+    await view.call({ tool: 'look', context })
+    assert.equal(seen, context)
+    await view.call({ tool: 'look' })
+    assert.equal(seen, undefined)
+  })
+})
+
+describe('a tool that joins groups', () => {
+  const search = defineTool({ name: 'search', groups: ['web'], execute: () => 'ok' })
+
+  it('is a member beside those that the group names', () => {
+    const gate = createGate({ tools: [search, defineTool({ name: 'fetch' })], groups: { web: { tools: ['fetch'] } } })
+    assert.deepEqual(gate.membersOf('web'), ['fetch', 'search'])
+  })
+
+  it('is denied with its group', async () => {
+    const gate = createGate({ tools: [search], groups: { web: { tools: [] } }, policy: { deny: ['group:web'] } })
+    assert.deepEqual((await gate.view(VERA)).ids, [])
+  })
+
+  it('cannot join one that there is not', () => {
+    assert.throws(() => createGate({ tools: [search] }), /tool "search"\.groups: there is no group "web"/)
+    // @ts-expect-error -- a text is no list
+    assert.throws(() => defineTool({ name: 'search', groups: 'web' }), { code: 'tool_invalid' })
+  })
+})
