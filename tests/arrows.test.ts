@@ -12,7 +12,8 @@ const PACKAGE_ARROWS: ReadonlyMap<string, readonly string[]> = new Map([
   ['stores', ['core']],
   // Stores too, since the gateway opens the audit that its configuration names.
   ['gateway', ['core', 'stores']],
-  ['planner', ['core']],
+  // Its runs are guarded as everybody's are who uses the AI SDK.
+  ['planner', ['core', 'adapters']],
   ['adapters', ['core']],
   // It speaks HTTP; of what goes over it, the types.
   ['console', ['type gateway', 'type core']],

@@ -427,7 +427,7 @@ describe('wrapToolMapWithHooks', () => {
   })
 
   it('checks an input of a hook by whatever schema the SDK takes', async () => {
-    const document = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] } as const
+    const document = { type: 'object' as const, properties: { to: { type: 'string' as const } }, required: ['to'] }
     const schemas = {
       zod: z.object({ to: z.string() }),
       json: jsonSchema(document),

@@ -1,0 +1,44 @@
+import {
+  ConfigError,
+  type NativeToolRecord,
+  type RecordTool,
+  type ToolAnnotations,
+  type UnnamedToolDefinition,
+} from '@toolgate/core'
+
+/** What an operator says of a framework's tool beyond what the tool says of itself. */
+export interface ToolOverlay {
+  readonly tags?: readonly string[] | undefined
+  readonly category?: string | undefined
+  /** A caller must hold all of them. */
+  readonly requiredScopes?: readonly string[] | undefined
+  /** Groups of the gate that it joins. */
+  readonly groups?: readonly string[] | undefined
+  readonly annotations?: ToolAnnotations | undefined
+}
+
+export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
+
+const FIELDS: ReadonlySet<string> = new Set(['tags', 'category', 'requiredScopes', 'groups', 'annotations'])
+
+/**
+ * Gives the tools of a framework as a gate takes them, by their own names, with what the overlay says of each.
+ *
+ * @throws {ConfigError} for a name in the overlay that is none of the tools', and for an unknown field
+ */
+export function toNativeRecord<Native>(
+  tools: ReadonlyMap<string, UnnamedToolDefinition>,
+  overlay: Overlay = {},
+): NativeToolRecord<Native> {
+  const overlays = new Map(Object.entries(overlay))
+  for (const [name, given] of overlays) {
+    if (!tools.has(name))
+      throw new ConfigError(`overlay.${name}`, `there is no tool "${name}", only ${[...tools.keys()].join(', ')}`)
+    for (const field of Object.keys(given ?? {}))
+      if (!FIELDS.has(field))
+        throw new ConfigError(`overlay.${name}.${field}`, `must be one of ${[...FIELDS].join(', ')}`)
+  }
+  const record = new Map<string, RecordTool>()
+  for (const [name, tool] of tools) record.set(name, { ...tool, ...overlays.get(name) })
+  return Object.fromEntries(record) as NativeToolRecord<Native>
+}

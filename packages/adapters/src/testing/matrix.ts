@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+
+/** What the matrix of the guide asks of each framework, with and without Toolgate. */
+export const QUESTIONS = {
+  see: 'A hidden tool is not in what the model is sent.',
+  run: 'A hidden tool that the model calls all the same does not run.',
+  resume: 'A call that a person approved does not run when its tool is hidden by then.',
+  approve: 'An approval that nobody gave, but that stands in the messages or the saved state, runs nothing.',
+  audit: 'A refused call leaves a record.',
+  limit: 'No more than the limit runs, however many calls are made at once.',
+  explain: 'One can ask why a tool is hidden, and is told what decided.',
+} as const
+export type Question = keyof typeof QUESTIONS
+
+/** What was observed: by running the framework's own loop, never by reading its documentation. */
+export interface Observation {
+  readonly holds: boolean
+  /** What happened, in a few words, the same at every run: `delete_all ran`. */
+  readonly saw: string
+}
+
+export interface MatrixRow {
+  /** As the guide names it: `AI SDK`. */
+  readonly framework: string
+  /** Of the framework, as its package.json says. */
+  readonly version: string
+  /** With the framework's own means at their best; `undefined` where it has none for that. */
+  readonly without: Readonly<Record<Question, (() => Promise<Observation>) | undefined>>
+  readonly with: Readonly<Record<Question, () => Promise<Observation>>>
+}
+
+export interface MatrixFile {
+  readonly framework: string
+  readonly version: string
+  readonly without: Readonly<Record<Question, Observation>>
+  readonly with: Readonly<Record<Question, Observation>>
+}
+
+const FOLDER = path.join(import.meta.dirname, '../matrix')
+const NO_MEANS: Observation = { holds: false, saw: 'it has no means for that' }
+
+/**
+ * Tests one row of the framework matrix: with Toolgate every question must be answered yes, and what is seen with and
+ * without must be what `matrix/<name>.json` says, from which the guide's table is made. `TOOLGATE_UPDATE=1` writes it.
+ */
+export function describeMatrixRow(name: string, row: MatrixRow): void {
+  const file = path.join(FOLDER, `${name}.json`)
+  describe(`${row.framework}, row of the matrix`, () => {
+    const expected = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as MatrixFile) : undefined
+    const seen = { without: {} as Record<Question, Observation>, with: {} as Record<Question, Observation> }
+    for (const question of Object.keys(QUESTIONS) as Question[]) {
+      it(`with Toolgate: ${QUESTIONS[question]}`, async () => {
+        const observed = await row.with[question]()
+        seen.with[question] = observed
+        assert.ok(observed.holds, observed.saw)
+        if (!process.env['TOOLGATE_UPDATE']) assert.deepEqual(observed, expected?.with[question])
+      })
+      it(`without it, ${question} is as the matrix says`, async () => {
+        const observed = (await row.without[question]?.()) ?? NO_MEANS
+        seen.without[question] = observed
+        if (!process.env['TOOLGATE_UPDATE']) assert.deepEqual(observed, expected?.without[question])
+      })
+    }
+    it('is about the installed version', () => {
+      if (process.env['TOOLGATE_UPDATE']) write(file, { framework: row.framework, version: row.version, ...seen })
+      else assert.equal(row.version, expected?.version)
+    })
+  })
+}
+
+function write(file: string, content: MatrixFile): void {
+  writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
+}
