@@ -7,9 +7,9 @@ import { createHalts } from './halts/halts.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
-import type { MayApprove, StateStore } from './ports.ts'
+import type { MayApprove, MaybePromise, StateStore } from './ports.ts'
 import { redactor } from './redact/redact.ts'
-import { openBrokenGate } from './testing/broken-gate.ts'
+import { late, openBrokenGate } from './testing/broken-gate.ts'
 import { defineTool } from './tools/tool.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
@@ -54,9 +54,6 @@ const WAYS: Readonly<Record<string, () => unknown>> = {
   'answers nonsense later': () => Promise.resolve({ nonsense: true }),
 }
 
-/** Long enough for the wait for a store, and for asking it again. */
-const RETRIED_MS = 1100
-
 describe('a state store', { concurrency: true }, () => {
   describe('whose list is not answered well', { concurrency: true }, () => {
     for (const [how, behave] of Object.entries(WAYS)) {
@@ -68,8 +65,7 @@ describe('a state store', { concurrency: true }, () => {
         assert.equal(held.text, 'job is unavailable: it is not known yet what is halted.')
         assert.equal(audit.records.filter(({ event }) => event === 'tool_blocked').length, 1)
         world.isBroken = false
-        await sleep(RETRIED_MS)
-        assert.equal((await call()).status, 'done')
+        await eventually(async () => (await call()).status === 'done')
         await gate.close()
       })
 
@@ -88,12 +84,12 @@ describe('a state store', { concurrency: true }, () => {
     }
 
     it('as it answers too late: says what was halted then, and not what an older answer said', async () => {
-      const late = Promise.withResolvers<[]>()
-      const world = breakable({ list: () => late.promise })
+      const asked = Promise.withResolvers<[]>()
+      const world = breakable({ list: () => asked.promise })
       const { gate, call } = open({ state: world.state, storeDeadlineMs: 20 })
       world.isBroken = false
       await gate.halt({ user: 'vera', reason: 'stolen phone' })
-      late.resolve([])
+      asked.resolve([])
       await sleep(5)
       assert.match((await call()).text, /stolen phone/)
       await gate.close()
@@ -120,14 +116,15 @@ describe('a state store', { concurrency: true }, () => {
 
   it('that takes a halt too late is asked no more to hold it back when it is released elsewhere', async () => {
     const state = memoryState()
-    const slow: StateStore = { ...state, set: (...args) => sleep(40).then(() => state.set(...args)) }
+    const writable = Promise.withResolvers<void>()
+    const slow: StateStore = { ...state, set: (...args) => writable.promise.then(() => state.set(...args)) }
     const { gate, call } = open({ state: slow, storeDeadlineMs: 20 })
     await assert.rejects(gate.halt({ user: 'vera', reason: 'stolen phone' }), { code: 'state_unavailable' })
-    await sleep(40)
+    writable.resolve()
+    await eventually(async () => (await state.list('halt:')).length > 0)
     const other = open({ state })
     await other.gate.release({ user: 'vera' })
-    await sleep(5)
-    assert.equal((await call()).status, 'done')
+    await eventually(async () => (await call()).status === 'done')
     await Promise.all([gate.close(), other.gate.close()])
   })
 
@@ -137,8 +134,7 @@ describe('a state store', { concurrency: true }, () => {
     assert.equal((await call()).status, 'done')
     assert.match(String(faults[0]), /broken/)
     await open({ state: world.state }).gate.halt({ user: 'vera', reason: 'stolen phone' })
-    await sleep(RETRIED_MS)
-    assert.match((await call()).text, /stolen phone/)
+    await eventually(async () => (await call()).text.includes('stolen phone'))
     await gate.close()
   })
 })
@@ -282,7 +278,7 @@ describe('what a host gives', { concurrency: true }, () => {
     const { call, gate } = open({ audit: undefined as never, redactor: watched })
     void gate
     await call()
-    await sleep(RETRIED_MS)
+    await eventually(() => seen.length > 0)
     assert.deepEqual(seen, ['{}'])
   })
 
@@ -424,16 +420,20 @@ describe('a clock that is set', () => {
       counters: memoryCounters({ clock }),
       approvals: memoryApprovals(),
       breaks: {
-        tool: () => {
+        tool: late(() => {
           onMs += YEAR_MS
           return new Promise(() => {})
-        },
+        }),
       },
     })
     assert.equal((await world.callBroken()).status, 'failed')
     assert.equal((await world.callWell('next')).status, 'done')
   })
 })
+
+async function eventually(holds: () => MaybePromise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(5)
+}
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))

@@ -56,6 +56,8 @@ export interface BrokenGate {
 export const MAX_USES = 2
 export const DEADLINE_MS = 100
 export const LATE_MS = 250
+/** Of a gate in which nothing is late: no pause of the machine is as long. */
+const PATIENT_MS = 60_000
 
 const VERA = { user: 'vera', tenant: 'acme' }
 
@@ -64,6 +66,7 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
   const ran: string[] = []
   const faults: unknown[] = []
   const controller = new AbortController()
+  const deadlineMs = Object.values(breaks).some((behave) => LATE.has(behave)) ? DEADLINE_MS : PATIENT_MS
   const audit = memoryAudit()
   const counters = memoryCounters({ clock: options.clock ?? systemClock })
   const approvals = memoryApprovals()
@@ -112,9 +115,9 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
       ...audit,
       write: (entry) => through(entry.event === 'tool_call' ? 'recordCall' : 'recordEnd', () => audit.write(entry)),
     },
-    storeDeadlineMs: DEADLINE_MS,
-    hookDeadlineMs: DEADLINE_MS,
-    deadlineMs: DEADLINE_MS,
+    storeDeadlineMs: deadlineMs,
+    hookDeadlineMs: deadlineMs,
+    deadlineMs,
     maxOutputChars: 1000,
     onFault: (fault) => faults.push(fault),
     ...options,
@@ -147,14 +150,24 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
   return world
 }
 
+const LATE = new Set<Behaviour>()
+/**
+ * Marks what is over only when a deadline has passed: a gate that it breaks has deadlines of `DEADLINE_MS`. Any other
+ * has none that a test could run into.
+ */
+export function late(behave: Behaviour): Behaviour {
+  LATE.add(behave)
+  return behave
+}
+
 export const throws: Behaviour = () => {
   throw new Error('broken')
 }
 export const rejects: Behaviour = () => Promise.reject(new Error('broken'))
-export const hangs: Behaviour = () => new Promise(() => {})
-export const rejectsLate: Behaviour = () => tooLate().then(throws as () => never)
+export const hangs: Behaviour = late(() => new Promise(() => {}))
+export const rejectsLate: Behaviour = late(() => tooLate().then(throws as () => never))
 /** Does what it should, when nobody waits for it any more. */
-export const succeedsLate: Behaviour = (well) => tooLate().then(well)
+export const succeedsLate: Behaviour = late((well) => tooLate().then(well))
 export const answers =
   (nonsense: unknown): Behaviour =>
   () =>
@@ -164,7 +177,7 @@ export const answers =
 export const thenThrows: Behaviour = () => ({ then: throws })
 /** Can be waited for in vain, and is no promise. */
 // oxlint-disable-next-line unicorn/no-thenable -- what a part may answer
-export const thenHangs: Behaviour = () => ({ then: () => {} })
+export const thenHangs: Behaviour = late(() => ({ then: () => {} }))
 
 /**
  * Resolves when a deadline of `DEADLINE_MS` that was set before has passed and was noticed, however busy the machine.
