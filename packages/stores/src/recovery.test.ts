@@ -86,7 +86,9 @@ for (const format of FORMATS) {
       const audit = openAny(format, { path, checkpoints: { everyRecords: 10, everyMs: 20, writer: 'here' } })
       for (let i = 0; i < 25; i++) await audit.write(auditEntry({ event: 'tool_result' }))
       await audit.flush()
-      while (checkpointsOf(path).length < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+      const isSilent = ({ count }: { readonly count: number }): boolean => count === 0
+      while (checkpointsOf(path).length < 3 || !checkpointsOf(path).some(isSilent))
+        await new Promise((resolve) => setTimeout(resolve, 10))
       await audit.close()
       const checkpoints = checkpointsOf(path)
       assert.equal(checkpoints.at(-1)?.seq, 27, 'two for its opening and its closing')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from '@toolgate/core/testing'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
@@ -10,7 +10,8 @@ import { scratchFolder } from '../testing/scratch-folder.ts'
 describe('the lock of openSqliteStores', () => {
   it('is kept by a process that lives for longer than a lease does', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
-    const options = { path, lock: { leaseMs: 90 } }
+    const clock = manualClock()
+    const options = { path, clock, lock: { leaseMs: 90 } }
     const [first, second] = [openScratchStores(t, options), openScratchStores(t, options)]
     const lease = await first.lock.acquire('s')
     let isIn = false
@@ -19,7 +20,12 @@ describe('the lock of openSqliteStores', () => {
       isIn = true
       return other
     })()
-    await sleep(400)
+    const { renewed, asked } = watchLeases(t, path)
+    for (let i = 0; i < 8; i++) {
+      clock.advance(50)
+      await renewed(clock.monotonicMs() + 90)
+      await asked(clock.monotonicMs())
+    }
     assert.equal(isIn, false)
     await lease.release()
     await (await next).release()
@@ -41,7 +47,8 @@ describe('the lock of openSqliteStores', () => {
 
   it('lets another process in before one that asks again and again', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
-    const [greedy, other] = [openScratchStores(t, { path }), openScratchStores(t, { path })]
+    const clock = manualClock()
+    const [greedy, other] = [openScratchStores(t, { path, clock }), openScratchStores(t, { path, clock })]
     const held = await greedy.lock.acquire('s')
     const order: string[] = []
     const waiting = (async () => {
@@ -49,7 +56,7 @@ describe('the lock of openSqliteStores', () => {
       order.push('other')
       await lease.release()
     })()
-    await sleep(60)
+    await watchLeases(t, path).asked(clock.monotonicMs())
     const again = (async () => {
       for (let i = 0; i < 3; i++) {
         const lease = await greedy.lock.acquire('s')
@@ -80,7 +87,7 @@ describe('the lock of openSqliteStores', () => {
     await first.lock.acquire('mine')
     const theirs = await second.lock.acquire('theirs')
     const waiting = assert.rejects(first.lock.acquire('theirs'), { code: 'state_unavailable' })
-    await sleep(40)
+    await watchLeases(t, path).asked(0)
     first.close()
     await waiting
     await (await second.lock.acquire('mine', { deadlineMs: 0 })).release()
@@ -111,3 +118,19 @@ describe('the lock of openSqliteStores', () => {
     await (await after.lock.acquire('s', { deadlineMs: 0 })).release()
   })
 })
+
+/** Waits for what the processes have written of their turns. */
+function watchLeases(t: TestContext, path: string) {
+  const db = new DatabaseSync(path, { readOnly: true })
+  t.after(() => db.close())
+  const until = async (sql: string, ms: number): Promise<void> => {
+    const found = db.prepare(sql)
+    while (!found.get(ms)) await sleep(5)
+  }
+  return {
+    /** Somebody's turn now lasts until a time. */
+    renewed: async (ms: number) => until('SELECT 1 FROM leases WHERE expires_at >= ?', ms),
+    /** Somebody who waits has asked after a time. */
+    asked: async (ms: number) => until('SELECT 1 FROM lease_waiters WHERE expires_at > ?', ms),
+  }
+}

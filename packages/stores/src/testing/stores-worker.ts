@@ -7,7 +7,9 @@ import { openSqliteStores } from '../state/open-stores.ts'
  * <name>`. Each line it prints is something the stores have acknowledged, printed as soon as they have.
  */
 const [job, path = '', name = ''] = process.argv.slice(2)
-const stores = openSqliteStores({ path, approvals: { maxKept: 1_000_000 }, lock: { leaseMs: 500 } })
+// The turn of one that is killed must end soon; that of one who only stands still for a while must not.
+const lockOptions = job === 'compete' ? {} : { leaseMs: 500 }
+const stores = openSqliteStores({ path, approvals: { maxKept: 1_000_000 }, lock: lockOptions })
 const { approvals, counters, lock, state } = stores
 
 function say(...words: readonly (string | number | undefined)[]): void {
