@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
 import { createFloodGuard, FLOOD } from './flood.ts'
 import { clip } from './json-rpc.ts'
@@ -122,6 +122,8 @@ async function exited(child: ChildProcess): Promise<string> {
   const how = await ended
   // What it starts may hold its pipes open long after it.
   await Promise.race([drained, sleep(DRAIN_MS)])
+  // After a pause of this process the timer comes before what was written meanwhile.
+  await turn()
   return how
 }
 
