@@ -25,22 +25,31 @@ describe('createLiveSocket', () => {
   })
 
   it('lets go of a client that does not answer a ping', async (t) => {
-    const { live, open, openRaw } = await setup(t, { heartbeatMs: 40 })
-    await open()
+    const beat = manualHeart(t)
+    const { live, open, openRaw } = await setup(t)
+    const page = await open()
     await openRaw()
     assert.equal(live.connections, 2)
-    await until(() => live.connections === 1)
-    await sleep(100)
+    for (let i = 0; i < 4; i++) {
+      beat()
+      await page.answered()
+    }
     assert.equal(live.connections, 1)
+    assert.equal(page.code(), undefined)
   })
 
   it('ends when what vouched for the person does so no more', async (t) => {
+    const beat = manualHeart(t)
     let holds = true
-    const { open } = await setup(t, { heartbeatMs: 20 }, () => holds)
+    const { open } = await setup(t, {}, () => holds)
     const page = await open()
-    await sleep(60)
+    for (let i = 0; i < 3; i++) {
+      beat()
+      await page.answered()
+    }
     assert.equal(page.code(), undefined)
     holds = false
+    beat()
     await until(() => page.code() !== undefined)
     assert.equal(page.code(), 4401)
   })
@@ -129,7 +138,13 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
       page.on('close', (closed) => (code = closed))
       page.on('error', () => {})
       await until(() => count > 0)
-      return { count: () => count, last: () => last, code: () => code, close: () => page.close() }
+      /** The server has heard what this page said to all that it was sent before. */
+      const answered = () =>
+        new Promise((resolve) => {
+          page.once('pong', resolve)
+          page.ping()
+        })
+      return { count: () => count, last: () => last, code: () => code, close: () => page.close(), answered }
     },
     /** One that never answers. */
     async openRaw() {
@@ -143,6 +158,16 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
       return socket
     },
   }
+}
+
+/** Lets the heart beat only when it is told to. */
+function manualHeart(t: TestContext): () => void {
+  let beat = () => {}
+  t.mock.method(globalThis, 'setInterval', (given: () => void) => {
+    beat = given
+    return setTimeout(() => {})
+  })
+  return () => beat()
 }
 
 async function until(check: () => boolean): Promise<void> {
