@@ -1,1 +1,121 @@
-export {}
+import type { Caller, ExposedTools, Gate, Step, View } from '@toolgate/core'
+import { openProviderRun, type ProviderRunOptions } from './shared/provider-run.ts'
+
+export type { ProviderRunOptions } from './shared/provider-run.ts'
+
+/** A function call as the Responses API gives it among the output. */
+export interface ResponsesCall {
+  readonly type: 'function_call'
+  readonly name: string
+  readonly arguments: string
+  readonly call_id: string
+}
+
+/** The input item that answers it. */
+export interface ResponsesOutput {
+  type: 'function_call_output'
+  call_id: string
+  output: string
+}
+
+/** A function call as Chat Completions gives it among the message's `tool_calls`. */
+export interface ChatCall {
+  readonly type: 'function'
+  readonly id: string
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+/** The message that answers it. */
+export interface ChatOutput {
+  role: 'tool'
+  tool_call_id: string
+  content: string
+}
+
+export interface OpenAIApis {
+  responses: { call: ResponsesCall; output: ResponsesOutput; tools: ExposedTools['openai-responses'] }
+  chat: { call: ChatCall; output: ChatOutput; tools: ExposedTools['openai-chat'] }
+}
+export type OpenAIApi = keyof OpenAIApis
+
+export interface OpenAIRunOptions<Name extends string = string> extends ProviderRunOptions<Name> {
+  /** Which of OpenAI's two interfaces the requests are for. Default `responses`. */
+  readonly api?: OpenAIApi | undefined
+}
+
+/** The fields of a request that carry the tools: none where no tool is visible. */
+export interface OpenAIRequest<Api extends OpenAIApi> {
+  tools?: OpenAIApis[Api]['tools']
+  /** With `mask`: those of this step. */
+  tool_choice?: OpenAIToolChoice[Api]
+}
+
+interface OpenAIToolChoice {
+  responses: 'none' | { type: 'allowed_tools'; mode: 'auto'; tools: { type: 'function'; name: string }[] }
+  chat:
+    | 'none'
+    | {
+        type: 'allowed_tools'
+        allowed_tools: { mode: 'auto'; tools: { type: 'function'; function: { name: string } }[] }
+      }
+}
+
+/** One run of an agent whose loop is the host's own. */
+export interface OpenAIRun<Api extends OpenAIApi> {
+  /** Names the run in the audit. */
+  readonly id: string
+  readonly view: View
+  /** The step under way, with its instructions, model and options. */
+  readonly step: Step | undefined
+  /**
+   * Prepares the next step, and gives what to spread into its request. Availability and locks are those of now.
+   *
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+   */
+  next(): Promise<OpenAIRequest<Api>>
+  /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
+  execute(call: OpenAIApis[Api]['call']): Promise<OpenAIApis[Api]['output']>
+}
+
+const TARGETS = { responses: 'openai-responses', chat: 'openai-chat' } as const
+
+/**
+ * Guards a loop over the plain `openai` SDK.
+ *
+ * @throws {ToolgateError} as {@link Gate.view} does
+ * @example
+ * const run = await guard(gate, caller)
+ * const { output } = await client.responses.create({ model, input, ...(await run.next()) })
+ * for (const call of output) if (call.type === 'function_call') input.push(call, await run.execute(call))
+ */
+export function guard(
+  gate: Gate,
+  caller: Caller,
+  options?: OpenAIRunOptions & { readonly api?: 'responses' | undefined },
+): Promise<OpenAIRun<'responses'>>
+export function guard(
+  gate: Gate,
+  caller: Caller,
+  options: OpenAIRunOptions & { readonly api: 'chat' },
+): Promise<OpenAIRun<'chat'>>
+export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOptions = {}): Promise<OpenAIRun<OpenAIApi>> {
+  const run = await openProviderRun(gate, caller, TARGETS[options.api ?? 'responses'], options)
+  return {
+    id: run.id,
+    view: run.view,
+    get step() {
+      return run.step
+    },
+    next: () => run.next(),
+    async execute(call: ResponsesCall | ChatCall): Promise<ResponsesOutput | ChatOutput> {
+      if (call.type === 'function') {
+        const { name, arguments: input } = call.function
+        const { text } = await run.call({ name, input, callId: call.id })
+        return { role: 'tool', tool_call_id: call.id, content: text }
+      }
+      const { name, arguments: input, call_id: callId } = call
+      const { text } = await run.call({ name, input, callId })
+      return { type: 'function_call_output', call_id: callId, output: text }
+    },
+  }
+}

@@ -74,3 +74,9 @@ export function describeMatrixRow(name: string, row: MatrixRow): void {
 function write(file: string, content: MatrixFile): void {
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
 }
+
+/** Gives the version of a package that the tests run with, whether it shows its package.json or not. */
+export function installedVersion(name: string): string {
+  const file = path.join(import.meta.dirname, '../../../../node_modules', name, 'package.json')
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}

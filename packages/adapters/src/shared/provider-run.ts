@@ -1,0 +1,175 @@
+import {
+  type CallOutcome,
+  type Caller,
+  ConfigError,
+  createSteps,
+  expose,
+  type ExposedNames,
+  type ExposeOptions,
+  type ExposeTarget,
+  type ExposeWarning,
+  type Exposure,
+  type Gate,
+  type PrepareStep,
+  type Step,
+  type View,
+} from '@toolgate/core'
+import { createRun, type RunOptions } from './run.ts'
+
+/** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
+export interface ProviderRunOptions<Name extends string = string>
+  extends RunOptions<Name>, Pick<ExposeOptions, 'mode' | 'strict' | 'loaded' | 'tokenizer'> {
+  /** Narrows and instructs each step; see the guide's page about steps. */
+  readonly prepareStep?: PrepareStep | undefined
+  readonly instructions?: string | undefined
+  readonly state?: unknown
+  readonly context?: unknown
+  /** As the provider calls it, for the audit. */
+  readonly model?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Told of each call and what came of it, with the name that the model wrote. */
+  readonly onCall?: ((outcome: CallOutcome, name: string) => void) | undefined
+  /** Told of names in `activeTools` that are hidden in a step, and of what the provider cannot express. */
+  readonly onWarning?: ((warning: string) => void) | undefined
+}
+
+/** One run against a provider, whatever its wire looks like. */
+export interface ProviderRun {
+  readonly id: string
+  /** What the run sees at most. */
+  readonly view: View
+  /** The step under way; `undefined` before the first. */
+  readonly step: Step | undefined
+  /** Prepares the next step, and gives the fields of its request. */
+  next(): Promise<Readonly<Record<string, unknown>>>
+  /** Takes one call of the model through the gate. Never throws for what the model did. */
+  call(call: ProviderCall): Promise<Answer>
+}
+
+/** A call as the model wrote it. */
+export interface ProviderCall {
+  readonly name: string
+  readonly callId: string | undefined
+  /** The input, or its JSON where the provider sends a text. */
+  readonly input: unknown
+}
+
+/** What the model is told, and whether that is good news. */
+export interface Answer {
+  readonly text: string
+  readonly ok: boolean
+}
+
+/** Opens a run whose requests are built here and whose loop is the host's. */
+export async function openProviderRun(
+  gate: Gate,
+  caller: Caller,
+  target: ExposeTarget,
+  options: ProviderRunOptions & ExposeOptions = {},
+): Promise<ProviderRun> {
+  const view = await gate.view(caller, viewOptions(options))
+  const { prepareStep, instructions, state, context, onCall, onWarning } = options
+  const steps = createSteps(view, { prepareStep, instructions, state, context })
+  const warned = new Set<string>()
+  let step: Step | undefined
+  let exposure: Exposure | undefined
+  const names: ExposedNames = {
+    toId: (name) => exposure?.names.toId(name),
+    toName: (id) => exposure?.names.toName(id),
+  }
+  const run = createRun(gate, view, names, options.runId)
+
+  return {
+    id: run.id,
+    view,
+    get step() {
+      return step
+    },
+    async next() {
+      step = await steps.next()
+      exposure = exposeStep(view, step.view, target, options)
+      for (const warning of [
+        ...step.warnings,
+        ...exposure.warnings.map(tellWarning),
+        ...exposure.errors.map(tellError),
+      ])
+        if (!warned.has(warning)) {
+          warned.add(warning)
+          onWarning?.(warning)
+        }
+      return exposure.request
+    },
+    async call({ name, callId, input }) {
+      if (!step || !exposure)
+        throw new ConfigError('run', 'call next() and send what it gives before you execute a call')
+      const id = exposure.names.toId(name)
+      const parsed = typeof input === 'string' ? parseJson(input) : { value: input }
+      const outcome = await run.call({
+        name,
+        callId,
+        ...('problem' in parsed
+          ? { input: undefined, malformed: parsed.problem }
+          : { input: id === undefined ? parsed.value : exposure.toInput(id, parsed.value) }),
+        signal: options.signal,
+        view: step.view,
+        step: step.stepNumber,
+        model: options.model,
+      })
+      const answer = await toAnswer(outcome, name)
+      steps.record({ tool: id ?? name, callId: outcome.callId, status: outcome.status })
+      onCall?.(outcome, name)
+      return answer
+    },
+  }
+}
+
+function viewOptions({ visibility, activeTools, app }: RunOptions): RunOptions | undefined {
+  if (visibility === undefined && activeTools === undefined && app === undefined) return undefined
+  return { visibility, activeTools, app }
+}
+
+/** Masked, the array is that of the whole run as it is now, so that the provider's cache keeps hitting. */
+function exposeStep(
+  view: View,
+  step: View,
+  target: ExposeTarget,
+  { mode, strict, loaded, tokenizer, search, schemas }: ExposeOptions,
+): Exposure {
+  const options = { mode, strict, loaded, tokenizer, search, schemas }
+  if (mode === 'mask') return expose(view.narrow({}), target, { ...options, step })
+  return expose(step, target, options)
+}
+
+function tellWarning({ tool, path, feature, from, to, action }: ExposeWarning): string {
+  return `${tool || 'the tools'}${path && ` at ${path}`}: ${feature} ${from} was ${action}${to === undefined ? '' : ` to ${to}`}`
+}
+
+function tellError({ tool, message }: { readonly tool: string; readonly message: string }): string {
+  return `${tool} is not offered: it ${message}`
+}
+
+function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
+  try {
+    // An empty text is how providers write a call without arguments.
+    return { value: text.trim() === '' ? {} : (JSON.parse(text) as unknown) }
+  } catch (error) {
+    return { problem: `the arguments are not JSON: ${(error as Error).message}` }
+  }
+}
+
+/** A provider takes one answer: of a stream that is its last item, as in the frameworks. */
+async function toAnswer(outcome: CallOutcome, name: string): Promise<Answer> {
+  const { status, text } = outcome
+  if (status !== 'done' || !isAsyncIterable(outcome.output)) return { text, ok: status === 'done' }
+  let last: unknown
+  try {
+    for await (const item of outcome.output) last = item
+  } catch (error) {
+    return { text: `${name} failed: ${error instanceof Error ? error.message : String(error)}`, ok: false }
+  }
+  return { text: typeof last === 'string' ? last : (JSON.stringify(last) ?? ''), ok: true }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
