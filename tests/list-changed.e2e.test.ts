@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -9,7 +10,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { KEYS, type Who } from './support/keys.ts'
-import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
+import { type RecordedTool, type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -37,7 +38,8 @@ after(async () => {
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()))
   gateway.gate.setPolicy(ADMINS_ONLY)
-  await sleep(1100)
+  await until(() => isAsOffered(TOOLS))
+  await until(hasNoStreams)
 })
 
 describe('subscriptions/listen', () => {
@@ -159,7 +161,7 @@ describe('subscriptions/listen', () => {
       await Promise.all(Array.from({ length: 20 }, (_, i) => listen('admin', `${round}-${i}`)))
       await Promise.all(closing.splice(0).map((close) => close()))
     }
-    await until(async () => /^toolgate_list_streams 0$/m.test(await metrics()))
+    await until(hasNoStreams)
   })
 })
 
@@ -198,6 +200,13 @@ describe('the stream of a session of an earlier revision', () => {
 })
 
 const FILTER = { notifications: { toolsListChanged: true } }
+
+/** The catalog is read again a while after the upstream has said that it changed. */
+function isAsOffered(tools: readonly RecordedTool[]): boolean {
+  const describeAll = (all: Iterable<Pick<RecordedTool, 'name' | 'description'>>) =>
+    Array.from(all, ({ name, description = '' }) => `${name}: ${description}`).toSorted()
+  return isDeepStrictEqual(describeAll(gateway.gate.catalog.snapshot()), describeAll(tools))
+}
 
 interface Stream {
   readonly events: readonly unknown[]
@@ -239,7 +248,11 @@ function openStream(url: string, method: string, headers: Record<string, string>
     let text = ''
     let ended = false
     const sent = request(url, { method, headers, agent: false }, (response: IncomingMessage) => {
-      if (response.statusCode !== 200) return reject(new Error(String(response.statusCode)))
+      const { 'content-type': type } = response.headers
+      if (response.statusCode !== 200 || type !== 'text/event-stream') {
+        response.destroy()
+        return reject(new Error(`${response.statusCode} ${type}`))
+      }
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk
         for (let at = text.indexOf('\n\n'); at !== -1; at = text.indexOf('\n\n')) {
@@ -256,6 +269,10 @@ function openStream(url: string, method: string, headers: Record<string, string>
     sent.on('error', reject)
     sent.end(body)
   })
+}
+
+async function hasNoStreams(): Promise<boolean> {
+  return /^toolgate_list_streams 0$/m.test(await metrics())
 }
 
 async function metrics(): Promise<string> {

@@ -91,12 +91,14 @@ export function tempFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** Waits until `check` gives something true. */
+const STEP_MS = 20
+
+/** Waits until `check` gives something true. A pause of this process counts for one step of the time. */
 export async function until<T>(check: () => T | Promise<T>, timeoutMs: number = 10_000): Promise<T> {
-  for (const deadlineMs = performance.now() + timeoutMs; ;) {
+  for (let leftMs = timeoutMs; ; leftMs -= STEP_MS) {
     const value = await check()
     if (value) return value
-    if (performance.now() > deadlineMs) throw new Error(`not within ${timeoutMs} ms: ${check.toString()}`)
-    await sleep(20)
+    if (leftMs < 0) throw new Error(`not within ${timeoutMs} ms: ${check.toString()}`)
+    await sleep(STEP_MS)
   }
 }

@@ -51,7 +51,7 @@ export function everythingServer(): ServerConfig {
 }
 
 export function hostileServer(name: string, mode: string, given: Partial<ServerConfig> = {}): ServerConfig {
-  return nodeServer(name, [HOSTILE, mode], { startTimeoutMs: 500, ...given })
+  return nodeServer(name, [HOSTILE, mode], given)
 }
 
 export function httpServer(name: string, url: string, given: Partial<ServerConfig> = {}): ServerConfig {
