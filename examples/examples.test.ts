@@ -7,6 +7,16 @@ import { promisify } from 'node:util'
 
 /** Each example prints what its `output.txt` says, so that both can be read side by side. `TOOLGATE_UPDATE=1` writes it anew. */
 const programs = globSync('*/main.ts', { cwd: import.meta.dirname }).toSorted()
+/** What each needs beside Toolgate. */
+const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['group-chat', []],
+  ['one-catalog-three-providers', []],
+  ['one-door', []],
+  ['phased-research', []],
+  ['plain-openai', ['openai']],
+  ['role-based-access', []],
+  ['seven-apps', []],
+])
 const runProgram = promisify(execFile)
 
 describe('the examples', { concurrency: true }, () => {
@@ -22,25 +32,19 @@ describe('the examples', { concurrency: true }, () => {
       assert.equal(stdout, readFileSync(output, 'utf8'))
     })
 
-    it(`${path.basename(story)} fits on a screen or two and needs nothing but core`, () => {
+    it(`${path.basename(story)} fits on a screen or two, and imports what it is about`, () => {
       const text = readFileSync(file, 'utf8')
       assert.ok(text.split('\n').length <= 85)
-      assert.deepEqual(
-        new Set([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name)),
-        new Set(['@toolgate/core']),
-      )
+      const imported = [...text.matchAll(/ from '([^'.][^']*)'/g)].map(([, name]) => name as string)
+      const others = imported.filter((name) => !name.startsWith('@toolgate/'))
+      assert.deepEqual(new Set(others), new Set(STORIES.get(path.basename(story))))
     })
   }
 
   it('are all here', () => {
-    const stories = programs.map((program) => path.dirname(program))
-    assert.deepEqual(stories, [
-      'group-chat',
-      'one-catalog-three-providers',
-      'one-door',
-      'phased-research',
-      'role-based-access',
-      'seven-apps',
-    ])
+    assert.deepEqual(
+      programs.map((program) => path.dirname(program)),
+      [...STORIES.keys()],
+    )
   })
 })
