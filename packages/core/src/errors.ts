@@ -22,6 +22,8 @@ export const FAULTS = {
   approval_too_many: { status: 429, exit: 2 },
   halt_unknown: { status: 404, exit: 2 },
   pin_unknown: { status: 404, exit: 2 },
+  resume_refused: { status: 403, exit: 2 },
+  resume_unanswered: { status: 409, exit: 2 },
   lock_timeout: { status: 503, exit: 1 },
   state_unavailable: { status: 503, exit: 1 },
   state_invalid: { status: 500, exit: 2 },
