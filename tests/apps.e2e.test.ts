@@ -248,7 +248,7 @@ function listen(name: string): Promise<{ events(): readonly unknown[]; close(): 
           [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data as string) as unknown)
         response.on('data', (chunk: Buffer) => {
           text += chunk.toString()
-          if (events().length === 1) resolve({ events, close: () => sent.destroy() })
+          if (events().length > 0) resolve({ events, close: () => sent.destroy() })
         })
         response.on('error', () => {})
       },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Approval } from '@toolgate/core'
+import type { GatewayConfig } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { MODERN, textOf } from './support/rpc.ts'
 import { nodeServer } from './support/servers.ts'
@@ -9,32 +10,38 @@ import { nodeServer } from './support/servers.ts'
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 
 describe('what a configuration says of calls', () => {
-  let gateway: TestGateway
-  before(async () => {
-    gateway = await startTestGateway({
-      servers: [nodeServer('slow', [SLOW])],
-      calls: {
-        deadlineMs: 1500,
-        maxOutputChars: 1000,
-        concurrency: [{ match: 'slow:wait', max: 1, waitMs: 0 }, 'slow:echo:2'],
+  async function withGateway(
+    calls: NonNullable<GatewayConfig['calls']>,
+    work: (gateway: TestGateway, call: (name: string) => Promise<string>) => Promise<void>,
+  ): Promise<void> {
+    const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])], calls })
+    try {
+      await work(gateway, async (name) => textOf(await gateway.call('viewer', MODERN, `slow__${name}`)))
+    } finally {
+      await gateway.close()
+    }
+  }
+
+  it('bounds how many run at once, and how much they give', () =>
+    withGateway(
+      { maxOutputChars: 1000, concurrency: [{ match: 'slow:wait', max: 1, waitMs: 0 }, 'slow:echo:2'] },
+      async (gateway, call) => {
+        const running = call('wait')
+        await until(async () => {
+          const { body } = await gateway.api('/api/audit?event=tool_call')
+          return (body as { records: unknown[] }).records.length > 0
+        })
+        assert.equal(await call('wait'), 'slow__wait is busy: 1 call is already running. Try again later.')
+        assert.match(await call('long'), /^x{100,1000}… \[cut: \d+ characters\]$/)
+        await gateway.close()
+        assert.equal(await running, 'slow__wait failed: the gate was closed')
       },
-    })
-  })
-  after(() => gateway.close())
+    ))
 
-  const call = async (name: string, args: object = {}) =>
-    textOf(await gateway.call('viewer', MODERN, `slow__${name}`, args))
-
-  it('bounds how many run at once, how long, and how much they give', async () => {
-    const running = call('wait')
-    await until(async () => {
-      const { body } = await gateway.api('/api/audit?event=tool_call')
-      return (body as { records: unknown[] }).records.length > 0
-    })
-    assert.equal(await call('wait'), 'slow__wait is busy: 1 call is already running. Try again later.')
-    assert.equal(await running, 'slow__wait failed: no answer in 1.5 s')
-    assert.match(await call('long'), /^x{100,1000}… \[cut: \d+ characters\]$/)
-  })
+  it('bounds how long they run', () =>
+    withGateway({ deadlineMs: 500, concurrency: [] }, async (_, call) => {
+      assert.equal(await call('wait'), 'slow__wait failed: no answer in 0.5 s')
+    }))
 
   for (const store of ['memory', 'sqlite'] as const) {
     it(`bounds how long an approval holds, in ${store}`, async () => {
