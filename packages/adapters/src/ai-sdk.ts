@@ -1,1 +1,13 @@
-export {}
+export { fromAiSdk } from './ai-sdk/bring-in.ts'
+export { guard } from './ai-sdk/guard.ts'
+export type {
+  Guarded,
+  GuardedCallEvent,
+  GuardedPrepareStep,
+  GuardedStep,
+  GuardedStepResult,
+  GuardOptions,
+  ToolsOf,
+} from './ai-sdk/options.ts'
+export type { ToolOverlay } from './shared/overlay.ts'
+export { RefusedCall } from './shared/refused.ts'

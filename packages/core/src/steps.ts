@@ -53,7 +53,9 @@ export function unchanged(): undefined {
 }
 
 /** Only these tools in this step; without a name, none. */
-export function withTools(...activeTools: readonly string[]): StepChange<never> {
+export function withTools<Name extends string>(
+  ...activeTools: readonly Name[]
+): StepChange<never> & { readonly activeTools: readonly Name[] } {
   return { activeTools }
 }
 

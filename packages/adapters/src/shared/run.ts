@@ -6,6 +6,7 @@ import {
   type CallWaiting,
   type ExposedNames,
   type Gate,
+  type HooksInput,
   toWireName,
   type View,
   type ViewOptions,
@@ -36,6 +37,10 @@ export interface GuardedCall {
   readonly model?: string | undefined
   /** What the framework found wrong with the call itself, such as an input that is no JSON. */
   readonly malformed?: string | undefined
+  /** Asked before those of the gate. */
+  readonly hooks?: HooksInput | undefined
+  /** Ends the execution after so many milliseconds. Default: the gate's. */
+  readonly deadlineMs?: number | undefined
 }
 
 /** One run of an agent: what it sees at most, and the only way by which its calls go. */
@@ -50,10 +55,18 @@ export interface GuardedRun {
 
 type AnyGate = Pick<Gate, 'catalog'>
 
-/** Gives a run over a view. `names` are those that the model was given; without them, names are ids. */
-export function createRun(gate: AnyGate, view: View, names?: ExposedNames, runId?: string): GuardedRun {
+/**
+ * Gives a run over a view. `names` are those that the model was given; without them, names are ids. Approvals are bound
+ * to a run that was given its id, unless `bindsApprovals` says otherwise.
+ */
+export function createRun(
+  gate: AnyGate,
+  view: View,
+  names?: ExposedNames,
+  runId?: string,
+  bindsApprovals: boolean = runId !== undefined,
+): GuardedRun {
   const id = runId ?? randomUUID()
-  const bindsApprovals = runId !== undefined
   const nameOf = names && ((tool: string) => names.toName(tool) ?? tool)
   const idOf = names ? (name: string) => names.toId(name) ?? idOfHidden(gate, name) : (name: string) => name
   const toRequest = ({ name, step, model, view: _, ...call }: GuardedCall): CallRequest => ({

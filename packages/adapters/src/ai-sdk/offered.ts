@@ -1,0 +1,63 @@
+import { expose, type Tool, toWireName, type View } from '@toolgate/core'
+import type { ToolSet } from 'ai'
+import { type Brought, broughtFrom } from './bring-in.ts'
+
+/** A tool of a gate, as the SDK is given it. */
+export interface Offered {
+  readonly id: string
+  /** On the wire. */
+  readonly name: string
+  readonly tool: Tool
+  readonly brought: Brought | undefined
+  /** What the SDK gets, but for `execute`. Shared by all runs. */
+  readonly definition: object
+  /** It gives its output bit by bit, and the SDK wants to know before it runs. */
+  readonly isGenerator: boolean
+  readonly isEnforceable: boolean
+}
+
+/** Gives a tool that was brought in from the SDK as it is given back; `undefined` for any other. */
+export function offerBrought(tool: Tool): Offered | undefined {
+  let offered = kept.get(tool)
+  if (offered) return offered
+  const brought = broughtFrom(tool.execute)
+  if (!brought) return undefined
+  const { execute, needsApproval: _, ...rest } = brought.tool as Brought['tool'] & Record<string, unknown>
+  const { inputSchema } = brought
+  offered = {
+    id: tool.id,
+    name: toWireName(tool),
+    tool,
+    brought,
+    definition: inputSchema ? { ...rest, inputSchema } : rest,
+    isGenerator: isGeneratorFunction(execute),
+    isEnforceable: brought.isEnforceable,
+  }
+  kept.set(tool, offered)
+  return offered
+}
+
+/** By tool, which never changes. */
+const kept = new WeakMap<Tool, Offered>()
+
+/** Gives tools that are the gate's own, such as those of an MCP server, as the SDK takes them; without those that cannot be. */
+export function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly Offered[] {
+  if (tools.length === 0) return []
+  const own = view.narrow({ activeTools: tools.map(({ id }) => id) })
+  const { tools: definitions, names, errors } = expose(own, 'ai-sdk')
+  for (const { tool, message } of errors) onWarning(`"${tool}" cannot be offered: it ${message}.`)
+  return tools.flatMap((tool) => {
+    const name = names.toName(tool.id)
+    const definition = name === undefined ? undefined : definitions[name]
+    if (name === undefined || !definition) return []
+    const { id } = tool
+    return [{ id, name, tool, brought: undefined, definition, isGenerator: false, isEnforceable: true }]
+  })
+}
+
+/** What a run's tools are, by their names on the wire. */
+export type OfferedTools = Record<string, ToolSet[string]>
+
+function isGeneratorFunction(execute: unknown): boolean {
+  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
+}

@@ -1,0 +1,120 @@
+import type { StepCall, View } from '@toolgate/core'
+import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
+import { RefusedCall } from '../shared/refused.ts'
+import type { GuardedStep, GuardedStepResult } from './options.ts'
+import type { LoopRun } from './run.ts'
+
+/** What the SDK gives `prepareStep`, as far as it is looked at here. */
+interface SdkStep {
+  readonly stepNumber: number
+  readonly steps: readonly StepResult<ToolSet>[]
+  readonly messages: readonly ModelMessage[]
+  readonly model: LanguageModel
+}
+
+type Change = Record<string, unknown> & {
+  readonly activeTools?: readonly string[] | undefined
+  readonly messages?: readonly unknown[] | undefined
+  readonly model?: LanguageModel | undefined
+}
+
+/** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than yours says. */
+export function createPrepareStep(run: LoopRun): (sdk: SdkStep) => Promise<Change | undefined> | Change | undefined {
+  const yours = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
+  return (sdk) => {
+    const seen = run.view.narrow({})
+    run.offer(seen)
+    if (!yours) return open(run, sdk, seen, undefined)
+    return prepare(run, sdk, seen, yours)
+  }
+}
+
+async function prepare(
+  run: LoopRun,
+  sdk: SdkStep,
+  seen: View,
+  yours: (options: SdkStep & GuardedStep) => unknown,
+): Promise<Change | undefined> {
+  const change = (await yours({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
+  return open(run, sdk, seen, change === undefined ? undefined : toChange(change as Change))
+}
+
+/** Both ways of saying it: the SDK's, and Toolgate's with its `options` and `context`. */
+function toChange({ options, context, ...change }: Change): Change {
+  return {
+    ...(options as object | undefined),
+    ...change,
+    ...(context === undefined ? {} : { runtimeContext: context }),
+  }
+}
+
+function open(run: LoopRun, sdk: SdkStep, seen: View, change: Change | undefined): Change | undefined {
+  const asked = change?.activeTools?.map((name) => idOf(run, name))
+  const view = asked ? run.view.narrow({ activeTools: asked }) : seen
+  for (const id of asked ?? [])
+    if (!view.has(id))
+      run.warn(
+        `"${id}" is not visible in step ${sdk.stepNumber}: ${view.explain(id).reasons[0]?.text ?? 'it is hidden'}`,
+      )
+  run.openStep(change?.messages ?? sdk.messages, {
+    view,
+    stepNumber: sdk.stepNumber,
+    model: modelId(change?.model ?? sdk.model),
+  })
+  const names = view.ids.flatMap((id) => run.nameOf(id) ?? [])
+  if (names.length === Object.keys(run.tools).length) return withoutActiveTools(change)
+  return { ...change, activeTools: names }
+}
+
+function withoutActiveTools(change: Change | undefined): Change | undefined {
+  if (!change || !('activeTools' in change)) return change
+  const { activeTools: _, ...rest } = change
+  return rest
+}
+
+/** Names are ids; one that only the wire knows is mapped back. */
+function idOf(run: LoopRun, name: string): string {
+  return run.gate.catalog.get(name) ? name : (run.offered(name)?.id ?? name)
+}
+
+function modelId(model: LanguageModel): string {
+  return typeof model === 'string' ? model : model.modelId
+}
+
+function lookBack(run: LoopRun, { steps }: SdkStep, seen: View): GuardedStep {
+  let calls: readonly StepCall[] | undefined
+  const previousToolCalls = () => (calls ??= steps.flatMap((step) => callsOf(run, step)))
+  return {
+    caller: run.view.caller,
+    visibleTools: seen.ids,
+    previousToolCalls,
+    hasUsedTool: (tool) => previousToolCalls().some((call) => call.tool === tool && call.status === 'done'),
+  }
+}
+
+/** Read from what the SDK keeps of its steps, as the same tools may be in several loops at once. */
+function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepCall[] {
+  const ended = new Map<string, StepCall['status']>()
+  for (const part of content) {
+    if (part.type === 'tool-result') ended.set(part.toolCallId, 'done')
+    if (part.type === 'tool-error') ended.set(part.toolCallId, statusOf(part.error))
+    if (part.type === 'tool-approval-response' && !part.approved) ended.set(part.toolCall.toolCallId, 'refused')
+  }
+  return content.flatMap((part) =>
+    part.type === 'tool-call'
+      ? [
+          {
+            tool: run.offered(part.toolName)?.id ?? part.toolName,
+            callId: part.toolCallId,
+            status: ended.get(part.toolCallId) ?? 'waiting',
+          },
+        ]
+      : [],
+  )
+}
+
+/** A call that the SDK cannot read has a text for its error, and was refused. */
+function statusOf(error: unknown): StepCall['status'] {
+  if (error instanceof RefusedCall) return error.outcome.status
+  return typeof error === 'string' ? 'refused' : 'failed'
+}

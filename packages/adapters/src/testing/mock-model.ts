@@ -1,0 +1,101 @@
+import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
+
+/** What the model of a test answers: a text, or calls, whose inputs are JSON as it writes them. */
+export type Turn = string | readonly ModelCall[]
+export interface ModelCall {
+  readonly name: string
+  readonly id?: string
+  readonly input?: unknown
+  /** Instead of `input`, as it is. */
+  readonly text?: string
+}
+
+type CallOptions = MockLanguageModelV4['doGenerateCalls'][number]
+type Generated = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
+type Streamed = Awaited<ReturnType<MockLanguageModelV4['doStream']>>
+
+/** The SDK's own fake model, for `generateText` and `streamText` alike. */
+export interface MockModel extends MockLanguageModelV4 {
+  /** The requests, oldest first. */
+  readonly requests: readonly CallOptions[]
+  /** The names of the tools that were sent, request by request. */
+  sent(): readonly (readonly string[])[]
+  /** What the model was told of each call: of the latest request, by call id. */
+  told(): Readonly<Record<string, unknown>>
+}
+
+/** Gives a model that answers turn by turn; its last turn again and again. A function sees the request and its number. */
+export function mockModel(turns: readonly Turn[] | ((options: CallOptions, index: number) => Turn)): MockModel {
+  const requests: CallOptions[] = []
+  const next = (options: CallOptions): Turn => {
+    const index = requests.push(options) - 1
+    return typeof turns === 'function' ? turns(options, index) : (turns[index] ?? turns.at(-1) ?? 'done')
+  }
+  const model = new MockLanguageModelV4({
+    doGenerate: async (options) => {
+      const turn = next(options)
+      return { content: toContent(turn), finishReason: finishOf(turn), usage: USAGE, warnings: [] }
+    },
+    doStream: async (options) => {
+      const turn = next(options)
+      return {
+        stream: simulateReadableStream({ chunks: toChunks(turn), chunkDelayInMs: null, initialDelayInMs: null }),
+      }
+    },
+  })
+  return Object.assign(model, {
+    requests,
+    sent: () => requests.map(({ tools }) => (tools ?? []).map(({ name }) => name)),
+    told: () => toldIn(requests.at(-1)),
+  })
+}
+
+const USAGE: Generated['usage'] = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+}
+
+function finishOf(turn: Turn): Generated['finishReason'] {
+  return typeof turn === 'string' ? { unified: 'stop', raw: 'stop' } : { unified: 'tool-calls', raw: 'tool_calls' }
+}
+
+function toContent(turn: Turn): Generated['content'] {
+  if (typeof turn === 'string') return [{ type: 'text', text: turn }]
+  return turn.map(toPart)
+}
+
+function toPart({ name, id, input = {}, text }: ModelCall, index: number) {
+  return {
+    type: 'tool-call',
+    toolCallId: id ?? `call-${index}`,
+    toolName: name,
+    input: text ?? JSON.stringify(input),
+  } as const
+}
+
+type Chunk = Streamed['stream'] extends ReadableStream<infer Part> ? Part : never
+
+function toChunks(turn: Turn): Chunk[] {
+  const parts: Chunk[] =
+    typeof turn === 'string'
+      ? [
+          { type: 'text-start', id: '1' },
+          { type: 'text-delta', id: '1', delta: turn },
+          { type: 'text-end', id: '1' },
+        ]
+      : turn.map(toPart)
+  return [
+    { type: 'stream-start', warnings: [] },
+    ...parts,
+    { type: 'finish', finishReason: finishOf(turn), usage: USAGE },
+  ]
+}
+
+function toldIn(request: CallOptions | undefined): Readonly<Record<string, unknown>> {
+  const told = new Map<string, unknown>()
+  for (const { role, content } of request?.prompt ?? []) {
+    if (role !== 'tool') continue
+    for (const part of content) if (part.type === 'tool-result') told.set(part.toolCallId, part.output)
+  }
+  return Object.fromEntries(told)
+}
