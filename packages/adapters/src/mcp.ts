@@ -1,1 +1,10 @@
-export {}
+export { fromMcpClient } from './mcp/from-client.ts'
+export { fromMcpServer, type OwnMcpServer } from './mcp/from-server.ts'
+export type { McpOverlay } from './mcp/overlay.ts'
+export type { McpClient } from './mcp/sdk-client.ts'
+export type { McpSource, McpSourceOptions } from './mcp/source.ts'
+export { guard, type McpGuard, type McpGuardOptions, type McpServerContext } from './mcp/guard.ts'
+export type { McpChange, McpChangeBus } from './mcp/change-bus.ts'
+export { type McpResult, toMcpOutput } from './mcp/results.ts'
+export { type McpAuthInfo, type McpRequest, RpcError, type SdkServer } from './mcp/sdk-server.ts'
+export type { ToolOverlay } from './shared/overlay.ts'

@@ -34,11 +34,16 @@ export function toNativeRecord<Native>(
   for (const [name, given] of overlays) {
     if (!tools.has(name))
       throw new ConfigError(`overlay.${name}`, `there is no tool "${name}", only ${[...tools.keys()].join(', ')}`)
-    for (const field of Object.keys(given ?? {}))
-      if (!FIELDS.has(field))
-        throw new ConfigError(`overlay.${name}.${field}`, `must be one of ${[...FIELDS].join(', ')}`)
+    checkOverlayFields(name, given)
   }
   const record = new Map<string, RecordTool>()
   for (const [name, tool] of tools) record.set(name, { ...tool, ...overlays.get(name) })
   return Object.fromEntries(record) as NativeToolRecord<Native>
+}
+
+/** @throws {ConfigError} for a field that there is not */
+export function checkOverlayFields(name: string, given: ToolOverlay | undefined): void {
+  for (const field of Object.keys(given ?? {}))
+    if (!FIELDS.has(field))
+      throw new ConfigError(`overlay.${name}.${field}`, `must be one of ${[...FIELDS].join(', ')}`)
 }

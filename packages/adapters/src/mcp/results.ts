@@ -1,0 +1,125 @@
+import { type CallOutcome, type CallRefused, type MetaAnswer, REASONS, retryAfterSeconds } from '@toolgate/core'
+import { RpcError } from './sdk-server.ts'
+
+/** MCP's `CallToolResult`. */
+export interface McpResult {
+  readonly content?: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+/**
+ * Gives the result of a call. `name` is the tool's, as its client knows it.
+ *
+ * @throws {RpcError} where the server behind the tool answered with one
+ */
+export async function toResult(outcome: CallOutcome, name: string = 'the tool'): Promise<McpResult> {
+  switch (outcome.status) {
+    case 'done':
+      return isStream(outcome.output) ? drain(outcome.output, name) : toOwnResult(outcome.output, outcome.text)
+    case 'waiting': {
+      const { id, expiresAt } = outcome.approval
+      return { ...toldResult(outcome.text), _meta: { 'dev.toolgate/approval': { id, expiresAt } } }
+    }
+    case 'refused':
+      return refusedResult(outcome)
+    case 'failed':
+      if (outcome.error instanceof RpcError) throw outcome.error
+      return toldResult(outcome.text)
+  }
+}
+
+/** The model reads these and can act on them (MCP, tools, "error handling"); an RPC error only its client sees. */
+export function toldResult(text: string): McpResult {
+  return { content: [{ type: 'text', text }], isError: true }
+}
+
+type Telling = (typeof REASONS)[keyof typeof REASONS]['telling']
+
+/** Of these the caller knows that the tool is there, so its client's own code is told why, and not the model alone. */
+const EXPLAINED: ReadonlySet<Telling> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
+
+function refusedResult({ text, decision }: CallRefused): McpResult {
+  const told = toldResult(text)
+  const [deciding] = decision.reasons
+  if (deciding === undefined) return told
+  if (deciding.code === 'rate_limited')
+    return { ...told, _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
+  if (decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].telling)) return told
+  const { code, message, text: why, suggestion } = deciding
+  const refusal = { error: code, reason: message ?? why, ...(suggestion !== undefined && { suggestion }) }
+  return { ...told, _meta: { 'dev.toolgate/refusal': refusal } }
+}
+
+/** What a tool gave: a result of MCP's as it is, anything else as a text and, where it is an object, as that too. */
+function toOwnResult(output: unknown, text: string): McpResult {
+  if (isMcpResult(output)) return output
+  const structured = isPlainObject(output) ? { structuredContent: output } : {}
+  return { content: [{ type: 'text', text }], ...structured }
+}
+
+const BLOCKS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
+const FIELDS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', '_meta', 'resultType'])
+
+/** A list of content blocks makes a result; an empty one only beside nothing that a result has not. */
+export function isMcpResult(output: unknown): output is McpResult {
+  if (!isPlainObject(output)) return false
+  const { content, resultType } = output
+  if (resultType === 'input_required') return true
+  if (!Array.isArray(content)) return false
+  if (content.length === 0) return Object.keys(output).every((field) => FIELDS.has(field))
+  return content.every((block) => isPlainObject(block) && BLOCKS.has(block['type']))
+}
+
+/** MCP has no result in parts: texts are joined, and of anything else the last item is the result. */
+async function drain(stream: AsyncIterable<unknown>, name: string): Promise<McpResult> {
+  const items: unknown[] = []
+  let joined = ''
+  try {
+    for await (const item of stream) {
+      if (typeof item === 'string') joined += item
+      else items[0] = item
+    }
+  } catch (error) {
+    return toldResult(`${name} failed: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (items.length === 0) return { content: [{ type: 'text', text: joined }] }
+  return toOwnResult(items[0], JSON.stringify(items[0]) ?? '')
+}
+
+function isStream(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Puts what the meta-tools say into MCP's form, so that a call through `call_tool` is answered as a direct one:
+ * `metaTools({ toOutput: toMcpOutput })`.
+ */
+export async function toMcpOutput(answer: MetaAnswer): Promise<McpResult> {
+  switch (answer.kind) {
+    case 'value':
+      return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
+    case 'refusal':
+      return toldResult(answer.text)
+    case 'outcome':
+      return toResult(answer.outcome)
+  }
+}
+
+const SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
+
+/** Without the words that a server behind this one says of its own hop: this one says its own. */
+export function withoutHop({ resultType, _meta: meta, ...result }: McpResult): McpResult {
+  const { [SERVER_INFO]: _, ...kept } = meta ?? {}
+  return {
+    ...(resultType === 'input_required' ? { resultType } : { content: [] }),
+    ...result,
+    ...(Object.keys(kept).length > 0 && { _meta: kept }),
+  }
+}

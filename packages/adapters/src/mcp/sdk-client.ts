@@ -1,0 +1,221 @@
+import type { Progress } from '@toolgate/core'
+import { isPlainObject, type McpResult } from './results.ts'
+import { RpcError } from './sdk-server.ts'
+
+/**
+ * A connected client: `Client` of `@modelcontextprotocol/client` (v2) or of `@modelcontextprotocol/sdk` (v1), or one
+ * of `@ai-sdk/mcp`. Described by what is asked of it, so that none need be installed.
+ */
+export interface McpClient {
+  listTools(params?: never, options?: never): Promise<object>
+  callTool(params: never, ...rest: never[]): Promise<object>
+}
+
+/** What a source asks of the server that it stands for. */
+export interface McpLink {
+  list(cursor: string | undefined): Promise<ListPage>
+  /** @throws {RpcError} where the server answers with a JSON-RPC error */
+  call(call: LinkCall): Promise<McpResult>
+  /** Hears that the list has changed, and why no more will be heard. Gives the way to end it. */
+  follow(hear: LinkListener): () => void
+}
+
+export interface ListPage {
+  readonly tools: readonly unknown[]
+  readonly nextCursor?: string | undefined
+}
+
+export interface LinkCall {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly signal: AbortSignal
+  readonly onProgress: ((progress: Progress) => void) | undefined
+  /** What the host gave with the call: where it is an MCP server, its SDK's context of the request. */
+  readonly context: unknown
+}
+
+export interface LinkListener {
+  changed(): void
+  closed(error: Error): void
+}
+
+/** Gives the link of a client, whichever of the three it is. */
+export function toLink(client: McpClient): McpLink {
+  if ('toolsFromDefinitions' in client) return linkOfAiSdk(client as unknown as AiSdkClient)
+  return linkOfSdk(client as unknown as OfficialClient)
+}
+
+interface CallOptions {
+  readonly signal: AbortSignal
+  readonly timeout: number
+  readonly onprogress?: (progress: Progress) => void
+}
+
+/** The longest that a timer takes: how long a call may take is the gate's to say. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+function toOptions({ signal, onProgress }: LinkCall): CallOptions {
+  return { signal, timeout: NO_TIMEOUT_MS, ...(onProgress && { onprogress: onProgress }) }
+}
+
+interface CallParams {
+  readonly name: string
+  readonly arguments: LinkCall['arguments']
+}
+
+interface AiSdkClient {
+  listTools(options?: { params?: { cursor: string } }): Promise<ListPage>
+  callTool(call: CallParams & { options: CallOptions }): Promise<McpResult>
+}
+
+/** It tells nobody of changes: `refresh` the source. */
+function linkOfAiSdk(client: AiSdkClient): McpLink {
+  return {
+    list: (cursor) => client.listTools(cursor === undefined ? {} : { params: { cursor } }),
+    call: (call) => asOwnErrors(client.callTool({ ...toParams(call), options: toOptions(call) })),
+    follow: () => () => {},
+  }
+}
+
+/** What both versions of the official SDK have, and what v2 has beyond. */
+interface OfficialClient {
+  listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<ListPage>
+  callTool(params: CallParams, ...rest: unknown[]): Promise<McpResult>
+  onclose?: (() => void) | undefined
+  fallbackNotificationHandler?: ((notification: { readonly method: string }) => Promise<void>) | undefined
+  getServerCapabilities(): { readonly tools?: { readonly listChanged?: boolean } } | undefined
+  getProtocolEra?(): 'legacy' | 'modern' | undefined
+  readonly autoOpenedSubscription?: unknown
+  listen?(filter: { toolsListChanged: true }): Promise<Subscription>
+}
+
+interface Subscription {
+  readonly closed: Promise<'local' | 'graceful' | 'remote'>
+  close(): Promise<void>
+}
+
+function linkOfSdk(client: OfficialClient): McpLink {
+  const isV2 = client.getProtocolEra !== undefined
+  return {
+    // v2 walks the pages itself where it is given no cursor, and keeps what it has found.
+    list: (cursor) => client.listTools(cursor === undefined ? undefined : { cursor }, { cacheMode: 'refresh' }),
+    call: (call) =>
+      asOwnErrors(
+        // v1 has a schema of the result in between, and one of its own where none is given.
+        isV2
+          ? client.callTool(toParams(call), toOptions(call))
+          : client.callTool(toParams(call), undefined, toOptions(call)),
+      ),
+    follow(hear) {
+      const unlisten = listen(client, hear)
+      const forgetClose = addClose(client, () => hear.closed(new Error('The connection is closed.')))
+      const forgetChanges = addNotification(client, LIST_CHANGED, hear.changed)
+      return () => {
+        unlisten()
+        forgetClose()
+        forgetChanges()
+      }
+    },
+  }
+}
+
+const LIST_CHANGED = 'notifications/tools/list_changed'
+
+function toParams({ name, arguments: input }: LinkCall): CallParams {
+  return { name, arguments: input }
+}
+
+function addClose(client: OfficialClient, closed: () => void): () => void {
+  const before = client.onclose
+  let isOpen = true
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no EventTarget
+  client.onclose = () => {
+    before?.()
+    if (isOpen) closed()
+  }
+  return () => {
+    isOpen = false
+  }
+}
+
+/** Where the client has a handler of its own for it, that one is asked instead: then it is the host's to `refresh`. */
+function addNotification(client: OfficialClient, method: string, heard: () => void): () => void {
+  const before = client.fallbackNotificationHandler
+  let isOpen = true
+  client.fallbackNotificationHandler = async (notification) => {
+    if (isOpen && notification.method === method) heard()
+    await before?.(notification)
+  }
+  return () => {
+    isOpen = false
+  }
+}
+
+const FIRST_WAIT_MS = 1000
+const LONGEST_WAIT_MS = 60_000
+
+/** Since MCP 2026-07-28 a client hears of changes on a stream that it asks for, and asks for again when it breaks. */
+function listen(client: OfficialClient, hear: LinkListener): () => void {
+  if (client.getProtocolEra?.() !== 'modern' || client.getServerCapabilities()?.tools?.listChanged !== true)
+    return () => {}
+  let isOpen = client.autoOpenedSubscription === undefined
+  let subscription: Subscription | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const open = async (waitMs: number): Promise<void> => {
+    if (!isOpen) return
+    try {
+      subscription = await client.listen?.({ toolsListChanged: true })
+      if (!isOpen) return void subscription?.close()
+      // What changed while nobody listened.
+      if (waitMs > FIRST_WAIT_MS) hear.changed()
+      if ((await subscription?.closed) === 'local') return
+      again(FIRST_WAIT_MS)
+    } catch {
+      again(waitMs)
+    }
+  }
+  const again = (waitMs: number) => {
+    if (isOpen) timer = setTimeout(() => void open(Math.min(2 * waitMs, LONGEST_WAIT_MS)), waitMs).unref()
+  }
+  void open(FIRST_WAIT_MS)
+  return () => {
+    isOpen = false
+    clearTimeout(timer)
+    void subscription?.close().catch(() => {})
+  }
+}
+
+/** v1 gives these codes to what no server has said: the connection is closed, the time is up. */
+const LOCAL_CODES: ReadonlySet<number> = new Set([-32_000, -32_001])
+/** What a server says of its own hop (versions, headers, capabilities) is none of the caller's business. */
+const HOP_CODES: ReadonlySet<number> = new Set([-32_020, -32_021, -32_022])
+
+async function asOwnErrors(answer: Promise<McpResult>): Promise<McpResult> {
+  try {
+    return await answer
+  } catch (error) {
+    throw toRpcError(error) ?? error
+  }
+}
+
+/** Gives the JSON-RPC error that a server answered with; `undefined` for any other fault. */
+function toRpcError(error: unknown): RpcError | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code, data } = error as { code?: unknown; data?: unknown }
+  // Those of HTTP and of the DOM are positive.
+  if (typeof code !== 'number' || !Number.isSafeInteger(code) || code >= 0 || LOCAL_CODES.has(code)) return undefined
+  if (HOP_CODES.has(code)) return new RpcError(-32_603, 'The tool could not be reached.')
+  // v1 writes the code before the words.
+  return new RpcError(code, error.message.replace(/^MCP error -?\d+: /, ''), data)
+}
+
+/** Reads one page, however little it may be one. */
+export function parsePage(page: unknown): ListPage {
+  const { tools, nextCursor } = isPlainObject(page) ? page : {}
+  if (!Array.isArray(tools)) throw new TypeError('the server answered tools/list without a list')
+  return {
+    tools: tools as unknown[],
+    nextCursor: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
+  }
+}
