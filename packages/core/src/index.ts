@@ -200,3 +200,4 @@ export {
   wrapToolMapWithHooks,
   type WrapToolMapOptions,
 } from './door/wrap-tool-map.ts'
+export { nearestNames } from './decision/nearest.ts'

@@ -1,0 +1,139 @@
+import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@openai/agents'
+import {
+  type Approval,
+  type Caller,
+  canonicalize,
+  ConfigError,
+  type ExposedNames,
+  type Gate,
+  sha256Hex,
+} from '@toolgate/core'
+import { type Arguments, readArguments } from './input.ts'
+import type { AnyRunContext } from './natives.ts'
+import { whileRestoring } from './restoring.ts'
+import type { OpenRun, Runs } from './runs.ts'
+
+// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
+export type AnyAgent = Agent<any, any>
+// oxlint-disable-next-line typescript/no-explicit-any -- likewise
+export type AnyRunState = RunState<any, any>
+
+export interface PersonsAnswer {
+  readonly decision: 'approve' | 'reject'
+  /** The model is told it. */
+  readonly reason?: string | undefined
+}
+
+/** Approvals of a run that waits for people: what counts stands with the gate, and the SDK's state follows it. */
+export interface RunApprovals<Context> {
+  /**
+   * Decides an interruption, at the gate and in the state. Run the state again when all are answered.
+   *
+   * @throws {ToolgateError} `approval_forbidden` where this person may not decide it
+   * @throws {ConfigError} for an interruption that is of no tool of the gate
+   */
+  answer(state: AnyRunState, item: RunToolApprovalItem, person: Caller, answer: PersonsAnswer): Promise<void>
+  /** Brings into the state what people have decided at the gate elsewhere. Gives the interruptions that still wait. */
+  settle(state: AnyRunState): Promise<readonly RunToolApprovalItem[]>
+  /**
+   * Reads back a state that was saved. The context is the host's to give: the one that was saved is anybody's claim.
+   * Calls of tools that are hidden by now are read too, and refused when the state runs.
+   */
+  restore<A extends AnyAgent>(agent: A, saved: string, context: Context): Promise<RunState<Context, A>>
+}
+
+/** A call that waits, as the gate knows it. */
+interface WaitingCall extends Arguments {
+  readonly name: string
+  readonly callId: string
+  readonly id: string
+}
+
+export function createRunApprovals<Context>(
+  gate: Pick<Gate, 'approvals'>,
+  runs: Runs,
+  names: ExposedNames,
+): RunApprovals<Context> {
+  return {
+    async answer(state, item, person, { decision, reason }) {
+      const call = callOf(item, names)
+      if (!call) throw new ConfigError('answer', `"${item.name}" is no tool of the gate`)
+      const run = await runs.of(contextOf(state))
+      const pending = (await findApproval(gate, run, call, 'pending')) ?? (await ask(run, call))
+      if (typeof pending === 'string') return state.reject(item, { message: pending })
+      if (pending) await gate.approvals.decide(person, pending.id, { decision, reason })
+      if (decision === 'approve') return state.approve(item)
+      const message = (await refusalOf(run, call)) ?? reason
+      state.reject(item, message === undefined ? {} : { message })
+    },
+    async settle(state) {
+      const run = await runs.of(contextOf(state))
+      const left: RunToolApprovalItem[] = []
+      for (const item of state.getInterruptions()) {
+        const call = callOf(item, names)
+        const answer = call && (await answerOf(gate, run, call))
+        if (answer === 'approved') state.approve(item)
+        else if (answer === undefined) left.push(item)
+        else state.reject(item, { message: answer.refused })
+      }
+      return left
+    },
+    restore: (agent, saved, context) =>
+      whileRestoring(() => RunState.fromStringWithContext(agent, saved, new RunContext(context))),
+  }
+}
+
+/** The SDK shows the context of a result, and keeps that of a state under this name. */
+// oxlint-disable-next-line no-underscore-dangle -- there is no other way to it
+const contextOf = (state: AnyRunState): AnyRunContext => state._context
+
+function callOf(item: RunToolApprovalItem, names: ExposedNames): WaitingCall | undefined {
+  const { rawItem, name } = item
+  if (rawItem.type !== 'function_call' || name === undefined) return undefined
+  const id = names.toId(name)
+  return id === undefined ? undefined : { ...readArguments(rawItem.arguments), name, callId: rawItem.callId, id }
+}
+
+/** Asks anew where nothing waits at the gate. Gives what the model is told, where it refuses. */
+async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string | undefined> {
+  const { name, input, callId, malformed } = call
+  if (malformed !== undefined) return refusalOf(run, call)
+  const asked = await run.requestApproval({ name, input, callId })
+  return asked?.status === 'waiting' ? asked.approval : asked?.text
+}
+
+/** Gives what the model is told of a call that cannot run any more, which leaves a record. */
+async function refusalOf(run: OpenRun, { name, input, callId, malformed }: WaitingCall): Promise<string | undefined> {
+  if (malformed !== undefined) return (await run.call({ name, input, callId, malformed })).text
+  const asked = await run.requestApproval({ name, input, callId })
+  return asked?.status === 'refused' ? asked.text : undefined
+}
+
+async function answerOf(
+  gate: Pick<Gate, 'approvals'>,
+  run: OpenRun,
+  call: WaitingCall,
+): Promise<'approved' | { readonly refused: string } | undefined> {
+  if (call.malformed === undefined) {
+    if (await findApproval(gate, run, call, 'pending')) return undefined
+    if (await findApproval(gate, run, call, 'approved')) return 'approved'
+  }
+  const refused = await refusalOf(run, call)
+  return refused === undefined ? undefined : { refused }
+}
+
+async function findApproval(
+  gate: Pick<Gate, 'approvals'>,
+  { guarded, bindsApprovals }: OpenRun,
+  { id, input, malformed }: WaitingCall,
+  status: 'pending' | 'approved',
+): Promise<Approval | undefined> {
+  if (malformed !== undefined) return undefined
+  const { user, tenant } = guarded.view.caller
+  const run = bindsApprovals ? guarded.id : undefined
+  const inputHash = sha256Hex(canonicalize(input))
+  const found = await gate.approvals.list({ status, tool: id, ...(user === undefined ? {} : { user }) })
+  return found.find(
+    (one) => one.user === user && one.tenant === tenant && one.run === run && one.inputHash === inputHash,
+  )
+}

@@ -1,0 +1,76 @@
+import type { Tool } from '@toolgate/core'
+import { recorded, refuseMalformed } from './guardrails.ts'
+import { readArguments } from './input.ts'
+import { toolNameOf } from './names.ts'
+import { type AnyFunctionTool, Invocation, isAgentTool, isHandoff, nativeOf } from './natives.ts'
+import { isRestoring } from './restoring.ts'
+import { toldBy, toResult } from './results.ts'
+import type { Runs } from './runs.ts'
+import { watchSpan } from './span-errors.ts'
+
+/** The longest that a timer waits: the steps of an agent's own run have deadlines of their own. */
+const NO_DEADLINE_MS = 2_147_483_647
+
+/**
+ * Gives a function tool that asks the gate before it does anything. It is what the SDK lists, asks for approvals and
+ * calls, and reaches the tool that it guards through the gate only.
+ */
+export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
+  const native = nativeOf(tool)
+  const own = native && !isHandoff(native) ? native : ownTool(tool)
+  const name = toolNameOf(tool)
+  const deadlineMs = isAgentTool(own) ? NO_DEADLINE_MS : undefined
+  const guardrails = (own.inputGuardrails ?? []).map((guardrail) => recorded(guardrail, name, runs))
+  return copyOf(own, {
+    async isEnabled(runContext, agent) {
+      if (!(await own.isEnabled(runContext, agent))) return false
+      if (isRestoring()) return true
+      const run = await runs.of(runContext)
+      watchSpan(run)
+      return run.sees(tool.id, agent)
+    },
+    async needsApproval(runContext, input, callId) {
+      const run = await runs.of(runContext)
+      const asked = await run.requestApproval({ name, input, callId })
+      if (asked?.status === 'refused') run.keepRefusal(keyOf(callId, input), asked)
+      if (asked) return asked.status === 'waiting'
+      return own.needsApproval(runContext, input, callId)
+    },
+    inputGuardrails: [refuseMalformed(name, runs), ...guardrails],
+    async invoke(runContext, text, details) {
+      const run = await runs.of(runContext)
+      const callId = details?.toolCall?.callId
+      const { input, malformed } = readArguments(text)
+      const context = new Invocation(runContext, details)
+      const refused = run.takeRefusal(keyOf(callId, input))
+      if (refused) return toldBy(own, refused, context)
+      const signal = details?.signal
+      const outcome = await run.call({ name, input, malformed, callId, signal, context, deadlineMs })
+      return toResult(own, outcome, context)
+    },
+  })
+}
+
+/** A tool that was defined for the gate, as the SDK takes one. */
+function ownTool(tool: Tool): AnyFunctionTool {
+  return {
+    type: 'function',
+    name: toolNameOf(tool),
+    description: tool.description,
+    parameters: structuredClone(tool.inputSchema) as AnyFunctionTool['parameters'],
+    strict: false,
+    isEnabled: () => Promise.resolve(true),
+    needsApproval: () => Promise.resolve(false),
+    invoke: () => Promise.reject(new TypeError('it runs through the gate only')),
+  }
+}
+
+/** Keeps what the SDK has hidden under symbols, such as a namespace and the check of the output. */
+function copyOf(tool: AnyFunctionTool, changes: Partial<AnyFunctionTool>): AnyFunctionTool {
+  const copy = Object.create(Object.prototype, Object.getOwnPropertyDescriptors(tool)) as AnyFunctionTool
+  return Object.assign(copy, changes)
+}
+
+function keyOf(callId: string | undefined, input: unknown): string {
+  return JSON.stringify([callId, input])
+}

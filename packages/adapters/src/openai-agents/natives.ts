@@ -1,0 +1,137 @@
+import { type FunctionTool, Handoff, RunContext, type Tool } from '@openai/agents'
+import { type CallContext, ConfigError, type JsonSchema, type UnnamedToolDefinition } from '@toolgate/core'
+
+// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it: a tool of any parameters
+export type AnyFunctionTool = FunctionTool<any, any, any>
+// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own list of handoffs has it
+export type AnyHandoff = Handoff<any, any>
+// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it
+export type AnyTool = Tool<any>
+// oxlint-disable-next-line typescript/no-explicit-any -- each run has a context of the host's own type
+export type AnyContext = any
+export type AnyRunContext = RunContext<AnyContext>
+
+/** What a gate can govern: the SDK runs it in this process, through a function of its own. */
+export type Governable = AnyFunctionTool | AnyHandoff
+export type CallDetails = Parameters<AnyFunctionTool['invoke']>[2]
+
+/** What a guarded tool gives the gate with a call, for the tool that it guards. */
+export class Invocation {
+  readonly runContext: AnyRunContext
+  readonly details: CallDetails
+  /** What a handoff gave: an agent is no output that a gate could measure. */
+  target: Awaited<ReturnType<AnyHandoff['onInvokeHandoff']>> | undefined
+  /** What the tool threw past the SDK, which means it to end the run. */
+  thrown: { readonly error: unknown } | undefined
+
+  constructor(runContext: AnyRunContext, details: CallDetails) {
+    this.runContext = runContext
+    this.details = details
+  }
+}
+
+/** The SDK's own objects, by what the gate's tools execute. */
+const natives = new WeakMap<object, Governable>()
+
+/** Gives the SDK's own object that a tool of a gate was brought in from. */
+export function nativeOf(tool: { readonly execute: unknown }): Governable | undefined {
+  return typeof tool.execute === 'function' ? natives.get(tool.execute) : undefined
+}
+
+export function isHandoff(native: unknown): native is AnyHandoff {
+  return native instanceof Handoff
+}
+
+/** @throws {ConfigError} for what the SDK does not run in this process */
+export function toDefinition(native: unknown): { readonly id: string; readonly definition: UnnamedToolDefinition } {
+  if (isHandoff(native)) return { id: native.toolName, definition: handoffDefinition(native) }
+  if (isFunctionTool(native)) return { id: toId(native), definition: functionDefinition(native) }
+  const name = nameOf(native)
+  throw new ConfigError(
+    `tools.${name}`,
+    `"${name}" is no function tool: the SDK cannot hide it from a run, and no gate stands where it runs; ` +
+      'if everybody may use it, give it to guard as `ungoverned`',
+  )
+}
+
+/** Function tools of a namespace are `namespace:name`. */
+function toId(tool: AnyFunctionTool): string {
+  const namespace = namespaceOf(tool)
+  return namespace === undefined ? tool.name : `${namespace}:${tool.name}`
+}
+
+/** Gives the name by which the SDK looks a tool up. */
+export function sdkNameOf(native: Governable): string {
+  if (isHandoff(native)) return native.toolName
+  const namespace = namespaceOf(native)
+  return namespace === undefined ? native.name : `${namespace}.${native.name}`
+}
+
+/** An agent that is a tool tells of its run, which no other function tool does. */
+export function isAgentTool(tool: AnyFunctionTool): boolean {
+  return 'on' in tool && typeof tool.on === 'function'
+}
+
+function functionDefinition(tool: AnyFunctionTool): UnnamedToolDefinition {
+  const execute = async (input: unknown, call: CallContext): Promise<unknown> => {
+    const given = call.context instanceof Invocation ? call.context : new Invocation(new RunContext(), undefined)
+    const output = await invoke(tool, JSON.stringify(input), given, call.signal)
+    // The SDK turns what a tool throws into its result; the record of the call should say that it failed.
+    if (output === SDK_FAILURE) throw new SwallowedError(SDK_FAILURE)
+    return output
+  }
+  natives.set(execute, tool)
+  return { description: tool.description, inputSchema: tool.parameters as JsonSchema, execute }
+}
+
+function handoffDefinition(native: AnyHandoff): UnnamedToolDefinition {
+  const takesInput = Object.keys(native.inputJsonSchema.properties ?? {}).length > 0
+  const execute = async (input: unknown, call: CallContext): Promise<string> => {
+    if (!(call.context instanceof Invocation)) throw new TypeError('a handoff needs a run of the OpenAI Agents SDK')
+    const args = takesInput ? JSON.stringify(input) : ''
+    call.context.target = await native.onInvokeHandoff(call.context.runContext, args)
+    return call.context.target.name
+  }
+  natives.set(execute, native)
+  return { description: native.toolDescription, inputSchema: native.inputJsonSchema as JsonSchema, execute }
+}
+
+/** What the SDK tells the model of a tool that threw, unless the tool has an `errorFunction`. */
+const SDK_FAILURE = 'An error occurred while running the tool. Please try again.'
+
+/** A tool that threw, of which the SDK keeps the error to itself. */
+export class SwallowedError extends Error {
+  override readonly name = 'SwallowedError'
+}
+
+async function invoke(tool: AnyFunctionTool, text: string, given: Invocation, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await tool.invoke(given.runContext, text, withSignal(given.details, signal))
+  } catch (error) {
+    given.thrown = { error }
+    throw error
+  }
+}
+
+/** A copy with all that the SDK has hidden in the details of a call, and the gate's signal. */
+function withSignal(details: CallDetails, signal: AbortSignal): NonNullable<CallDetails> {
+  const { signal: _, ...descriptors } = Object.getOwnPropertyDescriptors(details ?? {})
+  return Object.assign(Object.create(Object.prototype, descriptors) as object, { signal })
+}
+
+function isFunctionTool(native: unknown): native is AnyFunctionTool {
+  const tool = native as Partial<AnyFunctionTool> | null | undefined
+  return typeof tool === 'object' && tool?.type === 'function' && typeof tool.invoke === 'function'
+}
+
+/** The SDK keeps it under a symbol of its own, which it does not export. */
+function namespaceOf(tool: AnyFunctionTool): string | undefined {
+  const symbol = Object.getOwnPropertySymbols(tool).find(({ description }) => description === 'functionToolNamespace')
+  const namespace: unknown = symbol && Object.getOwnPropertyDescriptor(tool, symbol)?.value
+  return typeof namespace === 'string' ? namespace : undefined
+}
+
+function nameOf(native: unknown): string {
+  const { name } = (native ?? {}) as { name?: unknown }
+  return typeof name === 'string' ? name : typeof native
+}
