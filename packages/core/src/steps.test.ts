@@ -29,6 +29,21 @@ describe('createSteps', () => {
     assert.deepEqual((await steps.next()).view.ids, ['analyze', 'write'])
   })
 
+  it('goes on from the steps of a run so far', async () => {
+    const view = await make().view({ user: 'vera' })
+    const seen: unknown[] = []
+    const steps = createSteps(view, {
+      earlier: [{ stepNumber: 0, calls: [done('search')] }],
+      prepareStep({ stepNumber, hasUsedTool, previousToolCalls }) {
+        seen.push([stepNumber, hasUsedTool('search'), previousToolCalls().length])
+        return unchanged()
+      },
+    })
+    steps.record(done('write'))
+    assert.equal((await steps.next()).stepNumber, 1)
+    assert.deepEqual(seen, [[1, true, 2]])
+  })
+
   it('cannot widen, runs nothing outside the step, and warns the developer of what is hidden', async () => {
     const view = await make().view({ user: 'vera' }, { activeTools: ['search', 'write'] })
     const steps = createSteps(view, { prepareStep: () => withTools('analyze', 'search', 'secret') })

@@ -64,6 +64,8 @@ export interface StepsOptions<State, Context> {
   readonly instructions?: string | undefined
   readonly state?: State
   readonly context?: Context
+  /** The steps of the run so far, where it is one that goes on: numbers go on from theirs. */
+  readonly earlier?: readonly StepRecord[] | undefined
 }
 
 /** One step of a run, as it is to be made. */
@@ -105,7 +107,7 @@ export function createSteps<State = undefined, Context = undefined>(
   options: StepsOptions<State, Context> = {},
 ): Steps<Context> {
   const { prepareStep, state } = options
-  const steps: { stepNumber: number; calls: StepCall[] }[] = []
+  const steps = (options.earlier ?? []).map(({ stepNumber, calls }) => ({ stepNumber, calls: [...calls] }))
   let instructions = options.instructions
   let context = options.context as Context
 
