@@ -1,1 +1,10 @@
-export {}
+export {
+  type ApprovalAnswer,
+  type ApprovalInterrupt,
+  type ApprovalMode,
+  decideApprovals,
+} from './langchain/approvals.ts'
+export { guard, type GuardOptions } from './langchain/guard.ts'
+export type { GuardRuntime } from './langchain/runs.ts'
+export { fromLangChain, type LangChainTool, type NativeTools } from './langchain/tools.ts'
+export type { Overlay, ToolOverlay } from './shared/overlay.ts'

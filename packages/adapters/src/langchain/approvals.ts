@@ -1,0 +1,108 @@
+import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
+import { interrupt } from '@langchain/langgraph'
+import type { GuardedCall } from '../shared/run.ts'
+import type { AgentRun, GuardRuntime } from './runs.ts'
+
+/**
+ * What becomes of a call that a person must approve. `interrupt` pauses the graph; `tell` lets the run go on, and the
+ * model is told that the call waits.
+ */
+export type ApprovalMode = 'interrupt' | 'tell'
+
+/** What the graph is interrupted with: a request as LangChain's own human-in-the-loop middleware makes it, and the approval's id. */
+export interface ApprovalInterrupt {
+  readonly actionRequests: readonly [{ readonly name: string; readonly args: unknown; readonly description: string }]
+  readonly reviewConfigs: readonly [
+    { readonly actionName: string; readonly allowedDecisions: readonly ['approve', 'reject'] },
+  ]
+  readonly toolgate: { readonly approval: string }
+}
+
+/** Whether a run can pause: without a checkpointer there is nothing to come back to. */
+export function canPause({ configurable }: GuardRuntime): boolean {
+  return Boolean(configurable?.['__pregel_checkpointer'])
+}
+
+export function pausesFor(mode: ApprovalMode | undefined, runtime: GuardRuntime): boolean {
+  return mode === 'interrupt' || (mode === undefined && canPause(runtime))
+}
+
+/**
+ * Pauses the graph where a person has to be asked first. When it is resumed, what the approvals of the gate say by then
+ * counts, whatever it is resumed with; who has said neither yes nor no is asked again.
+ *
+ * Gives the refusal, where there is nobody to ask; `undefined` where the call may be made, which is then decided anew.
+ */
+export async function pauseForApproval(
+  { approvals }: Pick<Gate, 'approvals'>,
+  run: AgentRun,
+  call: GuardedCall,
+): Promise<CallRefused | CallWaiting | undefined> {
+  for (;;) {
+    const asked = await run.requestApproval(call)
+    if (asked?.status !== 'waiting') return asked
+    const { id } = asked.approval
+    const request = toInterrupt(call, asked)
+    do pause(request)
+    while ((await approvals.get(id))?.status === 'pending')
+  }
+}
+
+function toInterrupt({ name }: GuardedCall, { approval, text }: CallWaiting): ApprovalInterrupt {
+  return {
+    actionRequests: [{ name, args: approval.input, description: text }],
+    reviewConfigs: [{ actionName: name, allowedDecisions: ['approve', 'reject'] }],
+    toolgate: { approval: approval.id },
+  }
+}
+
+/** Throws what pauses the graph, or does nothing where it is resumed. */
+function pause(request: ApprovalInterrupt): void {
+  try {
+    interrupt(request)
+  } catch (error) {
+    if ((error as { lc_error_code?: unknown }).lc_error_code === 'MISSING_CHECKPOINTER')
+      throw new ConfigError('approvals', '"interrupt" needs a checkpointer: createAgent({ …, checkpointer })', {
+        cause: error,
+      })
+    throw error
+  }
+}
+
+export interface ApprovalAnswer {
+  readonly decision: 'approve' | 'reject'
+  readonly reason?: string | undefined
+}
+
+/**
+ * Decides, as this person, what a paused run waits for; then invoke the agent again, with `null` for its input.
+ *
+ * @throws {ToolgateError} `approval_forbidden` for who may not decide it, `approval_decided`, `approval_unknown`
+ * @example
+ * const paused = await agent.invoke(input, config)
+ * await decideApprovals(gate, person, paused, { decision: 'approve' })
+ * const result = await agent.invoke(null, config)
+ */
+export async function decideApprovals(
+  gate: Pick<Gate, 'approvals'>,
+  approver: Caller,
+  paused: object,
+  answer: ApprovalAnswer | ((approval: Approval) => ApprovalAnswer | undefined),
+): Promise<readonly Approval[]> {
+  const decided: Approval[] = []
+  for (const id of approvalsOf(paused)) {
+    const approval = typeof answer === 'function' ? await gate.approvals.get(id) : undefined
+    const verdict = typeof answer === 'function' ? approval && answer(approval) : answer
+    if (verdict) decided.push(await gate.approvals.decide(approver, id, verdict))
+  }
+  return decided
+}
+
+function approvalsOf(paused: object): readonly string[] {
+  const { __interrupt__: interrupts } = paused as { readonly __interrupt__?: unknown }
+  if (!Array.isArray(interrupts)) return []
+  return interrupts.flatMap((one: { readonly value?: Partial<ApprovalInterrupt> } | undefined) => {
+    const id: unknown = one?.value?.toolgate?.approval
+    return typeof id === 'string' ? [id] : []
+  })
+}

@@ -1,0 +1,123 @@
+import type { CallFailed, CallOutcome, CallRefused, CallWaiting, Gate } from '@toolgate/core'
+import type { ToolCall } from '@langchain/core/messages/tool'
+import { type Command, isCommand } from '@langchain/langgraph'
+import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
+import type { GuardedCall } from '../shared/run.ts'
+import { asOwnRuntime, Bubbled } from './native.ts'
+import { type AgentRun, callWithin } from './runs.ts'
+
+type Answer = ToolMessage | Command
+
+/** What LangChain's tool node hands to a tool. */
+interface ToolConfig {
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface CallSeat {
+  readonly gate: Gate
+  readonly run: AgentRun
+  /** Of the call as it was when it came: its step, and what that step saw. */
+  readonly call: GuardedCall
+  readonly onCall: (outcome: CallOutcome, name: string) => void
+}
+
+/**
+ * Gives what LangChain runs instead of the tool: whatever call comes to it in the end is decided, taken, run and
+ * recorded by the gate. Other middlewares may change the call or make it again; each time it is an attempt of its own.
+ */
+export function sealedTool(
+  tool: ToolCallRequest['tool'],
+  seat: CallSeat,
+): { readonly tool: NonNullable<ToolCallRequest['tool']>; readonly wasAsked: () => boolean } {
+  let asked = false
+  const invoke = async (toolCall: ToolCall, config: ToolConfig = {}): Promise<Answer> => {
+    asked = true
+    const { gate, run, call, onCall } = seat
+    const outcome = await callWithin(gate, run.view, () =>
+      run.call({
+        ...call,
+        name: toolCall.name,
+        input: toolCall.args,
+        callId: toolCall.id,
+        signal: config.signal,
+        context: asOwnRuntime(config),
+      }),
+    )
+    onCall(outcome, toolCall.name)
+    return answerOf(outcome, toolCall, config.signal)
+  }
+  const looks = (tool ?? { name: seat.call.name, description: '' }) as object
+  const sealed = Object.create(looks, { invoke: { value: invoke } }) as NonNullable<ToolCallRequest['tool']>
+  return { tool: sealed, wasAsked: () => asked }
+}
+
+/** Gives a refusal as LangChain tells a model of it: the text, and nothing more. */
+export function refusalOf({ text }: CallRefused | CallWaiting, { id, name }: ToolCall): ToolMessage {
+  return new ToolMessage({ content: text, tool_call_id: id ?? '', name, status: 'error' })
+}
+
+/**
+ * Gives what came of a call.
+ *
+ * @throws what stops the graph: a pause, a jump, an abort; and the tool's own error, so that other middlewares may
+ * retry it. Nobody else's business, it becomes a message with the outcome's text
+ */
+export async function answerOf(
+  outcome: CallOutcome,
+  toolCall: ToolCall,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  switch (outcome.status) {
+    case 'refused':
+    case 'waiting':
+      if (signal?.aborted) throw signal.reason
+      return refusalOf(outcome, toolCall)
+    case 'failed':
+      if (signal?.aborted) throw signal.reason
+      throw toFailure(outcome, toolCall)
+    case 'done':
+      return messageOf(outcome.output, outcome.text, toolCall)
+  }
+}
+
+async function messageOf(output: unknown, text: string, { id, name }: ToolCall): Promise<Answer> {
+  if (output instanceof Bubbled) throw output.error
+  if (isCommand(output)) return output
+  if (ToolMessage.isInstance(output)) {
+    // As the model called it, where its own name is not one that every provider takes.
+    output.name = name
+    return output
+  }
+  const content = isAsyncIterable(output) ? textOf(await lastOf(output)) : text
+  return new ToolMessage({ content, tool_call_id: id ?? '', name })
+}
+
+/** A model takes one answer: of a stream that is its last item, as in the frameworks. */
+async function lastOf(stream: AsyncIterable<unknown>): Promise<unknown> {
+  let last: unknown
+  for await (const item of stream) last = item
+  return last
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+/**
+ * The tool's own error in every respect but two: it says what the model may be told, and LangChain makes a message of
+ * it where no middleware does, as of every error that a model could do something about.
+ */
+function toFailure({ error, text }: CallFailed, toolCall: ToolCall): Error {
+  const own = error instanceof Error ? error : new Error(String(error))
+  const brand = new ToolInvocationError(own, toolCall)
+  return Object.create(own, {
+    '~brand': { value: brand['~brand'] },
+    message: { value: text },
+    toolCall: { value: toolCall },
+    toolError: { value: own },
+  }) as Error
+}

@@ -1,0 +1,202 @@
+import type { CallOutcome, ExposedNames, Gate } from '@toolgate/core'
+import {
+  AIMessage,
+  type AgentMiddleware,
+  createMiddleware,
+  HumanMessage,
+  type ModelRequest,
+  type ToolCallRequest,
+} from 'langchain'
+import { getConfig } from '@langchain/langgraph'
+import { z } from 'zod'
+import type { GuardedCall } from '../shared/run.ts'
+import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
+import { refusalOf, sealedTool } from './calls.ts'
+import { createNames } from './names.ts'
+import { createOffers } from './offer.ts'
+import {
+  type AgentRun,
+  createRuns,
+  type GuardRuntime,
+  type GivenStep,
+  type RunsOptions,
+  type SavedRun,
+} from './runs.ts'
+import { type LangChainTool, nameOfTool } from './tools.ts'
+import { watchModel } from './watch-model.ts'
+
+export interface GuardOptions<Name extends string = string> extends RunsOptions<Name> {
+  /**
+   * What becomes of a call that a person must approve. Default: `interrupt` where the agent has a checkpointer, as
+   * LangChain's own approvals do, and `tell` where it has none and so cannot pause.
+   */
+  readonly approvals?: ApprovalMode | undefined
+  /** Told of each call and what came of it, with the name that the model wrote. */
+  readonly onCall?: ((outcome: CallOutcome, name: string) => void) | undefined
+  /** Told once of what is probably not meant, such as a tool that the gate does not know. Default: a warning of the process. */
+  readonly onWarning?: ((warning: string) => void) | undefined
+}
+
+/** Kept in the graph's state. The underscore keeps it out of what an invocation is given and gives. */
+const SAVED = '_toolgate'
+const STATE = z.object({
+  [SAVED]: z.object({ run: z.string(), ceiling: z.array(z.string()) }).optional(),
+})
+
+/**
+ * Gives the middleware that puts a gate around an agent: models are sent what a run may see and nothing else, and every
+ * call is decided, taken, run and recorded by the gate. One agent may serve any number of callers at once.
+ *
+ * Put it first: middlewares before it see all the tools that the agent has.
+ *
+ * @example
+ * createAgent({ model, tools, middleware: [guard(gate, { caller: (runtime) => runtime.context.caller })] })
+ */
+export function guard<Name extends string, Native>(
+  gate: Gate<Name, Native>,
+  options: GuardOptions<Name>,
+): AgentMiddleware {
+  const { approvals, onCall = () => {} } = options
+  const names = createNames(gate)
+  const onWarning = once(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
+  const offers = createOffers(gate, { names, onWarning })
+  const runs = createRuns(gate, names, options, (runtime) => approvals !== 'tell' && canPause(runtime))
+
+  return createMiddleware({
+    name: 'Toolgate',
+    stateSchema: STATE,
+    tools: [...offers.registered],
+    beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
+    async wrapModelCall(request, handler) {
+      const run = await runs.of(request.state[SAVED], request.runtime)
+      const now = run.view.narrow({})
+      const offered = offers.offer(request.tools, now)
+      let bound = offered
+      const onBound = (tools: readonly LangChainTool[]) => (bound = offers.admit(tools, offered))
+      const { toolChoice: _, ...rest } = request
+      const answer = await handler({
+        ...rest,
+        ...choiceOf(request, offered),
+        model: watchModel(request.model, onBound),
+        tools: [...offered],
+      })
+      const messages = answersOf(answer)
+      const step = {
+        view: narrowTo(now, bound, names),
+        number: stepNumber(request.messages),
+        model: nameOfModel(request.model),
+      }
+      run.stepped(
+        step,
+        messages.flatMap((message) => message.tool_calls ?? []).map(({ id }) => id),
+      )
+      await recordMalformed(run, step, messages)
+      return answer
+    },
+    async wrapToolCall(request, handler) {
+      const run = await runs.of(request.state[SAVED], request.runtime)
+      const call = callOf(run, request)
+      const { toolCall } = request
+      const seen = call.view ?? run.view
+      // What is hidden is no other middleware's business either. The gate refuses it, and says so in the audit.
+      const refused = seen.has(names.toId(call.name) ?? call.name)
+        ? pausesFor(approvals, request.runtime) && (await pauseForApproval(gate, run, call))
+        : await run.call(call)
+      if (refused && refused.status !== 'done' && refused.status !== 'failed') {
+        onCall(refused, call.name)
+        return refusalOf(refused, toolCall)
+      }
+      const sealed = sealedTool(request.tool, { gate, run, call, onCall })
+      const answer = await handler({ ...request, tool: sealed.tool })
+      if (!sealed.wasAsked())
+        onWarning(`a call of "${call.name}" was answered by another middleware, and did not come to the gate`)
+      return answer
+    },
+  }) as AgentMiddleware
+}
+
+/** Hooks of nodes are given a context that only their own schema fills; the agent's own stands in the configuration. */
+function withContext(runtime: GuardRuntime): GuardRuntime {
+  return { ...runtime, context: getConfig().context as unknown }
+}
+
+function toState({ run, ceiling }: SavedRun): { run: string; ceiling: string[] } {
+  return { run, ceiling: [...ceiling] }
+}
+
+/** A choice of what is not sent would tell its name, and providers refuse it; a choice among nothing likewise. */
+function choiceOf(
+  { toolChoice }: Pick<ModelRequest, 'toolChoice'>,
+  offered: readonly LangChainTool[],
+): Pick<ModelRequest, 'toolChoice'> {
+  if (toolChoice === undefined || offered.length === 0) return {}
+  if (typeof toolChoice === 'string') return { toolChoice }
+  return offered.some((tool) => nameOfTool(tool) === toolChoice.function.name) ? { toolChoice } : {}
+}
+
+function narrowTo(view: GivenStep['view'], bound: readonly LangChainTool[], names: ExposedNames): GivenStep['view'] {
+  const ids = new Set(bound.map((tool) => names.toId(nameOfTool(tool) ?? '')))
+  const activeTools = view.ids.filter((id) => ids.has(id))
+  return activeTools.length === view.size ? view : view.narrow({ activeTools })
+}
+
+/** Middlewares and structured answers wrap what a model has said in different ways. */
+function answersOf(answer: unknown): readonly AIMessage[] {
+  if (AIMessage.isInstance(answer)) return [answer]
+  const { messages } = (answer ?? {}) as { readonly messages?: unknown }
+  return Array.isArray(messages) ? messages.filter((message) => AIMessage.isInstance(message)) : []
+}
+
+/** Steps are counted from what the user said last, so that a run that is resumed counts on. */
+function stepNumber(messages: ModelRequest['messages']): number {
+  const last = messages.findLastIndex((message) => HumanMessage.isInstance(message))
+  return messages.slice(last + 1).filter((message) => AIMessage.isInstance(message)).length
+}
+
+function nameOfModel(model: object): string | undefined {
+  const { model: name } = model as { readonly model?: unknown }
+  return typeof name === 'string' ? name : undefined
+}
+
+function callOf(
+  run: AgentRun,
+  { toolCall, state, runtime }: Pick<ToolCallRequest, 'toolCall' | 'state' | 'runtime'>,
+): GuardedCall {
+  const step = run.stepOf(toolCall.id)
+  return {
+    name: toolCall.name,
+    input: toolCall.args,
+    callId: toolCall.id,
+    signal: runtime.signal,
+    view: step?.view,
+    step: step?.number ?? Math.max(0, stepNumber(state.messages) - 1),
+    model: step?.model,
+  }
+}
+
+/** Calls whose arguments are no JSON never come to LangChain's tools: they would leave no record. */
+async function recordMalformed(
+  run: AgentRun,
+  { view, number, model }: GivenStep,
+  messages: readonly AIMessage[],
+): Promise<void> {
+  for (const { name = '', id, error } of messages.flatMap((message) => message.invalid_tool_calls ?? []))
+    await run.call({
+      name,
+      input: undefined,
+      callId: id,
+      malformed: `the arguments are not JSON${error === undefined ? '' : `: ${error}`}`,
+      view,
+      step: number,
+      model,
+    })
+}
+
+function once(tell: (warning: string) => void): (warning: string) => void {
+  const told = new Set<string>()
+  return (warning) => {
+    if (told.has(warning)) return
+    told.add(warning)
+    tell(warning)
+  }
+}

@@ -1,0 +1,117 @@
+import { expose, type ExposedNames, type ExposedTools, type Gate, type Tool, type View } from '@toolgate/core'
+import { DynamicStructuredTool } from 'langchain'
+import { isRun, type LangChainTool, nameOfTool, nativeOf } from './tools.ts'
+
+type Definition = ExposedTools['langchain'][number]
+
+export interface OfferOptions {
+  readonly names: ExposedNames
+  readonly onWarning: (warning: string) => void
+}
+
+/** What one gate's tools are for a model of LangChain's. */
+export interface Offers {
+  /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
+  readonly registered: readonly LangChainTool[]
+  /** Gives what a step sends, of what LangChain and other middlewares would: in the order of the ids. */
+  offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[]
+  /** Gives what of it may go to the provider, when all middlewares have had their say. */
+  admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[]
+}
+
+/** One step, with the definitions of the tools that are not LangChain's own: computed where there are any. */
+interface Step {
+  readonly view: View
+  readonly definitions: () => ReadonlyMap<string, Definition>
+}
+
+export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: OfferOptions): Offers {
+  const shims = new WeakMap<object, LangChainTool>()
+  const named = (tool: Tool, native: LangChainTool): LangChainTool => {
+    const name = names.toName(tool.id)
+    if (name === undefined || name === nameOfTool(native)) return native
+    let shim = shims.get(native)
+    if (!shim) shims.set(native, (shim = renamed(name, native)))
+    return shim
+  }
+  const made = (definition: Definition): LangChainTool => {
+    let shim = shims.get(definition)
+    if (!shim) shims.set(definition, (shim = toShim(definition)))
+    return shim
+  }
+
+  const choose = (tool: Tool, given: ReadonlyMap<string, LangChainTool>, step: Step): LangChainTool | undefined => {
+    const name = names.toName(tool.id)
+    if (name === undefined) return undefined
+    const found = given.get(name)
+    const native = nativeOf(tool)
+    // It is registered: where it is not among those given, another middleware has taken it out of this step.
+    if (native) return found && named(tool, native)
+    // What the provider runs cannot be asked about, so nobody could approve it.
+    if (!tool.execute)
+      return found && !isRun(found) && step.view.explain(tool.id).outcome === 'allow' ? found : undefined
+    if (found) return found
+    const definition = step.definitions().get(name)
+    return definition && made(definition)
+  }
+
+  const definitionsOf = (view: View): ReadonlyMap<string, Definition> => {
+    const { tools, errors } = expose(view, 'langchain')
+    for (const { tool, message } of errors) onWarning(`${tool} is not offered: it ${message}`)
+    return new Map(tools.map((definition) => [definition.name, definition]))
+  }
+
+  return {
+    registered: gate.catalog.snapshot().tools.flatMap((tool) => {
+      const native = nativeOf(tool)
+      return native ? [named(tool, native)] : []
+    }),
+    offer(given, step) {
+      const byName = new Map<string, LangChainTool>()
+      for (const tool of given) {
+        const name = nameOfTool(tool)
+        if (name === undefined) continue
+        if (!byName.has(name)) byName.set(name, tool)
+        if (idOf(gate, names, name) === undefined) onWarning(UNGOVERNED(name))
+      }
+      let definitions: ReadonlyMap<string, Definition> | undefined
+      const asked: Step = { view: step, definitions: () => (definitions ??= definitionsOf(step)) }
+      return step.tools.map((tool) => choose(tool, byName, asked)).filter((tool) => tool !== undefined)
+    },
+    admit(bound, offered) {
+      const admitted = new Set<unknown>(offered)
+      // What LangChain adds for a structured answer is no tool of anybody's: nothing runs by it.
+      const isAnswer = (tool: LangChainTool) =>
+        !isRun(tool) && tool['type'] === 'function' && idOf(gate, names, nameOfTool(tool) ?? '') === undefined
+      return bound.filter((tool) => admitted.has(tool) || isAnswer(tool))
+    },
+  }
+}
+
+const UNGOVERNED = (name: string) =>
+  `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Bring it in with fromLangChain`
+
+/** A tool that was given by its id, and is sent by another name, is the gate's all the same. */
+function idOf({ catalog }: Pick<Gate, 'catalog'>, names: ExposedNames, name: string): string | undefined {
+  return names.toId(name) ?? catalog.snapshot().get(name)?.id
+}
+
+/** The gate runs it, and not LangChain. */
+function runsAtTheGate(): never {
+  throw new TypeError('this tool is run by its gate only')
+}
+
+function toShim({ name, description, schema, metadata, extras }: Definition): LangChainTool {
+  return new DynamicStructuredTool({
+    name,
+    description,
+    schema,
+    func: runsAtTheGate,
+    ...(metadata && { metadata }),
+    ...(extras && { extras }),
+  })
+}
+
+function renamed(name: string, native: LangChainTool): LangChainTool {
+  return Object.create(native, { name: { value: name, enumerable: true } }) as LangChainTool
+}

@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import {
+  type Caller,
+  callerKey,
+  type ExposedNames,
+  type Gate,
+  type MaybePromise,
+  type View,
+  type ViewOptions,
+} from '@toolgate/core'
+import type { Runtime } from 'langchain'
+import { createRun, type GuardedRun } from '../shared/run.ts'
+import { ceilingOf, meetViewOptions } from './ceiling.ts'
+
+/** What LangChain tells a middleware of the run that it is in. Its `context` is the agent's own. */
+// oxlint-disable-next-line typescript/no-explicit-any -- the agent's `contextSchema` types it, and a middleware stands outside of that
+export type GuardRuntime = Runtime<any>
+
+export interface RunsOptions<Name extends string = string> extends ViewOptions<Name> {
+  /** Whose run it is. A function is asked at each step and each call, so that a role that was taken away counts at once. */
+  readonly caller: Caller | ((runtime: GuardRuntime) => MaybePromise<Caller>)
+  /** What narrows this one run, beside what narrows all of them: the stricter holds. */
+  readonly perRun?: ((runtime: GuardRuntime) => MaybePromise<ViewOptions<Name>>) | undefined
+}
+
+/** What outlives a pause: kept in the graph's state, where a later invocation finds it. */
+export interface SavedRun {
+  readonly run: string
+  /** Ids: a run that is resumed sees nothing beyond them. */
+  readonly ceiling: readonly string[]
+}
+
+/** What a model was given in one step. */
+export interface GivenStep {
+  readonly view: View
+  readonly number: number
+  readonly model: string | undefined
+}
+
+export interface AgentRun extends GuardedRun {
+  /** The step that a call is of, where this invocation saw it. */
+  stepOf(callId: string | undefined): GivenStep | undefined
+  /** A model has answered a step with these calls. */
+  stepped(step: GivenStep, callIds: Iterable<string | undefined>): void
+}
+
+export interface Runs {
+  /** Begins a run, and gives what is to be kept of it. */
+  begin(runtime: GuardRuntime): Promise<SavedRun>
+  /** Gives the run that a step or call is of: one for each invocation, run and caller. */
+  of(saved: SavedRun | undefined, runtime: GuardRuntime): Promise<AgentRun>
+}
+
+/** The run that a tool is called in: agents that the tool starts see no more than that. */
+const within = new AsyncLocalStorage<{ readonly catalog: Gate['catalog']; readonly view: View }>()
+
+/** Makes a call so that what its tool starts is narrowed to this run. */
+export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, call: () => T): T {
+  return within.run({ catalog, view }, call)
+}
+
+/** `binds` says whether approvals are of one run, which must then outlive its pauses. */
+export function createRuns(
+  gate: Gate,
+  names: ExposedNames,
+  options: RunsOptions,
+  binds: (runtime: GuardRuntime) => boolean,
+): Runs {
+  // LangGraph makes one writer for each invocation and hands it to all that runs in it. When that is let go, so is this.
+  const byInvocation = new WeakMap<object, Map<string, Promise<AgentRun>>>()
+
+  const runsOf = ({ writer }: GuardRuntime): Map<string, Promise<AgentRun>> => {
+    const known = writer && byInvocation.get(writer)
+    if (known) return known
+    const runs = new Map<string, Promise<AgentRun>>()
+    if (writer) byInvocation.set(writer, runs)
+    return runs
+  }
+
+  const openView = async (caller: Caller, saved: SavedRun | undefined, runtime: GuardRuntime): Promise<View> => {
+    const { visibility, activeTools, app, perRun } = options
+    const parent = within.getStore()
+    const ofParent = parent?.catalog === gate.catalog ? parent.view : undefined
+    const narrowed = [
+      (await perRun?.(runtime)) ?? {},
+      { visibility: saved?.ceiling },
+      { visibility: ofParent && ceilingOf(ofParent, gate.catalog.snapshot().ids) },
+    ].reduce<ViewOptions>(meetViewOptions, { visibility, activeTools, app })
+    return gate.view(caller, isEmpty(narrowed) ? undefined : narrowed)
+  }
+
+  const toRun = (view: View, id: string | undefined, runtime: GuardRuntime): AgentRun =>
+    toAgentRun(createRun(gate, view, names, id, id !== undefined && binds(runtime)))
+
+  return {
+    async begin(runtime) {
+      const caller = await callerOf(options, runtime)
+      const view = await openView(caller, undefined, runtime)
+      const saved = { run: randomUUID(), ceiling: ceilingOf(view, gate.catalog.snapshot().ids) }
+      runsOf(runtime).set(keyOf(caller, saved), Promise.resolve(toRun(view, saved.run, runtime)))
+      return saved
+    },
+    async of(saved, runtime) {
+      const caller = await callerOf(options, runtime)
+      const runs = runsOf(runtime)
+      const key = keyOf(caller, saved)
+      const known = runs.get(key)
+      if (known) return known
+      const opening = openView(caller, saved, runtime).then((view) => toRun(view, saved?.run, runtime))
+      runs.set(key, opening)
+      opening.catch(() => runs.delete(key))
+      return opening
+    },
+  }
+}
+
+async function callerOf({ caller }: Pick<RunsOptions, 'caller'>, runtime: GuardRuntime): Promise<Caller> {
+  return typeof caller === 'function' ? caller(runtime) : caller
+}
+
+function keyOf(caller: Caller, saved: SavedRun | undefined): string {
+  return JSON.stringify([saved?.run, callerKey(caller)])
+}
+
+function toAgentRun(run: GuardedRun): AgentRun {
+  const steps = new Map<string, GivenStep>()
+  return {
+    ...run,
+    stepOf: (callId) => (callId === undefined ? undefined : steps.get(callId)),
+    stepped(step, callIds) {
+      steps.clear()
+      for (const id of callIds) if (id !== undefined) steps.set(id, step)
+    },
+  }
+}
+
+function isEmpty(options: ViewOptions): boolean {
+  return Object.values(options).every((value) => value === undefined)
+}

@@ -1,0 +1,183 @@
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager'
+import { BaseChatModel, type BindToolsInput } from '@langchain/core/language_models/chat_models'
+import type { BaseMessage } from '@langchain/core/messages'
+import type { ChatResult } from '@langchain/core/outputs'
+import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
+import { isRunnableToolLike, isStructuredTool } from '@langchain/core/tools'
+import { type BaseCheckpointSaver, Command } from '@langchain/langgraph'
+import { type AgentMiddleware, AIMessage, createAgent, tool, ToolMessage } from 'langchain'
+import { type Caller, createGate, type NativeGateOptions, type Policies } from '@toolgate/core'
+import { z } from 'zod'
+import { createTestAudit, createWitness, type Witness } from '../../testing/world.ts'
+import { guard, type GuardOptions } from '../guard.ts'
+import { fromLangChain, type NativeTools } from '../tools.ts'
+
+/** A call as a script writes it. */
+export interface ScriptedCall {
+  readonly name: string
+  readonly args?: Record<string, unknown>
+  readonly id?: string
+}
+
+/** What a request told the provider. */
+export interface SentRequest {
+  /** The names of the tools, in the order in which they were sent. */
+  readonly tools: readonly string[]
+  readonly definitions: readonly unknown[]
+  readonly toolChoice: unknown
+  readonly messages: readonly BaseMessage[]
+}
+
+type Say = (messages: readonly BaseMessage[]) => AIMessage | Promise<AIMessage>
+
+/** A model that says what a script says, and keeps what it was sent: the definitions as OpenAI's wire has them. */
+export class ScriptedModel extends BaseChatModel {
+  readonly requests: SentRequest[] = []
+  readonly #say: Say
+
+  constructor(say: Say) {
+    super({})
+    this.#say = say
+  }
+
+  _llmType(): string {
+    return 'scripted'
+  }
+
+  /** The names that each request sent. */
+  get sent(): readonly (readonly string[])[] {
+    return this.requests.map(({ tools }) => tools)
+  }
+
+  override bindTools(tools: BindToolsInput[], options: Record<string, unknown> = {}): ReturnType<this['withConfig']> {
+    const definitions = tools.map((one) =>
+      isStructuredTool(one as never) || isRunnableToolLike(one as never) ? convertToOpenAITool(one as never) : one,
+    )
+    return this.withConfig({ ...options, tools: definitions } as object) as ReturnType<this['withConfig']>
+  }
+
+  override withStructuredOutput(): never {
+    return { invoke: () => Promise.resolve({ tools: ['search'] }) } as never
+  }
+
+  async _generate(
+    messages: BaseMessage[],
+    options: { readonly tools?: readonly Definition[]; readonly tool_choice?: unknown },
+    _manager?: CallbackManagerForLLMRun,
+  ): Promise<ChatResult> {
+    const definitions = options.tools ?? []
+    this.requests.push({
+      tools: definitions.map((one) => one.function?.name ?? one.name ?? one.type ?? ''),
+      definitions,
+      toolChoice: options.tool_choice,
+      messages,
+    })
+    return { generations: [{ text: '', message: await this.#say(messages) }] }
+  }
+}
+
+interface Definition {
+  readonly type?: string
+  readonly name?: string
+  readonly function?: { readonly name: string }
+}
+
+let lastId = 0
+
+export function calling(...calls: readonly ScriptedCall[]): AIMessage {
+  return new AIMessage({
+    content: '',
+    tool_calls: calls.map(({ name, args = {}, id = `call_${++lastId}` }) => ({
+      name,
+      args,
+      id,
+      type: 'tool_call' as const,
+    })),
+  })
+}
+
+/** Says one turn after the other, each time from what the conversation has come to: any number of runs may share it. */
+export function scripted(...turns: readonly (readonly ScriptedCall[] | AIMessage)[]): ScriptedModel {
+  return new ScriptedModel((messages) => {
+    const last = messages.findLastIndex((message) => message.getType() === 'human')
+    const turn = turns[messages.slice(last + 1).filter((message) => message.getType() === 'ai').length]
+    if (turn === undefined) return new AIMessage('done')
+    return AIMessage.isInstance(turn) ? turn : calling(...turn)
+  })
+}
+
+/** The three tools of the world, as LangChain's own: each says that it ran. */
+export function langChainWorld(witness: Witness) {
+  const make = <const Name extends string>(name: Name) => {
+    const body = witness.body(name)
+    return tool(() => body(), {
+      name,
+      description: `The tool ${name}.`,
+      schema: z.object({ q: z.string().optional() }),
+    })
+  }
+  return [make('search'), make('delete_all'), make('alpha')] as const
+}
+
+export const HELLO = { messages: [{ role: 'user', content: 'Go.' }] }
+
+/** What the model was told: `delete_all error: Tool "delete_all" is not available. …`. */
+export function toldOf({ messages }: { readonly messages: readonly BaseMessage[] }): readonly string[] {
+  return messages
+    .filter((message) => ToolMessage.isInstance(message))
+    .map(
+      ({ name, status, content }) =>
+        `${name} ${status ?? 'success'}: ${typeof content === 'string' ? content : JSON.stringify(content)}`,
+    )
+}
+
+type World = NativeGateOptions<NativeTools<ReturnType<typeof langChainWorld>>>
+
+export type WorldOptions = Partial<Omit<World, 'tools' | 'audit' | 'policy'>> & {
+  readonly policy?: Policies | undefined
+  readonly guard?: Partial<GuardOptions>
+  readonly before?: readonly AgentMiddleware[]
+  readonly after?: readonly AgentMiddleware[]
+  readonly checkpointer?: BaseCheckpointSaver
+}
+
+/** One agent with the three tools, behind one gate; who runs it stands in the context. */
+export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
+  const { guard: guardOptions, before = [], after = [], checkpointer, policy, ...gateOptions } = options
+  const witness = createWitness()
+  const audit = createTestAudit()
+  const warnings: string[] = []
+  const tools = langChainWorld(witness)
+  const gate = createGate({
+    tools: fromLangChain(tools),
+    audit,
+    policy: policy as World['policy'],
+    ...gateOptions,
+  })
+  const middleware = guard(gate, {
+    caller: (runtime) => runtime.context.caller,
+    onWarning: (warning) => warnings.push(warning),
+    ...guardOptions,
+  })
+  const agent = createAgent({
+    model,
+    tools: [...tools],
+    middleware: [...before, middleware, ...after],
+    ...(checkpointer && { checkpointer }),
+  })
+  const configOf = (caller: Caller, thread = 't1') => ({
+    context: { caller } as never,
+    configurable: { thread_id: thread },
+  })
+  return {
+    witness,
+    audit,
+    warnings,
+    gate,
+    agent,
+    run: (caller: Caller, thread?: string) => agent.invoke(HELLO, configOf(caller, thread)),
+    resume: (caller: Caller, thread?: string) => agent.invoke(null, configOf(caller, thread)),
+    resumeWith: (caller: Caller, resume: unknown, thread?: string) =>
+      agent.invoke(new Command({ resume }), configOf(caller, thread)),
+  }
+}
