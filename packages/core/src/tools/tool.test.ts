@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defineTool, isTool, type ToolDefinition } from './tool.ts'
+import { createGate } from '../gate.ts'
+import { deadlineOf, defineTool, isTool, type ToolDefinition } from './tool.ts'
 
 describe('defineTool', () => {
   it('leaves nothing to default', () => {
@@ -81,6 +82,33 @@ describe('defineTool', () => {
       assert.throws(() => defineTool(definition as ToolDefinition), { code, message: problem })
     })
   }
+})
+
+describe('deadlineMs of a tool', () => {
+  const slow = (deadlineMs?: number) =>
+    defineTool({ name: 'slow', deadlineMs, execute: () => new Promise((resolve) => setTimeout(resolve, 50)) })
+
+  it('ends its executions in place of the gate’s, and the call’s own comes before it', async () => {
+    const statusOf = async (tool: number | undefined, gate: number, call?: number) => {
+      const view = await createGate({ tools: [slow(tool)], deadlineMs: gate }).view({})
+      return (await view.call({ tool: 'slow', deadlineMs: call })).status
+    }
+    assert.deepEqual(
+      [
+        await statusOf(undefined, 1),
+        await statusOf(Infinity, 1),
+        await statusOf(1, 60_000),
+        await statusOf(1, 1, 60_000),
+      ],
+      ['failed', 'done', 'failed', 'done'],
+    )
+  })
+
+  it('is a number above 0, and no part of the tool', () => {
+    assert.deepEqual([deadlineOf(slow(5)), deadlineOf(slow()), 'deadlineMs' in slow(5)], [5, undefined, false])
+    for (const wrong of [0, -1, Number.NaN, '5' as unknown as number])
+      assert.throws(() => slow(wrong), /deadlineMs must be a number of milliseconds above 0/)
+  })
 })
 
 describe('isTool', () => {

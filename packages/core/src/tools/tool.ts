@@ -51,6 +51,8 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly annotations?: ToolAnnotations | undefined
   /** `false` when the annotations are somebody else's claim, as an upstream server's are. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
+  /** Ends an execution that its host gave no deadline; `Infinity` ends none. Default: the gate's. It is no part of the definition's hash. */
+  readonly deadlineMs?: number | undefined
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
 }
 
@@ -133,7 +135,17 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     execute: checkExecute(id, definition.execute),
   })
   made.set(tool, sortedSet(checkGroups(id, definition.groups)))
+  const deadlineMs = checkDeadline(id, definition.deadlineMs)
+  if (deadlineMs !== undefined) deadlines.set(tool, deadlineMs)
   return tool
+}
+
+/** Of the tools that have one of their own. */
+const deadlines = new WeakMap<Tool, number>()
+
+/** Gives the deadline of a tool's executions, where its definition says one. */
+export function deadlineOf(tool: Tool): number | undefined {
+  return deadlines.get(tool)
 }
 
 /** The tools that were made here, with the groups that each joins. */
@@ -219,6 +231,11 @@ function codeFor(field: PlainField): 'schema_invalid' | 'tool_invalid' {
 function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['execute'] {
   if (execute !== undefined && typeof execute !== 'function') throw invalid(id, 'execute must be a function')
   return execute
+}
+
+function checkDeadline(id: string, deadlineMs: unknown): number | undefined {
+  if (deadlineMs === undefined || (typeof deadlineMs === 'number' && deadlineMs > 0)) return deadlineMs
+  throw invalid(id, 'deadlineMs must be a number of milliseconds above 0')
 }
 
 function checkGroups(id: string, groups: unknown): readonly string[] | undefined {
