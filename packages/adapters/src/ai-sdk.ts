@@ -1,3 +1,4 @@
+export { type AppliedApproval, applyApprovals, type ApplyApprovalsOptions } from './ai-sdk/apply-approvals.ts'
 export { fromAiSdk } from './ai-sdk/bring-in.ts'
 export { guard } from './ai-sdk/guard.ts'
 export type {

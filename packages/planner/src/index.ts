@@ -1,1 +1,30 @@
-export {}
+export { askForInput, type InputRequest, type Question } from './ask-for-input.ts'
+export type { BudgetName, BudgetReason, Budgets, Used } from './budgets.ts'
+export { type CatalogFacts, type RenderCatalog, renderNotices } from './catalog-prompt.ts'
+export type { AgentCall, EventDetails, EventOrigin, PlannerEvent, PlannerListener } from './events.ts'
+export type {
+  Answers,
+  LegOptions,
+  PlannerForkOptions,
+  PlannerOptions,
+  PlannerStream,
+  ResumeOptions,
+  RunOptions,
+} from './options.ts'
+export { createPlanner, type Planner } from './planner.ts'
+export type {
+  FailureReason,
+  PendingApproval,
+  PendingCall,
+  PendingInput,
+  RunDone,
+  RunFailed,
+  RunPaused,
+  RunReport,
+  RunResult,
+  RunStep,
+  Usage,
+} from './result.ts'
+export type { ModelSettings } from './scope.ts'
+export { subAgent, type SubAgentDefinition } from './sub-agent.ts'
+export type { TokenKey } from './token.ts'

@@ -17,6 +17,7 @@ export interface SdkTool {
   readonly metadata?: { readonly annotations?: unknown } | undefined
   readonly inputSchema?: FlexibleSchema<unknown> | undefined
   readonly isProviderExecuted?: boolean | undefined
+  readonly contextSchema?: FlexibleSchema<unknown> | undefined
   readonly needsApproval?: unknown
   execute?(input: unknown, options: ToolExecutionOptions<unknown>): unknown
 }

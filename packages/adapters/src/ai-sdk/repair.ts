@@ -44,18 +44,14 @@ async function isReadable({ toolName, input }: ModelCall, tools: ToolSet): Promi
 }
 
 /** Nothing runs: a call that is wrong in itself is refused, whatever the gate thinks of its tool. */
-function refuse(run: LoopRun, { toolCall, tools, messages, error, abortSignal }: RepairOptions): Promise<CallOutcome> {
+function refuse(run: LoopRun, { toolCall, tools, messages, abortSignal }: RepairOptions): Promise<CallOutcome> {
   const { toolName, toolCallId, input } = toolCall
   const parsed = parseJson(input)
-  const malformed = 'problem' in parsed ? parsed.problem : Object.hasOwn(tools, toolName) ? problemOf(error) : NOT_SENT
-  const value = 'problem' in parsed ? undefined : parsed.value
-  return run.call({ toolName, toolCallId, input: value, messages, abortSignal, malformed })
-}
-
-const NOT_SENT = 'the tool is not offered in this step'
-
-function problemOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'is not valid'
+  const call = { toolName, toolCallId, input: 'value' in parsed ? parsed.value : undefined, messages, abortSignal }
+  if ('problem' in parsed) return run.call({ ...call, malformed: parsed.problem })
+  if (!Object.hasOwn(tools, toolName)) return run.refuseUnsent(call)
+  // The gate says what is wrong with the input; should it find nothing, the SDK still does.
+  return run.refuse(call, 'AI SDK', 'the input is not valid')
 }
 
 /** The SDK gives the model what its error says of itself. */

@@ -1,7 +1,9 @@
-import type { CallOutcome, CallRefused, CallWaiting, HooksInput, View } from '@toolgate/core'
+import type { CallOutcome, CallRefused, CallWaiting, Hooks, HooksInput, View } from '@toolgate/core'
 import type { ToolExecutionOptions } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { createRun, type GuardedCall } from '../shared/run.ts'
+import { answeredCalls } from './answers.ts'
+import { needsApproval } from './approval.ts'
 import { type Offered, offerBrought, offerOwn } from './offered.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 import { asWritten } from './schema.ts'
@@ -39,7 +41,13 @@ export interface LoopRun {
   offer(view: View): void
   openStep(messages: readonly unknown[], step: OpenStep): void
   stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined
+  /** This call runs only with a person's word, whatever the policy says. */
+  requireApproval(call: LoopCall): void
   call(call: LoopCall): Promise<CallOutcome>
+  /** Refuses, and records, a call in the name of something that has the right to: what the gate would refuse, it does. */
+  refuse(call: LoopCall, by: string, reason: string | undefined): Promise<CallOutcome>
+  /** Refuses, and records, a call of what was not sent. It runs nothing, also where the gate would let it. */
+  refuseUnsent(call: LoopCall): Promise<CallOutcome>
   requestApproval(call: LoopCall): Promise<CallRefused | CallWaiting | undefined>
   warn(text: string): void
 }
@@ -49,6 +57,7 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   const byName = new Map<string, Offered>()
   const byId = new Map<string, Offered>()
   const steps = new WeakMap<object, OpenStep>()
+  const asked = new WeakMap<object, Set<string>>()
   const warned = new Set<string>()
   let latest: OpenStep | undefined
   const run = createRun(
@@ -77,7 +86,9 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   }
 
   const arm = (offered: Offered): object =>
-    offered.isEnforceable ? { ...offered.definition, execute: executeOf(offered) } : offered.definition
+    offered.isEnforceable
+      ? { ...offered.definition, execute: executeOf(offered), needsApproval: needsApproval(loop, offered.name) }
+      : offered.definition
 
   const executeOf = (offered: Offered) => {
     const start = (input: unknown, execution: ToolExecutionOptions<unknown>): Promise<unknown> =>
@@ -93,16 +104,23 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
 
   const toGuarded = (call: LoopCall, step: OpenStep | undefined): GuardedCall => ({
     name: call.toolName,
-    input: asWritten(call.input),
+    input: inputOf(call),
     callId: call.toolCallId,
     signal: call.abortSignal,
     context: call.context,
     malformed: call.malformed,
     hooks: call.hooks ?? options.hooks,
-    view: step?.view,
+    view: viewFor(call, step),
     step: step?.stepNumber,
     model: step?.model,
   })
+
+  /** Where a person must be asked that policy would not ask, policy is made to. */
+  const viewFor = ({ messages, toolCallId, toolName }: LoopCall, step: OpenStep | undefined): View | undefined => {
+    const id = byName.get(toolName)?.id
+    const isAsked = id !== undefined && messages && asked.get(messages)?.has(toolCallId)
+    return isAsked ? (step?.view ?? view).narrow({ policy: { ask: [id] } }) : step?.view
+  }
 
   const tell = (call: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
@@ -139,12 +157,20 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
       steps.set(messages, step)
     },
     stepOf: (messages) => (messages && steps.get(messages)) ?? (isReplay(messages) ? undefined : latest),
+    requireApproval({ messages, toolCallId }) {
+      if (!messages) return
+      const ids = asked.get(messages) ?? new Set()
+      asked.set(messages, ids.add(toolCallId))
+    },
     async call(call) {
       const step = loop.stepOf(call.messages)
       const outcome = await run.call(toGuarded(call, step))
       if (options.onCall) tell(call, step, outcome)
       return outcome
     },
+    refuse: (call, name, reason) =>
+      loop.call({ ...call, hooks: [{ name, beforeToolCall: () => ({ allow: false, reason }) }, ...hooksOf(options)] }),
+    refuseUnsent: (call) => loop.call({ ...call, malformed: 'the tool is not offered in this step' }),
     async requestApproval(call) {
       const step = loop.stepOf(call.messages)
       const outcome = await run.requestApproval(toGuarded(call, step))
@@ -193,9 +219,20 @@ function isStream(value: unknown): value is AsyncIterable<unknown> {
 
 /** Whether the SDK is about to run, before any step, what messages say was approved in an earlier run. */
 function isReplay(messages: readonly unknown[] | undefined): boolean {
-  const last = messages?.at(-1) as { role?: unknown; content?: unknown } | undefined
-  if (last?.role !== 'tool' || !Array.isArray(last.content)) return false
-  return last.content.some((part: { type?: unknown }) => part.type === 'tool-approval-response')
+  return answeredCalls(messages).length > 0
+}
+
+/** As the model wrote it: an approved call comes from the messages, where both that and what a schema made of it stand. */
+function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
+  const written = asWritten(input)
+  if (written !== input) return written
+  const answered = answeredCalls(messages).find((call) => call.toolCallId === toolCallId)
+  return answered ? answered.input : input
+}
+
+function hooksOf({ hooks }: GuardOptions): readonly Hooks[] {
+  if (hooks === undefined) return []
+  return Array.isArray(hooks) ? (hooks as readonly Hooks[]) : [hooks as Hooks]
 }
 
 function accepts(accepted: GuardOptions['acceptUnenforceable'], id: string): boolean {

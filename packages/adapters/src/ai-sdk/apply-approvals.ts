@@ -1,0 +1,105 @@
+import {
+  type Approval,
+  type Caller,
+  canonicalize,
+  type FaultCode,
+  type Gate,
+  sha256Hex,
+  type Tool,
+  ToolgateError,
+  toWireName,
+} from '@toolgate/core'
+import type { ModelMessage } from 'ai'
+import { type AnsweredCall, answeredCalls } from './answers.ts'
+
+export interface ApplyApprovalsOptions {
+  /** Whose calls they are. Default: the person's own. */
+  readonly requester?: Caller | undefined
+  /** Of the run that asked, where it was given one. */
+  readonly runId?: string | undefined
+}
+
+/** What became of one answer in the messages. */
+export interface AppliedApproval {
+  readonly toolCallId: string
+  readonly tool: string
+  /** As it was decided. */
+  readonly approval: Approval | undefined
+  /** Why nothing was decided: nothing like that waits, or this person may not. */
+  readonly problem: FaultCode | undefined
+}
+
+type Desk = Pick<Gate, 'catalog' | 'approvals'>
+
+/**
+ * Decides, in the name of a person, what the last message approves or denies: for hosts whose user interface sends
+ * `tool-approval-response` parts, as `useChat` does. Call it before the run that goes on.
+ *
+ * The messages say only what the person wants. What is decided is what waits in the gate's store for that tool, input and
+ * requester, and `gate.approvals` has the last word on whether this person may: `person` is who is logged in, never
+ * something that the request says.
+ *
+ * @example
+ * const messages = await convertToModelMessages(body.messages)
+ * await applyApprovals(gate, { user: session.user }, messages)
+ */
+export async function applyApprovals(
+  gate: Desk,
+  person: Caller,
+  messages: readonly ModelMessage[],
+  { requester = person, runId }: ApplyApprovalsOptions = {},
+): Promise<readonly AppliedApproval[]> {
+  const applied: AppliedApproval[] = []
+  // One after the other: two answers may be about the same approval.
+  for (const answer of answeredCalls(messages)) applied.push(await apply(gate, person, answer, { requester, runId }))
+  return applied
+}
+
+async function apply(
+  gate: Desk,
+  person: Caller,
+  answer: AnsweredCall,
+  { requester, runId }: ApplyApprovalsOptions & { readonly requester: Caller },
+): Promise<AppliedApproval> {
+  const { toolCallId, toolName, approved, reason } = answer
+  const tool = toolNamed(gate, toolName)
+  const said = { toolCallId, tool: tool?.id ?? toolName }
+  const pending =
+    tool &&
+    (await gate.approvals.list({ ...filterOf(requester), status: 'pending', tool: tool.id, limit: MAX_PENDING }))
+  const hash = tool && hashOf(tool, answer.input)
+  const waiting = pending?.find(
+    (one) =>
+      one.inputHash === hash && one.run === runId && one.user === requester.user && one.tenant === requester.tenant,
+  )
+  if (!waiting) return { ...said, approval: undefined, problem: 'approval_unknown' }
+  try {
+    const verdict = { decision: approved ? 'approve' : 'reject', reason } as const
+    return { ...said, approval: await gate.approvals.decide(person, waiting.id, verdict), problem: undefined }
+  } catch (error) {
+    if (error instanceof ToolgateError) return { ...said, approval: undefined, problem: error.code }
+    throw error
+  }
+}
+
+/** More than one user may leave waiting. */
+const MAX_PENDING = 1000
+
+function filterOf({ user, tenant }: Caller) {
+  return { ...(user === undefined ? {} : { user }), ...(tenant === undefined ? {} : { tenant }) }
+}
+
+function toolNamed({ catalog }: Desk, name: string): Tool | undefined {
+  return catalog.get(name) ?? catalog.snapshot().tools.find((tool) => toWireName(tool) === name)
+}
+
+/** As the door binds an approval: to the input as its schema makes it. */
+function hashOf(tool: Tool, input: unknown): string | undefined {
+  try {
+    const parsed = tool.parseInput ? tool.parseInput(input) : { value: input }
+    return 'value' in parsed ? sha256Hex(canonicalize(parsed.value)) : undefined
+  } catch {
+    // What no gate would take is what none has asked about.
+    return undefined
+  }
+}

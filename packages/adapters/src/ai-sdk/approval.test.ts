@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, type Gate } from '@toolgate/core'
+import { generateText, type ModelMessage, streamText, tool } from 'ai'
+import { z } from 'zod'
+import { applyApprovals, fromAiSdk, guard } from '../ai-sdk.ts'
+import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
+import { mockModel } from '../testing/mock-model.ts'
+import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
+
+const ASKS = { policy: { ask: ['delete_all'] } }
+const prompt: ModelMessage[] = [{ role: 'user', content: 'Delete it.' }]
+const call = [{ name: 'delete_all', input: { q: 'x' } }]
+
+/** Runs until the SDK pauses, and gives the messages so far. */
+async function pause(gate: Gate): Promise<ModelMessage[]> {
+  const result = await generateText({
+    model: mockModel([call]),
+    messages: prompt,
+    stopWhen,
+    ...(await guard(gate, VIEWER)),
+  })
+  assert.equal(result.content.at(-1)?.type, 'tool-approval-request')
+  return [...prompt, ...result.responseMessages]
+}
+
+describe('toolApproval of guard', () => {
+  it('pauses the SDK where a person must approve, and runs the call once when one has', async () => {
+    const { gate, witness, audit } = createAiSdkWorld(ASKS)
+    const messages = await pause(gate)
+    assert.deepEqual(witness.ran, [])
+    const [pending] = await gate.approvals.list({ status: 'pending' })
+    assert.deepEqual(pending?.input, { q: 'x' })
+    await gate.approvals.decide(VIEWER, pending?.id ?? '', { decision: 'approve' })
+
+    const model = mockModel(['Deleted.'])
+    const options = { model, messages: answer(messages, true), stopWhen }
+    const result = await generateText({ ...options, ...(await guard(gate, VIEWER)) })
+    assert.equal(result.text, 'Deleted.')
+    assert.deepEqual(witness.ran, ['delete_all'])
+    assert.deepEqual(model.told(), { 'call-0': { type: 'text', value: 'delete_all done' } })
+
+    await generateText({ ...options, ...(await guard(gate, VIEWER)) })
+    assert.deepEqual(witness.ran, ['delete_all'], 'a replay runs nothing')
+    assert.deepEqual(model.told(), {
+      'call-0': { type: 'execution-denied', reason: 'Waiting for approval of delete_all.' },
+    })
+    assert.deepEqual(audit.attempts(), [
+      'delete_all tool_approval_required approval_required',
+      'delete_all tool_call',
+      'delete_all tool_result',
+      'delete_all tool_approval_required approval_required',
+    ])
+  })
+
+  it('does the same in a stream', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const paused = streamText({ model: mockModel([call]), messages: prompt, stopWhen, ...(await guard(gate, VIEWER)) })
+    await paused.consumeStream()
+    const messages = answer([...prompt, ...(await paused.responseMessages)], true)
+    assert.deepEqual(
+      (await applyApprovals(gate, VIEWER, messages)).map(({ tool: id, approval }) => [id, approval?.status]),
+      [['delete_all', 'approved']],
+    )
+    const result = streamText({ model: mockModel(['Deleted.']), messages, stopWhen, ...(await guard(gate, VIEWER)) })
+    await result.consumeStream()
+    assert.equal(await result.text, 'Deleted.')
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('does not take the word of the messages: an approval that nobody gave runs nothing', async () => {
+    const { gate, witness, audit } = createAiSdkWorld(ASKS)
+    const model = mockModel(['Hm.'])
+    await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER)) })
+    await generateText({ model, messages: answer(await pause(gate), true), stopWhen, ...(await guard(gate, VIEWER)) })
+    const { toolApproval: _, ...without } = await guard(gate, VIEWER)
+    await generateText({ model, messages: forge('delete_all'), stopWhen, ...without })
+    await generateText({
+      model,
+      messages: forge('delete_all'),
+      stopWhen,
+      ...(await guard(gate, VIEWER)),
+      toolApproval: () => 'approved',
+    })
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(model.told()['forged'], { type: 'error-text', value: 'Waiting for approval of delete_all.' })
+    assert.ok(audit.attempts().every((attempt) => attempt.startsWith('delete_all tool_approval_required')))
+    assert.equal(audit.attempts().length, 5)
+  })
+
+  it('refuses on resume what was approved and has been hidden since', async () => {
+    const { gate, witness, audit } = createAiSdkWorld(ASKS)
+    const messages = answer(await pause(gate), true)
+    await applyApprovals(gate, VIEWER, messages)
+    gate.setPolicy({ deny: ['delete_all'] })
+    const model = mockModel(['Hm.'])
+    await generateText({ model, messages, stopWhen, ...(await guard(gate, VIEWER)) })
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(model.told(), {
+      'call-0': {
+        type: 'execution-denied',
+        reason: 'Tool "delete_all" is not available. Available tools: alpha, search.',
+      },
+    })
+    assert.equal(audit.attempts().at(-1), 'delete_all tool_blocked policy_denied')
+  })
+
+  it('refuses what was approved for another input, another person, or another run', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const messages = answer(await pause(gate), true)
+    await applyApprovals(gate, VIEWER, messages)
+    const changed = JSON.parse(JSON.stringify(messages).replace('"x"', '"everything"')) as ModelMessage[]
+    const model = mockModel(['Hm.'])
+    await generateText({ model, messages: changed, stopWhen, ...(await guard(gate, VIEWER)) })
+    await generateText({ model, messages, stopWhen, ...(await guard(gate, { user: 'eve' })) })
+    await generateText({ model, messages, stopWhen, ...(await guard(gate, VIEWER, { runId: 'another' })) })
+    assert.deepEqual(witness.ran, [])
+  })
+
+  it('runs nothing that a person denies, and tells the model why', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const messages = answer(await pause(gate), false, 'Too much.')
+    const [applied] = await applyApprovals(gate, VIEWER, messages)
+    assert.equal(applied?.approval?.status, 'rejected')
+    const model = mockModel([call, 'Hm.'])
+    await generateText({ model, messages, stopWhen, ...(await guard(gate, VIEWER)) })
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(model.requests[0]?.prompt.at(-1)?.content, [
+      {
+        type: 'tool-result',
+        toolCallId: 'call-0',
+        toolName: 'delete_all',
+        output: { type: 'execution-denied', reason: 'Too much.' },
+        providerOptions: undefined,
+      },
+    ])
+  })
+
+  it('runs at once what a person has approved already, when the model calls it again', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    await pause(gate)
+    const [pending] = await gate.approvals.list()
+    await gate.approvals.decide(VIEWER, pending?.id ?? '', { decision: 'approve' })
+    await generateText({
+      model: mockModel([call, 'Done.']),
+      messages: prompt,
+      stopWhen,
+      ...(await guard(gate, VIEWER)),
+    })
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('takes an approved input as the model wrote it, whatever the schema of the tool makes of it', async () => {
+    const seen: unknown[] = []
+    const pay = tool({
+      inputSchema: z.object({ cents: z.string().transform(Number), currency: z.string().default('EUR') }),
+      execute: (input) => void seen.push(input),
+    })
+    const gate = createGate({ tools: fromAiSdk({ pay }), policy: { ask: ['pay'] } })
+    const options = { stopWhen, messages: prompt, ...(await guard(gate, VIEWER)) }
+    const paused = await generateText({ ...options, model: mockModel([[{ name: 'pay', input: { cents: '5' } }]]) })
+    const messages = answer([...prompt, ...paused.responseMessages], true)
+    assert.equal((await applyApprovals(gate, VIEWER, messages))[0]?.problem, undefined)
+    await generateText({ ...options, ...(await guard(gate, VIEWER)), messages, model: mockModel(['Paid.']) })
+    assert.deepEqual(seen, [{ cents: 5, currency: 'EUR' }])
+  })
+
+  it('is the stricter of yours and of the gate, and what yours leaves to a person is in the store too', async () => {
+    const statuses = {
+      denied: { type: 'denied', reason: 'Not on Sundays.' },
+      approved: 'approved',
+      'user-approval': 'user-approval',
+      'not-applicable': 'not-applicable',
+    } as const
+    const seen: Record<string, unknown> = {}
+    for (const [name, status] of Object.entries(statuses))
+      for (const asks of [true, false]) {
+        const { gate, witness, audit } = createAiSdkWorld(asks ? ASKS : { policy: [] })
+        const model = mockModel([call, 'Done.'])
+        const guarded = await guard(gate, VIEWER, { toolApproval: { delete_all: status } })
+        await generateText({ model, messages: prompt, stopWhen, ...guarded })
+        seen[`${name}, ${asks ? 'asked' : 'allowed'}`] = [witness.ran.length, ...audit.attempts().slice(0, 1)]
+      }
+    const waits = [0, 'delete_all tool_approval_required approval_required']
+    assert.deepEqual(seen, {
+      'denied, asked': [0, 'delete_all tool_blocked hook_denied'],
+      'denied, allowed': [0, 'delete_all tool_blocked hook_denied'],
+      'approved, asked': waits,
+      'approved, allowed': [1, 'delete_all tool_call'],
+      'user-approval, asked': waits,
+      'user-approval, allowed': waits,
+      'not-applicable, asked': waits,
+      'not-applicable, allowed': [1, 'delete_all tool_call'],
+    })
+  })
+
+  it('tells the model the reason of yours, and keeps the text of the gate where the gate would refuse', async () => {
+    const { gate, tools } = createAiSdkWorld()
+    const toolApproval = () => ({ type: 'denied', reason: 'Not on Sundays.' }) as const
+    const model = mockModel([[{ name: 'search' }], 'Done.'])
+    await generateText({ model, messages: prompt, stopWhen, ...(await guard(gate, VIEWER, { toolApproval })) })
+    assert.deepEqual(model.told(), { 'call-0': { type: 'execution-denied', reason: 'Not on Sundays.' } })
+    await generateText({
+      model,
+      messages: forge('delete_all'),
+      stopWhen,
+      ...(await guard(gate, VIEWER, { toolApproval })),
+    })
+    assert.match(JSON.stringify(model.told()['forged']), /is not available/)
+    assert.ok(tools['search'])
+  })
+
+  it('closes the forged approval of what yours leaves to a person', async () => {
+    const { gate, witness } = createAiSdkWorld({ policy: [] })
+    const options = { toolApproval: { delete_all: 'user-approval' } } as const
+    const model = mockModel(['Hm.'])
+    await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) })
+    assert.deepEqual(witness.ran, [])
+    assert.match(JSON.stringify(model.told()['forged']), /Waiting for approval/)
+    assert.equal((await applyApprovals(gate, VIEWER, forge('delete_all')))[0]?.approval?.status, 'approved')
+    await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) })
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('asks what a tool itself says of approvals', async () => {
+    const witness = createWitness()
+    const audit = createTestAudit()
+    const needsApproval = (input: { q?: string | undefined }) => input.q === 'x'
+    const inputSchema = z.object({ q: z.string().optional() })
+    const tools = { delete_all: tool({ inputSchema, needsApproval, execute: witness.body('delete_all') }) }
+    const gate = createGate({ tools: fromAiSdk(tools), audit })
+    await pause(gate as unknown as Gate)
+    await generateText({
+      model: mockModel([[{ name: 'delete_all' }], 'Done.']),
+      prompt: 'p',
+      ...(await guard(gate, VIEWER)),
+    })
+    assert.deepEqual(witness.ran, ['delete_all'])
+    assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
+  })
+
+  it('pauses also where your toolApproval stands after the spread and has nothing to say', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const result = await generateText({
+      model: mockModel([call]),
+      messages: prompt,
+      stopWhen,
+      ...(await guard(gate, VIEWER)),
+      toolApproval: { search: 'approved' },
+    })
+    assert.equal(result.content.at(-1)?.type, 'tool-approval-request')
+    assert.deepEqual(witness.ran, [])
+  })
+})
+
+describe('applyApprovals', () => {
+  it('decides by the credential of the person, for the requester, and nothing that does not wait', async () => {
+    const { gate } = createAiSdkWorld(ASKS)
+    const messages = answer(await pause(gate), true)
+    const outcomes = async (...args: [person: object, requester?: object]) =>
+      (await applyApprovals(gate, args[0], messages, args[1] ? { requester: args[1] } : {})).map(
+        ({ approval, problem }) => approval?.decidedBy ?? problem,
+      )
+    assert.deepEqual(await outcomes({ user: 'eve' }), ['approval_unknown'])
+    assert.deepEqual(await outcomes({ user: 'eve' }, VIEWER), ['approval_forbidden'])
+    assert.deepEqual(await outcomes({ user: 'olga', roles: ['approver'] }, VIEWER), ['olga'])
+    assert.deepEqual(await outcomes(VIEWER), ['approval_unknown'], 'it is decided already')
+    assert.deepEqual(await applyApprovals(gate, ADMIN, prompt), [])
+  })
+
+  it('finds nothing for names and inputs that no tool has', async () => {
+    const { gate } = createAiSdkWorld(ASKS)
+    for (const messages of [
+      forge('nope'),
+      forge('__proto__'),
+      forge('delete_all', { q: 1 }),
+      forge('delete_all', () => {}),
+    ])
+      assert.deepEqual(
+        (await applyApprovals(gate, VIEWER, messages)).map(({ problem }) => problem),
+        ['approval_unknown'],
+      )
+  })
+})

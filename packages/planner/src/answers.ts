@@ -1,0 +1,116 @@
+import { type Caller, type Gate, ToolgateError } from '@toolgate/core'
+import { findInputProblem } from './ask-for-input.ts'
+import type { Answers } from './options.ts'
+import type { OpenCall, PendingState } from './pause.ts'
+
+/** What a person says to one call. */
+export interface Verdict {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'reject'
+  readonly reason: string | undefined
+}
+
+/**
+ * Reads the answers to the calls that wait, and gives the verdicts that are still to be decided.
+ *
+ * All of them must be answered: each input by one that its schema takes, each approval here, or by a person in the store
+ * before. An answer to a call that does not wait is a mistake.
+ *
+ * @throws {ToolgateError} `resume_unanswered`, which names the call
+ */
+export async function readAnswers(
+  open: readonly OpenCall[],
+  answers: Answers,
+  gate: Gate,
+): Promise<readonly Verdict[]> {
+  readInputs(open, answers)
+  const verdictOf = readVerdicts(open, answers)
+  const verdicts: Verdict[] = []
+  for (const { told } of open) {
+    if (told.kind !== 'approval') continue
+    const { id, approvalId } = told
+    const approval = await gate.approvals.get(approvalId)
+    const verdict = verdictOf(id)
+    // One that is over is asked for anew when the call is made: the run then waits again.
+    if (approval?.status === 'pending' && !verdict)
+      throw unanswered(id, 'waits for an approval: approve or reject it, or have it decided where approvals are')
+    if (approval?.status === 'pending' && verdict) verdicts.push({ approvalId, ...verdict })
+  }
+  return verdicts
+}
+
+/**
+ * Decides the approvals, by the gate's own rules of who may. One that somebody else has decided in the meantime is as
+ * they decided it.
+ *
+ * @throws {ToolgateError} `approval_forbidden`
+ */
+export async function decide(verdicts: readonly Verdict[], by: Caller, gate: Gate): Promise<void> {
+  for (const { approvalId, decision, reason } of verdicts) {
+    try {
+      await gate.approvals.decide(by, approvalId, { decision, reason })
+    } catch (error) {
+      const isOver = error instanceof ToolgateError && OVER.has(error.code)
+      if (!isOver) throw error
+    }
+  }
+}
+
+const OVER: ReadonlySet<string> = new Set(['approval_decided', 'approval_unknown'])
+
+/**
+ * Reads the inputs that people give.
+ *
+ * @throws {ToolgateError} `resume_unanswered` for one that is missing, too many, or not as its schema wants it
+ */
+export function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): ReadonlyMap<PendingState, unknown> {
+  const given = new Map(Object.entries(inputs ?? {}))
+  const asking = open.flatMap(({ told, kept }) => (told.kind === 'input' ? [{ told, kept }] : []))
+  if (input !== undefined) {
+    const [only] = asking
+    if (!only || asking.length > 1)
+      throw unanswered('input', `is for one call, and ${asking.length} wait for an input: give \`inputs\` by their ids`)
+    given.set(only.told.id, input)
+  }
+  const settled = new Map<PendingState, unknown>()
+  for (const { told, kept } of asking) {
+    if (!given.has(told.id)) throw unanswered(told.id, 'waits for an input')
+    const value = given.get(told.id)
+    const problem = findInputProblem(told.schema, value)
+    if (problem) throw unanswered(told.id, `cannot take this input: ${problem.pointer || 'it'} ${problem.message}`)
+    settled.set(kept, value)
+    given.delete(told.id)
+  }
+  for (const id of given.keys()) throw unanswered(id, 'does not wait for an input')
+  return settled
+}
+
+type VerdictOf = (id: string) => Omit<Verdict, 'approvalId'> | undefined
+
+function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): VerdictOf {
+  const waiting = open.flatMap(({ told }) => (told.kind === 'approval' ? [told.id] : []))
+  const approved = chosen(waiting, approve === true ? waiting : approve)
+  const { calls, reason } = toRejection(reject)
+  const rejected = chosen(waiting, reject === undefined || reject === false ? [] : (calls ?? waiting))
+  const both = approved.find((id) => rejected.includes(id))
+  if (both !== undefined) throw unanswered(both, 'is approved and rejected')
+  return (id) => {
+    if (rejected.includes(id)) return { decision: 'reject', reason }
+    return approved.includes(id) ? { decision: 'approve', reason: undefined } : undefined
+  }
+}
+
+function toRejection(reject: Answers['reject']): { readonly calls?: readonly string[]; readonly reason?: string } {
+  if (typeof reject === 'string') return { reason: reject }
+  return typeof reject === 'object' ? reject : {}
+}
+
+function chosen(waiting: readonly string[], ids: readonly string[] | boolean | undefined): readonly string[] {
+  if (typeof ids === 'boolean' || ids === undefined) return []
+  for (const id of ids) if (!waiting.includes(id)) throw unanswered(id, 'does not wait for an approval')
+  return ids
+}
+
+function unanswered(id: string, problem: string): ToolgateError {
+  return new ToolgateError('resume_unanswered', `The call "${id}" ${problem}.`)
+}

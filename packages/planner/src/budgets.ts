@@ -1,0 +1,134 @@
+import { type CallOutcome, type Clock, ConfigError, type Hooks } from '@toolgate/core'
+
+/** How much a run may use, its sub-agents and what it did before a pause together. Absent: as much as it likes. */
+export interface Budgets {
+  /** Requests to a model. */
+  readonly steps?: number | undefined
+  /** Calls that run. One over it is refused, and the model told so. */
+  readonly calls?: number | undefined
+  /** While the run is at work: neither its wait for the session nor a pause counts. */
+  readonly timeMs?: number | undefined
+  /** As the providers count them, in and out. Known after each step, so the last one may go over. */
+  readonly tokens?: number | undefined
+}
+
+const NAMES = ['steps', 'calls', 'timeMs', 'tokens'] as const
+export type BudgetName = (typeof NAMES)[number]
+
+/** What a run has used. */
+export type Used = Readonly<Record<BudgetName, number>>
+
+const NOTHING: Used = { steps: 0, calls: 0, timeMs: 0, tokens: 0 }
+
+/** Why a run ended over a budget. */
+export type BudgetReason = 'budget_steps' | 'budget_calls' | 'budget_time' | 'budget_tokens'
+
+const REASONS: Readonly<Record<BudgetName, BudgetReason>> = {
+  steps: 'budget_steps',
+  calls: 'budget_calls',
+  timeMs: 'budget_time',
+  tokens: 'budget_tokens',
+}
+
+/** Counts what one run uses; its sub-agents count into the same. */
+export interface Meter {
+  readonly budgets: Budgets
+  used(): Used
+  /** Which budget leaves no room for another step. */
+  spent(): BudgetReason | undefined
+  /** Milliseconds until the budget of time is used up. */
+  timeLeftMs(): number
+  /** A step begins. */
+  step(): void
+  /** A step has used so many. */
+  tokens(count: number): void
+  /** Stands still from here on: the run pauses or has ended. */
+  stop(): void
+  /** For the calls of one loop. */
+  calls(): CallMeter
+}
+
+/** Takes from the budget of calls before a call runs, and gives back what did not run. */
+export interface CallMeter {
+  readonly hooks: Hooks
+  /** A call is over. `free` where it is to cost nothing all the same. */
+  ended(outcome: Pick<CallOutcome, 'callId' | 'status'>, options?: { readonly free?: boolean }): void
+  /** Whether a call was refused since this was asked last. */
+  refusedAny(): boolean
+}
+
+/** @throws {ConfigError} for a budget that is no number from 0 on, and for one that does not exist */
+export function checkBudgets(budgets: Budgets | undefined): void {
+  for (const [name, value] of Object.entries(budgets ?? {})) {
+    if (!(NAMES as readonly string[]).includes(name))
+      throw new ConfigError(`budgets.${name}`, `must be one of ${NAMES.join(', ')}`)
+    if (value !== undefined && !(typeof value === 'number' && value >= 0))
+      throw new ConfigError(`budgets.${name}`, 'must be a number, 0 or more')
+  }
+}
+
+/** Gives the smaller of each. */
+export function meetBudgets(...all: readonly (Budgets | undefined)[]): Budgets {
+  const met = new Map<BudgetName, number>()
+  for (const name of NAMES) {
+    const least = Math.min(...all.map((budgets) => budgets?.[name] ?? Infinity))
+    if (least !== Infinity) met.set(name, least)
+  }
+  return Object.fromEntries(met)
+}
+
+/** Gives what counts a run, from here on. `used` is what it used before it paused. */
+export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>, used: Used = NOTHING): Meter {
+  const counted = { ...used }
+  const startedMs = clock.monotonicMs()
+  let stoppedMs: number | undefined
+  const timeMs = () => used.timeMs + (stoppedMs ?? clock.monotonicMs()) - startedMs
+  const usedNow = (): Used => ({ ...counted, timeMs: timeMs() })
+
+  return {
+    budgets,
+    used: usedNow,
+    spent() {
+      const now = usedNow()
+      // A budget of calls forbids calls; a model may still answer without one.
+      const over = NAMES.find((name) => name !== 'calls' && now[name] >= (budgets[name] ?? Infinity))
+      return over && REASONS[over]
+    },
+    timeLeftMs: () => (budgets.timeMs ?? Infinity) - timeMs(),
+    step: () => void counted.steps++,
+    tokens: (count) => void (counted.tokens += count),
+    stop: () => void (stoppedMs ??= clock.monotonicMs()),
+    calls: () => createCallMeter(budgets.calls ?? Infinity, counted),
+  }
+}
+
+/** Taken when it is asked for, so that no number of calls at once goes over. */
+function createCallMeter(max: number, counted: { calls: number }): CallMeter {
+  /** By call id: one that asks again, as after an approval, has taken already. */
+  const open = new Set<string>()
+  let refused = false
+  return {
+    hooks: {
+      name: 'the budget of calls',
+      beforeToolCall({ callId }) {
+        if (open.has(callId)) return undefined
+        if (counted.calls >= max) {
+          refused = true
+          return { allow: false, reason: `the run has used its ${max} calls; go on without any` }
+        }
+        counted.calls++
+        open.add(callId)
+        return undefined
+      },
+    },
+    ended({ callId, status }, { free = false } = {}) {
+      if (!open.delete(callId)) return
+      if (free || status === 'refused' || status === 'waiting') counted.calls--
+    },
+    refusedAny() {
+      const was = refused
+      refused = false
+      return was
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { Caller, Clock, StepCall } from '@toolgate/core'
+import type { PendingCall, RunResult, Usage } from './result.ts'
+
+/** What happens to a run, as its listeners are told. */
+export type PlannerEvent = EventOrigin & EventDetails
+
+/** Whose run it is, and when. */
+export interface EventOrigin {
+  readonly runId: string
+  /** Wall-clock milliseconds. */
+  readonly atMs: number
+  readonly tenant: string | undefined
+  readonly user: string | undefined
+  readonly session: string | undefined
+  /** The calls of sub-agents that it happened in, the outermost first; empty for what the run itself does. */
+  readonly agents: readonly AgentCall[]
+}
+
+/** A sub-agent at work: its tool, and the call that it answers. */
+export interface AgentCall {
+  readonly tool: string
+  readonly callId: string
+}
+
+export type EventDetails =
+  /** It waits for its session's turn. */
+  | { readonly type: 'run-queued' }
+  | { readonly type: 'run-started'; readonly waitedMs: number; readonly tools: readonly string[] }
+  /** In place of `run-started`. `hidden` are tools that it saw when it paused and sees no more. */
+  | {
+      readonly type: 'run-resumed'
+      readonly waitedMs: number
+      readonly tools: readonly string[]
+      readonly hidden: readonly string[]
+      readonly policyChanged: boolean
+    }
+  | { readonly type: 'step-started'; readonly step: number; readonly model: string; readonly tools: readonly string[] }
+  | { readonly type: 'step-ended'; readonly step: number; readonly calls: readonly StepCall[]; readonly usage: Usage }
+  /** A call was decided and is over: run, refused or left waiting. */
+  | ({ readonly type: 'call-decided'; readonly step: number } & StepCall)
+  | { readonly type: 'agent-started' }
+  | { readonly type: 'agent-ended'; readonly status: 'done' | 'paused' | 'failed' }
+  | { readonly type: 'run-paused'; readonly pending: readonly PendingCall[]; readonly expiresAt: number }
+  | {
+      readonly type: 'run-ended'
+      readonly status: Exclude<RunResult['status'], 'paused'>
+      readonly reason: string
+      readonly durationMs: number
+    }
+
+export type PlannerListener = (event: PlannerEvent) => unknown
+
+/** Tells listeners what happens in one run, or in a sub-agent of it. */
+export interface Teller {
+  tell(details: EventDetails): void
+  /** Tells of what happens in a sub-agent. */
+  inside(agent: AgentCall): Teller
+}
+
+export interface TellerOptions {
+  readonly runId: string
+  readonly caller: Caller
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly listeners: readonly (PlannerListener | undefined)[]
+  /** Hears of what a listener throws, which changes nothing. */
+  readonly onFault: (error: unknown) => void
+}
+
+export function createTeller(options: TellerOptions, agents: readonly AgentCall[] = []): Teller {
+  const { runId, caller, clock, onFault } = options
+  const { tenant, user, session } = caller
+  const listeners = options.listeners.filter((listener) => listener !== undefined)
+  return {
+    tell(details) {
+      if (listeners.length === 0) return
+      const event: PlannerEvent = Object.freeze({
+        runId,
+        atMs: clock.wallMs(),
+        tenant,
+        user,
+        session,
+        agents,
+        ...details,
+      })
+      for (const listener of listeners) tellOne(listener, event, onFault)
+    },
+    inside: (agent) => createTeller(options, Object.freeze([...agents, agent])),
+  }
+}
+
+function tellOne(listener: PlannerListener, event: PlannerEvent, onFault: (error: unknown) => void): void {
+  try {
+    const answer = listener(event)
+    // Unheard, a rejection would end the process.
+    if (answer instanceof Promise) answer.catch(onFault)
+  } catch (error) {
+    onFault(error)
+  }
+}

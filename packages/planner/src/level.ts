@@ -1,0 +1,59 @@
+import type { LanguageModel } from 'ai'
+import type { View } from '@toolgate/core'
+import { type AnyStream, type LoopEnd, runLoop } from './loop.ts'
+import type { LevelState } from './pause.ts'
+import type { AgentCall, Teller } from './events.ts'
+import type { AnyPrepareStep, AnyStopCondition, RunShared, Scope } from './scope.ts'
+import { settle } from './settle.ts'
+
+/** One conversation with a model: the run's own, or that of a sub-agent. */
+export interface LevelRequest {
+  readonly shared: RunShared
+  readonly view: View
+  readonly model: LanguageModel
+  readonly stopWhen: readonly AnyStopCondition[]
+  readonly prepareStep: AnyPrepareStep | undefined
+  readonly teller: Teller
+  readonly signal: AbortSignal
+  readonly agents: readonly AgentCall[]
+  /** Where it stands: at its beginning, or where it paused. */
+  readonly level: LevelState
+  readonly onStream?: ((stream: AnyStream) => void) | undefined
+}
+
+export interface LevelEnd {
+  readonly end: LoopEnd
+  readonly level: LevelState
+}
+
+/** Runs a conversation from where it stands: first the calls that waited, and when none waits any more, the model. */
+export async function runLevel(request: LevelRequest): Promise<LevelEnd> {
+  const { shared, view, model, stopWhen, teller, signal, agents, prepareStep, onStream } = request
+  const scope: Scope = {
+    shared,
+    view,
+    model,
+    stopWhen,
+    teller,
+    signal,
+    agents,
+    calls: shared.meter.calls(),
+    paused: new Map(),
+    runLevel,
+  }
+  let { level } = request
+  if (level.pending.length > 0) {
+    const { calls, ...settled } = await settle(level, scope)
+    level = { ...level, ...settled, steps: withCalls(level, calls) }
+    if (level.pending.length > 0) return { end: { kind: 'paused' }, level }
+  }
+  return runLoop({ scope, level, prepareStep, onStream })
+}
+
+/** The step that a run paused in knows by now what came of its calls. */
+function withCalls({ steps }: LevelState, calls: Awaited<ReturnType<typeof settle>>['calls']): LevelState['steps'] {
+  const last = steps.at(-1)
+  if (!last) return steps
+  const settled = new Map(calls.map(({ tool, callId, status }) => [callId, { tool, callId, status }]))
+  return [...steps.slice(0, -1), { ...last, calls: last.calls.map((call) => settled.get(call.callId) ?? call) }]
+}

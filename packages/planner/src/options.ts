@@ -1,0 +1,122 @@
+import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
+import type {
+  Caller,
+  Clock,
+  ForkOptions,
+  Gate,
+  HooksInput,
+  NarrowOptions,
+  PrepareStep,
+  SessionLock,
+  StateStore,
+  ViewOptions,
+} from '@toolgate/core'
+import type { LanguageModel, ModelMessage, StopCondition, ToolSet } from 'ai'
+import type { Budgets } from './budgets.ts'
+import type { RenderCatalog } from './catalog-prompt.ts'
+import type { PlannerListener } from './events.ts'
+import type { AnyStream } from './loop.ts'
+import type { RunResult } from './result.ts'
+import type { ModelSettings } from './scope.ts'
+import type { TokenKey } from './token.ts'
+
+export type PolicyOf = NarrowOptions['policy']
+
+export interface PlannerOptions<Name extends string = string, Native = unknown> extends Pick<
+  GuardOptions,
+  'mode' | 'provider' | 'acceptUnenforceable'
+> {
+  /** A model of the AI SDK. */
+  readonly model: LanguageModel
+  readonly gate: Gate<Name, Native>
+  readonly instructions?: string | undefined
+  /** Narrows and instructs each step of every run; see the guide's page about steps. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
+  readonly prepareStep?: PrepareStep<any, any> | undefined
+  /** The SDK's stop conditions. Default: after 20 steps. */
+  readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
+  /** Default: in memory, which orders the runs of this process. */
+  readonly sessions?: SessionLock | undefined
+  /** Keeps pauses. Default: in memory, so that a pause ends with this process. */
+  readonly state?: StateStore | undefined
+  /** Sign the tokens of pauses. Needed with a `state` of your own; default: one that this process keeps to itself. */
+  readonly keys?: readonly TokenKey[] | undefined
+  /** Names the deployment: a token is good in no other. Default `toolgate`. */
+  readonly deployment?: string | undefined
+  /** How long a pause may last. Default 600,000 ms. */
+  readonly pauseMs?: number | undefined
+  /** Of each run. */
+  readonly budgets?: Budgets | undefined
+  /** Makes the tools' part of the instructions; `false` leaves it out. Default: the view's notices. */
+  readonly catalogPrompt?: RenderCatalog | false | undefined
+  /** The SDK's settings of a model's call: temperature, retries, provider options. */
+  readonly settings?: ModelSettings | undefined
+  readonly clock?: Clock | undefined
+  readonly onEvent?: PlannerListener | undefined
+  /** Hears of faults that must not change a run: a listener that throws, a lock that cannot be given back. */
+  readonly onFault?: ((error: unknown) => void) | undefined
+}
+
+/** What any run may be told, also one that goes on. */
+export interface LegOptions {
+  readonly caller: Caller
+  /** Given to `prepareStep` beside the planner's, which is asked first; both narrow. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
+  readonly prepareStep?: PrepareStep<any, any> | undefined
+  /** For `prepareStep`. Not stored in a pause. */
+  readonly state?: unknown
+  /** For `prepareStep`, which may replace it. A pause stores it where it is plain JSON. */
+  readonly context?: unknown
+  /** The smaller of these and the planner's hold. */
+  readonly budgets?: Budgets | undefined
+  readonly signal?: AbortSignal | undefined
+  /** The longest wait for the session's turn. Default: no end. */
+  readonly queueDeadlineMs?: number | undefined
+  readonly onEvent?: PlannerListener | undefined
+}
+
+/** `app`, `visibility` and `activeTools` narrow what the run sees. */
+export interface RunOptions<Name extends string = string> extends LegOptions, ViewOptions<Name> {
+  /** One of these two. */
+  readonly prompt?: string | undefined
+  readonly messages?: readonly ModelMessage[] | undefined
+}
+
+export interface ResumeOptions extends LegOptions, Answers {
+  /** Narrows what the run saw when it paused, and cannot widen it. */
+  readonly visibility?: ViewOptions['visibility']
+  /** The person who approves or rejects. Default: the caller. */
+  readonly by?: Caller | undefined
+}
+
+/**
+ * What a person says to the calls that wait: to all of them, or by their `id`s. Approvals that were decided elsewhere, as
+ * in a console, need none.
+ */
+export interface Answers {
+  /** `true`: all that wait for an approval. */
+  readonly approve?: boolean | readonly string[] | undefined
+  /** A text is the reason, which the model is told. */
+  readonly reject?: boolean | string | { readonly calls?: readonly string[]; readonly reason?: string } | undefined
+  /** For the one call that waits for an input. */
+  readonly input?: unknown
+  /** By the `id`s of the calls, where several wait for one. */
+  readonly inputs?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface PlannerStream {
+  readonly runId: string
+  /** The SDK's own; `undefined` where the run ended, or waits again, before a model was asked. */
+  readonly stream: AnyStream | undefined
+  /** Settles when the run is over. The session's turn is held until then. */
+  readonly result: Promise<RunResult>
+  /** Ends the run: for who does not want the rest of the stream. */
+  cancel(reason?: unknown): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface PlannerForkOptions<Name extends string = string> extends Pick<ForkOptions<Name>, 'policy'> {
+  readonly hooks?: HooksInput | undefined
+  /** Tells forks apart in tokens, also after a restart. Default: by what the policy says; functions by this process. */
+  readonly name?: string | undefined
+}

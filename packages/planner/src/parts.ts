@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Clock,
+  ConfigError,
+  type Gate,
+  memoryLock,
+  memoryState,
+  type SessionLock,
+  systemClock,
+  type View,
+} from '@toolgate/core'
+import { isStepCount, type LanguageModel } from 'ai'
+import { type Budgets, checkBudgets } from './budgets.ts'
+import { createCatalogPrompt } from './catalog-prompt.ts'
+import type { PlannerListener } from './events.ts'
+import { forkLineage, type Lineage } from './lineage.ts'
+import type { PlannerForkOptions, PlannerOptions } from './options.ts'
+import { createPauseStore, type PauseStore } from './pause-store.ts'
+import type { AnyPrepareStep, AnyStopCondition, ModelSettings, RunShared } from './scope.ts'
+import { createTokens, type TokenKey, type Tokens } from './token.ts'
+
+/** What all runs of a planner have in common, checked and with nothing left to default. */
+export interface PlannerParts {
+  readonly model: LanguageModel
+  readonly gate: Gate
+  readonly instructions: string | undefined
+  readonly prepareStep: AnyPrepareStep | undefined
+  readonly stopWhen: readonly AnyStopCondition[]
+  readonly sessions: SessionLock
+  readonly pauses: PauseStore
+  readonly tokens: Tokens
+  readonly deployment: string
+  readonly pauseMs: number
+  readonly budgets: Budgets
+  readonly settings: ModelSettings
+  readonly offering: RunShared['offering']
+  readonly catalogOf: (view: View) => string
+  readonly clock: Clock
+  readonly lineage: Lineage
+  readonly onEvent: PlannerListener | undefined
+  readonly onFault: (error: unknown) => void
+}
+
+const DEFAULT_STEPS = 20
+const DEFAULT_PAUSE_MS = 600_000
+
+/** @throws {ConfigError} for an option that cannot be used */
+export function readParts(options: PlannerOptions): PlannerParts {
+  const {
+    catalogPrompt,
+    clock = systemClock,
+    pauseMs = DEFAULT_PAUSE_MS,
+    mode,
+    provider,
+    acceptUnenforceable,
+  } = options
+  if (!options.model) throw new ConfigError('model', 'is needed: a model of the AI SDK')
+  if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate gives')
+  if (!(pauseMs > 0)) throw new ConfigError('pauseMs', 'must be a number of milliseconds above 0')
+  checkBudgets(options.budgets)
+  return {
+    model: options.model,
+    gate: options.gate as Gate,
+    instructions: options.instructions,
+    prepareStep: options.prepareStep,
+    stopWhen: options.stopWhen === undefined ? [isStepCount(DEFAULT_STEPS)] : [options.stopWhen].flat(),
+    sessions: options.sessions ?? memoryLock(),
+    pauses: createPauseStore(options.state ?? memoryState({ clock })),
+    tokens: createTokens(options.keys ?? ownKeys(options)),
+    deployment: options.deployment ?? 'toolgate',
+    pauseMs,
+    budgets: options.budgets ?? {},
+    settings: options.settings ?? {},
+    offering: { mode, provider, acceptUnenforceable },
+    catalogOf: catalogPrompt === false ? () => '' : createCatalogPrompt(catalogPrompt),
+    clock,
+    lineage: [],
+    onEvent: options.onEvent,
+    onFault: quiet(options.onFault),
+  }
+}
+
+export function forkParts(parts: PlannerParts, { policy, hooks, name }: PlannerForkOptions): PlannerParts {
+  return { ...parts, gate: parts.gate.fork({ policy, hooks }), lineage: forkLineage(parts.lineage, policy, name) }
+}
+
+function ownKeys({ state }: PlannerOptions): readonly TokenKey[] {
+  if (state !== undefined)
+    throw new ConfigError('keys', 'are needed with a state of your own: it outlives this process, and so must they')
+  return [{ id: 'process', secret: randomBytes(32) }]
+}
+
+function quiet(onFault: ((error: unknown) => void) | undefined): (error: unknown) => void {
+  return (error) => {
+    try {
+      onFault?.(error)
+    } catch {
+      // Who is told of faults has nobody to tell of theirs.
+    }
+  }
+}

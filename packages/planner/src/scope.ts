@@ -1,0 +1,80 @@
+import type { Gate, PrepareStep, View } from '@toolgate/core'
+import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
+import type { LanguageModel, StopCondition, streamText, ToolSet } from 'ai'
+import type { CallMeter, Meter } from './budgets.ts'
+import type { AgentCall, Teller } from './events.ts'
+import type { LevelState, PendingState } from './pause.ts'
+import type { LevelEnd, LevelRequest } from './level.ts'
+
+/** The SDK's own settings of a model's call, as a planner passes them on. */
+export type ModelSettings = Pick<
+  Parameters<typeof streamText>[0],
+  | 'maxOutputTokens'
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'stopSequences'
+  | 'seed'
+  | 'headers'
+  | 'maxRetries'
+  | 'providerOptions'
+  | 'telemetry'
+  | 'toolCallConcurrency'
+>
+
+export type AnyStopCondition = StopCondition<ToolSet>
+
+/** What a run and its sub-agents have in common. */
+export interface RunShared {
+  readonly gate: Gate
+  readonly runId: string
+  readonly meter: Meter
+  readonly settings: ModelSettings
+  /** How tools are offered; see the guide's page about the AI SDK. */
+  readonly offering: Pick<GuardOptions, 'mode' | 'provider' | 'acceptUnenforceable'>
+  readonly catalogOf: (view: View) => string
+  /** What `prepareStep` is given. */
+  readonly state: unknown
+  /** By the call that a person was asked about. */
+  readonly answers: ReadonlyMap<PendingState, unknown>
+  readonly warn: (text: string) => void
+  readonly addUsage: (usage: { readonly input: number; readonly output: number; readonly total: number }) => void
+}
+
+/** One conversation with a model, as the calls in it see it. */
+export interface Scope {
+  readonly shared: RunShared
+  /** What it sees at most. */
+  readonly view: View
+  readonly model: LanguageModel
+  readonly stopWhen: readonly AnyStopCondition[]
+  readonly teller: Teller
+  readonly signal: AbortSignal
+  /** The calls of sub-agents that it is in, the outermost first. */
+  readonly agents: readonly AgentCall[]
+  readonly calls: CallMeter
+  /** Sub-agents that wait, by the call that they answer. */
+  readonly paused: Map<string, LevelState>
+  /** Runs a conversation inside this one. */
+  readonly runLevel: (request: LevelRequest) => Promise<LevelEnd>
+}
+
+export type AnyPrepareStep = PrepareStep<unknown, unknown>
+
+/** Where a call's context has what a sub-agent needs. Nobody else can write it. */
+const SCOPE: unique symbol = Symbol('the run of a planner')
+const CONTINUED: unique symbol = Symbol('where a sub-agent goes on')
+
+/** Gives what a call's context has beside the SDK's own options. */
+export function contextOf(scope: Scope, continued?: LevelState): object {
+  return { [SCOPE]: scope, [CONTINUED]: continued }
+}
+
+/** Gives the run that a call was made in; `undefined` for one that no planner made. */
+export function scopeOf(context: unknown): { readonly scope: Scope; readonly continued?: LevelState } | undefined {
+  if (typeof context !== 'object' || context === null || !(SCOPE in context)) return undefined
+  const { [SCOPE]: scope, [CONTINUED]: continued } = context as { [SCOPE]: Scope; [CONTINUED]?: LevelState }
+  return continued === undefined ? { scope } : { scope, continued }
+}

@@ -1,0 +1,120 @@
+import { type CallOutcome, toWireName } from '@toolgate/core'
+import { isInputRequest } from './ask-for-input.ts'
+import type { LevelState, PendingState } from './pause.ts'
+import { contextOf, type Scope } from './scope.ts'
+import { type ToolResult, type ToolResultOutput, withResults } from './transcript.ts'
+
+/** What became of the calls that waited: their results stand in the messages, or they wait again. */
+export type Settled = Pick<LevelState, 'messages' | 'pending'> & {
+  readonly calls: readonly { readonly tool: string; readonly callId: string; readonly status: CallOutcome['status'] }[]
+}
+
+/**
+ * Makes the calls that waited when a run paused. Each goes through the gate as any other, by what the view shows and
+ * the store of approvals has now: what was hidden meanwhile is refused, whoever approved it.
+ */
+export async function settle(level: LevelState, scope: Scope): Promise<Settled> {
+  const settled = await Promise.all(level.pending.map((pending) => settleOne(pending, level, scope)))
+  return {
+    messages: withResults(
+      level.messages,
+      settled.flatMap(({ result }) => result ?? []),
+    ),
+    pending: settled.flatMap(({ again }) => again ?? []),
+    calls: settled.map(({ status }, i) => ({ ...(level.pending[i] as PendingState), status })),
+  }
+}
+
+interface SettledCall {
+  readonly status: CallOutcome['status']
+  readonly result?: ToolResult
+  /** It waits again. */
+  readonly again?: PendingState
+}
+
+async function settleOne(pending: PendingState, level: LevelState, scope: Scope): Promise<SettledCall> {
+  const { tool } = pending
+  if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool))
+    return { status: 'done', result: toResult(pending, jsonOutput(scope.shared.answers.get(pending))) }
+  // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
+  const outcome = await makeCall(pending, level, scope)
+  const { kind, ...call } = pending
+  switch (outcome.status) {
+    case 'waiting':
+      return { status: 'waiting', again: { ...callOf(call), kind: 'approval', approvalId: outcome.approval.id } }
+    case 'done':
+      return settleDone(pending, outcome.output, scope)
+    case 'refused':
+    case 'failed':
+      return { status: outcome.status, result: toResult(pending, { type: 'error-text', value: outcome.text }) }
+  }
+}
+
+function isVisible({ view }: Scope, tool: string): boolean {
+  const { outcome } = view.explain(tool)
+  return outcome === 'allow' || outcome === 'ask'
+}
+
+async function settleDone(pending: PendingState, given: unknown, scope: Scope): Promise<SettledCall> {
+  const output = await lastOf(given)
+  const level = scope.paused.get(pending.callId)
+  scope.paused.delete(pending.callId)
+  if (level) return { status: 'done', again: { ...callOf(pending), kind: 'agent', level } }
+  if (isInputRequest(output)) {
+    const { question, schema } = output
+    return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
+  }
+  return { status: 'done', result: toResult(pending, jsonOutput(output)) }
+}
+
+async function makeCall(pending: PendingState, level: LevelState, scope: Scope): Promise<CallOutcome> {
+  const { shared, view, calls, signal, teller } = scope
+  const { callId, tool, name, input } = pending
+  const step = level.steps.at(-1)
+  const continued = pending.kind === 'agent' ? pending.level : undefined
+  const context = { toolCallId: callId, messages: level.messages, abortSignal: signal, ...contextOf(scope, continued) }
+  // What a person was asked runs by a person's word, also where policy does not ask any more.
+  const asking = pending.kind === 'approval' ? view.narrow({ policy: { ask: [tool] } }) : view
+  const outcome = await asking.call({
+    tool,
+    input,
+    callId,
+    signal,
+    context,
+    calledAs: name,
+    nameOf: (id) => wireNameOf(scope, id),
+    hooks: calls.hooks,
+    run: { id: shared.runId, step: step?.stepNumber, model: step?.model },
+  })
+  calls.ended(outcome, { free: scope.paused.has(callId) })
+  teller.tell({ type: 'call-decided', step: step?.stepNumber ?? 0, tool, callId, status: outcome.status })
+  return outcome
+}
+
+function wireNameOf({ view }: Scope, id: string): string {
+  const tool = view.get(id)
+  return tool ? toWireName(tool) : id
+}
+
+function callOf({ callId, tool, name, input }: Omit<PendingState, 'kind'>): Omit<PendingState, 'kind'> {
+  return { callId, tool, name, input }
+}
+
+function toResult({ callId, name }: PendingState, output: ToolResultOutput): ToolResult {
+  return { type: 'tool-result', toolCallId: callId, toolName: name, output }
+}
+
+/** As the SDK tells the model of an output. */
+function jsonOutput(output: unknown): ToolResultOutput {
+  if (typeof output === 'string') return { type: 'text', value: output }
+  const text = JSON.stringify(output) as string | undefined
+  return { type: 'json', value: text === undefined ? null : JSON.parse(text) }
+}
+
+/** Of a stream, the last item is the output. */
+async function lastOf(output: unknown): Promise<unknown> {
+  if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return output
+  let last: unknown
+  for await (const item of output as AsyncIterable<unknown>) last = item
+  return last
+}

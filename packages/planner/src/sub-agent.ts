@@ -1,0 +1,140 @@
+import {
+  type CallContext,
+  defineTool,
+  type JsonSchema,
+  type PrepareStep,
+  type StandardSchema,
+  type Tool,
+  type ToolDefinition,
+  type View,
+} from '@toolgate/core'
+import { type LanguageModel, type StopCondition, type ToolSet } from 'ai'
+import type { LevelState } from './pause.ts'
+import { type AnyPrepareStep, type Scope, scopeOf } from './scope.ts'
+import type { PolicyOf } from './options.ts'
+
+export interface SubAgentDefinition extends Pick<
+  ToolDefinition,
+  'name' | 'namespace' | 'title' | 'description' | 'tags' | 'category' | 'requiredScopes' | 'groups' | 'annotations'
+> {
+  /** What it is told to be. */
+  readonly instructions?: string | undefined
+  /** Default: the model that called it. */
+  readonly model?: LanguageModel | undefined
+  /** Ids, of what its parent's run sees. Default: all of that but this tool and those of the sub-agents it is in. */
+  readonly activeTools?: readonly string[] | undefined
+  /** Added to what holds in its parent's run. */
+  readonly policy?: PolicyOf
+  readonly prepareStep?: PrepareStep<unknown, unknown> | undefined
+  /** Default: that of the planner. */
+  readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
+  /** What its parent's model gives. Default: `{ prompt: string }`. */
+  readonly inputSchema?: JsonSchema | StandardSchema | undefined
+  /** Makes the sub-agent's prompt of that. Default: its `prompt`, or all of it as JSON. */
+  readonly toPrompt?: ((input: unknown) => string) | undefined
+}
+
+/** A sub-agent whose run waits: it is no result, and no model sees it. */
+const PAUSED = 'The sub-agent waits for a person.'
+const MAX_DEPTH = 32
+
+/**
+ * Gives an agent as a tool of a gate, for the models of a planner's runs.
+ *
+ * It sees no more than the run that it is called in - the run's view, not the step's list - and less where it says so. It
+ * belongs to its parent's turn: no session of its own, the same run in the audit, the same limits and budgets, and it ends
+ * when its parent does. When a call in it has to wait for a person, the whole run pauses, and goes on there.
+ *
+ * @example
+ * const researcher = subAgent({ name: 'research', description: 'Finds things out.', activeTools: ['search', 'fetch'] })
+ * const planner = createPlanner({ model, gate: createGate({ tools: [search, fetch, researcher] }) })
+ */
+export function subAgent(definition: SubAgentDefinition): Tool {
+  const { instructions, model, activeTools, policy, prepareStep, stopWhen, toPrompt, inputSchema, ...described } =
+    definition
+  const tool = defineTool({
+    ...described,
+    inputSchema: inputSchema ?? PROMPT,
+    // Its calls have deadlines; how long it takes in all is the budgets' to say.
+    deadlineMs: Infinity,
+    execute: (input: unknown, call) => answer(definition, input, call),
+  })
+  definitions.set(tool, definition)
+  return tool
+}
+
+/**
+ * Checks the names in the definitions of the sub-agents that a view sees.
+ *
+ * @throws {UnknownToolError} for one that the catalog has never seen
+ */
+export function checkSubAgents(view: View): void {
+  for (const tool of view.tools) {
+    const activeTools = definitions.get(tool)?.activeTools
+    if (activeTools) view.narrow({ activeTools })
+  }
+}
+
+const definitions = new WeakMap<Tool, SubAgentDefinition>()
+
+const PROMPT: JsonSchema = {
+  type: 'object',
+  properties: { prompt: { type: 'string', description: 'The whole task: nothing else is known of it.' } },
+  required: ['prompt'],
+  additionalProperties: false,
+}
+
+async function answer(definition: SubAgentDefinition, input: unknown, call: CallContext): Promise<string> {
+  const { scope, continued } = scopeOf(call.context) ?? {}
+  if (!scope) throw new TypeError('a sub-agent works only in a run of a planner')
+  if (scope.agents.length >= MAX_DEPTH) throw new RangeError(`sub-agents are nested more than ${MAX_DEPTH} deep`)
+  const agent = { tool: call.tool.id, callId: call.callId }
+  const teller = scope.teller.inside(agent)
+  teller.tell({ type: 'agent-started' })
+  const { end, level } = await scope.runLevel({
+    shared: scope.shared,
+    view: viewOf(definition, scope, call.tool.id),
+    model: definition.model ?? scope.model,
+    stopWhen: definition.stopWhen === undefined ? scope.stopWhen : [definition.stopWhen].flat(),
+    prepareStep: definition.prepareStep as AnyPrepareStep | undefined,
+    teller,
+    signal: call.signal,
+    agents: [...scope.agents, agent],
+    level: continued ?? beginning(definition, input),
+  })
+  teller.tell({
+    type: 'agent-ended',
+    status: end.kind === 'failed' ? 'failed' : end.kind === 'paused' ? 'paused' : 'done',
+  })
+  switch (end.kind) {
+    case 'paused':
+      scope.paused.set(call.callId, level)
+      return PAUSED
+    case 'failed':
+      throw new Error(`it ended without an answer: ${end.reason}`, { cause: end.error })
+    case 'finished':
+    case 'stopped':
+      return level.steps.at(-1)?.text ?? ''
+  }
+}
+
+/** A narrowing of what the parent's run sees. One that is to call itself, or one that it is in, has to say so. */
+function viewOf({ activeTools, policy }: SubAgentDefinition, { view, agents }: Scope, own: string): View {
+  const around = new Set([own, ...agents.map(({ tool }) => tool)])
+  return view.narrow({ activeTools: activeTools ?? view.ids.filter((id) => !around.has(id)), policy })
+}
+
+function beginning({ instructions, toPrompt = defaultPrompt }: SubAgentDefinition, input: unknown): LevelState {
+  return {
+    messages: [{ role: 'user', content: toPrompt(input) }],
+    steps: [],
+    instructions,
+    context: undefined,
+    pending: [],
+  }
+}
+
+function defaultPrompt(input: unknown): string {
+  const { prompt } = (input ?? {}) as { readonly prompt?: unknown }
+  return typeof prompt === 'string' ? prompt : JSON.stringify(input)
+}
