@@ -1,1 +1,10 @@
-export {}
+export { answerToolCall, answerToolCallStream, pausedRun } from './mastra/answer.ts'
+export type { PausedRun, ToolCallAnswer } from './mastra/answer.ts'
+export { fromMastra } from './mastra/bring-in.ts'
+export type { MastraTool, MastraTools } from './mastra/bring-in.ts'
+export { guard } from './mastra/guard.ts'
+export type { Guarded, GuardOptions, GuardRequest } from './mastra/options.ts'
+export { searchFilter } from './mastra/search-filter.ts'
+export type { SearchQuestion } from './mastra/search-filter.ts'
+export type { ToolOverlay } from './shared/overlay.ts'
+export { RefusedCall } from './shared/refused.ts'

@@ -1,0 +1,114 @@
+import { type Caller, ConfigError } from '@toolgate/core'
+import type { Agent } from '@mastra/core/agent'
+import type { RequestContext } from '@mastra/core/request-context'
+import { guardingOf, type Guarding } from './guard.ts'
+import { PROCESSOR_ID } from './options.ts'
+
+/** A run that waits: what `generate` gave, or the chunk `tool-call-approval` of a stream. */
+export interface PausedRun {
+  readonly runId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly args: unknown
+}
+
+type ResumeOptions = Omit<Parameters<Agent['approveToolCallGenerate']>[0], 'runId' | 'toolCallId' | 'requestContext'>
+
+/** What a person said. What else it holds is for Mastra, as at any resume. */
+export interface ToolCallAnswer extends ResumeOptions {
+  /** Who decides: a person with a credential of their own. */
+  readonly by: Caller
+  readonly decision: 'approve' | 'reject'
+  readonly reason?: string | undefined
+  /** Of whom the run is. */
+  readonly requestContext: RequestContext
+}
+
+/**
+ * Applies a person's answer to both: the gate's approval, which alone decides, and the paused run, which goes on.
+ *
+ * A tool that is hidden by now, from the caller or by `activeTools` given here, is declined, and the model is told so.
+ *
+ * @throws {ToolgateError} `approval_forbidden` where this person may not decide; the run then still waits
+ * @example
+ * const paused = await agent.generate(prompt, { requestContext })
+ * const result = await answerToolCall(agent, pausedRun(paused), { by: person, decision: 'approve', requestContext })
+ */
+export async function answerToolCall(
+  agent: Agent,
+  paused: PausedRun,
+  answer: ToolCallAnswer,
+): ReturnType<Agent['approveToolCallGenerate']> {
+  const { resume, declined } = await decide(agent, paused, answer)
+  return declined === undefined
+    ? agent.approveToolCallGenerate(resume)
+    : agent.declineToolCallGenerate({ ...resume, reason: declined })
+}
+
+/** The same for a run that streams. */
+export async function answerToolCallStream(
+  agent: Agent,
+  paused: PausedRun,
+  answer: ToolCallAnswer,
+): ReturnType<Agent['approveToolCall']> {
+  const { resume, declined } = await decide(agent, paused, answer)
+  return declined === undefined ? agent.approveToolCall(resume) : agent.declineToolCall({ ...resume, reason: declined })
+}
+
+/** Gives the call that a run waits with. @throws {ConfigError} where it does not wait for an approval */
+export function pausedRun(output: {
+  readonly runId?: string | undefined
+  readonly suspendPayload?: unknown
+}): PausedRun {
+  const { runId, suspendPayload } = output
+  const { toolCallId, toolName, args } = (suspendPayload ?? {}) as Partial<PausedRun>
+  if (runId === undefined || toolCallId === undefined || toolName === undefined)
+    throw new ConfigError('output', 'is of no run that waits for an approval')
+  return { runId, toolCallId, toolName, args }
+}
+
+const DECLINED = 'The person who was asked said no.'
+
+async function decide(
+  agent: Agent,
+  { runId, toolCallId, toolName, args }: PausedRun,
+  { by, decision, reason, ...options }: ToolCallAnswer,
+): Promise<{ resume: Parameters<Agent['approveToolCall']>[0]; declined: string | undefined }> {
+  const { requestContext, activeTools } = options
+  const guarding = guardingOf(await agent.resolveProcessorById(PROCESSOR_ID, requestContext))
+  if (!guarding) throw new ConfigError('agent', `has no guard: "${agent.name}" was made without ...guard(gate, …)`)
+  const call = { name: toolName, input: args, callId: toolCallId }
+  const refused = await settle(guarding, { call, requestContext, activeTools, by, decision, reason })
+  return {
+    resume: { ...options, runId, toolCallId },
+    declined: decision === 'reject' ? (reason ?? DECLINED) : refused,
+  }
+}
+
+interface Settling {
+  readonly call: { readonly name: string; readonly input: unknown; readonly callId: string }
+  readonly requestContext: RequestContext
+  readonly activeTools: readonly string[] | undefined
+  readonly by: Caller
+  readonly decision: 'approve' | 'reject'
+  readonly reason: string | undefined
+}
+
+/** Decides the approval that the call waits for; gives what the model is told where the call cannot run any more. */
+async function settle(
+  { gate, requests, calls }: Guarding,
+  { call, requestContext, activeTools, by, decision, reason }: Settling,
+): Promise<string | undefined> {
+  const request = await requests.current(requestContext)
+  const asked = calls.toRequest(request, call)
+  if (activeTools && !activeTools.includes(call.name)) {
+    const { toId } = calls.names()
+    // Mastra does not look at `activeTools` before it runs what was paused.
+    const view = request.view.narrow({ activeTools: activeTools.map((name) => toId(name) ?? name) })
+    return (await view.call(asked)).text
+  }
+  const outcome = await request.view.requestApproval(asked)
+  if (outcome?.status === 'refused') return outcome.text
+  if (outcome) await gate.approvals.decide(by, outcome.approval.id, { decision, reason })
+  return undefined
+}

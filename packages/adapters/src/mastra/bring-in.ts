@@ -1,0 +1,87 @@
+import {
+  type CallContext,
+  ConfigError,
+  type NativeToolRecord,
+  type ToolAnnotations,
+  type UnnamedToolDefinition,
+} from '@toolgate/core'
+import { isProviderTool, isVercelTool } from '@mastra/core/tools'
+import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
+import { type MastraSchema, schemaForGate } from './schema.ts'
+
+/** What `createTool` gives, as far as it is looked at here. The rest of it is Mastra's, and stays as it is. */
+export interface MastraTool {
+  readonly id: string
+  readonly description: string
+  readonly title?: string | undefined
+  readonly inputSchema?: unknown
+  readonly suspendSchema?: unknown
+  readonly mcp?: { readonly annotations?: ToolAnnotations | undefined } | undefined
+  readonly mcpMetadata?: unknown
+  // oxlint-disable-next-line typescript/no-explicit-any -- `unknown` would reject a tool that reads its input
+  readonly execute?: ((input: any, context: any) => Promise<any>) | undefined
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  readonly onInputAvailable?: ((event: any) => void | PromiseLike<void>) | undefined
+}
+export type MastraTools = Readonly<Record<string, MastraTool>>
+
+/**
+ * Brings tools made with `createTool` in: `createGate({ tools: fromMastra({ search, remove }, { remove: { tags: ['danger'] } }) })`.
+ *
+ * The keys of the map become ids, and the gate validates inputs by the tools' own schemas. `execute` gets the context
+ * that Mastra gives it, with the call's own abort signal. What an MCP server says of itself can only tighten.
+ *
+ * @throws {ConfigError} for what `createTool` did not make, for a tool that the gate could not run, and for an overlay
+ * of a tool that is not there
+ */
+export function fromMastra<Tools extends MastraTools>(
+  tools: Tools,
+  overlay: Overlay<keyof Tools & string> = {},
+): NativeToolRecord<Tools> {
+  const overlays = new Map(Object.entries(overlay))
+  const definitions = new Map<string, UnnamedToolDefinition>()
+  for (const [id, tool] of Object.entries(tools)) {
+    checkTool(id, tool)
+    definitions.set(id, toDefinition(tool, overlays.get(id)?.annotations !== undefined))
+  }
+  return toNativeRecord<Tools>(definitions, overlay)
+}
+
+/** Gives the tool of Mastra that a tool of a gate was brought in from, by its `execute`. */
+export function nativeOf(execute: unknown): MastraTool | undefined {
+  return typeof execute === 'function' ? natives.get(execute) : undefined
+}
+
+const natives = new WeakMap<object, MastraTool>()
+
+function checkTool(id: string, tool: unknown): asserts tool is MastraTool {
+  const refuse = (why: string): never => {
+    throw new ConfigError(`tools.${id}`, why, { code: 'tool_invalid' })
+  }
+  if (typeof tool !== 'object' || tool === null) refuse('must be a tool made with createTool')
+  if (isProviderTool(tool)) refuse('runs at the provider, where no gate can stand')
+  if (isVercelTool(tool as Parameters<typeof isVercelTool>[0]))
+    refuse('is a tool of the AI SDK: bring it in with fromAiSdk of @toolgate/adapters/ai-sdk')
+  if (typeof (tool as Partial<MastraTool>).execute !== 'function')
+    refuse('has no execute, so a client would run it where no gate can stand')
+}
+
+function toDefinition(tool: MastraTool, hasTrustedHints: boolean): UnnamedToolDefinition {
+  const { title, description, inputSchema, mcp, mcpMetadata } = tool
+  const annotations = mcp?.annotations
+  const execute = (input: unknown, call: CallContext) => tool.execute?.(input, contextOf(call))
+  natives.set(execute, tool)
+  return {
+    title,
+    description,
+    inputSchema: inputSchema === undefined ? undefined : schemaForGate(inputSchema as MastraSchema),
+    annotations,
+    hintsTrusted: mcpMetadata === undefined || annotations === undefined || hasTrustedHints,
+    execute,
+  }
+}
+
+/** Mastra copies what it finds in a context, so it is a plain object. */
+function contextOf(call: CallContext): object {
+  return { ...(call.context as object | undefined), abortSignal: call.signal }
+}

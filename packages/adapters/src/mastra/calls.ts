@@ -1,0 +1,70 @@
+import type { CallOutcome, CallRequest, Toolset, View, WireNames } from '@toolgate/core'
+import type { RequestContext } from '@mastra/core/request-context'
+import { createMastraNames } from './names.ts'
+import type { AnyGate } from './options.ts'
+import type { Request } from './requests.ts'
+
+/** A call as Mastra makes it. */
+export interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
+  /** As the model wrote it. */
+  readonly name: string
+  /** What the step sees, where that is less than what the request sees. */
+  readonly view?: View | undefined
+  readonly place?: Place | undefined
+}
+
+/** Where a call stands. Mastra tells that to processors only, not to tools. */
+export interface Place {
+  readonly step: number
+  readonly model: string | undefined
+}
+
+/** Takes calls through the gate, under the names that Mastra knows the tools by. */
+export interface Calls {
+  names(): WireNames
+  /** Remembers where calls stand until they are made. */
+  expect(requestContext: RequestContext, place: Place, callIds: readonly string[]): void
+  placeOf(requestContext: RequestContext, callId: string | undefined): Place | undefined
+  make(request: Request, call: MastraCall): Promise<CallOutcome>
+  toRequest(request: Request, call: MastraCall): CallRequest
+}
+
+export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
+  const places = new WeakMap<RequestContext, Map<string, Place>>()
+  let known: { readonly snapshot: Toolset; readonly names: WireNames } | undefined
+
+  function names(): WireNames {
+    const snapshot = gate.catalog.snapshot()
+    if (known?.snapshot !== snapshot) known = { snapshot, names: createMastraNames(snapshot.tools) }
+    return known.names
+  }
+
+  function toRequest({ run }: Request, { name, place, view: _, ...call }: MastraCall): CallRequest {
+    const { toId, toName } = names()
+    return {
+      ...call,
+      tool: toId(name),
+      calledAs: name,
+      nameOf: (id) => toName(id) ?? id,
+      idOf: toId,
+      run: { ...run, step: place?.step, model: place?.model },
+    }
+  }
+
+  return {
+    names,
+    toRequest,
+    expect(requestContext, place, callIds) {
+      const expected = places.get(requestContext) ?? new Map<string, Place>()
+      places.set(requestContext, expected)
+      for (const callId of callIds) expected.set(callId, place)
+    },
+    placeOf(requestContext, callId = '') {
+      const expected = places.get(requestContext)
+      const place = expected?.get(callId)
+      expected?.delete(callId)
+      return place
+    },
+    make: (request, call) => (call.view ?? request.view).call(toRequest(request, call)),
+  }
+}

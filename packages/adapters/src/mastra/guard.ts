@@ -1,0 +1,109 @@
+import { type Gate, matchesGlob, parseGlob, type View } from '@toolgate/core'
+import type { ToolsInput } from '@mastra/core/agent'
+import { RequestContext } from '@mastra/core/request-context'
+import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
+import { RefusedCall } from '../shared/refused.ts'
+import type { MastraTool } from './bring-in.ts'
+import { type Calls, createCalls } from './calls.ts'
+import type { AnyGate, Guarded, GuardOptions, GuardRequest } from './options.ts'
+import { createProcessor } from './processor.ts'
+import { createRequests, type Requests } from './requests.ts'
+import { createWrappedTools, type WrappedTools } from './wrapped.ts'
+
+/** What stands behind a guarded agent, for what resumes its runs. */
+export interface Guarding {
+  readonly gate: AnyGate
+  readonly requests: Requests
+  readonly calls: Calls
+}
+
+/**
+ * Gives what an agent of Mastra needs, to be spread into its configuration.
+ *
+ * Each request is given the tools that its caller sees, each step what may be seen by then, and a call goes through the
+ * gate inside the tool itself. One agent serves any number of callers at once.
+ *
+ * @example
+ * new Agent({ id, name, instructions, model, ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') }) })
+ */
+export function guard<Name extends string, Native>(gate: Gate<Name, Native>, options: GuardOptions<Name>): Guarded {
+  const anyGate = gate as unknown as AnyGate
+  const requests = createRequests(anyGate, options)
+  const calls = createCalls(anyGate)
+  const wrapped = createWrappedTools(requests, calls)
+  const isAlongside = createAlongside(options.alongside)
+  const processor = createProcessor({ requests, calls, wrapped, isAlongside })
+  guardings.set(processor, { gate: anyGate, requests, calls })
+  const offer = createOffer(anyGate, calls, wrapped)
+  return {
+    tools: async ({ requestContext }: GuardRequest) => offer((await requests.open(requestContext)).view),
+    hooks: { beforeToolCall: (call) => refuseForeign(call, { requests, calls, isAlongside }) },
+    inputProcessors: [processor],
+  }
+}
+
+/** Gives what stands behind a processor that `guard` gave. */
+export function guardingOf(processor: object | null): Guarding | undefined {
+  return processor === null ? undefined : guardings.get(processor)
+}
+
+const guardings = new WeakMap<object, Guarding>()
+
+function createAlongside(names: readonly string[] = []): (name: string) => boolean {
+  const globs = names.map((name) => parseGlob(name))
+  return (name) => globs.some((glob) => matchesGlob(glob, name))
+}
+
+/** Gives the tools of a view: those that are seen, and those that a later step may see. */
+function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view: View) => ToolsInput {
+  /** Equal callers share a view for as long as nothing changes. */
+  const offered = new WeakMap<View, ToolsInput>()
+  function make(view: View): ToolsInput {
+    const { toName } = calls.names()
+    const tools = new Map<string, MastraTool>()
+    for (const tool of gate.catalog.snapshot().tools) {
+      const name = toName(tool.id)
+      if (name === undefined) continue
+      const { outcome, answers } = view.explain(tool.id)
+      // Held back for the moment, as by a lock: Mastra takes no tools later that it is not given now.
+      const mayOpen =
+        outcome === 'wait' && answers.some(({ layer, outcome: word }) => layer === 'step' && word === 'allow')
+      if (view.has(tool.id) || mayOpen)
+        tools.set(name, wrapped.wrap(tool, { name, asks: answers.some((answer) => answer.outcome === 'ask') }))
+    }
+    return Object.fromEntries(tools)
+  }
+  return (view) => {
+    const known = offered.get(view) ?? make(view)
+    offered.set(view, known)
+    return known
+  }
+}
+
+interface HookPorts {
+  readonly requests: Requests
+  readonly calls: Calls
+  readonly isAlongside: (name: string) => boolean
+}
+
+/** Stops what came beside the gate's tools, and what goes by the name of one that is hidden. */
+async function refuseForeign(
+  { toolName: name, input, context }: ToolHookContext,
+  { requests, calls, isAlongside }: HookPorts,
+): Promise<ToolBeforeHookResult | undefined> {
+  const id = calls.names().toId(name)
+  if (id === undefined && isAlongside(name)) return undefined
+  const given = (context ?? {}) as { requestContext?: RequestContext; toolCallId?: string; abortSignal?: AbortSignal }
+  const { requestContext = new RequestContext(), toolCallId: callId, abortSignal: signal } = given
+  const request = await requests.current(requestContext)
+  if (id !== undefined && request.view.explain(id).outcome !== 'deny') return undefined
+  const outcome = await calls.make(request, {
+    name,
+    input,
+    callId,
+    signal,
+    place: calls.placeOf(requestContext, callId),
+  })
+  if (outcome.status !== 'done') throw new RefusedCall(outcome)
+  return { proceed: false, output: outcome.output }
+}

@@ -1,0 +1,44 @@
+import type { Caller, Gate, MaybePromise, ViewOptions } from '@toolgate/core'
+import type { ToolsInput } from '@mastra/core/agent'
+import type { Processor } from '@mastra/core/processors'
+import type { RequestContext } from '@mastra/core/request-context'
+import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
+
+/** What `guard` knows of a request: what was given to `generate`, `stream`, or the call that resumes one. */
+export interface GuardRequest {
+  readonly requestContext: RequestContext
+}
+
+export interface GuardOptions<Name extends string = string> {
+  /**
+   * Says who asks. It is asked again for each call and each resume, so a role that was taken away meanwhile is gone.
+   * Where it throws, or gives no caller, nothing runs.
+   */
+  readonly caller: (request: GuardRequest) => MaybePromise<Caller>
+  /** What a request sees at most, beside what the policy says: as for `gate.view`. */
+  readonly view?:
+    | ViewOptions<Name>
+    | ((request: GuardRequest) => MaybePromise<ViewOptions<Name> | undefined>)
+    | undefined
+  /**
+   * Names the run in the audit, and binds approvals to it: give the same one when the run is resumed. Mastra does not tell
+   * tools its own `runId`, so put that into the context too. Default: a random one, to which approvals are not bound.
+   */
+  readonly runId?: ((request: GuardRequest) => string | undefined) | undefined
+  /**
+   * Tools that do not come from the gate and may run beside its own, ungoverned: names, or `agent-*`. Default: none, so
+   * that what `toolsets`, `clientTools`, memory, agents or workflows bring along is neither sent nor run.
+   */
+  readonly alongside?: readonly string[] | undefined
+}
+
+/** What `guard` gives, to be spread into `new Agent({ … })`. */
+export interface Guarded {
+  readonly tools: (request: GuardRequest) => Promise<ToolsInput>
+  readonly hooks: { readonly beforeToolCall: (call: ToolHookContext) => Promise<ToolBeforeHookResult | undefined> }
+  readonly inputProcessors: Processor<typeof PROCESSOR_ID>[]
+}
+
+export const PROCESSOR_ID = 'toolgate'
+
+export type AnyGate = Pick<Gate, 'catalog' | 'view' | 'approvals'>

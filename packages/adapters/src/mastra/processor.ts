@@ -1,0 +1,117 @@
+import type { View } from '@toolgate/core'
+import type {
+  ProcessInputStepArgs,
+  ProcessInputStepResult,
+  ProcessLLMResponseArgs,
+  Processor,
+} from '@mastra/core/processors'
+import { RequestContext } from '@mastra/core/request-context'
+import type { Calls } from './calls.ts'
+import { PROCESSOR_ID } from './options.ts'
+import type { Requests } from './requests.ts'
+import type { WrappedTools } from './wrapped.ts'
+
+export interface ProcessorPorts {
+  readonly requests: Requests
+  readonly calls: Calls
+  readonly wrapped: WrappedTools
+  readonly isAlongside: (name: string) => boolean
+}
+
+/** What is kept between the request of a step, its response and the request of the next. */
+interface StepState {
+  view: View | undefined
+  offered: ReadonlySet<string>
+  /** What the model is told of calls that Mastra refused by itself. */
+  told: Map<string, RefusedByMastra>
+}
+
+interface RefusedByMastra {
+  readonly toolName: string
+  readonly args: unknown
+  readonly text: string
+}
+
+/**
+ * Gives the processor that narrows each step to what may be seen now, and that takes to the gate what Mastra refuses by
+ * itself - names that were not sent, inputs that are no JSON - so that it is on record and told in the gate's words.
+ */
+export function createProcessor(ports: ProcessorPorts): Processor<typeof PROCESSOR_ID> {
+  const states = new WeakMap<object, StepState>()
+  const stateOf = (key: object): StepState => {
+    let state = states.get(key)
+    if (!state) states.set(key, (state = { view: undefined, offered: new Set(), told: new Map() }))
+    return state
+  }
+  return {
+    id: PROCESSOR_ID,
+    processInputStep: (args) => prepareStep(ports, stateOf(args.state), args),
+    async processLLMResponse(args) {
+      await readResponse(ports, stateOf(args.state), args)
+    },
+  }
+}
+
+async function prepareStep(
+  { requests, calls, wrapped, isAlongside }: ProcessorPorts,
+  state: StepState,
+  args: ProcessInputStepArgs,
+): Promise<ProcessInputStepResult> {
+  tellRefused(state, args)
+  const { toId, toName } = calls.names()
+  const given = new Map(Object.entries(args.tools ?? {}))
+  const isKept = (name: string) => (toId(name) === undefined ? isAlongside(name) : wrapped.isOurs(given.get(name)))
+  const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isAlongside(name))
+  const request = await requests.current(args.requestContext ?? new RequestContext())
+  const view = request.view.narrow({
+    activeTools: args.activeTools?.filter((name) => !isForeign(name)).map((name) => toId(name) ?? name),
+  })
+  const seen = new Set(view.ids.map((id) => toName(id)))
+  const asked = args.activeTools && new Set(args.activeTools)
+  const tools = [...given].filter(([name]) => isKept(name))
+  const activeTools = tools
+    .map(([name]) => name)
+    .filter((name) => (toId(name) === undefined ? (asked?.has(name) ?? true) : seen.has(name)))
+  Object.assign(state, { view, offered: new Set(activeTools) })
+  return tools.length === given.size ? { activeTools } : { activeTools, tools: Object.fromEntries(tools) }
+}
+
+/** Mastra has written its own words for what it refused; the model has not read them yet. */
+function tellRefused({ told }: StepState, { messageList }: ProcessInputStepArgs): void {
+  for (const [toolCallId, { toolName, args, text: errorText }] of told)
+    messageList.updateToolInvocation({
+      type: 'tool-invocation',
+      toolInvocation: { state: 'output-error', toolCallId, toolName, args, errorText },
+    })
+  told.clear()
+}
+
+async function readResponse(
+  { requests, calls }: ProcessorPorts,
+  { view, offered, told }: StepState,
+  { chunks, model, stepNumber, requestContext = new RequestContext(), abortSignal: signal }: ProcessLLMResponseArgs,
+): Promise<void> {
+  if (!view) return
+  const made = chunks.filter(({ type }) => type === 'tool-call').map(({ payload }) => payload as ToolCallPayload)
+  const own = made.filter(({ providerExecuted }) => providerExecuted !== true)
+  const place = { step: stepNumber, model: model.modelId }
+  const callIds = own.map(({ toolCallId }) => toolCallId)
+  calls.expect(requestContext, place, callIds)
+  for (const { toolName: name, toolCallId: callId, args } of own) {
+    if (offered.has(name) && args != null) continue
+    const id = calls.names().toId(name)
+    // What was not sent must not run here either, also where the view would let it.
+    const seen = id !== undefined && view.has(id) ? view.narrow({ activeTools: [] }) : view
+    const malformed = args == null ? 'the arguments are not JSON' : undefined
+    const request = await requests.current(requestContext)
+    const outcome = await calls.make(request, { name, input: args, callId, signal, malformed, place, view: seen })
+    told.set(callId, { toolName: name, args, text: outcome.text })
+  }
+}
+
+interface ToolCallPayload {
+  readonly toolName: string
+  readonly toolCallId: string
+  readonly args: unknown
+  readonly providerExecuted?: boolean | undefined
+}

@@ -1,0 +1,90 @@
+import type { CallOutcome, Tool } from '@toolgate/core'
+import type { RequestContext } from '@mastra/core/request-context'
+import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
+import { RefusedCall } from '../shared/refused.ts'
+import { type MastraTool, nativeOf } from './bring-in.ts'
+import type { Calls } from './calls.ts'
+import type { Requests } from './requests.ts'
+import { ANY_SCHEMA, jsonSchemaForModel, type MastraSchema, schemaForModel } from './schema.ts'
+
+/** The tools that Mastra is given in place of the gate's. */
+export interface WrappedTools {
+  wrap(tool: Tool, options: { readonly name: string; readonly asks: boolean }): MastraTool
+  /** Whether Mastra made it of one that was wrapped here. */
+  isOurs(made: unknown): boolean
+}
+
+type Context = ToolExecutionContext & { readonly requestContext: RequestContext }
+
+/**
+ * A call goes through the gate in the tool's own `execute`: nothing that is said to an agent or to one of its calls can
+ * take that away.
+ */
+export function createWrappedTools(requests: Requests, calls: Calls): WrappedTools {
+  const execute = createExecute(requests, calls)
+  /** Mastra rebuilds tools, and keeps this one function of each as it is. */
+  const marks = new WeakSet<object>()
+  return {
+    wrap(tool, { name, asks }) {
+      const native = nativeOf(tool.execute)
+      const onInputAvailable = (event: unknown) => native?.onInputAvailable?.(event)
+      marks.add(onInputAvailable)
+      return Object.assign(native ? copyOf(native) : toNative(tool), {
+        id: name,
+        execute: (input: unknown, context: Context) => execute(name, input, context),
+        onInputAvailable,
+        // Mastra makes calls one after the other where one of them may pause, and this is how it knows.
+        suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
+      }) as unknown as MastraTool
+    },
+    isOurs(made) {
+      const { onInputAvailable } = (made ?? {}) as { onInputAvailable?: unknown }
+      return typeof onInputAvailable === 'function' && marks.has(onInputAvailable)
+    },
+  }
+}
+
+/** The tool with all that Mastra and the model read of it, but its schema takes anything: the gate checks. */
+function copyOf(native: MastraTool): object {
+  const copy = Object.create(Object.getPrototypeOf(native) as object) as object
+  return Object.assign(copy, native, { inputSchema: native.inputSchema && takesAny(native.inputSchema) })
+}
+
+function takesAny(schema: unknown): MastraSchema {
+  return schemaForModel(schema as MastraSchema)
+}
+
+/** A tool of the gate that Mastra does not know yet, such as one of an MCP server. */
+function toNative({ title, description, inputSchema, id }: Tool): object {
+  const execute = () => Promise.resolve()
+  return Object.assign(createTool({ id, description, inputSchema: jsonSchemaForModel(inputSchema), execute }), {
+    title,
+  })
+}
+
+function createExecute(requests: Requests, calls: Calls) {
+  /** Steps, and resumes, in which one call waits already. */
+  const paused = new WeakSet<object>()
+  return async (name: string, input: unknown, context: Context): Promise<unknown> => {
+    const { requestContext, abortSignal: signal, agent } = context
+    const callId = agent?.toolCallId
+    const request = await requests.current(requestContext)
+    const place = calls.placeOf(requestContext, callId)
+    const outcome = await calls.make(request, { name, input, callId, signal, context, place })
+    if (outcome.status !== 'waiting' || !mayPause(context, place ?? request)) return toResult(outcome)
+    paused.add(place ?? request)
+    return agent?.suspend({}, { requireToolApproval: true })
+  }
+
+  /** Mastra loses all but one of several pauses at once, and what was answered to a tool that paused by itself. */
+  function mayPause({ agent }: Context, pass: object): boolean {
+    return agent?.suspend !== undefined && agent.resumeData == null && !paused.has(pass)
+  }
+}
+
+function toResult(outcome: CallOutcome): unknown {
+  if (outcome.status === 'done') return outcome.output
+  // What the tool threw is Mastra's to tell: it knows its own errors by what they are.
+  if (outcome.status === 'failed' && outcome.code === 'tool_failed') throw outcome.error
+  throw new RefusedCall(outcome)
+}
