@@ -1,5 +1,5 @@
 import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
-import { interrupt } from '@langchain/langgraph'
+import { INTERRUPT, interrupt } from '@langchain/langgraph'
 import type { GuardedCall } from '../shared/run.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 
@@ -99,7 +99,7 @@ export async function decideApprovals(
 }
 
 function approvalsOf(paused: object): readonly string[] {
-  const { __interrupt__: interrupts } = paused as { readonly __interrupt__?: unknown }
+  const { [INTERRUPT]: interrupts } = paused as Readonly<Record<string, unknown>>
   if (!Array.isArray(interrupts)) return []
   return interrupts.flatMap((one: { readonly value?: Partial<ApprovalInterrupt> } | undefined) => {
     const id: unknown = one?.value?.toolgate?.approval

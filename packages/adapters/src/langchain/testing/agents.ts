@@ -151,8 +151,8 @@ export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
   const gate = createGate({
     tools: fromLangChain(tools),
     audit,
-    policy: policy as World['policy'],
     ...gateOptions,
+    ...(policy && { policy: policy as NonNullable<World['policy']> }),
   })
   const middleware = guard(gate, {
     caller: (runtime) => runtime.context.caller,
@@ -180,4 +180,9 @@ export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
     resumeWith: (caller: Caller, resume: unknown, thread?: string) =>
       agent.invoke(new Command({ resume }), configOf(caller, thread)),
   }
+}
+
+/** To a compiler with `exactOptionalPropertyTypes`, LangChain's own middlewares are no `AgentMiddleware`, and take no options. */
+export function loose(middleware: object): AgentMiddleware {
+  return middleware as AgentMiddleware
 }
