@@ -76,6 +76,7 @@ function createLoopback() {
   const listeners = new Set<LinkListener>()
   let lastId = 0
   let hasTools = false
+  let closed: Error | undefined
 
   const deliver = (message: Omit<Message, 'jsonrpc'>, extra?: object) =>
     transport.onmessage?.({ jsonrpc: '2.0', ...message }, extra)
@@ -86,10 +87,10 @@ function createLoopback() {
       queueMicrotask(() => receive(message))
     },
     async close() {
-      const error = new Error('The server is closed.')
-      for (const { reject } of pending.values()) reject(error)
+      closed ??= new Error('The server is closed.')
+      for (const { reject } of pending.values()) reject(closed)
       pending.clear()
-      for (const listener of listeners) listener.closed(error)
+      for (const listener of listeners) listener.closed(closed)
       transport.onclose?.()
     },
   }
@@ -112,7 +113,8 @@ function createLoopback() {
     }
   }
 
-  function request(method: string, params: Record<string, unknown>, call?: LinkCall): Promise<unknown> {
+  async function request(method: string, params: Record<string, unknown>, call?: LinkCall): Promise<unknown> {
+    if (closed) throw closed
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     pending.set(id, { resolve, reject, onProgress: call?.onProgress })

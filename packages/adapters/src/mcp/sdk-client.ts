@@ -79,6 +79,7 @@ function linkOfAiSdk(client: AiSdkClient): McpLink {
 
 /** What both versions of the official SDK have, and what v2 has beyond. */
 interface OfficialClient {
+  readonly transport?: unknown
   listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<ListPage>
   callTool(params: CallParams, ...rest: unknown[]): Promise<McpResult>
   onclose?: (() => void) | undefined
@@ -97,8 +98,12 @@ interface Subscription {
 function linkOfSdk(client: OfficialClient): McpLink {
   const isV2 = client.getProtocolEra !== undefined
   return {
-    // v2 walks the pages itself where it is given no cursor, and keeps what it has found.
-    list: (cursor) => client.listTools(cursor === undefined ? undefined : { cursor }, { cacheMode: 'refresh' }),
+    async list(cursor) {
+      // v2 would say that there are no tools.
+      if (client.transport === undefined) throw new Error(CLOSED)
+      // It walks the pages itself where it is given no cursor, and keeps what it has found.
+      return client.listTools(cursor === undefined ? undefined : { cursor }, { cacheMode: 'refresh' })
+    },
     call: (call) =>
       asOwnErrors(
         // v1 has a schema of the result in between, and one of its own where none is given.
@@ -108,7 +113,7 @@ function linkOfSdk(client: OfficialClient): McpLink {
       ),
     follow(hear) {
       const unlisten = listen(client, hear)
-      const forgetClose = addClose(client, () => hear.closed(new Error('The connection is closed.')))
+      const forgetClose = addClose(client, () => hear.closed(new Error(CLOSED)))
       const forgetChanges = addNotification(client, LIST_CHANGED, hear.changed)
       return () => {
         unlisten()
@@ -119,6 +124,7 @@ function linkOfSdk(client: OfficialClient): McpLink {
   }
 }
 
+const CLOSED = 'The connection is closed.'
 const LIST_CHANGED = 'notifications/tools/list_changed'
 
 function toParams({ name, arguments: input }: LinkCall): CallParams {

@@ -90,7 +90,12 @@ export async function createMcpSource(
     probe: {
       key: `mcp:${name}`,
       what: `the server ${name}`,
-      ask: () => (failure === undefined ? true : { available: false, detail: failure.message }),
+      ask: () =>
+        failure === undefined || {
+          available: false,
+          reason: `the server ${name} does not answer`,
+          detail: failure.message,
+        },
       subscribe: (listener) => subscribeTo(watchers, listener),
     },
     get failure() {
