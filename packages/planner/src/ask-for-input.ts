@@ -41,7 +41,7 @@ export class InputRequest {
 export function askForInput({ question, schema = ANYTHING }: Question): InputRequest {
   // A tool's definition checks and freezes schemas of both kinds.
   const { inputSchema } = defineTool({ name: 'answer', inputSchema: schema })
-  return new InputRequest(String(question), inputSchema)
+  return new InputRequest(question, inputSchema)
 }
 
 /** What came over a wire is never one: JSON has no symbols. */

@@ -247,7 +247,7 @@ class Loop {
   async #shouldStop(steps: SdkStep[]): Promise<boolean> {
     if (this.#pending.length > 0) return true
     const { stopWhen, shared, calls } = this.#scope
-    const stops = await this.#hostsOwn(() => Promise.all(stopWhen.map((condition) => condition({ steps }))))
+    const stops = await this.#hostsOwn(() => Promise.all(stopWhen.map(async (condition) => condition({ steps }))))
     if (stops.some((stop) => stop)) return (this.#stopped = true)
     this.#spent = shared.meter.spent() ?? this.#overCalls(calls.refusedAny())
     return this.#spent !== undefined

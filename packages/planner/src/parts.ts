@@ -60,7 +60,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
   checkBudgets(options.budgets)
   return {
     model: options.model,
-    gate: options.gate as Gate,
+    gate: options.gate,
     instructions: options.instructions,
     prepareStep: options.prepareStep,
     stopWhen: options.stopWhen === undefined ? [isStepCount(DEFAULT_STEPS)] : [options.stopWhen].flat(),

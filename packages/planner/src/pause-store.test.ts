@@ -67,7 +67,7 @@ describe('createPauseStore', () => {
     const id = await pauses.put(stateOf(), 1e15)
     const [entry] = state.list('') as readonly { key: string; value: { text: string } }[]
     assert.ok(entry)
-    state.set(entry.key, { ...entry.value, text: entry.value.text.replace('vera', 'adam') })
+    await state.set(entry.key, { ...entry.value, text: entry.value.text.replace('vera', 'adam') })
     assert.equal(await pauses.get(id), undefined)
     assert.equal(await pauses.take(id), undefined)
     const second = await pauses.put(stateOf(), clock.wallMs() + 10)

@@ -60,7 +60,7 @@ export interface Planner<Name extends string = string> {
  * const result = await planner.run({ prompt: 'Tidy up.', caller: { user: 'vera', session: 's1' } })
  */
 export function createPlanner<Name extends string, Native>(options: PlannerOptions<Name, Native>): Planner<Name> {
-  return openPlanner(readParts(options as unknown as PlannerOptions)) as Planner<Name>
+  return openPlanner(readParts(options))
 }
 
 function openPlanner(parts: PlannerParts): Planner {

@@ -61,7 +61,7 @@ export interface Scope {
   readonly runLevel: (request: LevelRequest) => Promise<LevelEnd>
 }
 
-export type AnyPrepareStep = PrepareStep<unknown, unknown>
+export type AnyPrepareStep = PrepareStep
 
 /** Where a call's context has what a sub-agent needs. Nobody else can write it. */
 const SCOPE: unique symbol = Symbol('the run of a planner')

@@ -10,7 +10,7 @@ import {
 } from '@toolgate/core'
 import { type LanguageModel, type StopCondition, type ToolSet } from 'ai'
 import type { LevelState } from './pause.ts'
-import { type AnyPrepareStep, type Scope, scopeOf } from './scope.ts'
+import { type Scope, scopeOf } from './scope.ts'
 import type { PolicyOf } from './options.ts'
 
 export interface SubAgentDefinition extends Pick<
@@ -25,7 +25,7 @@ export interface SubAgentDefinition extends Pick<
   readonly activeTools?: readonly string[] | undefined
   /** Added to what holds in its parent's run. */
   readonly policy?: PolicyOf
-  readonly prepareStep?: PrepareStep<unknown, unknown> | undefined
+  readonly prepareStep?: PrepareStep | undefined
   /** Default: that of the planner. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
   /** What its parent's model gives. Default: `{ prompt: string }`. */
@@ -96,7 +96,7 @@ async function answer(definition: SubAgentDefinition, input: unknown, call: Call
     view: viewOf(definition, scope, call.tool.id),
     model: definition.model ?? scope.model,
     stopWhen: definition.stopWhen === undefined ? scope.stopWhen : [definition.stopWhen].flat(),
-    prepareStep: definition.prepareStep as AnyPrepareStep | undefined,
+    prepareStep: definition.prepareStep,
     teller,
     signal: call.signal,
     agents: [...scope.agents, agent],

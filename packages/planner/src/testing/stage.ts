@@ -1,0 +1,90 @@
+import {
+  type Caller,
+  createGate,
+  defineTool,
+  type Gate,
+  type GateOptions,
+  type MemoryAudit,
+  type Tool,
+} from '@toolgate/core'
+import { type ManualClock, manualClock } from '@toolgate/core/testing'
+import { type MockModel, mockModel, type Turn } from '../../../adapters/src/testing/mock-model.ts'
+import { createTestAudit, createWitness, type Witness } from '../../../adapters/src/testing/world.ts'
+import type { PlannerEvent } from '../events.ts'
+import type { PlannerOptions } from '../options.ts'
+import { createPlanner, type Planner } from '../planner.ts'
+import type { RunPaused, RunResult } from '../result.ts'
+
+export type { Turn } from '../../../adapters/src/testing/mock-model.ts'
+
+export const VERA: Caller = { user: 'vera', tenant: 'acme', session: 's1' }
+
+export interface Stage {
+  readonly planner: Planner
+  readonly gate: Gate
+  readonly model: MockModel
+  readonly witness: Witness
+  readonly audit: MemoryAudit & { attempts(): readonly string[] }
+  readonly clock: ManualClock
+  readonly events: readonly PlannerEvent[]
+  /** The types of the events, in their order. */
+  told(): readonly string[]
+}
+
+export interface StageOptions {
+  readonly turns: Parameters<typeof mockModel>[0]
+  /** Default: `search`, `pay` and `delete_all`. */
+  readonly tools?: readonly Tool[]
+  readonly gate?: Omit<GateOptions, 'tools' | 'audit' | 'clock'>
+  readonly planner?: Partial<PlannerOptions>
+}
+
+/** A planner over a gate of which a test sees all: what was asked of the model, what ran, what was recorded and told. */
+export function setStage({ turns, tools, gate: gateOptions, planner: options }: StageOptions): Stage {
+  const witness = createWitness()
+  const audit = createTestAudit()
+  const clock = manualClock()
+  const events: PlannerEvent[] = []
+  const gate = createGate({
+    tools: tools ?? ['search', 'pay', 'delete_all'].map((name) => witnessed(name, witness)),
+    policy: { ask: ['pay'] },
+    ...gateOptions,
+    audit,
+    clock,
+  })
+  const model = mockModel(turns)
+  const planner = createPlanner({
+    model,
+    gate,
+    clock,
+    settings: { maxRetries: 0 },
+    onEvent: (event) => events.push(event),
+    ...options,
+  })
+  return { planner, gate, model, witness, audit, clock, events, told: () => events.map(({ type }) => type) }
+}
+
+export function witnessed(name: string, witness: Witness): Tool {
+  return defineTool({ name, execute: witness.body(name) })
+}
+
+export function callOf(name: string, input: unknown = {}, id?: string): Turn {
+  return [id === undefined ? { name, input } : { name, input, id }]
+}
+
+/** @throws where the run did not pause */
+export function paused(result: RunResult): RunPaused {
+  if (result.status !== 'paused') throw new Error(`the run is ${result.status}: ${result.reason}`)
+  return result
+}
+
+/** What the model is told of a call, in the messages of a result. */
+export function toldOf({ messages }: RunResult, callId: string): unknown {
+  for (const message of messages) {
+    if (message.role !== 'tool') continue
+    for (const part of message.content)
+      if (part.type === 'tool-result' && part.toolCallId === callId)
+        return 'value' in part.output ? part.output.value : part.output
+  }
+  return undefined
+}
