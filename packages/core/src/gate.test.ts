@@ -273,6 +273,19 @@ describe('view', () => {
     assert.equal(view.size, 4)
   })
 
+  it('is given back as it is where nothing narrows it, until anything changes', async () => {
+    const gate = open()
+    const all = await gate.view({})
+    const views = [all, all.narrow({ activeTools: ['notes'] }), await gate.view({}, { visibility: ['notes'] })]
+    for (const view of views) assert.equal(view.narrow({}), view)
+    assert.notEqual(all.narrow({ activeTools: all.ids }), all)
+    gate.setPolicy({ deny: ['notes'] })
+    for (const view of views) {
+      assert.equal(view.narrow({}).has('notes'), false)
+      assert.equal(view.has('notes'), true)
+    }
+  })
+
   it('is narrowed by a policy that wants the input, too', async () => {
     const view = (await open().view({})).narrow({ policy: { deny: [{ match: 'notes', input: 'input.n > 1' }] } })
     assert.equal((await view.call({ tool: 'notes', input: { n: 1 } })).status, 'done')

@@ -77,6 +77,16 @@ describe('gate.locks', () => {
     assert.equal((await view.call({ tool: 'web:open' })).status, 'refused')
   })
 
+  it('opens in the next step of a run of that session, and of no other', async () => {
+    const gate = make()
+    const [hers, his] = [await gate.view(vera), await gate.view({ ...vera, session: 's2' })]
+    assert.equal(hers.narrow({}), hers)
+    gate.locks.request(vera, 'web')
+    assert.deepEqual([hers.narrow({}).has('web:open'), his.narrow({}).has('web:open')], [true, false])
+    gate.locks.forget(vera)
+    assert.equal(hers.narrow({}).has('web:open'), false)
+  })
+
   it('decides nothing for a caller without a session, and opens nothing for him', async () => {
     const gate = make()
     assert.deepEqual(gate.locks.request({ user: 'vera' }, 'web'), [])

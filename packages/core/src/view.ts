@@ -45,7 +45,8 @@ export interface View<Name extends string = string> {
   /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
   explain(id: string): Explanation
   /**
-   * Gives a tighter view, for a step or a sub-agent; availability is read anew.
+   * Gives a tighter view, for a step or a sub-agent; locks and availability are read anew. This one, where nothing
+   * narrows it and nothing has changed.
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
    * @throws {ConfigError} for a policy that cannot be used
@@ -95,12 +96,10 @@ export interface ViewCeiling {
 }
 
 /** Gives the view of a ceiling today. `ruling` is what both add up to, where that is known already. */
-export function createView(
-  host: ViewHost,
-  ceiling: ViewCeiling,
-  ruling: Ruling = ruleToday(host.today(), ceiling),
-): View {
-  return Object.freeze(new CallerView(host, ceiling, ruling))
+export function createView(host: ViewHost, ceiling: ViewCeiling, ruling?: Ruling): View {
+  const today = host.today()
+  const current = today.ruling(ceiling.caller)
+  return Object.freeze(new CallerView(host, ceiling, ruling ?? ruleToday(today, current, ceiling), today, current))
 }
 
 /**
@@ -115,11 +114,14 @@ class CallerView implements View, Sight {
   readonly #host: ViewHost
   readonly #ceiling: ViewCeiling
   readonly #asked: Ceiling
+  /** What it was made in, and what that said to its caller: while both are today's, it would be made the same again. */
+  readonly #madeIn: Epoch
+  readonly #madeOf: Ruling
   #notices: readonly string[] | undefined
   #today: Epoch | undefined
   #visibleToday: Visible | undefined
 
-  constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling) {
+  constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling, madeIn: Epoch, madeOf: Ruling) {
     this.caller = ceiling.caller
     this.app = host.app
     this.failure = ceiling.failure
@@ -127,6 +129,8 @@ class CallerView implements View, Sight {
     this.#host = host
     this.#ceiling = ceiling
     this.#asked = { caller: ceiling.caller, ruling, policies: ceiling.policies }
+    this.#madeIn = madeIn
+    this.#madeOf = madeOf
   }
 
   get tools(): readonly Tool[] {
@@ -157,7 +161,9 @@ class CallerView implements View, Sight {
   readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#ceiling.snapshot.get(id) : undefined)
 
   readonly narrow = (options: NarrowOptions): View =>
-    createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
+    options.activeTools === undefined && options.policy === undefined && this.#isToday()
+      ? this
+      : createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
 
@@ -213,6 +219,11 @@ class CallerView implements View, Sight {
   isStale(seen: Seen): boolean {
     return this.#host.today() !== (seen as SeenToday).today
   }
+
+  #isToday(): boolean {
+    const today = this.#host.today()
+    return today === this.#madeIn && today.ruling(this.caller) === this.#madeOf
+  }
 }
 
 const NO_USES: readonly LimitUseOf[] = []
@@ -229,8 +240,7 @@ function isVisible(outcome: OutcomeWord): boolean {
 }
 
 /** The ceiling, what is held back now, and whatever policy and catalog have come to refuse since. */
-function ruleToday(today: Epoch, { caller, snapshot, marks }: ViewCeiling): Ruling {
-  const current = today.ruling(caller)
+function ruleToday(today: Epoch, current: Ruling, { snapshot, marks }: ViewCeiling): Ruling {
   return rule(snapshot, [...marks(), ...projectMarks(current, snapshot), ...goneMarks(snapshot, today.snapshot)])
 }
 
