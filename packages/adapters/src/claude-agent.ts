@@ -1,1 +1,163 @@
-export {}
+import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
+import { QueryCalls } from './claude-agent/calls.ts'
+import {
+  type CanUseTool,
+  type HookMatchers,
+  type McpServers,
+  partsOfName,
+  toServerPrefix,
+} from './claude-agent/harness.ts'
+import { composeCanUseTool, composeHooks } from './claude-agent/hooks.ts'
+import { createNames } from './claude-agent/names.ts'
+import { createServer } from './claude-agent/server.ts'
+import { harnessNameOf } from './claude-agent/tools.ts'
+import type { RunOptions } from './shared/run.ts'
+
+export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/tools.ts'
+export type {
+  CanUseTool,
+  HookCallback,
+  HookMatcher,
+  HookMatchers,
+  McpServers,
+  SdkTool,
+} from './claude-agent/harness.ts'
+export type { Overlay, ToolOverlay } from './shared/overlay.ts'
+export type { RunOptions } from './shared/run.ts'
+
+/**
+ * About the run, and those options of `query()` that the guard gives too: it composes them with its own, and what is
+ * written beside its answer replaces that.
+ */
+export interface GuardOptions<Name extends string = string> extends RunOptions<Name> {
+  /** Of the gate's own MCP server: the model sees its tools as `mcp__gate__search`. Default `gate`. */
+  readonly serverName?: string | undefined
+  /**
+   * What comes of a call that waits for a person. `tell`: the model is told, and may call again. `defer`: for a call that
+   * the harness runs, the query ends with `deferred_tool_use`, and resumed with its session it asks the gate again; for
+   * others as `tell`. Default `tell`.
+   */
+  readonly waiting?: 'tell' | 'defer' | undefined
+  /** Ends an execution by the harness, and with it the query, as nothing less can. Default: an hour. */
+  readonly harnessDeadlineMs?: number | undefined
+  /** Built-ins that are to be left, of those that the caller sees. Default: all that the caller sees. */
+  readonly tools?: readonly string[] | { readonly type: 'preset'; readonly preset: string } | undefined
+  readonly disallowedTools?: readonly string[] | undefined
+  readonly allowedTools?: readonly string[] | undefined
+  readonly mcpServers?: McpServers | undefined
+  readonly hooks?: HookMatchers | undefined
+  readonly canUseTool?: CanUseTool | undefined
+  readonly extraArgs?: Readonly<Record<string, string | null>> | undefined
+  readonly abortController?: AbortController | undefined
+}
+
+/** Options of `query()`. */
+export interface GuardedOptions {
+  tools: string[]
+  disallowedTools: string[]
+  allowedTools: string[]
+  mcpServers: McpServers
+  hooks: HookMatchers
+  canUseTool?: CanUseTool
+  extraArgs: Record<string, string | null>
+  abortController: AbortController
+}
+
+const DEFAULT_HARNESS_DEADLINE_MS = 3_600_000
+
+/**
+ * Gives the options that put one query of the Claude Agent SDK behind a gate: the model sees what the caller may see, and
+ * every call, also of built-ins, of other MCP servers and within subagents, is decided, limited and recorded by the gate.
+ *
+ * They are for one query: ask for them anew for the next. Spread them last, and give what you have of these options to
+ * `guard`, as options that stand behind them replace them.
+ *
+ * @throws {ToolgateError} what `gate.view` throws
+ * @throws {ConfigError} for a built-in or an MCP server that the gate does not know
+ * @example
+ * const gate = createGate({ tools: fromClaudeAgent(['Read', 'Bash']), policy: { deny: ['Bash'] } })
+ * for await (const message of query({ prompt, options: { cwd, ...(await guard(gate, caller)) } })) …
+ */
+export async function guard<Name extends string>(
+  gate: Gate<Name>,
+  caller: Caller,
+  options: GuardOptions<Name> = {},
+): Promise<GuardedOptions> {
+  const { serverName = 'gate', runId, waiting = 'tell', canUseTool, visibility, activeTools, app } = options
+  const view = (await gate.view(caller, { visibility, activeTools, app })) as View
+  const known = gate.catalog.snapshot().tools
+  const names = createNames(known, serverName)
+  const abortController = options.abortController ?? new AbortController()
+  const calls = new QueryCalls({
+    view,
+    names,
+    runId,
+    deadlineMs: options.harnessDeadlineMs ?? DEFAULT_HARNESS_DEADLINE_MS,
+    stopQuery: (reason) => abortController.abort(reason),
+  })
+  const onClose = () => void calls.close(new Error('the query is over'))
+  const server = createServer({ view, names, calls, serverName, onClose })
+  const own = view.tools.filter((tool) => harnessNameOf(tool) === undefined)
+  const composing = { calls, names, waiting }
+  return {
+    tools: toBuiltIns(view, known, options.tools),
+    disallowedTools: [...(options.disallowedTools ?? []), ...hiddenNames(view, known, options.mcpServers)],
+    // Somebody who wants to be asked is asked of these too.
+    allowedTools: [
+      ...(options.allowedTools ?? []),
+      ...(canUseTool ? [] : own.flatMap(({ id }) => names.toName(id) ?? [])),
+    ],
+    mcpServers: { ...checkServers(known, options.mcpServers, serverName), [serverName]: server },
+    hooks: composeHooks(options.hooks ?? {}, composing),
+    ...(canUseTool ? { canUseTool: composeCanUseTool(canUseTool, composing) } : {}),
+    // A resumed query runs a call that was deferred before it knows of hooks, unless it is told to wait for them.
+    extraArgs: { ...options.extraArgs, 'await-initialize': null },
+    abortController,
+  }
+}
+
+/** The built-ins that are in the model's context: an allow-list, so what the gate does not know is not in it. */
+function toBuiltIns(view: View, known: readonly Tool[], wanted: GuardOptions['tools']): string[] {
+  const visible = view.tools.flatMap((tool) => builtInOf(tool) ?? [])
+  if (!isList(wanted)) return visible
+  const builtIns = new Set(known.flatMap((tool) => builtInOf(tool) ?? []))
+  for (const name of wanted)
+    if (!builtIns.has(name))
+      throw new ConfigError(`tools.${name}`, 'is not in the gate: bring it in by fromClaudeAgent')
+  return visible.filter((name) => wanted.includes(name))
+}
+
+function isList(wanted: GuardOptions['tools']): wanted is readonly string[] {
+  return Array.isArray(wanted)
+}
+
+function builtInOf(tool: Tool): string | undefined {
+  const name = harnessNameOf(tool)
+  return name !== undefined && partsOfName(name) === undefined ? name : undefined
+}
+
+/** What the model must not see of all that the harness could run; whole servers where nothing of them is visible. */
+function hiddenNames(view: View, known: readonly Tool[], servers: McpServers = {}): string[] {
+  const names = known.filter(({ id }) => !view.has(id)).flatMap((tool) => harnessNameOf(tool) ?? [])
+  const visible = view.tools.flatMap((tool) => harnessNameOf(tool) ?? [])
+  const unseen = Object.keys(servers).filter((server) => !visible.some((name) => isOfServer(name, server)))
+  return [...names, ...unseen.map((server) => toServerPrefix(server).slice(0, -2))]
+}
+
+function checkServers(known: readonly Tool[], servers: McpServers = {}, serverName: string): McpServers {
+  const names = known.flatMap((tool) => harnessNameOf(tool) ?? [])
+  for (const server of Object.keys(servers)) {
+    if (toServerPrefix(server) === toServerPrefix(serverName))
+      throw new ConfigError(`mcpServers.${server}`, "has the name of the gate's own server: give another serverName")
+    if (!names.some((name) => isOfServer(name, server)))
+      throw new ConfigError(
+        `mcpServers.${server}`,
+        `the gate knows none of its tools: bring them in by fromClaudeAgent(['${toServerPrefix(server)}…'])`,
+      )
+  }
+  return servers
+}
+
+function isOfServer(name: string, server: string): boolean {
+  return name.startsWith(toServerPrefix(server))
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ConfigError, createGate, UnknownToolError } from '@toolgate/core'
+import { z } from 'zod'
+import { fromClaudeAgent, guard, type GuardOptions } from './claude-agent.ts'
+import { ADMIN, createTestAudit, VIEWER } from './testing/world.ts'
+
+// What a query makes of it is tested in tests/claude-agent, with the SDK's own loop.
+
+const lookUp = {
+  name: 'look_up',
+  description: 'Looks up.',
+  inputSchema: { word: z.string(), times: z.number().default(2) },
+  annotations: { readOnlyHint: true },
+  handler: async () => ({ content: [] }),
+}
+
+describe('fromClaudeAgent', () => {
+  it('gives built-ins by their names, and tools of other servers by server and name', () => {
+    const tools = fromClaudeAgent(['Bash', 'mcp__github__create_issue', 'mcp__a__b__c', 'mcp__odd'])
+    assert.deepEqual(Object.keys(tools), ['Bash', 'github:create_issue', 'a:b__c', 'mcp__odd'])
+  })
+
+  it('knows which built-ins change nothing; of the others it says nothing', () => {
+    const gate = createGate({ tools: fromClaudeAgent(['Read', 'WebFetch', 'Write']) })
+    const hints = gate.catalog.snapshot().tools.map(({ id, annotations }) => [id, annotations.readOnlyHint])
+    assert.deepEqual(hints, [
+      ['Read', true],
+      ['WebFetch', true],
+      ['Write', undefined],
+    ])
+  })
+
+  it('takes what tool() gives, with its schema as one', () => {
+    const gate = createGate({ tools: fromClaudeAgent([lookUp]) })
+    const tool = gate.catalog.get('look_up')
+    assert.deepEqual(tool?.inputSchema['required'], ['word'])
+    assert.deepEqual(tool?.parseInput?.({ word: 'a', other: 1 }), { value: { word: 'a', times: 2 } })
+    assert.equal(tool?.annotations.readOnlyHint, true)
+  })
+
+  it('lays tags, scopes and groups over them, and refuses names and tools that cannot be meant', () => {
+    const overlay = { Bash: { tags: ['danger'], requiredScopes: ['shell'] } }
+    const gate = createGate({ tools: fromClaudeAgent(['Bash'], overlay) })
+    assert.deepEqual(gate.catalog.get('Bash')?.tags, ['danger'])
+    assert.deepEqual(gate.catalog.get('Bash')?.requiredScopes, ['shell'])
+    assert.throws(() => fromClaudeAgent(['Bash'] as string[], { Bsah: {} }), /there is no tool "Bsah", only Bash/)
+    assert.throws(() => fromClaudeAgent(['Bash', 'Bash']), /tool "Bash": is brought in twice/)
+    const wrong = { ...lookUp, inputSchema: { type: 'object' } }
+    assert.throws(() => fromClaudeAgent([wrong]), ConfigError)
+  })
+
+  it('runs nothing outside a query of the harness', async () => {
+    const audit = createTestAudit()
+    const gate = createGate({ tools: fromClaudeAgent(['Bash']), audit })
+    const outcome = await (await gate.view(VIEWER)).call({ tool: 'Bash', input: { command: 'ls' } })
+    assert.equal(outcome.text, 'Bash failed: it is run by Claude Code itself, so only a query of that can call it')
+    assert.deepEqual(audit.attempts(), ['Bash tool_call', 'Bash tool_result tool_failed'])
+  })
+})
+
+describe('guard of the Claude Agent SDK, its options', () => {
+  const gate = createGate({
+    tools: {
+      ...fromClaudeAgent(['Bash', 'Read', 'mcp__git__log', 'mcp__git__push', 'mcp__mail__send']),
+      search: { execute: () => 'found' },
+      wipe: { execute: () => 'wiped' },
+    },
+    policy: { deny: [{ match: ['Bash', 'git:push', 'mail:send', 'wipe'], unless: "'admin' in caller.roles" }] },
+  })
+
+  it('names what is visible, and what the model must not see', async () => {
+    const mcpServers = { git: { command: 'git-mcp' }, mail: { command: 'mail-mcp' } }
+    const given = await guard(gate, VIEWER, { mcpServers, disallowedTools: ['Skill'], allowedTools: ['Read'] })
+    assert.deepEqual(given.tools, ['Read'])
+    assert.deepEqual(given.disallowedTools, ['Skill', 'Bash', 'mcp__git__push', 'mcp__mail__send', 'mcp__mail'])
+    assert.deepEqual(given.allowedTools, ['Read', 'mcp__gate__search'])
+    assert.deepEqual(Object.keys(given.mcpServers), ['git', 'mail', 'gate'])
+    assert.deepEqual((await guard(gate, ADMIN)).tools, ['Bash', 'Read'])
+  })
+
+  it('leaves it to who wants to be asked', async () => {
+    const { allowedTools } = await guard(gate, VIEWER, { canUseTool: async () => null })
+    assert.deepEqual(allowedTools, [])
+  })
+
+  it('blocks where its hooks fail, and has the harness know of them before anything runs', async () => {
+    const { hooks, extraArgs } = await guard(gate, VIEWER, { extraArgs: { verbose: null } })
+    for (const event of ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PostToolBatch']) {
+      const [matcher] = hooks[event] ?? []
+      assert.equal(matcher?.onFailure, 'block')
+      assert.equal(matcher?.matcher, undefined)
+    }
+    assert.deepEqual(extraArgs, { verbose: null, 'await-initialize': null })
+  })
+
+  it('names what cannot be meant', async () => {
+    const wrong = async (options: GuardOptions, error: RegExp) =>
+      assert.rejects(guard(gate as never, VIEWER, options), (thrown: Error) => {
+        assert.ok(thrown instanceof ConfigError || thrown instanceof UnknownToolError)
+        assert.match(thrown.message, error)
+        return true
+      })
+    await wrong({ activeTools: ['serach'] }, /serach.*search/)
+    await wrong({ tools: ['Edit'] }, /tools\.Edit: is not in the gate: bring it in by fromClaudeAgent/)
+    await wrong({ mcpServers: { other: {} } }, /mcpServers\.other: the gate knows none of its tools/)
+    await wrong({ mcpServers: { gate: {} } }, /mcpServers\.gate: has the name of the gate's own server/)
+    await wrong({ serverName: 'git' }, /serverName: "git" is a server of its own, of which "git:log" is a tool/)
+  })
+})

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { CallOutcome, CallRequest, View } from '@toolgate/core'
+import { HarnessExecution } from './execution.ts'
+import { type HarnessNames, isOfItsServer, type ServerOfTool } from './names.ts'
+
+/** One call as the harness tells of it. */
+export interface HarnessCall {
+  /** Of the model's `tool_use`. */
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+  /** Where the harness says whose tool it is. */
+  readonly server?: ServerOfTool | undefined
+}
+
+/** Whether the harness may run a call, and with which input. */
+export type Verdict =
+  | { readonly mayRun: true; readonly input: unknown }
+  | { readonly mayRun: false; readonly isWaiting: boolean; readonly text: string }
+
+/** A call that has come to the gate's own server. */
+export type OwnCall = Pick<CallRequest, 'signal' | 'onProgress' | 'context'> & {
+  /** Absent where the SDK does not tell it. */
+  readonly id: string | undefined
+  readonly name: string
+  readonly input: unknown
+}
+
+export interface CallsOptions {
+  readonly view: View
+  readonly names: HarnessNames
+  readonly runId: string | undefined
+  /** Ends an execution by the harness, and with it the query. */
+  readonly deadlineMs: number
+  readonly stopQuery: (reason: unknown) => void
+}
+
+/** What the gate was asked about one input of a call that the harness runs. */
+interface Asked {
+  readonly input: unknown
+  readonly execution: HarnessExecution
+  readonly outcome: Promise<CallOutcome>
+  readonly verdict: Promise<Verdict>
+}
+
+/** The calls of one query, each from its first word to its terminal record. */
+export class QueryCalls {
+  readonly #options: CallsOptions
+  readonly #asked = new Map<string, readonly Asked[]>()
+  /** Calls on their way to the gate's own server. */
+  readonly #passed = new Map<string, HarnessCall>()
+  /** Calls that have their record, until their message is over. */
+  readonly #recorded = new Set<string>()
+  #runId: string | undefined
+
+  constructor(options: CallsOptions) {
+    this.#options = options
+    this.#runId = options.runId
+  }
+
+  /** Names the run in the audit by the session, where the host has named none. */
+  isOf(session: string): void {
+    this.#runId ??= session
+  }
+
+  /** Takes a call that the harness runs through the gate's door. Asked again about the same input, it says the same. */
+  ask(call: HarnessCall, signal?: AbortSignal): Promise<Verdict> {
+    return (this.#find(call) ?? this.#open(call, signal)).verdict
+  }
+
+  /** Asks anew after a wait for a person, if the tool is visible no more. */
+  askStill(call: HarnessCall): Promise<Verdict> {
+    const { view, names } = this.#options
+    const earlier = this.#find(call)
+    const outcome = earlier && view.explain(names.toId(call.name) ?? call.name).outcome
+    if (earlier && (outcome === 'allow' || outcome === 'ask')) return earlier.verdict
+    earlier?.execution.abandon(new Error('the tool is visible no more'))
+    return this.#open(call).verdict
+  }
+
+  /** Lets a call through to the gate's own server, which asks the gate. */
+  passOn(call: HarnessCall): void {
+    this.#passed.set(call.id, call)
+  }
+
+  /** Runs a call that has come to the gate's own server. */
+  run({ id, name, input, ...rest }: OwnCall): Promise<CallOutcome> {
+    if (id !== undefined) {
+      this.#passed.delete(id)
+      this.#recorded.add(id)
+    }
+    return this.#options.view.call({ ...this.#toRequest({ id, name, input }), ...rest })
+  }
+
+  /** The harness has run a call. `false`: it had no leave to, and the query is stopped. */
+  done(call: HarnessCall, output: unknown): Promise<boolean> {
+    return this.#settle(call, (execution) => execution.done(output))
+  }
+
+  /** The harness has run a call, which failed. `false`: as above. */
+  failed(call: HarnessCall, error: string): Promise<boolean> {
+    return this.#settle(call, (execution) => execution.fail(new Error(error)))
+  }
+
+  /** The harness was stopped in the middle of a call. */
+  interrupted(call: HarnessCall): Promise<void> {
+    return this.#abandon(call.id, new Error('it was interrupted'))
+  }
+
+  /** The harness runs a call no more, whether or not it has. What it has stopped by itself leaves a record too. */
+  async over(call: HarnessCall, said: string): Promise<void> {
+    if (this.#asked.has(call.id)) await this.#abandon(call.id, new Error(`Claude Code did not run it: ${said}`))
+    else if (!this.#recorded.has(call.id)) await this.#recordStopped(this.#passed.get(call.id) ?? call, said)
+    this.#passed.delete(call.id)
+    this.#recorded.delete(call.id)
+  }
+
+  /** The query is over: nobody will say how what is open went. */
+  async close(reason: Error): Promise<void> {
+    const passed = [...this.#passed.values()]
+    this.#passed.clear()
+    await Promise.all([
+      ...[...this.#asked.keys()].map((id) => this.#abandon(id, reason)),
+      ...passed.map((call) => this.#recordStopped(call, reason.message)),
+    ])
+  }
+
+  #open(call: HarnessCall, signal?: AbortSignal): Asked {
+    const { view, deadlineMs, stopQuery } = this.#options
+    const execution = new HarnessExecution(stopQuery)
+    const request = { ...this.#toRequest(call), signal: execution.cancelling, context: execution, deadlineMs }
+    const outcome = view.call(request)
+    const giveUp = () => {
+      if (!execution.isOpen) execution.abandon(new Error('Claude Code waits no more'))
+    }
+    signal?.addEventListener('abort', giveUp, { once: true })
+    const verdict = Promise.race([
+      execution.begun.then((input): Verdict => ({ mayRun: true, input })),
+      outcome.then(toStopped),
+    ]).finally(() => signal?.removeEventListener('abort', giveUp))
+    const asked = { input: call.input, execution, outcome, verdict }
+    this.#asked.set(call.id, [...(this.#asked.get(call.id) ?? []), asked])
+    return asked
+  }
+
+  #find({ id, input }: HarnessCall): Asked | undefined {
+    return this.#asked
+      .get(id)
+      ?.findLast((asked) => isDeepStrictEqual(asked.input, input) || asked.execution.isOf(input))
+  }
+
+  /** Ends a call as `end` says: what was run must be what was decided. */
+  async #settle(call: HarnessCall, end: (execution: HarnessExecution) => void): Promise<boolean> {
+    const { id, input, name } = call
+    const wasAsked = this.#asked.has(id)
+    const all = this.#take(id)
+    const open = all.map(({ execution }) => execution).filter(({ isOpen }) => isOpen)
+    const ran = open.find((execution) => execution.isOf(input))
+    if (ran) end(ran)
+    else open[0]?.fail(new Error('Claude Code ran it with another input than was decided'))
+    for (const execution of open) if (execution.isOpen) execution.abandon(new Error('Claude Code ran another input'))
+    await Promise.all(all.map(({ outcome }) => outcome))
+    if (open.length > 0) return true
+    const said = `Claude Code ran ${name} without the gate's leave`
+    if (!wasAsked) await this.#recordStopped(call, said)
+    // After the harness has heard that it is to do nothing more: it takes its time to end.
+    setImmediate(() => this.#options.stopQuery(new Error(said)))
+    return false
+  }
+
+  async #abandon(id: string, reason: Error): Promise<void> {
+    const all = this.#take(id)
+    for (const { execution } of all) execution.abandon(reason)
+    await Promise.all(all.map(({ outcome }) => outcome))
+  }
+
+  #take(id: string): readonly Asked[] {
+    const all = this.#asked.get(id) ?? []
+    this.#asked.delete(id)
+    this.#recorded.add(id)
+    return all
+  }
+
+  /** Takes a call as far as a hook that refuses it, so that it has its record and nothing runs. */
+  async #recordStopped(call: HarnessCall, said: string): Promise<void> {
+    const hooks = { name: 'Claude Code', beforeToolCall: () => ({ allow: false, reason: said }) }
+    await this.#options.view.call({ ...this.#toRequest(call), hooks })
+  }
+
+  #toRequest(call: Pick<HarnessCall, 'name' | 'input' | 'server'> & { readonly id: string | undefined }): CallRequest {
+    const { names, runId } = this.#options
+    return {
+      tool: isOfItsServer(call.name, call.server) ? names.toId(call.name) : undefined,
+      calledAs: call.name,
+      input: call.input,
+      callId: call.id,
+      nameOf: (id) => names.toName(id) ?? id,
+      idOf: names.toId,
+      run: { id: (this.#runId ??= randomUUID()), bindsApprovals: runId !== undefined },
+    }
+  }
+}
+
+function toStopped(outcome: CallOutcome): Verdict {
+  // A tool that is the harness's to run and that the gate has run has been replaced meanwhile.
+  const text = outcome.status === 'done' ? 'The tool has just changed; look at it again.' : outcome.text
+  return { mayRun: false, isWaiting: outcome.status === 'waiting', text }
+}

@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { HarnessCall, QueryCalls, Verdict } from './calls.ts'
+import type {
+  CanUseTool,
+  HookCallback,
+  HookCallbackOptions,
+  HookMatchers,
+  PostToolBatchInput,
+  PostToolUseFailureInput,
+  PostToolUseInput,
+  ToolHookInput,
+} from './harness.ts'
+import type { HarnessNames } from './names.ts'
+
+export interface HooksOptions {
+  readonly calls: QueryCalls
+  readonly names: HarnessNames
+  /** What a call that waits for a person does: the model is told, or the query ends and can be resumed. */
+  readonly waiting: 'tell' | 'defer'
+}
+
+/**
+ * Gives the gate's hooks with the user's beside them. The harness asks all and takes the strictest answer, so theirs
+ * cannot allow what the gate refuses; an input that theirs put in place of the model's is decided as any other.
+ */
+export function composeHooks(theirs: HookMatchers, options: HooksOptions): HookMatchers {
+  const composed = new Map(Object.entries(theirs))
+  for (const [event, decide] of Object.entries({ PreToolUse: decideReplaced, PermissionRequest: decidePermitted })) {
+    const decided = composed.get(event)?.map((matcher) => {
+      return { ...matcher, hooks: matcher.hooks.map((hook) => decide(hook, options)) }
+    })
+    if (decided) composed.set(event, decided)
+  }
+  for (const [event, hook] of Object.entries(ownHooks(options)))
+    composed.set(event, [{ hooks: [hook], onFailure: 'block' }, ...(composed.get(event) ?? [])])
+  return Object.fromEntries(composed)
+}
+
+function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookCallback> {
+  const isOwn = ({ name, server }: HarnessCall) => names.isOwn(name, server)
+  let hasDeferred = false
+  const toAnswerOnce = (verdict: Verdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
+    // Of several that are deferred, the harness goes on with one; and it ends no query for what waits in a subagent.
+    const defers = waiting === 'defer' && !hasDeferred && agent_id === undefined && !verdict.mayRun && verdict.isWaiting
+    hasDeferred ||= defers
+    return toAnswer(verdict, call, defers)
+  }
+  return {
+    PreToolUse: async (input: ToolHookInput, id, { signal }: HookCallbackOptions) => {
+      calls.isOf(input.session_id)
+      const call = toCall(input, id)
+      if (!isOwn(call)) return toAnswerOnce(await calls.ask(call, signal), call, input)
+      calls.passOn(call)
+      return {}
+    },
+    PostToolUse: async (input: PostToolUseInput, id) => {
+      const call = toCall(input, id)
+      const isFine = isOwn(call) || (await calls.done(call, input.tool_response))
+      return isFine ? {} : STOP
+    },
+    PostToolUseFailure: async (input: PostToolUseFailureInput, id) => {
+      const call = toCall(input, id)
+      if (isOwn(call)) return {}
+      if (input.is_interrupt) await calls.interrupted(call)
+      else if (!(await calls.failed(call, input.error))) return STOP
+      return {}
+    },
+    PostToolBatch: async ({ tool_calls }: PostToolBatchInput) => {
+      for (const { tool_use_id: id, tool_name: name, tool_input: input, tool_response: said } of tool_calls)
+        await calls.over({ id, name, input }, toText(said))
+      return {}
+    },
+  }
+}
+
+/** The query is being stopped, and meanwhile the harness is to do nothing more. */
+const STOP = { continue: false, stopReason: "a call was run without the gate's leave" }
+
+function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: server }: ToolHookInput, id = '') {
+  return { id: tool_use_id ?? id, name, input, server } satisfies HarnessCall
+}
+
+/** No answer leaves the call to the harness's own rules: that the gate allows a call makes nobody else allow it. */
+function toAnswer(verdict: Verdict, { input }: HarnessCall, defers: boolean): object {
+  if (!verdict.mayRun) return toDecision(defers ? 'defer' : 'deny', verdict.text)
+  if (isDeepStrictEqual(verdict.input, input)) return {}
+  return { hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: verdict.input } }
+}
+
+function toDecision(permissionDecision: 'deny' | 'defer', permissionDecisionReason: string): object {
+  return { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision, permissionDecisionReason } }
+}
+
+function decideReplaced(theirs: HookCallback, { calls, names }: HooksOptions): HookCallback {
+  return async (input: ToolHookInput, id, options) => {
+    const answer: unknown = await theirs(input, id, options)
+    const specific = fieldOf(answer, 'hookSpecificOutput')
+    const replaced = fieldOf(specific, 'updatedInput')
+    const call = toCall(input, id)
+    if (replaced === undefined || names.isOwn(call.name, call.server)) return answer
+    const verdict = await calls.ask({ ...call, input: replaced })
+    if (!verdict.mayRun) return toDecision('deny', verdict.text)
+    return { ...toObject(answer), hookSpecificOutput: { ...toObject(specific), updatedInput: verdict.input } }
+  }
+}
+
+function decidePermitted(theirs: HookCallback, options: HooksOptions): HookCallback {
+  return async (input: ToolHookInput, id, given) => {
+    const answer: unknown = await theirs(input, id, given)
+    const specific = fieldOf(answer, 'hookSpecificOutput')
+    const permission = fieldOf(specific, 'decision')
+    const decision = await decidePermission(permission, toCall(input, id), options)
+    if (decision === permission) return answer
+    return { ...toObject(answer), hookSpecificOutput: { ...toObject(specific), decision } }
+  }
+}
+
+/** Gives the user's permission callback, of which the harness asks after the hooks. */
+export function composeCanUseTool(theirs: CanUseTool, options: HooksOptions): CanUseTool {
+  return async (name, input, given: { readonly toolUseID: string; readonly mcpServer?: HarnessCall['server'] }) => {
+    const call = { id: given.toolUseID, name, input, server: given.mcpServer }
+    return decidePermission(await theirs(name, input, given), call, options)
+  }
+}
+
+/**
+ * Decides what a person or the host has permitted: it may have taken long, and may be of another input than the one
+ * that was decided before.
+ */
+async function decidePermission(
+  permission: unknown,
+  call: HarnessCall,
+  { calls, names }: HooksOptions,
+): Promise<unknown> {
+  if (fieldOf(permission, 'behavior') !== 'allow' || names.isOwn(call.name, call.server)) return permission
+  const input = fieldOf(permission, 'updatedInput') ?? call.input
+  const verdict = await calls.askStill({ ...call, input })
+  if (!verdict.mayRun) return { behavior: 'deny', message: verdict.text }
+  return isDeepStrictEqual(verdict.input, input) ? permission : { ...toObject(permission), updatedInput: verdict.input }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}
+
+function toObject(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {}
+}
+
+const MAX_SAID_LENGTH = 300
+
+/** What the harness has told the model of a call, without its own marks around it. */
+function toText(said: unknown): string {
+  const text = typeof said === 'string' ? said : 'it gave a result'
+  return text.replaceAll(/<\/?tool_use_error>/g, '').slice(0, MAX_SAID_LENGTH)
+}

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { type Options, query, type SDKResultMessage } from '@anthropic-ai/claude-agent-sdk'
+import { type Block, type ModelRequest, type Script, serveMessages } from './messages-api.ts'
+
+export interface Ran {
+  readonly requests: readonly ModelRequest[]
+  /** What the model was told of each call, by the id of its `tool_use`. */
+  readonly told: ReadonlyMap<string, string>
+  /** The first one: of a query that is resumed with a call to go on with, that call's. */
+  readonly result: SDKResultMessage | undefined
+  readonly session: string | undefined
+  /** What the query threw. */
+  readonly error: unknown
+}
+
+/** A folder in which the harness works, and one for what it keeps: sessions can be resumed while it stands. */
+export interface Place {
+  readonly cwd: string
+  /** Whether the model's tools have written there. */
+  wrote(file: string): boolean
+  run(turns: readonly (readonly Block[])[] | Script, options: Options, prompt?: string): Promise<Ran>
+  close(): void
+}
+
+export function use(name: string, input: object = {}, id = 'toolu_1'): Block {
+  return { type: 'tool_use', id, name, input }
+}
+
+export function createPlace(): Place {
+  const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-claude-'))
+  const [home, cwd, temp] = ['home', 'cwd', 'temp'].map((name) => path.join(folder, name)) as [string, string, string]
+  for (const each of [home, cwd, temp]) mkdirSync(each)
+  // As who runs the harness may be another user, see below.
+  for (const each of [folder, home, cwd, temp]) chmodSync(each, 0o777)
+  return {
+    cwd,
+    wrote: (file) => existsSync(path.join(cwd, file)),
+    run: async (turns, options, prompt = 'Go.') => {
+      const script = typeof turns === 'function' ? turns : (_: ModelRequest, index: number) => turns[index] ?? DONE
+      const api = await serveMessages(script)
+      try {
+        const env = {
+          PATH: process.env['PATH'],
+          HOME: home,
+          CLAUDE_CODE_TMPDIR: temp,
+          ANTHROPIC_BASE_URL: api.url,
+          ...QUIET,
+        }
+        return { ...(await read(prompt, { ...DEFAULTS, cwd, env, ...options })), requests: api.requests }
+      } finally {
+        await api.close()
+      }
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+const DONE: readonly Block[] = [{ type: 'text', text: 'Done.' }]
+
+/** It is asked for nothing but by the tests. */
+const QUIET = {
+  ANTHROPIC_API_KEY: 'scripted',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_ERROR_REPORTING: '1',
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+}
+
+const DEFAULTS: Options = {
+  model: 'claude-sonnet-4-5',
+  systemPrompt: 'You are scripted.',
+  permissionMode: 'default',
+  settingSources: [],
+  strictMcpConfig: true,
+}
+
+async function read(prompt: string, options: Options): Promise<Omit<Ran, 'requests'>> {
+  const told = new Map<string, string>()
+  let result: SDKResultMessage | undefined
+  let session: string | undefined
+  try {
+    for await (const message of query({ prompt, options })) {
+      if (message.session_id !== undefined) session = message.session_id
+      if (message.type === 'result') result ??= message
+      if (message.type === 'user') readResults(message.message.content, told)
+    }
+    return { told, result, session, error: undefined }
+  } catch (error) {
+    return { told, result, session, error }
+  }
+}
+
+function readResults(content: unknown, told: Map<string, string>): void {
+  if (!Array.isArray(content)) return
+  for (const block of content as { type: string; tool_use_id?: string; content?: unknown }[])
+    if (block.type === 'tool_result') told.set(block.tool_use_id as string, textOf(block.content))
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  return (content as { text?: string }[]).map(({ text }) => text ?? '').join('')
+}
+
+const NOBODY = 65_534
+
+/** What makes the harness hear of its hooks late, as on a machine that is busy. */
+export const LATE: Options = {
+  spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) => {
+    const child = spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'inherit'] })
+    const stdin = new PassThrough()
+    setTimeout(() => stdin.pipe(child.stdin), 1000)
+    return {
+      stdin,
+      stdout: child.stdout,
+      get killed() {
+        return child.killed
+      },
+      get exitCode() {
+        return child.exitCode
+      },
+      kill: (by) => child.kill(by),
+      on: child.on.bind(child),
+      once: child.once.bind(child),
+      off: child.off.bind(child),
+    }
+  },
+}
+
+/** What lets every call through in the harness itself, which it refuses to do for root: then it is nobody who runs it. */
+export const BYPASS: Options = {
+  permissionMode: 'bypassPermissions',
+  allowDangerouslySkipPermissions: true,
+  ...(process.getuid?.() === 0
+    ? {
+        spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) =>
+          spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'inherit'], uid: NOBODY, gid: NOBODY }),
+      }
+    : {}),
+}
