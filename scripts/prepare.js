@@ -1,8 +1,9 @@
-// Makes a clone ready to run: `node scripts/prepare.js [--console]`.
+// Makes a clone ready to run: `node scripts/prepare.js [--console] [--harness]`.
 //
 // Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
-// It installs with npm when the lock file is not the one that is installed, and with --console builds the
-// web console when its sources have changed. When there is nothing to do it says nothing.
+// It installs with npm when the lock file is not the one that is installed, with --console builds the web
+// console when its sources have changed, and with --harness installs the Claude Agent SDK, whose binary is
+// so large that only the tests have it. When there is nothing to do it says nothing.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -16,6 +17,9 @@ const INSTALL_STAMP = path.join(ROOT, 'node_modules/.toolgate-install')
 const CONSOLE = path.join(ROOT, 'packages/console')
 const CONSOLE_OUT = path.join(ROOT, 'packages/gateway/console')
 const CONSOLE_STAMP = path.join(CONSOLE_OUT, '.stamp')
+const HARNESS = path.join(ROOT, 'tests/claude-agent')
+const HARNESS_LOCK_FILE = path.join(HARNESS, 'package-lock.json')
+const HARNESS_STAMP = path.join(HARNESS, 'node_modules/.toolgate-install')
 const BUSY = path.join(ROOT, '.toolgate/prepare.lock')
 
 const POLL_MS = 200
@@ -24,6 +28,7 @@ const INSTALL_SLACK_MS = 10_000
 
 const steps = [{ isDue: isInstallDue, run: install }]
 if (process.argv.includes('--console')) steps.push({ isDue: isConsoleDue, run: buildConsole })
+if (process.argv.includes('--harness')) steps.push({ isDue: isHarnessDue, run: installHarness })
 
 if (steps.some((step) => step.isDue())) {
   await alone(() => {
@@ -47,6 +52,16 @@ function install() {
   // Warnings are about the Node that npm runs on, which the packages replace.
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], ROOT)
   writeFileSync(INSTALL_STAMP, hashOf([LOCK_FILE]))
+}
+
+function isHarnessDue() {
+  return readText(HARNESS_STAMP) !== hashOf([HARNESS_LOCK_FILE])
+}
+
+function installHarness() {
+  console.log('Installing the Claude Agent SDK for its tests (370 MB) …')
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], HARNESS)
+  writeFileSync(HARNESS_STAMP, hashOf([HARNESS_LOCK_FILE]))
 }
 
 function isConsoleDue() {
