@@ -2,14 +2,11 @@ import type { Tool } from '@toolgate/core'
 import { recorded, refuseMalformed } from './guardrails.ts'
 import { readArguments } from './input.ts'
 import { toolNameOf } from './names.ts'
-import { type AnyFunctionTool, Invocation, isAgentTool, isHandoff, nativeOf } from './natives.ts'
+import { type AnyFunctionTool, Invocation, isHandoff, nativeOf } from './natives.ts'
 import { isRestoring } from './restoring.ts'
 import { toldBy, toResult } from './results.ts'
 import type { Runs } from './runs.ts'
 import { watchSpan } from './span-errors.ts'
-
-/** The longest that a timer waits: the steps of an agent's own run have deadlines of their own. */
-const NO_DEADLINE_MS = 2_147_483_647
 
 /**
  * Gives a function tool that asks the gate before it does anything. It is what the SDK lists, asks for approvals and
@@ -19,7 +16,6 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   const native = nativeOf(tool)
   const own = native && !isHandoff(native) ? native : ownTool(tool)
   const name = toolNameOf(tool)
-  const deadlineMs = isAgentTool(own) ? NO_DEADLINE_MS : undefined
   const guardrails = (own.inputGuardrails ?? []).map((guardrail) => recorded(guardrail, name, runs))
   return copyOf(own, {
     async isEnabled(runContext, agent) {
@@ -45,7 +41,7 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
       const refused = run.takeRefusal(keyOf(callId, input))
       if (refused) return toldBy(own, refused, context)
       const signal = details?.signal
-      const outcome = await run.call({ name, input, malformed, callId, signal, context, deadlineMs })
+      const outcome = await run.call({ name, input, malformed, callId, signal, context })
       return toResult(own, outcome, context)
     },
   })

@@ -67,8 +67,17 @@ export function sdkNameOf(native: Governable): string {
   return namespace === undefined ? native.name : `${namespace}.${native.name}`
 }
 
+/** So much later than the SDK's own timer, which has its own words for it. */
+const AFTER_SDK_MS = 1000
+
+/** The calls of an agent's own run have deadlines of their own. */
+function deadlineOf(tool: AnyFunctionTool): number | undefined {
+  if (isAgentTool(tool)) return Infinity
+  return tool.timeoutMs === undefined ? undefined : tool.timeoutMs + AFTER_SDK_MS
+}
+
 /** An agent that is a tool tells of its run, which no other function tool does. */
-export function isAgentTool(tool: AnyFunctionTool): boolean {
+function isAgentTool(tool: AnyFunctionTool): boolean {
   return 'on' in tool && typeof tool.on === 'function'
 }
 
@@ -81,7 +90,8 @@ function functionDefinition(tool: AnyFunctionTool): UnnamedToolDefinition {
     return output
   }
   natives.set(execute, tool)
-  return { description: tool.description, inputSchema: tool.parameters as JsonSchema, execute }
+  const { description, parameters } = tool
+  return { description, inputSchema: parameters as JsonSchema, deadlineMs: deadlineOf(tool), execute }
 }
 
 function handoffDefinition(native: AnyHandoff): UnnamedToolDefinition {

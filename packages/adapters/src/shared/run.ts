@@ -39,8 +39,6 @@ export interface GuardedCall {
   readonly malformed?: string | undefined
   /** Asked before those of the gate. */
   readonly hooks?: HooksInput | undefined
-  /** Ends the execution after so many milliseconds. Default: the gate's. */
-  readonly deadlineMs?: number | undefined
 }
 
 /** One run of an agent: what it sees at most, and the only way by which its calls go. */

@@ -108,5 +108,5 @@ function textOf(item: AgentInputItem): readonly string[] {
   if (item.type !== 'function_call_result') return []
   const { output } = item
   if (typeof output === 'string') return [output]
-  return 'text' in output ? [output.text] : []
+  return (Array.isArray(output) ? output : [output]).flatMap((part) => ('text' in part ? [part.text] : []))
 }
