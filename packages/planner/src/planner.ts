@@ -18,7 +18,7 @@ import type {
 import { forkParts, type PlannerParts, readParts } from './parts.ts'
 import { openCallsOf, type PauseState } from './pause.ts'
 import type { RunResult } from './result.ts'
-import { type Begun, type Leg, runLeg } from './run.ts'
+import { type Begun, type LegRequest, runLeg } from './run.ts'
 import { createStopping } from './stopping.ts'
 
 /** Runs agents over a gate: long-lived, and shared by any number of callers and sessions at once. */
@@ -64,10 +64,11 @@ export function createPlanner<Name extends string, Native>(options: PlannerOptio
 }
 
 function openPlanner(parts: PlannerParts): Planner {
+  // Not one of them waits for anything before its run stands in the queue.
   const run = async (options: RunOptions, onStream?: OnStream): Promise<RunResult> =>
-    runLeg(parts, await openRun(parts, options, { runId: randomUUID(), onStream }))
+    runLeg(parts, openRun(parts, options, onStream))
   const resume = async (token: string, options: ResumeOptions, onStream?: OnStream): Promise<RunResult> =>
-    runLeg(parts, await openResumed(parts, token, options, onStream))
+    runLeg(parts, openResumed(parts, token, options, onStream))
   return {
     run: (options) => run(options),
     stream: (options) => streamed(options, (given, onStream) => run(given, onStream)),
@@ -79,31 +80,31 @@ function openPlanner(parts: PlannerParts): Planner {
 
 type OnStream = (stream: AnyStream, runId: string) => void
 
-async function openRun(
-  parts: PlannerParts,
-  options: RunOptions,
-  { runId, onStream }: { runId: string; onStream: OnStream | undefined },
-): Promise<Leg> {
+function openRun(parts: PlannerParts, options: RunOptions, onStream: OnStream | undefined): LegRequest {
   const { app, visibility, activeTools } = options
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
   const messages = readMessages(options)
-  // Names are checked now, and not when the turn comes.
-  if (app !== undefined || activeTools !== undefined) await parts.gate.view(caller, { app, activeTools })
   return {
-    runId,
     caller,
     options,
-    app,
-    before: undefined,
     stopping: createStopping(options.signal),
-    onStream: onStream && ((stream) => onStream(stream, runId)),
-    begin: async () => ({
-      view: await viewOf(parts, caller, { app, visibility, activeTools }),
-      level: { messages, steps: [], instructions: parts.instructions, context: options.context, pending: [] },
-      answers: new Map(),
-      resumed: undefined,
-    }),
+    onStream,
+    async check() {
+      // Names are checked now, and not when the turn comes.
+      if (app !== undefined || activeTools !== undefined) await parts.gate.view(caller, { app, activeTools })
+      return {
+        runId: randomUUID(),
+        app,
+        before: undefined,
+        begin: async () => ({
+          view: await viewOf(parts, caller, { app, visibility, activeTools }),
+          level: { messages, steps: [], instructions: parts.instructions, context: options.context, pending: [] },
+          answers: new Map(),
+          resumed: undefined,
+        }),
+      }
+    },
   }
 }
 
@@ -134,41 +135,43 @@ function refused(): ToolgateError {
   return new ToolgateError('resume_refused', 'This run cannot be resumed so.')
 }
 
-async function openResumed(
+function openResumed(
   parts: PlannerParts,
   token: string,
   options: ResumeOptions,
   onStream: OnStream | undefined,
-): Promise<Leg> {
+): LegRequest {
   const { gate, pauses, tokens, clock, deployment, lineage } = parts
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
   const identity = identityOf(caller)
-  const claims = tokens.open(token, { identity, audience: deployment }, clock.wallMs())
-  const mine = (pause: PauseState | undefined): PauseState => {
+  const open = () => {
+    const claims = tokens.open(token, { identity, audience: deployment }, clock.wallMs())
+    if (!claims) throw refused()
+    return claims.pause
+  }
+  const own = (pause: PauseState | undefined): PauseState => {
     if (pause?.identity !== identity || !standsOn(lineage, pause.lineage)) throw refused()
     return pause
   }
-  if (!claims) throw refused()
-  const looked = mine(await pauses.get(claims.pause))
-  // What is wrong with the answers is said before anything is taken, so that one can answer again.
-  await readAnswers(openCallsOf(looked.level), options, gate)
-  const { runId, app } = looked
+  const id = open()
   return {
-    runId,
     caller,
     options,
-    app,
-    before: looked,
     stopping: createStopping(options.signal),
-    onStream: onStream && ((stream) => onStream(stream, runId)),
-    begin: () =>
-      beginResumed(parts, caller, options, async (answer) => {
+    onStream,
+    async check() {
+      const looked = own(await pauses.get(id))
+      // What is wrong with the answers is said before anything is taken, so that one can answer again.
+      await readAnswers(openCallsOf(looked.level), options, gate)
+      const { runId, app } = looked
+      const take = async (answer: (pause: PauseState) => Promise<void>): Promise<PauseState> => {
         // Once more, as its turn may have been long in coming.
-        if (!tokens.open(token, { identity, audience: deployment }, clock.wallMs())) throw refused()
-        await answer(mine(await pauses.get(claims.pause)))
-        return mine(await pauses.take(claims.pause))
-      }),
+        await answer(own(await pauses.get(open())))
+        return own(await pauses.take(id))
+      }
+      return { runId, app, before: looked, begin: () => beginResumed(parts, caller, options, take) }
+    },
   }
 }
 

@@ -16,19 +16,26 @@ import { takeTurn, type Turn } from './turns.ts'
 import { checkSubAgents } from './sub-agent.ts'
 
 /** One leg of a run: from its beginning, or from a pause, to its end or its next pause. */
-export interface Leg {
-  readonly runId: string
+export interface LegRequest {
   readonly caller: Caller
   readonly options: LegOptions
+  readonly stopping: ReturnType<typeof createStopping>
+  /** Given the SDK's stream as soon as there is one. */
+  readonly onStream?: ((stream: AnyStream, runId: string) => void) | undefined
+  /** Done while it waits for its turn; what it throws comes out of the run, and nothing has happened. */
+  check(): Promise<CheckedLeg>
+}
+
+export interface CheckedLeg {
+  readonly runId: string
+  readonly app: string | undefined
   /** What the run has used before this leg. */
   readonly before: Pick<PauseState, 'used' | 'usage' | 'budgets'> | undefined
-  readonly app: string | undefined
   /** Done when it is the leg's turn; what it throws comes out of the run. */
   begin(): Promise<Begun>
-  /** Given the SDK's stream as soon as there is one. */
-  readonly onStream?: ((stream: AnyStream) => void) | undefined
-  readonly stopping: ReturnType<typeof createStopping>
 }
+
+type Leg = LegRequest & CheckedLeg
 
 /** Where a leg begins. */
 export interface Begun {
@@ -40,36 +47,48 @@ export interface Begun {
 }
 
 /** Runs one leg in its session's turn. What becomes of the model is a value; misuse throws. */
-export async function runLeg(parts: PlannerParts, leg: Leg): Promise<RunResult> {
-  const { runId, caller, options, stopping } = leg
-  const { clock, onEvent, onFault } = parts
-  const teller = createTeller({ runId, caller, clock, onFault, listeners: [onEvent, options.onEvent] })
+export async function runLeg(parts: PlannerParts, request: LegRequest): Promise<RunResult> {
+  const { caller, options, stopping } = request
+  const { clock, onFault, sessions } = parts
+  const { signal } = stopping
   const askedMs = clock.monotonicMs()
-  let turn: Turn | undefined
+  // Its place in the queue first, before anything is waited for: the order is that of asking.
+  const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault })
+  const left = taking.catch(() => undefined)
   try {
-    if (caller.session !== undefined) teller.tell({ type: 'run-queued' })
-    try {
-      turn = await takeTurn(parts.sessions, caller, {
-        signal: stopping.signal,
-        deadlineMs: options.queueDeadlineMs,
-        onFault,
-      })
-    } catch (error) {
-      return neverBegun(leg, teller, {
-        error,
-        reason: queueFailureOf(error, stopping),
-        waitedMs: clock.monotonicMs() - askedMs,
-      })
-    }
-    const begun = await leg.begin()
-    return await runBegun(parts, leg, begun, { teller, waitedMs: clock.monotonicMs() - askedMs })
+    const leg: Leg = { ...request, ...(await request.check()) }
+    return await runInTurn(parts, leg, { taking, askedMs })
   } catch (error) {
-    const reason = error instanceof ToolgateError ? error.code : 'fault'
-    teller.tell({ type: 'run-ended', status: 'failed', reason, durationMs: clock.monotonicMs() - askedMs })
+    // It may still stand in the queue.
+    stopping.abort(error)
     throw error
   } finally {
     stopping.close()
-    await turn?.end()
+    await (await left)?.end()
+  }
+}
+
+async function runInTurn(
+  parts: PlannerParts,
+  leg: Leg,
+  { taking, askedMs }: { taking: Promise<Turn>; askedMs: number },
+): Promise<RunResult> {
+  const { runId, caller, options, stopping } = leg
+  const { clock, onEvent, onFault } = parts
+  const teller = createTeller({ runId, caller, clock, onFault, listeners: [onEvent, options.onEvent] })
+  const waitedMs = () => clock.monotonicMs() - askedMs
+  if (caller.session !== undefined) teller.tell({ type: 'run-queued' })
+  try {
+    await taking
+  } catch (error) {
+    return neverBegun(leg, teller, { error, reason: queueFailureOf(error, stopping), waitedMs: waitedMs() })
+  }
+  try {
+    return await runBegun(parts, leg, await leg.begin(), { teller, waitedMs: waitedMs() })
+  } catch (error) {
+    const reason = error instanceof ToolgateError ? error.code : 'fault'
+    teller.tell({ type: 'run-ended', status: 'failed', reason, durationMs: waitedMs() })
+    throw error
   }
 }
 
@@ -111,7 +130,7 @@ async function runBegun(
     signal: stopping.signal,
     agents: [],
     level: begun.level,
-    onStream: leg.onStream,
+    onStream: leg.onStream && ((stream) => leg.onStream?.(stream, leg.runId)),
   })
   meter.stop()
   const report = toReport(leg, { level, usage, meter, view, warnings })

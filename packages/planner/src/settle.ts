@@ -74,7 +74,7 @@ async function makeCall(pending: PendingState, level: LevelState, scope: Scope):
   const continued = pending.kind === 'agent' ? pending.level : undefined
   const context = { toolCallId: callId, messages: level.messages, abortSignal: signal, ...contextOf(scope, continued) }
   // What a person was asked runs by a person's word, also where policy does not ask any more.
-  const asking = pending.kind === 'approval' ? view.narrow({ policy: { ask: [tool] } }) : view
+  const asking = pending.kind === 'approval' && view.has(tool) ? view.narrow({ policy: { ask: [tool] } }) : view
   const outcome = await asking.call({
     tool,
     input,
