@@ -5,6 +5,7 @@ export {
   decideApprovals,
 } from './langchain/approvals.ts'
 export { guard, type GuardOptions } from './langchain/guard.ts'
+export { type GuardedTools, guardTools } from './langchain/guard-tools.ts'
 export type { GuardRuntime } from './langchain/runs.ts'
 export { fromLangChain, type LangChainTool, type NativeTools } from './langchain/tools.ts'
 export type { Overlay, ToolOverlay } from './shared/overlay.ts'

@@ -1,4 +1,4 @@
-import type { CallFailed, CallOutcome, CallRefused, CallWaiting, Gate } from '@toolgate/core'
+import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
@@ -14,7 +14,7 @@ interface ToolConfig {
 }
 
 export interface CallSeat {
-  readonly gate: Gate
+  readonly gate: Pick<Gate, 'catalog'>
   readonly run: AgentRun
   /** Of the call as it was when it came: its step, and what that step saw. */
   readonly call: GuardedCall
@@ -32,27 +32,32 @@ export function sealedTool(
   let asked = false
   const invoke = async (toolCall: ToolCall, config: ToolConfig = {}): Promise<Answer> => {
     asked = true
-    const { gate, run, call, onCall } = seat
-    const outcome = await callWithin(gate, run.view, () =>
-      run.call({
-        ...call,
-        name: toolCall.name,
-        input: toolCall.args,
-        callId: toolCall.id,
-        signal: config.signal,
-        context: asOwnRuntime(config),
-      }),
-    )
-    onCall(outcome, toolCall.name)
-    return answerOf(outcome, toolCall, config.signal)
+    return answerOf(await callOnce(seat, toolCall, config), toolCall, config.signal)
   }
   const looks = (tool ?? { name: seat.call.name, description: '' }) as object
   const sealed = Object.create(looks, { invoke: { value: invoke } }) as NonNullable<ToolCallRequest['tool']>
   return { tool: sealed, wasAsked: () => asked }
 }
 
-/** Gives a refusal as LangChain tells a model of it: the text, and nothing more. */
-export function refusalOf({ text }: CallRefused | CallWaiting, { id, name }: ToolCall): ToolMessage {
+/** Makes one call through the gate, as it came to the tool. */
+export async function callOnce(seat: CallSeat, toolCall: ToolCall, config: ToolConfig): Promise<CallOutcome> {
+  const { gate, run, call, onCall } = seat
+  const outcome = await callWithin(gate, run.view, () =>
+    run.call({
+      ...call,
+      name: toolCall.name,
+      input: toolCall.args,
+      callId: toolCall.id,
+      signal: config.signal,
+      context: asOwnRuntime(config, toolCall.type === 'tool_call' ? 'message' : 'value'),
+    }),
+  )
+  onCall(outcome, toolCall.name)
+  return outcome
+}
+
+/** Gives bad news as LangChain tells a model of it: the text, and nothing more. */
+export function refusalOf({ text }: { readonly text: string }, { id, name }: ToolCall): ToolMessage {
   return new ToolMessage({ content: text, tool_call_id: id ?? '', name, status: 'error' })
 }
 

@@ -20,11 +20,11 @@ export class Bubbled {
   }
 }
 
-/** The configurations that LangChain itself gave with a call, and no other host's options. */
-const ownRuntimes = new WeakSet<object>()
+/** The configurations that LangChain itself gave with a call, and no other host's options: with how it wants the answer. */
+const ownRuntimes = new WeakMap<object, 'message' | 'value'>()
 
-export function asOwnRuntime<T extends object>(config: T): T {
-  ownRuntimes.add(config)
+export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'value'): T {
+  ownRuntimes.set(config, answer)
   return config
 }
 
@@ -45,8 +45,8 @@ export function createNativeExecute(
     // Frozen for those who decide; a tool may write to what it is given.
     const args = structuredClone(input)
     const config = { ...runtime, signal: call.signal, runName: runtime?.runName ?? tool.name }
-    const asked =
-      runtime && !isRunnableToolLike(tool) ? { type: 'tool_call', id: call.callId, name: tool.name, args } : args
+    const wantsMessage = runtime && ownRuntimes.get(runtime) === 'message' && !isRunnableToolLike(tool)
+    const asked = wantsMessage ? { type: 'tool_call', id: call.callId, name: tool.name, args } : args
     try {
       return await invokable.invoke(asked, config)
     } catch (error) {

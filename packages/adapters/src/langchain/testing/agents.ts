@@ -33,11 +33,11 @@ type Say = (messages: readonly BaseMessage[]) => AIMessage | Promise<AIMessage>
 /** A model that says what a script says, and keeps what it was sent: the definitions as OpenAI's wire has them. */
 export class ScriptedModel extends BaseChatModel {
   readonly requests: SentRequest[] = []
-  readonly #say: Say
+  readonly say: Say
 
   constructor(say: Say) {
     super({})
-    this.#say = say
+    this.say = say
   }
 
   _llmType(): string {
@@ -72,7 +72,7 @@ export class ScriptedModel extends BaseChatModel {
       toolChoice: options.tool_choice,
       messages,
     })
-    return { generations: [{ text: '', message: await this.#say(messages) }] }
+    return { generations: [{ text: '', message: await this.say(messages) }] }
   }
 }
 

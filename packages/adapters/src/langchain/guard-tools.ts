@@ -1,0 +1,116 @@
+import type { Gate, Tool } from '@toolgate/core'
+import { StructuredTool } from '@langchain/core/tools'
+import type { ToolCall } from '@langchain/core/messages/tool'
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { getConfig } from '@langchain/langgraph'
+import { RefusedCall } from '../shared/refused.ts'
+import { pauseForApproval, pausesFor } from './approvals.ts'
+import { answerOf, callOnce, refusalOf } from './calls.ts'
+import type { GuardOptions } from './guard.ts'
+import { createNames } from './names.ts'
+import { createRuns, type GuardRuntime } from './runs.ts'
+import { nativeOf } from './tools.ts'
+
+/** The tools of a gate for graphs of one's own, where there is no middleware. */
+export interface GuardedTools {
+  /** For `new ToolNode(tools)`: each decides at its call, for whoever's run it is called in. */
+  readonly tools: StructuredTool[]
+  /** Those that this run may see now, for `model.bindTools(…)`. The configuration is that of the node which asks. */
+  visible(config?: RunnableConfig): Promise<StructuredTool[]>
+}
+
+/**
+ * Gives a gate's tools for a graph with a `ToolNode` of its own. What is hidden, the node refuses in the gate's words.
+ *
+ * A node answers names that it does not have by itself, so those leave no record.
+ *
+ * @example
+ * const guarded = guardTools(gate, { caller: (runtime) => runtime.context.caller })
+ * graph.addNode('tools', new ToolNode(guarded.tools))
+ * graph.addNode('model', async (state, config) => ({
+ *   messages: [await model.bindTools(await guarded.visible(config)).invoke(state.messages)],
+ * }))
+ */
+export function guardTools<Name extends string, Native>(
+  gate: Gate<Name, Native>,
+  options: Omit<GuardOptions<Name>, 'onWarning'>,
+): GuardedTools {
+  const { approvals, onCall = () => {} } = options
+  const names = createNames(gate)
+  const runs = createRuns(gate, names, options, () => false)
+  const made = new WeakMap<Tool, StructuredTool>()
+
+  const call: Perform = async (toolCall, config) => {
+    const runtime = runtimeOf(config)
+    const run = await runs.of(undefined, runtime)
+    const asked = { name: toolCall.name, input: toolCall.args, callId: toolCall.id, signal: config.signal }
+    const refused = pausesFor(approvals, runtime) ? await pauseForApproval(gate, run, asked) : undefined
+    if (refused) onCall(refused, toolCall.name)
+    return refused ?? callOnce({ gate, run, call: asked, onCall }, toolCall, config)
+  }
+  const guarded = (tool: Tool): StructuredTool => {
+    let known = made.get(tool)
+    if (!known) made.set(tool, (known = new GuardedTool(names.toName(tool.id) ?? tool.id, tool, call)))
+    return known
+  }
+  return {
+    get tools() {
+      return gate.catalog.snapshot().tools.map(guarded)
+    },
+    async visible(config = {}) {
+      const { view } = await runs.of(undefined, runtimeOf(config))
+      return view.narrow({}).tools.map(guarded)
+    },
+  }
+}
+
+type Perform = (toolCall: ToolCall, config: RunnableConfig) => ReturnType<typeof callOnce>
+
+/** What a node hands to its tools names most of it; the rest stands in the graph's own configuration. */
+function runtimeOf(config: RunnableConfig): GuardRuntime {
+  const ofGraph = getConfig() as RunnableConfig | undefined
+  return { ...ofGraph, ...config } as GuardRuntime
+}
+
+/** A class of LangChain's, so that nodes and models take it for one of theirs. */
+class GuardedTool extends StructuredTool {
+  override name: string
+  override description: string
+  override schema: StructuredTool['schema']
+  readonly #call: Perform
+
+  constructor(name: string, tool: Tool, call: Perform) {
+    const native = nativeOf(tool)
+    const { metadata, extras } = (native ?? {}) as Pick<StructuredTool, 'metadata' | 'extras'>
+    super({ ...(metadata && { metadata }), ...(extras && { extras }) })
+    this.name = name
+    this.description = tool.description
+    this.schema = (native?.schema ?? tool.inputSchema) as StructuredTool['schema']
+    this.#call = call
+  }
+
+  static override lc_name(): string {
+    return 'GuardedTool'
+  }
+
+  /** Called as nodes call, it answers with a message; called by hand, with what the tool gives. */
+  override async invoke(input: unknown, config: RunnableConfig = {}): Promise<never> {
+    const toolCall = isToolCall(input) ? input : { name: this.name, args: input as ToolCall['args'] }
+    const outcome = await this.#call(toolCall, config)
+    if (isToolCall(input)) {
+      // A node tells of errors in words of its own: a pause or an abort is for it, the rest is said here.
+      if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, toolCall) as never
+      return (await answerOf(outcome, toolCall, config.signal)) as never
+    }
+    if (outcome.status === 'done') return outcome.output as never
+    throw new RefusedCall(outcome)
+  }
+
+  protected override _call(): never {
+    throw new TypeError('this tool is run by its gate only')
+  }
+}
+
+function isToolCall(input: unknown): input is ToolCall {
+  return typeof input === 'object' && input !== null && (input as { type?: unknown }).type === 'tool_call'
+}
