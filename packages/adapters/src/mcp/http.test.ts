@@ -4,7 +4,7 @@ import { Client, type McpSubscription, StreamableHTTPClientTransport } from '@mo
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import { type Caller, createGate, defineTool, type Gate } from '@toolgate/core'
-import { authOf, INFO, listen, toCaller, WAYS, withAuth } from '../testing/mcp-ways.ts'
+import { askModern, authOf, INFO, listen, post, toCaller, WAYS, withAuth } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
@@ -46,33 +46,6 @@ async function connect(url: string, caller: Caller): Promise<Client> {
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: authOf(caller) } }))
   closing.push(() => client.close())
   return client
-}
-
-async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
-    body: JSON.stringify(body),
-  })
-}
-
-const META = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': INFO,
-  'io.modelcontextprotocol/clientCapabilities': {},
-}
-
-function askModern(url: string, caller: Caller | undefined, method: string, params: object, name?: string) {
-  return post(
-    url,
-    { jsonrpc: '2.0', id: 7, method, params: { ...params, _meta: META } },
-    {
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': name }),
-      ...(caller && authOf(caller)),
-    },
-  )
 }
 
 describe('guard: MCP 2026-07-28 over HTTP', () => {

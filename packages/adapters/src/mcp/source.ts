@@ -7,7 +7,7 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@toolgate/core'
-import { isPlainObject } from './results.ts'
+import { isPlainObject, withoutHop } from './results.ts'
 import { type McpLink, parsePage } from './sdk-client.ts'
 import { type Claims, type McpOverlay, parseOverlay, toDefinition } from './overlay.ts'
 
@@ -129,8 +129,8 @@ function createExecutes(link: McpLink): (name: string) => Execute {
   return (name) => {
     let execute = known.get(name)
     if (!execute) {
-      execute = (input: unknown, { signal, onProgress, context }: CallContext) =>
-        link.call({ name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context })
+      execute = async (input: unknown, { signal, onProgress, context }: CallContext) =>
+        withoutHop(await link.call({ name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }))
       known.set(name, execute)
     }
     return execute

@@ -225,3 +225,38 @@ export async function listen(listener: RequestListener): Promise<{ readonly url:
 export function textOf({ content = [] }: McpResult): string {
   return content.map((block) => (block as { text?: string }).text ?? '').join('\n')
 }
+
+/** Sends one body as it is. */
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': INFO,
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** Sends a correct request of MCP 2026-07-28. */
+export async function askModern(
+  url: string,
+  caller: Caller | undefined,
+  method: string,
+  params: { readonly _meta?: object; readonly [field: string]: unknown },
+  name?: string,
+): Promise<Response> {
+  return post(
+    url,
+    { jsonrpc: '2.0', id: 7, method, params: { ...params, _meta: { ...META, ...params._meta } } },
+    {
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': name }),
+      ...(caller && authOf(caller)),
+    },
+  )
+}

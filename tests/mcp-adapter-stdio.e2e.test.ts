@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { afterEach, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { Client as ClientV2 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { until } from './support/gateway.ts'
+
+/** Guarded servers as processes of their own, and clients that start them. */
+
+const PROGRAM = join(import.meta.dirname, 'support/guarded-stdio.ts')
+const INSPECTOR = join(import.meta.dirname, '../node_modules/.bin/mcp-inspector')
+const INFO = { name: 'test', version: '1' }
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+interface Result {
+  readonly isError?: boolean
+  readonly content?: readonly { readonly text?: string }[]
+  readonly structuredContent?: unknown
+  readonly tools?: readonly { readonly name: string }[]
+}
+interface Connected {
+  list(): Promise<string>
+  call(name: string, args?: Record<string, unknown>): Promise<Result>
+  readonly changes: () => number
+}
+
+const command = (...args: string[]) => ({
+  command: process.execPath,
+  args: ['--conditions=toolgate-source', PROGRAM, ...args],
+  env: {},
+})
+
+async function connectV1(sdk: string, role: string): Promise<Connected> {
+  const client = new ClientV1(INFO)
+  let changes = 0
+  client.fallbackNotificationHandler = async () => void changes++
+  await client.connect(new StdioV1(command(sdk, role)))
+  closing.push(() => client.close())
+  return {
+    list: async () => (await client.listTools()).tools.map(({ name }) => name).join(),
+    call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as Result,
+    changes: () => changes,
+  }
+}
+
+async function connectV2(sdk: string, role: string, mode: 'auto' | 'legacy'): Promise<Connected> {
+  const client = new ClientV2(INFO, { versionNegotiation: { mode } })
+  let changes = 0
+  client.setNotificationHandler('notifications/tools/list_changed', () => void changes++)
+  await client.connect(new StdioV2(command(sdk, role)))
+  closing.push(() => client.close())
+  if (client.getProtocolEra() === 'modern') await client.listen({ toolsListChanged: true })
+  return {
+    list: async () => (await client.listTools()).tools.map(({ name }) => name).join(),
+    call: async (name, args = {}) => (await client.callTool({ name, arguments: args })) as Result,
+    changes: () => changes,
+  }
+}
+
+const WAYS: readonly [string, (role: string) => Promise<Connected>][] = [
+  ['a server of SDK v1 and a client of v1', (role) => connectV1('v1', role)],
+  ['a server of SDK v1 and a client of v2', (role) => connectV2('v1', role, 'legacy')],
+  ['a server of SDK v2 and a client of v1', (role) => connectV1('v2', role)],
+  ['a server of SDK v2 and a client of v2, 2026-07-28', (role) => connectV2('v2', role, 'auto')],
+]
+
+for (const [name, connect] of WAYS) {
+  describe(`guard on stdio: ${name}`, () => {
+    it('shows and runs what the caller may', async () => {
+      const viewer = await connect('viewer')
+      assert.equal(await viewer.list(), 'add,tighten')
+      assert.deepEqual((await viewer.call('add', { a: 2, b: 3 })).structuredContent, { sum: 5 })
+      const refused = await viewer.call('delete_all')
+      assert.deepEqual(
+        [refused.isError, refused.content?.[0]?.text?.split('.')[0]],
+        [true, 'Tool "delete_all" is not available'],
+      )
+    })
+
+    it('tells the client when its list has changed', async () => {
+      const admin = await connect('admin')
+      assert.equal(await admin.list(), 'add,delete_all,tighten')
+      await admin.call('tighten')
+      await until(() => admin.changes() > 0)
+      assert.equal(await admin.list(), 'add,tighten')
+    })
+  })
+}
+
+describe("the Inspector's CLI and guarded servers on stdio", () => {
+  async function inspect(sdk: string, role: string, ...args: string[]): Promise<Result> {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [INSPECTOR, '--cli', process.execPath, '--conditions=toolgate-source', PROGRAM, sdk, role, ...args],
+      { env: { PATH: process.env['PATH'] }, timeout: 60_000 },
+    )
+    return JSON.parse(stdout) as Result
+  }
+
+  for (const sdk of ['v1', 'v2'])
+    it(`lists and calls, SDK ${sdk}`, async () => {
+      const { tools = [] } = await inspect(sdk, 'viewer', '--method', 'tools/list')
+      assert.deepEqual(
+        tools.map((tool) => tool.name),
+        ['add', 'tighten'],
+      )
+      const args = ['--method', 'tools/call', '--tool-name', 'add', '--tool-args-json', '{"a":20,"b":22}']
+      assert.deepEqual((await inspect(sdk, 'viewer', ...args)).structuredContent, { sum: 42 })
+      // It lists first, and does not find it.
+      await assert.rejects(inspect(sdk, 'viewer', '--method', 'tools/call', '--tool-name', 'delete_all'), { code: 5 })
+    })
+})
