@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -22,6 +22,8 @@ export interface Place {
   readonly cwd: string
   /** Whether the model's tools have written there. */
   wrote(file: string): boolean
+  /** Puts a file there before the query. */
+  write(file: string, text: string): void
   run(turns: readonly (readonly Block[])[] | Script, options: Options, prompt?: string): Promise<Ran>
   close(): void
 }
@@ -39,6 +41,10 @@ export function createPlace(): Place {
   return {
     cwd,
     wrote: (file) => existsSync(path.join(cwd, file)),
+    write: (file, text) => {
+      mkdirSync(path.dirname(path.join(cwd, file)), { recursive: true })
+      writeFileSync(path.join(cwd, file), text)
+    },
     run: async (turns, options, prompt = 'Go.') => {
       const script = typeof turns === 'function' ? turns : (_: ModelRequest, index: number) => turns[index] ?? DONE
       const api = await serveMessages(script)

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CallOutcome, CallRequest, View } from '@toolgate/core'
 import { HarnessExecution } from './execution.ts'
 import { type HarnessNames, isOfItsServer, type ServerOfTool } from './names.ts'
+import { harnessNameOf } from './tools.ts'
 
 /** One call as the harness tells of it. */
 export interface HarnessCall {
@@ -64,13 +65,13 @@ export class QueryCalls {
     this.#runId ??= session
   }
 
-  /** Takes a call that the harness runs through the gate's door. Asked again about the same input, it says the same. */
+  /** Takes a call that the harness is to run through the gate's door. `signal`: it waits for the answer no more. */
   ask(call: HarnessCall, signal?: AbortSignal): Promise<Verdict> {
-    return (this.#find(call) ?? this.#open(call, signal)).verdict
+    return this.#open(call, signal).verdict
   }
 
-  /** Asks anew after a wait for a person, if the tool is visible no more. */
-  askStill(call: HarnessCall): Promise<Verdict> {
+  /** Says of an input that was asked about before what was said then, unless the tool is visible no more. */
+  askAgain(call: HarnessCall): Promise<Verdict> {
     const { view, names } = this.#options
     const earlier = this.#find(call)
     const outcome = earlier && view.explain(names.toId(call.name) ?? call.name).outcome
@@ -129,8 +130,13 @@ export class QueryCalls {
   #open(call: HarnessCall, signal?: AbortSignal): Asked {
     const { view, deadlineMs, stopQuery } = this.#options
     const execution = new HarnessExecution(stopQuery)
-    const request = { ...this.#toRequest(call), signal: execution.cancelling, context: execution, deadlineMs }
-    const outcome = view.call(request)
+    const outcome = view.call({
+      ...this.#toRequest(call),
+      signal: execution.cancelling,
+      context: execution,
+      deadlineMs,
+      hooks: { name: 'Claude Code', beforeToolCall: ({ tool }) => ({ allow: harnessNameOf(tool) === call.name }) },
+    })
     const giveUp = () => {
       if (!execution.isOpen) execution.abandon(new Error('Claude Code waits no more'))
     }
@@ -157,15 +163,17 @@ export class QueryCalls {
     const all = this.#take(id)
     const open = all.map(({ execution }) => execution).filter(({ isOpen }) => isOpen)
     const ran = open.find((execution) => execution.isOf(input))
-    if (ran) end(ran)
-    else open[0]?.fail(new Error('Claude Code ran it with another input than was decided'))
-    for (const execution of open) if (execution.isOpen) execution.abandon(new Error('Claude Code ran another input'))
+    for (const execution of open) {
+      if (execution === ran) end(execution)
+      else if (ran) execution.abandon(new Error(OTHER_INPUT))
+      else execution.fail(new Error(OTHER_INPUT))
+    }
     await Promise.all(all.map(({ outcome }) => outcome))
-    if (open.length > 0) return true
-    const said = `Claude Code ran ${name} without the gate's leave`
+    if (ran) return true
+    const said = open.length > 0 ? OTHER_INPUT : UNASKED
     if (!wasAsked) await this.#recordStopped(call, said)
     // After the harness has heard that it is to do nothing more: it takes its time to end.
-    setImmediate(() => this.#options.stopQuery(new Error(said)))
+    setImmediate(() => this.#options.stopQuery(new Error(`${name}: ${said}`)))
     return false
   }
 
@@ -202,8 +210,9 @@ export class QueryCalls {
   }
 }
 
+const OTHER_INPUT = 'Claude Code ran it with another input than this'
+const UNASKED = "Claude Code ran it without the gate's leave"
+
 function toStopped(outcome: CallOutcome): Verdict {
-  // A tool that is the harness's to run and that the gate has run has been replaced meanwhile.
-  const text = outcome.status === 'done' ? 'The tool has just changed; look at it again.' : outcome.text
-  return { mayRun: false, isWaiting: outcome.status === 'waiting', text }
+  return { mayRun: false, isWaiting: outcome.status === 'waiting', text: outcome.text }
 }

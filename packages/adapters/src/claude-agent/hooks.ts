@@ -74,7 +74,7 @@ function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookC
 }
 
 /** The query is being stopped, and meanwhile the harness is to do nothing more. */
-const STOP = { continue: false, stopReason: "a call was run without the gate's leave" }
+const STOP = { continue: false, stopReason: 'a call was run as the gate had not decided' }
 
 function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: server }: ToolHookInput, id = '') {
   return { id: tool_use_id ?? id, name, input, server } satisfies HarnessCall
@@ -97,7 +97,8 @@ function decideReplaced(theirs: HookCallback, { calls, names }: HooksOptions): H
     const specific = fieldOf(answer, 'hookSpecificOutput')
     const replaced = fieldOf(specific, 'updatedInput')
     const call = toCall(input, id)
-    if (replaced === undefined || names.isOwn(call.name, call.server)) return answer
+    if (replaced === undefined || isDeepStrictEqual(replaced, call.input)) return answer
+    if (names.isOwn(call.name, call.server)) return answer
     const verdict = await calls.ask({ ...call, input: replaced })
     if (!verdict.mayRun) return toDecision('deny', verdict.text)
     return { ...toObject(answer), hookSpecificOutput: { ...toObject(specific), updatedInput: verdict.input } }
@@ -134,7 +135,7 @@ async function decidePermission(
 ): Promise<unknown> {
   if (fieldOf(permission, 'behavior') !== 'allow' || names.isOwn(call.name, call.server)) return permission
   const input = fieldOf(permission, 'updatedInput') ?? call.input
-  const verdict = await calls.askStill({ ...call, input })
+  const verdict = await calls.askAgain({ ...call, input })
   if (!verdict.mayRun) return { behavior: 'deny', message: verdict.text }
   return isDeepStrictEqual(verdict.input, input) ? permission : { ...toObject(permission), updatedInput: verdict.input }
 }
