@@ -1,5 +1,5 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import type { Agent } from '@mastra/core/agent'
+import type { AgentExecutionOptions } from '@mastra/core/agent'
 import type { RequestContext } from '@mastra/core/request-context'
 import { guardingOf, type Guarding } from './guard.ts'
 import { PROCESSOR_ID } from './options.ts'
@@ -12,10 +12,32 @@ export interface PausedRun {
   readonly args: unknown
 }
 
-type ResumeOptions = Omit<Parameters<Agent['approveToolCallGenerate']>[0], 'runId' | 'toolCallId' | 'requestContext'>
+type ExecutionOptions = AgentExecutionOptions<undefined>
+
+/** How Mastra is told that a run goes on. */
+export interface ResumeRequest extends ExecutionOptions {
+  runId: string
+  toolCallId?: string
+}
+
+/** An agent that was made with `guard`. */
+export interface GuardedAgent {
+  readonly name: string
+  resolveProcessorById(id: string, requestContext?: RequestContext): Promise<object | null>
+}
+
+export interface GeneratingAgent<Output> extends GuardedAgent {
+  approveToolCallGenerate(resume: ResumeRequest): Promise<Output>
+  declineToolCallGenerate(resume: ResumeRequest & { reason?: string }): Promise<Output>
+}
+
+export interface StreamingAgent<Output> extends GuardedAgent {
+  approveToolCall(resume: ResumeRequest): Promise<Output>
+  declineToolCall(resume: ResumeRequest & { reason?: string }): Promise<Output>
+}
 
 /** What a person said. What else it holds is for Mastra, as at any resume. */
-export interface ToolCallAnswer extends ResumeOptions {
+export interface ToolCallAnswer extends Omit<ExecutionOptions, 'requestContext' | 'runId'> {
   /** Who decides: a person with a credential of their own. */
   readonly by: Caller
   readonly decision: 'approve' | 'reject'
@@ -34,11 +56,11 @@ export interface ToolCallAnswer extends ResumeOptions {
  * const paused = await agent.generate(prompt, { requestContext })
  * const result = await answerToolCall(agent, pausedRun(paused), { by: person, decision: 'approve', requestContext })
  */
-export async function answerToolCall(
-  agent: Agent,
+export async function answerToolCall<Output>(
+  agent: GeneratingAgent<Output>,
   paused: PausedRun,
   answer: ToolCallAnswer,
-): ReturnType<Agent['approveToolCallGenerate']> {
+): Promise<Output> {
   const { resume, declined } = await decide(agent, paused, answer)
   return declined === undefined
     ? agent.approveToolCallGenerate(resume)
@@ -46,11 +68,11 @@ export async function answerToolCall(
 }
 
 /** The same for a run that streams. */
-export async function answerToolCallStream(
-  agent: Agent,
+export async function answerToolCallStream<Output>(
+  agent: StreamingAgent<Output>,
   paused: PausedRun,
   answer: ToolCallAnswer,
-): ReturnType<Agent['approveToolCall']> {
+): Promise<Output> {
   const { resume, declined } = await decide(agent, paused, answer)
   return declined === undefined ? agent.approveToolCall(resume) : agent.declineToolCall({ ...resume, reason: declined })
 }
@@ -70,10 +92,10 @@ export function pausedRun(output: {
 const DECLINED = 'The person who was asked said no.'
 
 async function decide(
-  agent: Agent,
+  agent: GuardedAgent,
   { runId, toolCallId, toolName, args }: PausedRun,
   { by, decision, reason, ...options }: ToolCallAnswer,
-): Promise<{ resume: Parameters<Agent['approveToolCall']>[0]; declined: string | undefined }> {
+): Promise<{ resume: ResumeRequest; declined: string | undefined }> {
   const { requestContext, activeTools } = options
   const guarding = guardingOf(await agent.resolveProcessorById(PROCESSOR_ID, requestContext))
   if (!guarding) throw new ConfigError('agent', `has no guard: "${agent.name}" was made without ...guard(gate, …)`)

@@ -8,13 +8,14 @@ import type { Request } from './requests.ts'
 export interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
   /** As the model wrote it. */
   readonly name: string
-  /** What the step sees, where that is less than what the request sees. */
-  readonly view?: View | undefined
   readonly place?: Place | undefined
 }
 
 /** Where a call stands. Mastra tells that to processors only, not to tools. */
 export interface Place {
+  readonly request: Request
+  /** What the step sees. */
+  readonly view: View
   readonly step: number
   readonly model: string | undefined
 }
@@ -22,8 +23,8 @@ export interface Place {
 /** Takes calls through the gate, under the names that Mastra knows the tools by. */
 export interface Calls {
   names(): WireNames
-  /** Remembers where calls stand until they are made. */
-  expect(requestContext: RequestContext, place: Place, callIds: readonly string[]): void
+  /** Remembers where a call stands until it is made. */
+  expect(requestContext: RequestContext, callId: string, place: Place): void
   placeOf(requestContext: RequestContext, callId: string | undefined): Place | undefined
   make(request: Request, call: MastraCall): Promise<CallOutcome>
   toRequest(request: Request, call: MastraCall): CallRequest
@@ -39,7 +40,7 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
     return known.names
   }
 
-  function toRequest({ run }: Request, { name, place, view: _, ...call }: MastraCall): CallRequest {
+  function toRequest({ run }: Request, { name, place, ...call }: MastraCall): CallRequest {
     const { toId, toName } = names()
     return {
       ...call,
@@ -54,10 +55,9 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
   return {
     names,
     toRequest,
-    expect(requestContext, place, callIds) {
+    expect(requestContext, callId, place) {
       const expected = places.get(requestContext) ?? new Map<string, Place>()
-      places.set(requestContext, expected)
-      for (const callId of callIds) expected.set(callId, place)
+      places.set(requestContext, expected.set(callId, place))
     },
     placeOf(requestContext, callId = '') {
       const expected = places.get(requestContext)
@@ -65,6 +65,10 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
       expected?.delete(callId)
       return place
     },
-    make: (request, call) => (call.view ?? request.view).call(toRequest(request, call)),
+    make(request, call) {
+      // A view is of one moment: where no step says what is seen now, or of another caller, it is read anew.
+      const view = call.place?.request === request ? call.place.view : request.view.narrow({})
+      return view.call(toRequest(request, call))
+    },
   }
 }

@@ -26,11 +26,14 @@ export interface Guarding {
  * @example
  * new Agent({ id, name, instructions, model, ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') }) })
  */
-export function guard<Name extends string, Native>(gate: Gate<Name, Native>, options: GuardOptions<Name>): Guarded {
+export function guard<Name extends string, Native>(
+  gate: Gate<Name, Native>,
+  options: GuardOptions<NoInfer<Name>>,
+): Guarded {
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)
   const calls = createCalls(anyGate)
-  const wrapped = createWrappedTools(requests, calls)
+  const wrapped = createWrappedTools(anyGate, requests, calls)
   const isAlongside = createAlongside(options.alongside)
   const processor = createProcessor({ requests, calls, wrapped, isAlongside })
   guardings.set(processor, { gate: anyGate, requests, calls })

@@ -1,6 +1,6 @@
 import type { Caller, Gate, MaybePromise, ViewOptions } from '@toolgate/core'
 import type { ToolsInput } from '@mastra/core/agent'
-import type { Processor } from '@mastra/core/processors'
+import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 
@@ -36,7 +36,7 @@ export interface GuardOptions<Name extends string = string> {
 export interface Guarded {
   readonly tools: (request: GuardRequest) => Promise<ToolsInput>
   readonly hooks: { readonly beforeToolCall: (call: ToolHookContext) => Promise<ToolBeforeHookResult | undefined> }
-  readonly inputProcessors: Processor<typeof PROCESSOR_ID>[]
+  readonly inputProcessors: InputProcessorOrWorkflow[]
 }
 
 export const PROCESSOR_ID = 'toolgate'

@@ -1,14 +1,14 @@
 import type { View } from '@toolgate/core'
 import type {
+  InputProcessor,
   ProcessInputStepArgs,
   ProcessInputStepResult,
   ProcessLLMResponseArgs,
-  Processor,
 } from '@mastra/core/processors'
 import { RequestContext } from '@mastra/core/request-context'
 import type { Calls } from './calls.ts'
 import { PROCESSOR_ID } from './options.ts'
-import type { Requests } from './requests.ts'
+import type { Request, Requests } from './requests.ts'
 import type { WrappedTools } from './wrapped.ts'
 
 export interface ProcessorPorts {
@@ -20,10 +20,16 @@ export interface ProcessorPorts {
 
 /** What is kept between the request of a step, its response and the request of the next. */
 interface StepState {
-  view: View | undefined
-  offered: ReadonlySet<string>
+  step: PreparedStep | undefined
   /** What the model is told of calls that Mastra refused by itself. */
-  told: Map<string, RefusedByMastra>
+  readonly told: Map<string, RefusedByMastra>
+}
+
+interface PreparedStep {
+  readonly request: Request
+  readonly view: View
+  /** By name. */
+  readonly offered: ReadonlySet<string>
 }
 
 interface RefusedByMastra {
@@ -36,11 +42,11 @@ interface RefusedByMastra {
  * Gives the processor that narrows each step to what may be seen now, and that takes to the gate what Mastra refuses by
  * itself - names that were not sent, inputs that are no JSON - so that it is on record and told in the gate's words.
  */
-export function createProcessor(ports: ProcessorPorts): Processor<typeof PROCESSOR_ID> {
+export function createProcessor(ports: ProcessorPorts): InputProcessor {
   const states = new WeakMap<object, StepState>()
   const stateOf = (key: object): StepState => {
     let state = states.get(key)
-    if (!state) states.set(key, (state = { view: undefined, offered: new Set(), told: new Map() }))
+    if (!state) states.set(key, (state = { step: undefined, told: new Map() }))
     return state
   }
   return {
@@ -72,7 +78,7 @@ async function prepareStep(
   const activeTools = tools
     .map(([name]) => name)
     .filter((name) => (toId(name) === undefined ? (asked?.has(name) ?? true) : seen.has(name)))
-  Object.assign(state, { view, offered: new Set(activeTools) })
+  state.step = { request, view, offered: new Set(activeTools) }
   return tools.length === given.size ? { activeTools } : { activeTools, tools: Object.fromEntries(tools) }
 }
 
@@ -87,26 +93,38 @@ function tellRefused({ told }: StepState, { messageList }: ProcessInputStepArgs)
 }
 
 async function readResponse(
-  { requests, calls }: ProcessorPorts,
-  { view, offered, told }: StepState,
-  { chunks, model, stepNumber, requestContext = new RequestContext(), abortSignal: signal }: ProcessLLMResponseArgs,
+  { calls }: ProcessorPorts,
+  { step: prepared, told }: StepState,
+  { chunks, model, stepNumber: step, requestContext, abortSignal: signal }: ProcessLLMResponseArgs,
 ): Promise<void> {
-  if (!view) return
+  if (!prepared) return
+  const { request, view, offered } = prepared
+  const place = { request, view, step, model: model.modelId }
   const made = chunks.filter(({ type }) => type === 'tool-call').map(({ payload }) => payload as ToolCallPayload)
-  const own = made.filter(({ providerExecuted }) => providerExecuted !== true)
-  const place = { step: stepNumber, model: model.modelId }
-  const callIds = own.map(({ toolCallId }) => toolCallId)
-  calls.expect(requestContext, place, callIds)
-  for (const { toolName: name, toolCallId: callId, args } of own) {
-    if (offered.has(name) && args != null) continue
-    const id = calls.names().toId(name)
+  for (const { toolName: name, toolCallId: callId, args: input, providerExecuted } of made) {
+    if (providerExecuted === true) continue
+    if (offered.has(name) && input != null) {
+      if (requestContext) calls.expect(requestContext, callId, place)
+      continue
+    }
+    const malformed = input == null ? 'the arguments are not JSON' : undefined
     // What was not sent must not run here either, also where the view would let it.
-    const seen = id !== undefined && view.has(id) ? view.narrow({ activeTools: [] }) : view
-    const malformed = args == null ? 'the arguments are not JSON' : undefined
-    const request = await requests.current(requestContext)
-    const outcome = await calls.make(request, { name, input: args, callId, signal, malformed, place, view: seen })
-    told.set(callId, { toolName: name, args, text: outcome.text })
+    const seen = offered.has(name) ? view : view.narrow({ activeTools: idsOf(offered, calls) })
+    const outcome = await calls.make(request, {
+      name,
+      input,
+      callId,
+      signal,
+      malformed,
+      place: { ...place, view: seen },
+    })
+    told.set(callId, { toolName: name, args: input, text: outcome.text })
   }
+}
+
+function idsOf(names: ReadonlySet<string>, calls: Calls): string[] {
+  const { toId } = calls.names()
+  return [...names].map((name) => toId(name)).filter((id) => id !== undefined)
 }
 
 interface ToolCallPayload {

@@ -16,7 +16,7 @@ export interface SearchQuestion {
  */
 export function searchFilter<Name extends string, Native>(
   gate: Gate<Name, Native>,
-  options: GuardOptions<Name>,
+  options: GuardOptions<NoInfer<Name>>,
 ): (question: SearchQuestion) => Promise<boolean> {
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)

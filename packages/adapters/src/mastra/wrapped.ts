@@ -4,13 +4,14 @@ import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
 import { RefusedCall } from '../shared/refused.ts'
 import { type MastraTool, nativeOf } from './bring-in.ts'
 import type { Calls } from './calls.ts'
+import type { AnyGate } from './options.ts'
 import type { Requests } from './requests.ts'
 import { ANY_SCHEMA, jsonSchemaForModel, type MastraSchema, schemaForModel } from './schema.ts'
 
 /** The tools that Mastra is given in place of the gate's. */
 export interface WrappedTools {
   wrap(tool: Tool, options: { readonly name: string; readonly asks: boolean }): MastraTool
-  /** Whether Mastra made it of one that was wrapped here. */
+  /** Whether Mastra made it of one that was wrapped for this gate. */
   isOurs(made: unknown): boolean
 }
 
@@ -20,15 +21,13 @@ type Context = ToolExecutionContext & { readonly requestContext: RequestContext 
  * A call goes through the gate in the tool's own `execute`: nothing that is said to an agent or to one of its calls can
  * take that away.
  */
-export function createWrappedTools(requests: Requests, calls: Calls): WrappedTools {
+export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Calls): WrappedTools {
   const execute = createExecute(requests, calls)
-  /** Mastra rebuilds tools, and keeps this one function of each as it is. */
-  const marks = new WeakSet<object>()
   return {
     wrap(tool, { name, asks }) {
       const native = nativeOf(tool.execute)
       const onInputAvailable = (event: unknown) => native?.onInputAvailable?.(event)
-      marks.add(onInputAvailable)
+      marks.set(onInputAvailable, gate)
       return Object.assign(native ? copyOf(native) : toNative(tool), {
         id: name,
         execute: (input: unknown, context: Context) => execute(name, input, context),
@@ -39,10 +38,13 @@ export function createWrappedTools(requests: Requests, calls: Calls): WrappedToo
     },
     isOurs(made) {
       const { onInputAvailable } = (made ?? {}) as { onInputAvailable?: unknown }
-      return typeof onInputAvailable === 'function' && marks.has(onInputAvailable)
+      return typeof onInputAvailable === 'function' && marks.get(onInputAvailable) === gate
     },
   }
 }
+
+/** Mastra rebuilds tools, and keeps this one function of each as it is: the gate of each wrapped tool, by that. */
+const marks = new WeakMap<object, AnyGate>()
 
 /** The tool with all that Mastra and the model read of it, but its schema takes anything: the gate checks. */
 function copyOf(native: MastraTool): object {

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ToolSearchProcessor } from '@mastra/core/processors'
+import { createStep, createWorkflow } from '@mastra/core/workflows'
+import { z } from 'zod'
+import { answerToolCall, guard, pausedRun, searchFilter } from './mastra.ts'
+import {
+  byContext,
+  callOf,
+  contextOf,
+  createAgent,
+  createScene,
+  createStored,
+  createTools,
+} from './testing/mastra-scene.ts'
+import type { Turn } from './testing/mock-model.ts'
+import { ADMIN, ADMINS_DELETE, createWitness, VIEWER } from './testing/world.ts'
+
+const META = ['search_tools', 'load_tool']
+const FINDS: Turn = [callOf('search_tools', { query: 'delete all search' })]
+const LOADS: Turn = [callOf('load_tool', { toolNames: ['delete_all', 'search'] })]
+const DELETES: Turn = [callOf('delete_all', {}, 'call-delete')]
+
+type Scene = ReturnType<typeof createScene>
+
+/** An agent whose tools are found and loaded before they are sent. */
+function createSearching({ gate }: Scene, turns: readonly Turn[]) {
+  const search = new ToolSearchProcessor({
+    tools: {},
+    includeResolvedTools: true,
+    search: { topK: 10 },
+    filter: searchFilter(gate, byContext),
+  })
+  const options = { ...byContext, alongside: META }
+  const { inputProcessors } = guard(gate, options)
+  return createStored(gate, turns, { alongside: META, after: { inputProcessors: [search, ...inputProcessors] } })
+}
+
+describe("guard and Mastra's ToolSearchProcessor", () => {
+  it('finds, loads and sends what the caller sees, and nothing else', async () => {
+    const scene = createScene()
+    const { agent, model } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
+    await agent.generate('go', { requestContext: contextOf(VIEWER) })
+    assert.deepEqual(model.sent()[0], META)
+    assert.deepEqual(model.sent().at(-1)?.toSorted(), [...META, 'search'].toSorted())
+    assert.ok(!JSON.stringify(model.told()['call-search_tools']).includes('"delete_all"'))
+    assert.deepEqual(scene.witness.ran, [])
+    assert.deepEqual(scene.audit.attempts(), ['delete_all tool_blocked policy_denied'])
+  })
+
+  it('runs what was found, for who may', async () => {
+    const scene = createScene()
+    const { agent } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
+    await agent.generate('go', { requestContext: contextOf(ADMIN) })
+    assert.deepEqual(scene.witness.ran, ['delete_all'])
+  })
+
+  it('drops no approval of what was found', async () => {
+    const scene = createScene({ policy: { ask: ['delete_all'] } })
+    const { agent } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
+    const requestContext = contextOf(VIEWER)
+    const paused = await agent.generate('go', { requestContext })
+    assert.deepEqual([paused.finishReason, scene.witness.ran], ['suspended', []])
+    await answerToolCall(agent, pausedRun(paused), { by: VIEWER, decision: 'approve', requestContext })
+    assert.deepEqual(scene.witness.ran, ['delete_all'])
+  })
+
+  it('knows nothing that is not of the gate', async () => {
+    const allows = searchFilter(createScene().gate, byContext)
+    for (const toolName of ['other', 'constructor'])
+      assert.equal(await allows({ toolName, requestContext: contextOf(ADMIN) }), false)
+  })
+})
+
+describe('tools of Mastra in a workflow', () => {
+  const wrap = (tool: ReturnType<typeof createTools>['search']) =>
+    createWorkflow({ id: 'flow', inputSchema: z.object({ q: z.string().optional() }), outputSchema: z.any() })
+      .then(createStep(tool as never) as never)
+      .commit()
+
+  async function start(tool: unknown) {
+    const run = await wrap(tool as ReturnType<typeof createTools>['search']).createRun()
+    return run.start({ inputData: { q: 'x' }, requestContext: contextOf(VIEWER) })
+  }
+
+  it('go through the gate where they are those that guard gives', async () => {
+    const { gate, witness, audit } = createScene()
+    const { agent } = createAgent(gate, ['done'])
+    const { search } = await agent.listTools({ requestContext: contextOf(VIEWER) })
+    assert.equal((await start(search)).status, 'success')
+    gate.setPolicy([ADMINS_DELETE, { deny: ['search'] }])
+    const refused = await start(search)
+    assert.equal(refused.status, 'failed')
+    assert.ok(refused.status === 'failed')
+    assert.equal(refused.error.message, 'Tool "search" is not available. Available tools: alpha.')
+    assert.deepEqual(witness.ran, ['search'])
+    assert.equal(audit.attempts().at(-1), 'search tool_blocked policy_denied')
+  })
+
+  it('pass by it where they are what createTool gave: give a workflow those of guard', async () => {
+    const witness = createWitness()
+    assert.equal((await start(createTools(witness).search)).status, 'success')
+    assert.deepEqual(witness.ran, ['search'])
+  })
+})

@@ -1,0 +1,97 @@
+import { Mastra } from '@mastra/core'
+import { Agent, type AgentConfig } from '@mastra/core/agent'
+import type { MastraModelConfig } from '@mastra/core/llm'
+import { RequestContext } from '@mastra/core/request-context'
+import { InMemoryStore } from '@mastra/core/storage'
+import { createTool } from '@mastra/core/tools'
+import {
+  type Caller,
+  createGate,
+  type Gate,
+  type GateOptions,
+  type MemoryAudit,
+  type NamedGateOptions,
+} from '@toolgate/core'
+import { z } from 'zod'
+import { fromMastra } from '../mastra/bring-in.ts'
+import { guard } from '../mastra/guard.ts'
+import type { GuardOptions } from '../mastra/options.ts'
+import { type MockModel, mockModel, type ModelCall, type Turn } from './mock-model.ts'
+import { ADMINS_DELETE, createTestAudit, createWitness, type Witness } from './world.ts'
+
+/** The tools of a test, made with Mastra's own `createTool`. */
+export function createTools(witness: Witness) {
+  const make = (id: string) => {
+    const body = witness.body(id)
+    return createTool({
+      id,
+      description: `Does ${id}.`,
+      inputSchema: z.object({ q: z.string().optional() }),
+      outputSchema: z.string(),
+      execute: (input) => Promise.resolve(body(input)),
+    })
+  }
+  return { search: make('search'), delete_all: make('delete_all'), alpha: make('alpha') }
+}
+
+type SceneOptions = Omit<GateOptions, 'tools' | 'sources' | 'audit'>
+
+/** A gate over those tools; only admins see `delete_all`, unless it is said otherwise. */
+export function createScene(options: SceneOptions = {}): {
+  gate: Gate
+  audit: MemoryAudit & { attempts(): readonly string[] }
+  witness: Witness
+} {
+  const witness = createWitness()
+  const audit = createTestAudit()
+  const tools = fromMastra(createTools(witness))
+  const named = { tools, policy: ADMINS_DELETE, ...options, audit } as NamedGateOptions<string>
+  return { gate: createGate(named), audit, witness }
+}
+
+export const byContext: Pick<GuardOptions, 'caller'> = {
+  caller: ({ requestContext }) => requestContext.get('caller') as Caller,
+}
+
+export function contextOf(caller: Caller): RequestContext {
+  return new RequestContext<unknown>([['caller', caller]])
+}
+
+export interface GuardedAgent {
+  readonly agent: Agent
+  readonly model: MockModel
+}
+
+/** An agent as people write it, with the guard's line, and what the test writes after that. */
+export function createAgent(
+  gate: Gate,
+  turns: readonly Turn[] | Parameters<typeof mockModel>[0],
+  { after = {}, ...options }: Partial<GuardOptions> & { after?: Partial<AgentConfig> } = {},
+): GuardedAgent {
+  const model = mockModel(turns)
+  const agent = new Agent({
+    id: 'desk',
+    name: 'desk',
+    instructions: 'Help.',
+    model: model as unknown as MastraModelConfig,
+    ...guard(gate, { ...byContext, ...options }),
+    // As an object of any kind: with the type of all that may be written here, the compiler gives up.
+    ...(after as object),
+  })
+  return { agent: agent as unknown as Agent, model }
+}
+
+/** The same, with a place where its paused runs are kept: without one, Mastra cannot pause. */
+export function createStored(
+  gate: Gate,
+  turns: readonly Turn[],
+  { storage = new InMemoryStore(), ...options }: Parameters<typeof createAgent>[2] & { storage?: InMemoryStore } = {},
+): GuardedAgent {
+  const guarded = createAgent(gate, turns, options)
+  void new Mastra({ agents: { desk: guarded.agent }, storage, logger: false })
+  return guarded
+}
+
+export function callOf(name: string, input: unknown = {}, id: string = `call-${name}`): ModelCall {
+  return { name, input, id }
+}
