@@ -62,3 +62,6 @@ export const server = new MCPServerStdio({ command: 'x', toolFilter })
 
 // @ts-expect-error -- a gate is no run: somebody has to be the caller
 guard(named, {})
+
+// It can be spread into an agent.
+export const spread = new Agent<Session>({ name: 'A', ...guard(named, { caller: {} }) })

@@ -28,6 +28,7 @@ export interface Guard<Context = unknown> extends RunApprovals<Context> {
  * besides, a call reaches a tool through the gate only.
  *
  * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+ * @throws {ConfigError} for two tools of one name in the SDK
  * @example
  * const { tools, runConfig } = guard(gate, { caller: (run: RunContext<Session>) => run.context.caller })
  * const agent = new Agent({ name: 'Assistant', instructions, tools })

@@ -1,4 +1,4 @@
-import { type ExposedNames, type Tool, toWireName } from '@toolgate/core'
+import { ConfigError, type ExposedNames, type Tool, toWireName } from '@toolgate/core'
 import { nativeOf, sdkNameOf } from './natives.ts'
 
 /** Gives the name under which the SDK knows a tool of the gate. */
@@ -7,12 +7,18 @@ export function toolNameOf(tool: Tool): string {
   return native ? sdkNameOf(native) : toWireName(tool)
 }
 
-/** Gives the names of a gate's tools in the SDK, both ways, of the hidden ones too. */
+/**
+ * Gives the names of a gate's tools in the SDK, both ways, of the hidden ones too.
+ *
+ * @throws {ConfigError} where two tools have one name there
+ */
 export function namesOf(tools: readonly Tool[]): ExposedNames {
   const ids = new Map<string, string>()
   const names = new Map<string, string>()
   for (const tool of tools) {
     const name = toolNameOf(tool)
+    const other = ids.get(name)
+    if (other !== undefined) throw new ConfigError('guard', `"${other}" and "${tool.id}" are both "${name}" in the SDK`)
     ids.set(name, tool.id)
     names.set(tool.id, name)
   }

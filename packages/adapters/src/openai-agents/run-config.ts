@@ -13,7 +13,8 @@ export function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | u
     toolNotFoundBehavior: 'return_error_to_model',
     toolExecution: { preApprovalInputGuardrails: true },
     async toolErrorFormatter(args) {
-      const { kind, toolName: name, callId, runContext, defaultMessage } = args
+      const { kind, toolType, toolName: name, callId, runContext, defaultMessage } = args
+      if (toolType !== 'function') return ownFormatter?.(args)
       const run = await runs.of(runContext)
       const malformed = kind === 'tool_not_found' ? defaultMessage : 'was rejected before the call'
       const outcome = await run.call({ name, input: undefined, malformed, callId })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Agent, RunContext, Runner, tool } from '@openai/agents'
+import { Agent, RunContext, Runner, tool, toolSearchTool } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
-import { createGate, defineTool, memoryAvailability, UnknownToolError } from '@toolgate/core'
+import { createGate, defineTool, memoryAvailability, type ToolRecord, UnknownToolError } from '@toolgate/core'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,
@@ -17,7 +17,7 @@ import {
   type Session,
   toldTexts,
 } from '../testing/openai-agents-scene.ts'
-import { ADMIN, createWitness, VIEWER } from '../testing/world.ts'
+import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 
 describe('guard: what a run sees', () => {
   it('is what its caller may see, and nothing else is sent to the model', async () => {
@@ -233,6 +233,32 @@ describe('guard: the tools of a gate', () => {
     assert.deepEqual(witness.ran, [])
     assert.deepEqual(toldTexts(model), ["Tool 'alpha' not found."])
     assert.deepEqual(audit.attempts(), ['alpha tool_blocked input_invalid'])
+  })
+
+  it('must have names that differ in the SDK too', () => {
+    const { search } = createTools(createWitness())
+    const native: ToolRecord = fromOpenAIAgents([{ ...search, name: 'files__search' }])
+    const gate = createGate({ tools: { ...native, 'files:search': { execute: () => 'x' } } })
+    assert.throws(() => guard(gate, { caller: VIEWER }), /"files:search" and "files__search" are both "files__search"/)
+  })
+
+  it('that are deferred are sent to those who may see them, and run only once the SDK has loaded them', async () => {
+    const ran: string[] = []
+    const make = (name: string) => tool({ ...ABOUT, name, deferLoading: true, execute: () => ran.push(name) })
+    const audit = createTestAudit()
+    const gate = createGate({
+      tools: fromOpenAIAgents([make('search'), make('delete_all')]),
+      policy: ADMINS_DELETE,
+      audit,
+    })
+    const guarded = guard(gate, { caller: VIEWER, ungoverned: [toolSearchTool()] })
+    const model = new ScriptedModel([calls('search', 'delete_all'), DONE])
+    await runnerOf(guarded).run(new Agent({ name: 'A', model, tools: guarded.tools }), 'hi')
+    assert.deepEqual(sentTools(model)[0], ['search', 'tool_search'])
+    assert.deepEqual(ran, [])
+    assert.match(toldTexts(model)[0] ?? '', /search is not loaded.*Call tool_search/)
+    assert.equal(toldTexts(model)[1], 'Tool "delete_all" is not available. Available tools: search.')
+    assert.deepEqual(audit.attempts(), ['search tool_blocked input_invalid', 'delete_all tool_blocked policy_denied'])
   })
 
   it('stand beside the hosted tools that everybody may use', async () => {
