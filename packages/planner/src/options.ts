@@ -104,7 +104,7 @@ export interface Answers {
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
 }
 
-export interface PlannerStream {
+export interface PlannerStream extends AsyncDisposable {
   readonly runId: string
   /** The SDK's own; `undefined` where the run ended, or waits again, before a model was asked. */
   readonly stream: AnyStream | undefined
@@ -112,7 +112,6 @@ export interface PlannerStream {
   readonly result: Promise<RunResult>
   /** Ends the run: for who does not want the rest of the stream. */
   cancel(reason?: unknown): void
-  [Symbol.asyncDispose](): Promise<void>
 }
 
 export interface PlannerForkOptions<Name extends string = string> extends Pick<ForkOptions<Name>, 'policy'> {

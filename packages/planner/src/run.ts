@@ -115,6 +115,7 @@ async function runBegun(
     catalogOf: parts.catalogOf,
     state: options.state,
     answers: begun.answers,
+    approving: new Map(),
     warn: (text) => void warnings.add(text),
     addUsage: (more) => void (usage = addUsage(usage, more)),
   }

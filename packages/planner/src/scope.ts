@@ -39,6 +39,8 @@ export interface RunShared {
   readonly state: unknown
   /** By the call that a person was asked about. */
   readonly answers: ReadonlyMap<PendingState, unknown>
+  /** By approval: the latest call that uses it. */
+  readonly approving: Map<string, Promise<unknown>>
   readonly warn: (text: string) => void
   readonly addUsage: (usage: { readonly input: number; readonly output: number; readonly total: number }) => void
 }

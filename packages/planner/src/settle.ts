@@ -37,7 +37,7 @@ async function settleOne(pending: PendingState, level: LevelState, scope: Scope)
   if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool))
     return { status: 'done', result: toResult(pending, jsonOutput(scope.shared.answers.get(pending))) }
   // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
-  const outcome = await makeCall(pending, level, scope)
+  const outcome = await inTurn(pending, scope, () => makeCall(pending, level, scope))
   const { kind, ...call } = pending
   switch (outcome.status) {
     case 'waiting':
@@ -65,6 +65,18 @@ async function settleDone(pending: PendingState, given: unknown, scope: Scope): 
     return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
   }
   return { status: 'done', result: toResult(pending, jsonOutput(output)) }
+}
+
+/** An approval is for one call: of several that wait for the same, the others wait anew, and are not refused for haste. */
+async function inTurn<T>(pending: PendingState, { shared }: Scope, work: () => Promise<T>): Promise<T> {
+  if (pending.kind !== 'approval') return work()
+  const { approvalId } = pending
+  const mine = (shared.approving.get(approvalId) ?? Promise.resolve()).then(work)
+  shared.approving.set(
+    approvalId,
+    mine.catch(() => undefined),
+  )
+  return mine
 }
 
 async function makeCall(pending: PendingState, level: LevelState, scope: Scope): Promise<CallOutcome> {

@@ -241,7 +241,7 @@ describe('subAgent', () => {
     const outcome = await view.call({ tool: 'a', input: task })
     assert.deepEqual(
       [outcome.status, outcome.text],
-      ['failed', 'The tool failed: a sub-agent works only in a run of a planner'],
+      ['failed', 'a failed: a sub-agent works only in a run of a planner'],
     )
   })
 })
