@@ -34,9 +34,8 @@ const gate = createGate({
 const model = new ScriptedModel()
 const reply = modelResponder(({ request }) => {
   console.log(`  the model is shown: ${request.tools.map(({ name }) => name).join(', ')}`)
-  const results = Array.isArray(request.input)
-    ? request.input.filter(({ type }) => type === 'function_call_result')
-    : []
+  const items = typeof request.input === 'string' ? [] : request.input
+  const results = items.filter((item) => item.type === 'function_call_result')
   for (const { output } of results) console.log(`  it is told: ${(output as { text: string }).text}`)
   if (results.length > 0) return [assistantMessage('That is all.')]
   return [
