@@ -19,6 +19,7 @@ const FILES = [
   'pins.ts',
   'groups.ts',
   'memory.ts',
+  'ai-sdk.ts',
   'gateway.ts',
 ]
 

@@ -1,5 +1,4 @@
 import { expose, type Tool, toWireName, type View } from '@toolgate/core'
-import type { ToolSet } from 'ai'
 import { type Brought, broughtFrom } from './bring-in.ts'
 
 /** A tool of a gate, as the SDK is given it. */
@@ -54,9 +53,6 @@ export function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: s
     return [{ id, name, tool, brought: undefined, definition, isGenerator: false, isEnforceable: true }]
   })
 }
-
-/** What a run's tools are, by their names on the wire. */
-export type OfferedTools = Record<string, ToolSet[string]>
 
 function isGeneratorFunction(execute: unknown): boolean {
   return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'

@@ -61,9 +61,8 @@ function open(run: LoopRun, sdk: SdkStep, seen: View, change: Change | undefined
     stepNumber: sdk.stepNumber,
     model: modelId(change?.model ?? sdk.model),
   })
-  const names = view.ids.flatMap((id) => run.nameOf(id) ?? [])
-  if (names.length === Object.keys(run.tools).length) return withoutActiveTools(change)
-  return { ...change, activeTools: names }
+  const names = run.namesOf(view)
+  return names ? { ...change, activeTools: names } : withoutActiveTools(change)
 }
 
 function withoutActiveTools(change: Change | undefined): Change | undefined {

@@ -1,10 +1,9 @@
 import type { CallOutcome, CallRefused, CallWaiting, Hooks, HooksInput, View } from '@toolgate/core'
-import type { ToolExecutionOptions } from 'ai'
-import { RefusedCall } from '../shared/refused.ts'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
-import { needsApproval } from './approval.ts'
-import { type Offered, offerBrought, offerOwn } from './offered.ts'
+import { arm } from './armed.ts'
+import type { Offered } from './offered.ts'
+import { type Offering, offeringOf, widenOffering } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 import { asWritten } from './schema.ts'
 
@@ -36,9 +35,10 @@ export interface LoopRun {
   /** By name on the wire: the object that the SDK's loop reads in each step. */
   readonly tools: Record<string, object>
   offered(name: string): Offered | undefined
-  nameOf(id: string): string | undefined
   /** Offers what a view sees and was not offered before. */
   offer(view: View): void
+  /** Those of the offered tools that a view sees, by their names on the wire; `undefined` where that is all of them. */
+  namesOf(view: View): readonly string[] | undefined
   openStep(messages: readonly unknown[], step: OpenStep): void
   stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined
   /** This call runs only with a person's word, whatever the policy says. */
@@ -53,54 +53,19 @@ export interface LoopRun {
 }
 
 export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): LoopRun {
+  const { runId, acceptUnenforceable, onCall, onWarning } = options
   const tools: Record<string, object> = {}
-  const byName = new Map<string, Offered>()
-  const byId = new Map<string, Offered>()
-  const steps = new WeakMap<object, OpenStep>()
-  const asked = new WeakMap<object, Set<string>>()
+  const steps = createSteps()
+  const persons = createPersons()
   const warned = new Set<string>()
-  let latest: OpenStep | undefined
-  const run = createRun(
-    gate,
-    view,
-    { toId: (name) => byName.get(name)?.id, toName: (id) => byId.get(id)?.name },
-    options.runId,
-  )
-
-  const warn = (text: string): void => {
-    if (warned.has(text)) return
-    warned.add(text)
-    options.onWarning?.(text)
+  const first = offeringOf(view, acceptUnenforceable)
+  let offering = first
+  let offeredTo = view
+  const names = {
+    toId: (name: string) => offering.byName.get(name)?.id,
+    toName: (id: string) => offering.byId.get(id)?.name,
   }
-
-  const add = (offered: Offered): void => {
-    const { id, name } = offered
-    const other = byName.get(name)
-    if (other && other.id !== id)
-      return warn(`"${id}" cannot be offered: on the wire it has the name of "${other.id}".`)
-    if (!offered.isEnforceable && !accepts(options.acceptUnenforceable, id))
-      return warn(`"${id}" is not offered: it is not executed here, so nothing can stop it (acceptUnenforceable).`)
-    byName.set(name, offered)
-    byId.set(id, offered)
-    tools[name] = arm(offered)
-  }
-
-  const arm = (offered: Offered): object =>
-    offered.isEnforceable
-      ? { ...offered.definition, execute: executeOf(offered), needsApproval: needsApproval(loop, offered.name) }
-      : offered.definition
-
-  const executeOf = (offered: Offered) => {
-    const start = (input: unknown, execution: ToolExecutionOptions<unknown>): Promise<unknown> =>
-      settle(loop.call(toCall(offered, input, execution, options.extend)), execution)
-    if (!offered.isGenerator)
-      return (input: unknown, execution: ToolExecutionOptions<unknown>) => start(input, execution).then(lastOf)
-    return async function* (input: unknown, execution: ToolExecutionOptions<unknown>) {
-      const output = await start(input, execution)
-      if (isStream(output)) yield* output
-      else yield output
-    }
-  }
+  const run = createRun(gate, view, names, runId)
 
   const toGuarded = (call: LoopCall, step: OpenStep | undefined): GuardedCall => ({
     name: call.toolName,
@@ -110,27 +75,15 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     context: call.context,
     malformed: call.malformed,
     hooks: call.hooks ?? options.hooks,
-    view: viewFor(call, step),
+    view: persons.mustBeAsked(call) ? asking(step?.view ?? view, names.toId(call.toolName)) : step?.view,
     step: step?.stepNumber,
     model: step?.model,
   })
 
-  /** Where a person must be asked that policy would not ask, policy is made to. */
-  const viewFor = ({ messages, toolCallId, toolName }: LoopCall, step: OpenStep | undefined): View | undefined => {
-    const id = byName.get(toolName)?.id
-    const isAsked = id !== undefined && messages && asked.get(messages)?.has(toolCallId)
-    return isAsked ? (step?.view ?? view).narrow({ policy: { ask: [id] } }) : step?.view
-  }
-
-  const tell = (call: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
+  const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
-    options.onCall?.({
-      tool: byName.get(call.toolName)?.id ?? call.toolName,
-      callId,
-      status,
-      stepNumber: step?.stepNumber,
-      approval: status === 'waiting' ? outcome.approval : undefined,
-    })
+    const approval = status === 'waiting' ? outcome.approval : undefined
+    onCall?.({ tool: names.toId(toolName) ?? toolName, callId, status, stepNumber: step?.stepNumber, approval })
   }
 
   const loop: LoopRun = {
@@ -138,88 +91,85 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     view,
     options,
     tools,
-    offered: (name) => byName.get(name),
-    nameOf: (id) => byId.get(id)?.name,
+    offered: (name) => offering.byName.get(name),
     offer(seen) {
-      const before = byName.size
-      const own = []
-      for (const tool of seen.tools) {
-        if (byId.has(tool.id)) continue
-        const offered = offerBrought(tool)
-        if (offered) add(offered)
-        else own.push(tool)
-      }
-      for (const offered of offerOwn(seen, own, warn)) add(offered)
-      if (before > 0 || own.length > 0) sort(tools, byName)
+      if (seen === offeredTo) return
+      offeredTo = seen
+      const wider = widenOffering(offering, seen, acceptUnenforceable)
+      if (wider === offering) return
+      offering = wider
+      fill(loop, offering)
     },
-    openStep(messages, step) {
-      latest = step
-      steps.set(messages, step)
+    namesOf(seen) {
+      if (seen === view && offering === first) return undefined
+      const seenNames = seen.ids.flatMap((id) => offering.byId.get(id)?.name ?? [])
+      return seenNames.length === offering.all.length ? undefined : seenNames
     },
-    stepOf: (messages) => (messages && steps.get(messages)) ?? (isReplay(messages) ? undefined : latest),
-    requireApproval({ messages, toolCallId }) {
-      if (!messages) return
-      const ids = asked.get(messages) ?? new Set()
-      asked.set(messages, ids.add(toolCallId))
-    },
+    openStep: steps.open,
+    stepOf: steps.of,
+    requireApproval: persons.ask,
     async call(call) {
-      const step = loop.stepOf(call.messages)
+      const step = steps.of(call.messages)
       const outcome = await run.call(toGuarded(call, step))
-      if (options.onCall) tell(call, step, outcome)
+      if (onCall) tell(call, step, outcome)
       return outcome
     },
     refuse: (call, name, reason) =>
       loop.call({ ...call, hooks: [{ name, beforeToolCall: () => ({ allow: false, reason }) }, ...hooksOf(options)] }),
     refuseUnsent: (call) => loop.call({ ...call, malformed: 'the tool is not offered in this step' }),
     async requestApproval(call) {
-      const step = loop.stepOf(call.messages)
+      const step = steps.of(call.messages)
       const outcome = await run.requestApproval(toGuarded(call, step))
-      if (outcome && options.onCall) tell(call, step, outcome)
+      if (outcome && onCall) tell(call, step, outcome)
       return outcome
     },
-    warn,
+    warn(text) {
+      if (warned.has(text)) return
+      warned.add(text)
+      onWarning?.(text)
+    },
   }
-  loop.offer(view)
+  fill(loop, offering)
   return loop
 }
 
-function toCall(
-  { name }: Offered,
-  input: unknown,
-  execution: ToolExecutionOptions<unknown>,
-  extend: GuardOptions['extend'],
-): LoopCall {
-  const { toolCallId, messages, abortSignal } = execution
-  const context = extend ? { ...execution, ...extend(execution) } : execution
-  return { toolName: name, toolCallId, input, messages, abortSignal, context }
+/** The object stays, as the SDK reads it anew in each step. Its order is that of the ids, whatever came when. */
+function fill(loop: LoopRun, { all, warnings }: Offering): void {
+  const { tools } = loop
+  const before = new Map(Object.entries(tools))
+  for (const name of before.keys()) delete tools[name]
+  for (const offered of all) tools[offered.name] = before.get(offered.name) ?? arm(loop, offered)
+  for (const warning of warnings) loop.warn(warning)
 }
 
-/** The SDK tells the model what an error says of itself. */
-async function settle(calling: Promise<CallOutcome>, { abortSignal }: ToolExecutionOptions<unknown>): Promise<unknown> {
-  const outcome = await calling
-  if (outcome.status === 'done') return outcome.output
-  if (outcome.status === 'failed' && abortSignal?.aborted) throw outcome.error
-  throw new RefusedCall(outcome)
+/** Keeps the steps by their messages: the same tools may be in several loops at once, and each loop has its own. */
+function createSteps(): { open: LoopRun['openStep']; of: LoopRun['stepOf'] } {
+  const steps = new WeakMap<object, OpenStep>()
+  let latest: OpenStep | undefined
+  return {
+    open(messages, step) {
+      latest = step
+      steps.set(messages, step)
+    },
+    // What messages say was approved in an earlier run is run before any step.
+    of: (messages) => (messages && steps.get(messages)) ?? (answeredCalls(messages).length > 0 ? undefined : latest),
+  }
 }
 
-/** An iterable that comes too late to be passed on item by item: the SDK takes the last one for the output. */
-function lastOf(output: unknown): unknown {
-  return isStream(output) ? drain(output) : output
+/** Keeps which calls need a person's word that policy would not ask for, by their messages, as above. */
+function createPersons(): { ask(call: LoopCall): void; mustBeAsked(call: LoopCall): boolean } {
+  const asked = new WeakMap<object, Set<string>>()
+  return {
+    ask({ messages, toolCallId }) {
+      if (messages) asked.set(messages, (asked.get(messages) ?? new Set()).add(toolCallId))
+    },
+    mustBeAsked: ({ messages, toolCallId }) => (messages && asked.get(messages)?.has(toolCallId)) === true,
+  }
 }
 
-async function drain(stream: AsyncIterable<unknown>): Promise<unknown> {
-  let last: unknown
-  for await (const item of stream) last = item
-  return last
-}
-
-function isStream(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
-}
-
-/** Whether the SDK is about to run, before any step, what messages say was approved in an earlier run. */
-function isReplay(messages: readonly unknown[] | undefined): boolean {
-  return answeredCalls(messages).length > 0
+/** Where a person must be asked that policy would not ask, policy is made to. */
+function asking(view: View, id: string | undefined): View {
+  return id === undefined ? view : view.narrow({ policy: { ask: [id] } })
 }
 
 /** As the model wrote it: an approved call comes from the messages, where both that and what a schema made of it stand. */
@@ -233,18 +183,4 @@ function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
 function hooksOf({ hooks }: GuardOptions): readonly Hooks[] {
   if (hooks === undefined) return []
   return Array.isArray(hooks) ? (hooks as readonly Hooks[]) : [hooks as Hooks]
-}
-
-function accepts(accepted: GuardOptions['acceptUnenforceable'], id: string): boolean {
-  return accepted === true || (Array.isArray(accepted) && accepted.includes(id))
-}
-
-/** The order is that of the ids, whatever came when: equal views give equal requests. */
-function sort(tools: Record<string, object>, byName: ReadonlyMap<string, Offered>): void {
-  const entries = [...byName].toSorted(([, a], [, b]) => (a.id < b.id ? -1 : 1))
-  for (const [name] of entries) {
-    const tool = tools[name] as object
-    delete tools[name]
-    tools[name] = tool
-  }
 }

@@ -9,7 +9,10 @@ export class RefusedCall extends ToolgateError {
   readonly outcome: CallRefused | CallWaiting | CallFailed
 
   constructor(outcome: CallRefused | CallWaiting | CallFailed) {
-    super('tool_refused', outcome.text, { detail: outcome.status })
+    super('tool_refused', outcome.text, {
+      detail: outcome.status,
+      ...(outcome.status === 'failed' ? { cause: outcome.error } : {}),
+    })
     this.outcome = outcome
   }
 

@@ -1,0 +1,50 @@
+import type { ToolExecutionOptions } from 'ai'
+import { RefusedCall } from '../shared/refused.ts'
+import { needsApproval } from './approval.ts'
+import type { Offered } from './offered.ts'
+import type { LoopCall, LoopRun } from './run.ts'
+
+type Execution = ToolExecutionOptions<unknown>
+
+/** Gives a tool as the SDK's loop gets it: what it runs goes through the gate. */
+export function arm(run: LoopRun, offered: Offered): object {
+  if (!offered.isEnforceable) return offered.definition
+  const { definition, name, isGenerator } = offered
+  const execute = isGenerator
+    ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
+    : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
+  return { ...definition, execute, needsApproval: needsApproval(run, name) }
+}
+
+async function settleOnce(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {
+  const output = await settle(run, offered, input, execution)
+  if (!isStream(output)) return output
+  // It comes too late to be passed on item by item: the SDK takes the last one for the output.
+  let last: unknown
+  for await (const item of output) last = item
+  return last
+}
+
+async function* stream(run: LoopRun, offered: Offered, input: unknown, execution: Execution): AsyncGenerator {
+  const output = await settle(run, offered, input, execution)
+  if (isStream(output)) yield* output
+  else yield output
+}
+
+/** The SDK tells the model what an error says of itself. */
+async function settle(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {
+  const outcome = await run.call(toCall(run, offered, input, execution))
+  if (outcome.status === 'done') return outcome.output
+  if (outcome.status === 'failed' && execution.abortSignal?.aborted) throw outcome.error
+  throw new RefusedCall(outcome)
+}
+
+function toCall({ options: { extend } }: LoopRun, { name }: Offered, input: unknown, execution: Execution): LoopCall {
+  const { toolCallId, messages, abortSignal } = execution
+  const context = extend ? { ...execution, ...extend(execution) } : execution
+  return { toolName: name, toolCallId, input, messages, abortSignal, context }
+}
+
+function isStream(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}

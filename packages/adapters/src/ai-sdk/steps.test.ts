@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, type Gate, memoryAvailability, unchanged, withTools } from '@toolgate/core'
+import { generateText, tool, type ToolSet } from 'ai'
+import { z } from 'zod'
+import { fromAiSdk, guard, type GuardOptions } from '../ai-sdk.ts'
+import { createAiSdkWorld, stopWhen } from '../testing/ai-sdk-world.ts'
+import { mockModel, type Turn } from '../testing/mock-model.ts'
+import { ADMIN, VIEWER } from '../testing/world.ts'
+
+const search = [{ name: 'search' }]
+
+async function run(options: GuardOptions, turns: readonly Turn[], caller = VIEWER) {
+  const world = createAiSdkWorld()
+  const model = mockModel(turns)
+  const warnings: string[] = []
+  const guarded = await guard(world.gate, caller, { onWarning: (text) => warnings.push(text), ...options })
+  const result = await generateText({ model, prompt: 'p', stopWhen, ...guarded })
+  return { ...world, model, warnings, result }
+}
+
+describe('prepareStep of guard', () => {
+  it('narrows one step, and the next sees everything again', async () => {
+    const { model, witness, audit } = await run(
+      { prepareStep: ({ stepNumber }) => (stepNumber === 0 ? withTools('search') : unchanged()) },
+      [[{ name: 'alpha' }, { name: 'search' }], 'Done.'],
+    )
+    assert.deepEqual(model.sent(), [['search'], ['alpha', 'search']])
+    assert.deepEqual(witness.ran, ['search'])
+    assert.deepEqual(model.told()['call-0'], {
+      type: 'error-text',
+      value: 'alpha is not active in this step. Available tools: search.',
+    })
+    assert.ok(audit.attempts().includes('alpha tool_blocked step_inactive'))
+    assert.deepEqual(
+      audit.records.map(({ step }) => step),
+      [0, 0, 0],
+    )
+  })
+
+  it('sends no tools where there are none for the step', async () => {
+    const { model, audit } = await run({ prepareStep: () => ({ activeTools: [] }) }, [search, 'Done.'])
+    assert.equal(model.requests[0]?.tools, undefined)
+    assert.deepEqual(audit.attempts(), ['search tool_blocked step_inactive'])
+  })
+
+  it('cannot widen, and tells the developer what is hidden', async () => {
+    const { model, witness, warnings } = await run(
+      { activeTools: ['search'], prepareStep: () => ({ activeTools: ['search', 'alpha', 'delete_all'] }) },
+      [[{ name: 'alpha' }, { name: 'delete_all' }], 'Done.'],
+    )
+    assert.deepEqual(model.sent(), [['search'], ['search']])
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(
+      warnings.map((text) => text.replace(/: .*/, '')),
+      [
+        '"alpha" is not visible in step 0',
+        '"delete_all" is not visible in step 0',
+        '"alpha" is not visible in step 1',
+        '"delete_all" is not visible in step 1',
+      ],
+    )
+  })
+
+  it('names the nearest tools at once where a name is none', async () => {
+    const unknown = {
+      name: 'UnknownToolError',
+      message: 'Unknown tool "serach". Did you mean "search", "alpha", "delete_all"?',
+    }
+    await assert.rejects(run({ prepareStep: () => ({ activeTools: ['serach'] }) }, ['Done.']), unknown)
+    await assert.rejects(run({ activeTools: ['serach'] }, ['Done.']), unknown)
+  })
+
+  it('knows the caller, what is visible, and what earlier calls came to', async () => {
+    const seen: unknown[] = []
+    await run(
+      {
+        prepareStep({ caller, visibleTools, hasUsedTool, previousToolCalls, steps }) {
+          seen.push([caller.user, visibleTools.length, steps.length, hasUsedTool('search'), hasUsedTool('delete_all')])
+          seen.push(previousToolCalls().map(({ tool: id, callId, status }) => `${id} ${callId} ${status}`))
+          return undefined
+        },
+      },
+      [[{ name: 'search' }, { name: 'delete_all' }, { name: 'search', input: { q: 1 } }], 'Done.'],
+    )
+    assert.deepEqual(seen, [
+      ['vera', 2, 0, false, false],
+      [],
+      ['vera', 2, 1, true, false],
+      ['search call-0 done', 'delete_all call-1 refused', 'search call-2 refused'],
+    ])
+  })
+
+  it('passes on what else it gives: the model, instructions, call options, context', async () => {
+    const other = mockModel(['From the other.'])
+    const { model, result } = await run(
+      {
+        prepareStep: () => ({
+          model: other,
+          instructions: 'Be short.',
+          options: { temperature: 0.5 },
+          context: { a: 1 },
+        }),
+      },
+      [],
+    )
+    assert.equal(model.requests.length, 0)
+    assert.equal(result.text, 'From the other.')
+    assert.equal(other.requests[0]?.temperature, 0.5)
+    assert.deepEqual(other.requests[0]?.prompt[0]?.content, 'Be short.')
+    assert.deepEqual(result.steps[0]?.runtimeContext, { a: 1 })
+  })
+
+  it('writes the run, the step and the model of each call into the audit', async () => {
+    const { audit } = await run({ runId: 'run-1' }, [search, search, 'Done.'])
+    assert.deepEqual(
+      audit.records
+        .filter(({ event }) => event === 'tool_call')
+        .map(({ run_id, step, model }) => [run_id, step, model]),
+      [
+        ['run-1', 0, 'mock-model-id'],
+        ['run-1', 1, 'mock-model-id'],
+      ],
+    )
+  })
+
+  it('takes a view that is made already, and refuses what only its making could have taken', async () => {
+    const { gate } = createAiSdkWorld()
+    const view = (await gate.view(ADMIN)).narrow({ activeTools: ['delete_all', 'search'] })
+    const model = mockModel(['Done.'])
+    await generateText({ model, prompt: 'p', ...(await guard(gate, view, { activeTools: ['search', 'alpha'] })) })
+    assert.deepEqual(model.sent(), [['search']])
+    await assert.rejects(guard(gate, view, { visibility: ['search'] }), { name: 'ConfigError' })
+  })
+})
+
+describe('guard of what opens during a run', () => {
+  const session = { ...VIEWER, session: 's1' }
+  it('offers an opened group from the next step on, in the order of the ids, also to a shared run', async () => {
+    const tools: ToolSet = {
+      open: tool({ inputSchema: z.object({}), execute: () => gate.locks.request(session, 'web') }),
+      click: tool({ inputSchema: z.object({}), execute: () => 'clicked' }),
+      zap: tool({ inputSchema: z.object({}), execute: () => 'zapped' }),
+    }
+    const gate = createGate({
+      tools: fromAiSdk(tools, { click: { groups: ['web'] } }),
+      groups: { web: { tools: [], unlock: 'request' } },
+    }) as unknown as Gate
+    const model = mockModel([[{ name: 'click' }, { name: 'open' }], [{ name: 'click' }], 'Done.'])
+    const result = await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, session)) })
+    assert.deepEqual(model.sent(), [
+      ['open', 'zap'],
+      ['click', 'open', 'zap'],
+      ['click', 'open', 'zap'],
+    ])
+    const [, second] = result.steps
+    assert.deepEqual(
+      second?.toolResults.map(({ output }) => output),
+      ['clicked'],
+    )
+    assert.match(JSON.stringify(model.requests[1]?.prompt), /click is locked/)
+  })
+
+  it('takes away what is unavailable for a step, and gives it back', async () => {
+    const availability = memoryAvailability({ web: { available: true } })
+    const tools = {
+      flip: tool({ inputSchema: z.object({}), execute: () => flip() }),
+      browse: tool({ inputSchema: z.object({}), execute: () => 'browsed' }),
+    }
+    const gate = createGate({
+      tools: fromAiSdk(tools, { browse: { groups: ['web'] } }),
+      groups: { web: { tools: [], visibility: 'conditional' } },
+      availability,
+    })
+    let isUp = true
+    const flip = () => {
+      isUp = !isUp
+      availability.set('web', isUp ? { available: true } : { available: false, reason: 'no browser runs' })
+      return isUp
+    }
+    const model = mockModel([[{ name: 'flip' }], [{ name: 'browse' }, { name: 'flip' }], [{ name: 'browse' }], 'Done.'])
+    await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, VIEWER)) })
+    assert.deepEqual(model.sent(), [['browse', 'flip'], ['flip'], ['browse', 'flip'], ['browse', 'flip']])
+    assert.match(JSON.stringify(model.requests[2]?.prompt), /browse is unavailable: no browser runs\./)
+    assert.match(JSON.stringify(model.requests[3]?.prompt), /browsed/)
+  })
+})
