@@ -33,7 +33,7 @@ export interface GuardedTools {
  */
 export function guardTools<Name extends string, Native>(
   gate: Gate<Name, Native>,
-  options: Omit<GuardOptions<Name>, 'onWarning'>,
+  options: Omit<GuardOptions<NoInfer<Name>>, 'onWarning'>,
 ): GuardedTools {
   const { approvals, onCall = () => {} } = options
   const names = createNames(gate)

@@ -11,7 +11,7 @@ import { getConfig } from '@langchain/langgraph'
 import { z } from 'zod'
 import type { GuardedCall } from '../shared/run.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
-import { refusalOf, sealedTool } from './calls.ts'
+import { answerOf, sealedTool } from './calls.ts'
 import { createNames } from './names.ts'
 import { createOffers } from './offer.ts'
 import {
@@ -54,7 +54,7 @@ const STATE = z.object({
  */
 export function guard<Name extends string, Native>(
   gate: Gate<Name, Native>,
-  options: GuardOptions<Name>,
+  options: GuardOptions<NoInfer<Name>>,
 ): AgentMiddleware {
   const { approvals, onCall = () => {} } = options
   const names = createNames(gate)
@@ -98,13 +98,16 @@ export function guard<Name extends string, Native>(
       const call = callOf(run, request)
       const { toolCall } = request
       const seen = call.view ?? run.view
-      // What is hidden is no other middleware's business either. The gate refuses it, and says so in the audit.
-      const refused = seen.has(names.toId(call.name) ?? call.name)
-        ? pausesFor(approvals, request.runtime) && (await pauseForApproval(gate, run, call))
-        : await run.call(call)
-      if (refused && refused.status !== 'done' && refused.status !== 'failed') {
+      // What is hidden is no other middleware's business either: the gate refuses it, and says so in the audit.
+      if (!seen.has(names.toId(call.name) ?? call.name)) {
+        const outcome = await run.call(call)
+        onCall(outcome, call.name)
+        return answerOf(outcome, toolCall, request.runtime.signal)
+      }
+      const refused = pausesFor(approvals, request.runtime) ? await pauseForApproval(gate, run, call) : undefined
+      if (refused) {
         onCall(refused, call.name)
-        return refusalOf(refused, toolCall)
+        return answerOf(refused, toolCall, request.runtime.signal)
       }
       const sealed = sealedTool(request.tool, { gate, run, call, onCall })
       const answer = await handler({ ...request, tool: sealed.tool })

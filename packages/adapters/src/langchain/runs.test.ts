@@ -87,7 +87,7 @@ describe('a guarded run (LangChain)', () => {
   })
 
   it('refuses names that the gate has never seen, with the nearest', async () => {
-    const { run } = createWorld(scripted(), { guard: { activeTools: ['serach'] } })
+    const { run } = createWorld(scripted(), { guard: { activeTools: ['serach' as 'search'] } })
     await assert.rejects(run(VIEWER), /serach.*search/s)
   })
 

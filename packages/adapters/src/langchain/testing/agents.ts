@@ -135,7 +135,7 @@ type World = NativeGateOptions<NativeTools<ReturnType<typeof langChainWorld>>>
 
 export type WorldOptions = Partial<Omit<World, 'tools' | 'audit' | 'policy'>> & {
   readonly policy?: Policies | undefined
-  readonly guard?: Partial<GuardOptions>
+  readonly guard?: Partial<GuardOptions<'search' | 'delete_all' | 'alpha'>>
   readonly before?: readonly AgentMiddleware[]
   readonly after?: readonly AgentMiddleware[]
   readonly checkpointer?: BaseCheckpointSaver

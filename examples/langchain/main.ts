@@ -1,0 +1,78 @@
+// One shared LangChain agent for everybody: what each run is shown, what runs, and who has to say yes.
+import { decideApprovals, fromLangChain, guard } from '@toolgate/adapters/langchain'
+import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { Command, isInterrupted, MemorySaver } from '@langchain/langgraph'
+import { AIMessage, type BaseMessage, createAgent, createMiddleware, fakeModel, tool, ToolMessage } from 'langchain'
+
+// Tools as they were before.
+const text = { type: 'string' } as const
+const search = tool((input) => `3 pages about ${(input as { query: string }).query}`, {
+  name: 'search',
+  description: 'Finds pages.',
+  schema: { type: 'object', properties: { query: text }, required: ['query'] },
+})
+const removeUser = tool((input) => `${(input as { user: string }).user} is gone`, {
+  name: 'remove_user',
+  description: 'Removes a user.',
+  schema: { type: 'object', properties: { user: text }, required: ['user'] },
+})
+const tools = [search, removeUser]
+
+const audit = memoryAudit()
+const gate = createGate({
+  tools: fromLangChain([search, removeUser], { remove_user: { tags: ['danger'] } }),
+  policy: { deny: [{ match: 'tag:danger', unless: "'admin' in caller.roles" }], ask: ['tag:danger'] },
+  audit,
+})
+
+// A model that does not keep to its list, in place of the network.
+const model = fakeModel()
+for (const run of [1, 2])
+  model
+    .respondWithTools([
+      { name: 'search', args: { query: 'hinges' }, id: `search_${run}` },
+      { name: 'remove_user', args: { user: 'bob' }, id: `remove_${run}` },
+    ])
+    .respond(new AIMessage('That is all.'))
+
+const shown = createMiddleware({
+  name: 'Shown',
+  wrapModelCall(request, handler) {
+    console.log(`  the model is shown: ${request.tools.map(({ name }) => String(name)).join(', ')}`)
+    return handler(request)
+  },
+})
+const agent = createAgent({
+  model,
+  tools,
+  middleware: [guard(gate, { caller: (runtime) => runtime.context.caller }), shown],
+  checkpointer: new MemorySaver(),
+})
+
+const input = { messages: [{ role: 'user', content: 'Find hinges, and remove bob.' }] }
+const runOf = (caller: Caller) => ({ context: { caller }, configurable: { thread_id: caller.user } })
+const tell = ({ messages }: { readonly messages: readonly BaseMessage[] }) => {
+  for (const message of messages) if (ToolMessage.isInstance(message)) console.log(`  it is told: ${message.text}`)
+}
+
+console.log('vera asks')
+const vera: Caller = { user: 'vera', roles: ['viewer'] }
+tell(await agent.invoke(input, runOf(vera)))
+
+console.log('\nada asks')
+const ada: Caller = { user: 'ada', roles: ['admin'] }
+const paused = await agent.invoke(input, runOf(ada))
+const [approval] = await gate.approvals.list({ status: 'pending' })
+console.log(`  it waits for a person: ${approval?.tool}`)
+
+console.log('\nsomebody resumes it with a yes that nobody gave')
+const still = await agent.invoke(new Command({ resume: { decisions: [{ type: 'approve' }] } }), runOf(ada))
+console.log(`  it waits for a person: ${isInterrupted(still)}`)
+
+console.log('\nada herself says yes')
+await decideApprovals(gate, ada, paused, { decision: 'approve' })
+tell(await agent.invoke(null, runOf(ada)))
+
+console.log('\nThe audit')
+for (const { event, user_id = '', tool: name = '', reason = '' } of audit.records)
+  console.log(`  ${event} ${user_id} ${name} ${reason}`.trimEnd())
