@@ -17,6 +17,7 @@ import { until } from '../testing/until.ts'
 import { ADMIN, createTestAudit, VIEWER } from '../testing/world.ts'
 import { fromMcpClient } from './from-client.ts'
 import type { McpResult } from './results.ts'
+import { RpcError } from './rpc-error.ts'
 import type { McpClient } from './sdk-client.ts'
 import type { McpSourceOptions } from './source.ts'
 
@@ -367,5 +368,27 @@ describe('fromMcpClient', () => {
     )
     await assert.rejects(fromMcpClient(kind), /in a circle/)
     await assert.rejects(fromMcpClient({ ...kind, listTools: async () => ({}) }), /without a list/)
+  })
+
+  it('takes for an error of the server what the server said, and nothing else', async () => {
+    const fault = async (error: Error & { code?: unknown }) => {
+      const client = {
+        listTools: async () => ({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] }),
+        toolsFromDefinitions: () => ({}),
+        callTool: async () => {
+          throw error
+        },
+      }
+      const gate = createGate({ sources: [await fromMcpClient(client)] })
+      const outcome = await (await gate.view(VIEWER)).call({ tool: 'a', input: {} })
+      assert.equal(outcome.status, 'failed')
+      const thrown = outcome.status === 'failed' ? outcome.error : undefined
+      return thrown instanceof RpcError ? `${thrown.code} ${thrown.message}` : outcome.text
+    }
+    const said = (code: unknown, message: string) => Object.assign(new Error(message), { code })
+    assert.equal(await fault(said(-32_050, 'MCP error -32050: no')), '-32050 no')
+    assert.equal(await fault(said(-32_022, 'Unsupported version')), '-32603 The tool could not be reached.')
+    for (const code of [-32_000, -32_001, 404, 'ECONNRESET', undefined])
+      assert.equal(await fault(said(code, 'gone')), 'a failed: gone')
   })
 })

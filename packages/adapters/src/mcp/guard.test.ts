@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { type Caller, type CallContext, createGate, defineTool, type GateOptions, metaTools } from '@toolgate/core'
+import { z } from 'zod'
 import { type AnyClient, type ServeOptions, textOf, type Way, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
@@ -245,6 +246,31 @@ for (const way of WAYS) {
       assert.deepEqual(await given('texts'), ['together', undefined, undefined])
       assert.deepEqual(await given('steps'), ['{"done":true}', { done: true }, undefined])
       assert.deepEqual(await given('breaks'), ['breaks failed: no more', undefined, true])
+    })
+
+    it('lists and calls tools whose schemas clients would not take as they are', async () => {
+      const either = z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])
+      const { connect } = await world(way, {
+        tools: [
+          defineTool({ name: 'either', inputSchema: either, execute: (input) => Object.keys(input).join() }),
+          defineTool({ name: 'any', inputSchema: { type: 'object', properties: { a: true, b: false } } }),
+          defineTool({
+            name: 'list',
+            inputSchema: { type: ['object', 'null'] },
+            outputSchema: { type: 'array' },
+            execute: () => [1, 2],
+          }),
+          defineTool({ name: 'none', inputSchema: { type: 'array' } }),
+        ],
+      })
+      const viewer = await connect(VIEWER)
+      const [any, one, list] = await viewer.list()
+      assert.deepEqual([any?.name, one?.name, list?.name], ['any', 'either', 'list'])
+      assert.deepEqual(any?.['inputSchema'], { type: 'object', properties: { a: {}, b: { not: {} } } })
+      assert.equal(textOf(await viewer.call('either', { b: 'x' })), 'b')
+      const { structuredContent, ...result } = await viewer.call('list')
+      assert.equal(textOf(result), '[1,2]')
+      assert.deepEqual([list?.['outputSchema'], structuredContent], way.arrays)
     })
 
     it('passes progress on', async () => {

@@ -13,13 +13,13 @@ import { createChangeBus, type ChangeBus, type McpChangeBus } from './change-bus
 import { createListings, type Listings } from './listing.ts'
 import { createListWatch, type ListWatch } from './list-watch.ts'
 import { isPlainObject, toldResult, toResult, withoutHop } from './results.ts'
+import { RpcError } from './rpc-error.ts'
 import {
   type Exchange,
   type HeldServer,
   holdTools,
   type McpAuthInfo,
   type McpRequest,
-  RpcError,
   type SdkServer,
 } from './sdk-server.ts'
 
@@ -128,13 +128,13 @@ interface Connection {
 }
 
 function createConnection({ gate, watch, callerOf }: Serving, held: HeldServer): Connection {
-  const id = randomUUID()
+  let id: string | undefined
   let leave: (() => void) | undefined
   return {
     held,
     async callerFor({ from, isLasting }) {
       const caller = await callerOf(from)
-      return isLasting ? inSession(caller, from.sessionId ?? id) : caller
+      return isLasting ? inSession(caller, from.sessionId ?? (id ??= randomUUID())) : caller
     },
     listed({ isLasting }, caller, key) {
       if (!isLasting) return
@@ -170,13 +170,13 @@ async function serveList(serving: Serving, connection: Connection, exchange: Exc
     return { caller: asking, listing: await listings.of(asking) }
   })
   connection.listed(exchange, caller, listing.key)
-  const { tools } = listing
+  const tools = connection.held.fitList(listing.tools)
   // What one caller sees is for nobody else, whatever the server was made with.
   return exchange.isModern ? { tools, ttlMs: listTtlMs, cacheScope: 'private' } : { tools }
 }
 
 async function serveCall(serving: Serving, connection: Connection, exchange: Exchange): Promise<object> {
-  const { listings, onFault } = serving
+  const { gate, listings, onFault } = serving
   const call = readCall(exchange.params)
   const names = listings.names()
   const { name, progressToken } = call
@@ -205,10 +205,11 @@ async function serveCall(serving: Serving, connection: Connection, exchange: Exc
     nameOf: (id) => names.toName(id) ?? id,
     idOf: names.toId,
   })
-  const result = withoutHop(await toResult(outcome, name))
+  const outputSchema = tool === undefined ? undefined : gate.catalog.get(tool)?.outputSchema
+  const result = withoutHop(await toResult(outcome, { name, outputSchema }))
   if (result['resultType'] === 'input_required' && !exchange.isModern)
     return toldResult(`${name} asks its client for input, which takes a client of MCP 2026-07-28.`)
-  return connection.held.project(result, view.get(tool ?? '')?.outputSchema)
+  return connection.held.fitResult(result, outputSchema)
 }
 
 interface ReadCall {

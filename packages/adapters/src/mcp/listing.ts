@@ -3,20 +3,22 @@ import {
   type Caller,
   createWireNames,
   type Gate,
+  type JsonSchema,
   sha256Hex,
   type Tool,
   type Toolset,
   type View,
   type WireNames,
 } from '@toolgate/core'
+import { toInputSchema, toOutputSchema } from './client-schema.ts'
 
 /** A tool as `tools/list` shows it. */
 export interface ListedTool {
   readonly name: string
   readonly title?: string
   readonly description?: string
-  readonly inputSchema: object
-  readonly outputSchema?: object
+  readonly inputSchema: JsonSchema
+  readonly outputSchema?: JsonSchema
   readonly annotations?: object
 }
 
@@ -63,12 +65,15 @@ export function createListings({ catalog }: Pick<Gate, 'catalog'>, openView: Ope
 function toListing(shown: readonly Tool[], names: WireNames): Listing {
   const tools = shown.flatMap((tool) => {
     const name = names.toName(tool.id)
-    return name === undefined ? [] : [toListed(tool, name)]
+    const inputSchema = toInputSchema(tool.inputSchema)
+    return name === undefined || inputSchema === undefined ? [] : [toListed(tool, name, inputSchema)]
   })
   return { tools, key: sha256Hex(JSON.stringify(tools)) }
 }
 
-function toListed({ title, description, inputSchema, outputSchema, annotations }: Tool, name: string): ListedTool {
+function toListed(tool: Tool, name: string, inputSchema: JsonSchema): ListedTool {
+  const { title, description, annotations } = tool
+  const outputSchema = toOutputSchema(tool.outputSchema)
   return {
     name,
     ...(title !== undefined && { title }),

@@ -1,5 +1,12 @@
-import { type CallOutcome, type CallRefused, type MetaAnswer, REASONS, retryAfterSeconds } from '@toolgate/core'
-import { RpcError } from './sdk-server.ts'
+import {
+  type CallOutcome,
+  type CallRefused,
+  type JsonSchema,
+  type MetaAnswer,
+  REASONS,
+  retryAfterSeconds,
+} from '@toolgate/core'
+import { RpcError } from './rpc-error.ts'
 
 /** MCP's `CallToolResult`. */
 export interface McpResult {
@@ -10,15 +17,23 @@ export interface McpResult {
   readonly [field: string]: unknown
 }
 
+export interface ResultTool {
+  /** As its client knows it. */
+  readonly name: string
+  readonly outputSchema: JsonSchema | undefined
+}
+
+const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
+
 /**
- * Gives the result of a call. `name` is the tool's, as its client knows it.
+ * Gives the result of a call.
  *
  * @throws {RpcError} where the server behind the tool answered with one
  */
-export async function toResult(outcome: CallOutcome, name: string = 'the tool'): Promise<McpResult> {
+export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
   switch (outcome.status) {
     case 'done':
-      return isStream(outcome.output) ? drain(outcome.output, name) : toOwnResult(outcome.output, outcome.text)
+      return isStream(outcome.output) ? drain(outcome.output, tool) : toOwnResult(outcome.output, outcome.text, tool)
     case 'waiting': {
       const { id, expiresAt } = outcome.approval
       return { ...toldResult(outcome.text), _meta: { 'dev.toolgate/approval': { id, expiresAt } } }
@@ -53,11 +68,11 @@ function refusedResult({ text, decision }: CallRefused): McpResult {
   return { ...told, _meta: { 'dev.toolgate/refusal': refusal } }
 }
 
-/** What a tool gave: a result of MCP's as it is, anything else as a text and, where it is an object, as that too. */
-function toOwnResult(output: unknown, text: string): McpResult {
+/** What a tool gave: a result of MCP's as it is, anything else as a text and, where it is an object or has a schema, as that too. */
+function toOwnResult(output: unknown, text: string, { outputSchema }: ResultTool): McpResult {
   if (isMcpResult(output)) return output
-  const structured = isPlainObject(output) ? { structuredContent: output } : {}
-  return { content: [{ type: 'text', text }], ...structured }
+  const isStructured = isPlainObject(output) || (outputSchema !== undefined && output !== undefined)
+  return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: output }) }
 }
 
 const BLOCKS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
@@ -74,7 +89,7 @@ export function isMcpResult(output: unknown): output is McpResult {
 }
 
 /** MCP has no result in parts: texts are joined, and of anything else the last item is the result. */
-async function drain(stream: AsyncIterable<unknown>, name: string): Promise<McpResult> {
+async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<McpResult> {
   const items: unknown[] = []
   let joined = ''
   try {
@@ -83,10 +98,10 @@ async function drain(stream: AsyncIterable<unknown>, name: string): Promise<McpR
       else items[0] = item
     }
   } catch (error) {
-    return toldResult(`${name} failed: ${error instanceof Error ? error.message : String(error)}`)
+    return toldResult(`${tool.name} failed: ${error instanceof Error ? error.message : String(error)}`)
   }
-  if (items.length === 0) return { content: [{ type: 'text', text: joined }] }
-  return toOwnResult(items[0], JSON.stringify(items[0]) ?? '')
+  if (items.length === 0) return toOwnResult(joined, joined, tool)
+  return toOwnResult(items[0], JSON.stringify(items[0]) ?? '', tool)
 }
 
 function isStream(value: unknown): value is AsyncIterable<unknown> {

@@ -1,6 +1,6 @@
 import type { Progress } from '@toolgate/core'
 import { isPlainObject, type McpResult } from './results.ts'
-import { RpcError } from './sdk-server.ts'
+import { RpcError } from './rpc-error.ts'
 
 /**
  * A connected client: `Client` of `@modelcontextprotocol/client` (v2) or of `@modelcontextprotocol/sdk` (v1), or one

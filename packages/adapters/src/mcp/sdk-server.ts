@@ -1,4 +1,7 @@
 import { ConfigError, type JsonSchema } from '@toolgate/core'
+import { RpcError } from './rpc-error.ts'
+import type { ListedTool } from './listing.ts'
+import { isPlainObject, type McpResult } from './results.ts'
 
 /** A token that the host has validated, as both SDKs carry it (`AuthInfo`). */
 export interface McpAuthInfo {
@@ -66,7 +69,9 @@ export interface HeldServer {
   tellChanged(): Promise<void>
   /** The connection there is now, if there is one. */
   connection(): unknown
-  project(result: object, outputSchema: JsonSchema | undefined): object
+  /** What the SDK's clients can read of a list, and of a result. */
+  fitList(tools: readonly ListedTool[]): readonly ListedTool[]
+  fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
 }
 
 export type ToolMethod = 'tools/list' | 'tools/call'
@@ -99,8 +104,34 @@ export function holdTools(
   return {
     tellChanged: () => server.sendToolListChanged(),
     connection: () => server.transport,
-    project: (result, outputSchema) => server.projectCallToolResult?.(result, outputSchema) ?? result,
+    ...(server.projectCallToolResult ? fittingV2(server) : FITTING_V1),
   }
+}
+
+type Fitting = Pick<HeldServer, 'fitList' | 'fitResult'>
+
+/** It fits lists by itself, and results when it is asked. */
+function fittingV2(server: AnyServer): Fitting {
+  return {
+    fitList: (tools) => tools,
+    fitResult: (result, outputSchema) => server.projectCallToolResult?.(result, outputSchema) ?? result,
+  }
+}
+
+/** Before MCP 2026-07-28 structured content is an object, and so is what an output schema describes. */
+const FITTING_V1: Fitting = {
+  fitList: (tools) =>
+    tools.map((tool) => {
+      const { outputSchema, ...rest } = tool
+      return outputSchema === undefined || outputSchema['type'] === 'object' ? tool : rest
+    }),
+  fitResult(result) {
+    const { structuredContent, content = [], ...rest } = result
+    if (structuredContent === undefined || isPlainObject(structuredContent)) return result
+    const isTold = content.some((block) => isPlainObject(block) && block['type'] === 'text')
+    const told = isTold ? [] : [{ type: 'text', text: JSON.stringify(structuredContent) }]
+    return { ...rest, content: [...content, ...told] }
+  },
 }
 
 function toLowServer(given: SdkServer): AnyServer {
@@ -163,19 +194,6 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
       if (taken[0] !== undefined) refuse(taken[0])
     },
   })
-}
-
-/** An error that both SDKs answer as it is: a JSON-RPC one. */
-export class RpcError extends Error {
-  override readonly name = 'RpcError'
-  readonly code: number
-  readonly data: unknown
-
-  constructor(code: number, message: string, data?: unknown) {
-    super(message)
-    this.code = code
-    this.data = data
-  }
 }
 
 type Notify = Exchange['notify']

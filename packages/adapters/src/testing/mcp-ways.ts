@@ -48,6 +48,8 @@ export interface Way {
   readonly name: string
   /** A server outlives a request, so that it can tell its client of changes. */
   readonly tells: boolean
+  /** The schema, and the structured content, of a tool that gives an array: an array since 2026-07-28. */
+  readonly arrays: readonly [schema: unknown, content: unknown]
   /** Its clients can cancel a call. */
   readonly cancels: boolean
   open(gate: Gate, options?: ServeOptions): Promise<OpenWay>
@@ -58,22 +60,31 @@ export function toCaller({ authInfo }: McpRequest): Caller {
   return authInfo.extra as Caller
 }
 
+const WRAPPED = [
+  { type: 'object', properties: { result: { type: 'array' } }, required: ['result'] },
+  { result: [1, 2] },
+] as const
+
+const NONE = [undefined, undefined] as const
+
 export const WAYS: readonly Way[] = [
   {
     name: 'SDK v2 over HTTP, 2026-07-28',
     tells: false,
+    arrays: [{ type: 'array' }, [1, 2]],
     cancels: true,
     open: (gate, options) => openV2(gate, 'auto', options),
   },
   {
     name: 'SDK v2 over HTTP, a client of before',
     tells: false,
+    arrays: WRAPPED,
     cancels: false,
     open: (gate, options) => openV2(gate, 'legacy', options),
   },
-  { name: 'SDK v2 in memory', tells: true, cancels: true, open: openMemoryV2 },
-  { name: 'SDK v1 over HTTP, with sessions', tells: true, cancels: true, open: openSessionsV1 },
-  { name: 'SDK v1 in memory', tells: true, cancels: true, open: openMemoryV1 },
+  { name: 'SDK v2 in memory', tells: true, arrays: WRAPPED, cancels: true, open: openMemoryV2 },
+  { name: 'SDK v1 over HTTP, with sessions', tells: true, arrays: NONE, cancels: true, open: openSessionsV1 },
+  { name: 'SDK v1 in memory', tells: true, arrays: NONE, cancels: true, open: openMemoryV1 },
 ]
 
 async function openV2(gate: Gate, mode: 'auto' | 'legacy', options: ServeOptions = {}): Promise<OpenWay> {
