@@ -49,6 +49,8 @@ export interface GuardedCallEvent {
   readonly status: CallOutcome['status']
   /** `undefined` where the call was approved in an earlier run. */
   readonly stepNumber: number | undefined
+  /** All of it: the decision of a refusal, what the tool gave. */
+  readonly outcome: CallOutcome
   /** What a person is asked, where the call waits. */
   readonly approval: Approval | undefined
 }
