@@ -128,7 +128,7 @@ describe('approvals in Mastra', () => {
 
   it('does not run what the view of the resuming request leaves out', async () => {
     const { gate, witness } = createScene(ASKS)
-    const { agent } = createStored(gate, DELETES, {
+    const { agent, model } = createStored(gate, DELETES, {
       view: ({ requestContext }) => ({ activeTools: requestContext.get('only') as string[] | undefined }),
     })
     const paused = await agent.generate('go', AS_VIEWER())
@@ -137,6 +137,7 @@ describe('approvals in Mastra', () => {
     requestContext.set('only', ['search'])
     await agent.approveToolCallGenerate({ ...resume, requestContext })
     assert.deepEqual(witness.ran, [])
+    assert.deepEqual(model.sent().at(-1), ['search'])
   })
 
   it('resumes in another process: what both share is the storage and the approvals', async () => {

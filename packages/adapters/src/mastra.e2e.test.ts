@@ -143,6 +143,17 @@ describe('guard of Mastra', () => {
     assert.equal(witness.ran.filter((name) => name === 'search').length, 60)
   })
 
+  it('tells runs apart that share one context', async () => {
+    const { gate, witness, audit } = createScene()
+    const turns: Parameters<typeof mockModel>[0] = (options) =>
+      options.prompt.some(({ role }) => role === 'tool') ? 'done' : [callOf('delete_all', {}, `${Math.random()}`)]
+    const { agent } = createAgent(gate, turns)
+    const requestContext = contextOf(VIEWER)
+    await Promise.all(Array.from({ length: 10 }, () => agent.generate('go', { requestContext })))
+    assert.deepEqual(witness.ran, [])
+    assert.equal(new Set(audit.records.map(({ run_id }) => run_id)).size, 10)
+  })
+
   it('runs nothing where nobody asks', async () => {
     const { gate, witness } = createScene()
     const { agent, model } = createAgent(gate, DELETES)
@@ -392,6 +403,13 @@ describe('guard of Mastra and what one call brings along', () => {
     await agent.generate('go', { ...AS_VIEWER(), inputProcessors: [], toolsets })
     assert.deepEqual(ran, [])
     assert.deepEqual(audit.attempts(), ['delete_all tool_blocked policy_denied', 'other tool_blocked tool_not_found'])
+  })
+
+  it('does not even give Mastra what the caller may not see', async () => {
+    const { gate, witness } = createScene()
+    const { agent, model } = createAgent(gate, DELETES)
+    await agent.generate('go', { ...AS_VIEWER(), inputProcessors: [], hooks: { beforeToolCall: () => undefined } })
+    assert.deepEqual([model.sent()[0], witness.ran], [['alpha', 'search'], []])
   })
 
   it('lets run beside the gate what was named for that', async () => {

@@ -1,8 +1,8 @@
-import type { CallOutcome, CallRequest, Toolset, View, WireNames } from '@toolgate/core'
+import { type CallOutcome, type CallRequest, type Toolset, type View, type WireNames } from '@toolgate/core'
 import type { RequestContext } from '@mastra/core/request-context'
 import { createMastraNames } from './names.ts'
 import type { AnyGate } from './options.ts'
-import type { Request } from './requests.ts'
+import { isSameCaller, type Request } from './requests.ts'
 
 /** A call as Mastra makes it. */
 export interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
@@ -66,9 +66,10 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
       return place
     },
     make(request, call) {
-      // A view is of one moment: where no step says what is seen now, or of another caller, it is read anew.
-      const view = call.place?.request === request ? call.place.view : request.view.narrow({})
-      return view.call(toRequest(request, call))
+      // A view is of one moment and one caller: where the step's is of another, what is seen is read anew.
+      const at = call.place && isSameCaller(call.place.request, request) ? call.place : undefined
+      const view = at?.view ?? request.view.narrow({})
+      return view.call(toRequest(at?.request ?? request, call))
     },
   }
 }

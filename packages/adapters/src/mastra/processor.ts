@@ -8,7 +8,7 @@ import type {
 import { RequestContext } from '@mastra/core/request-context'
 import type { Calls } from './calls.ts'
 import { PROCESSOR_ID } from './options.ts'
-import type { Request, Requests } from './requests.ts'
+import { isSameCaller, type Request, type Requests } from './requests.ts'
 import type { WrappedTools } from './wrapped.ts'
 
 export interface ProcessorPorts {
@@ -68,7 +68,9 @@ async function prepareStep(
   const given = new Map(Object.entries(args.tools ?? {}))
   const isKept = (name: string) => (toId(name) === undefined ? isAlongside(name) : wrapped.isOurs(given.get(name)))
   const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isAlongside(name))
-  const request = await requests.current(args.requestContext ?? new RequestContext())
+  const current = await requests.current(args.requestContext ?? new RequestContext())
+  const before = state.step?.request
+  const request = before && isSameCaller(before, current) ? before : requests.claim(current)
   const view = request.view.narrow({
     activeTools: args.activeTools?.filter((name) => !isForeign(name)).map((name) => toId(name) ?? name),
   })

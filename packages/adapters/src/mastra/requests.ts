@@ -16,10 +16,13 @@ export interface Requests {
   open(requestContext: RequestContext): Promise<Request>
   /** Gives the one under way, or a new one where the caller is another by now. */
   current(requestContext: RequestContext): Promise<Request>
+  /** Gives a run one of its own: of several that share a context, each has an id. */
+  claim(request: Request): Request
 }
 
 export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowing, runId }: GuardOptions): Requests {
   const opened = new WeakMap<RequestContext, Request>()
+  const claimed = new WeakSet<Request>()
   const askCaller = async (requestContext: RequestContext) => defineCaller(await callerOf({ requestContext }))
 
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
@@ -38,5 +41,16 @@ export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowin
       const known = opened.get(requestContext)
       return known && callerKey(known.caller) === callerKey(caller) ? known : openFor(caller, requestContext)
     },
+    claim(request) {
+      const { run } = request
+      const own =
+        claimed.has(request) && !run.bindsApprovals ? { ...request, run: { ...run, id: randomUUID() } } : request
+      claimed.add(own)
+      return own
+    },
   }
+}
+
+export function isSameCaller(one: Request, other: Request): boolean {
+  return one === other || callerKey(one.caller) === callerKey(other.caller)
 }

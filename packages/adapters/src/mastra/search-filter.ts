@@ -24,7 +24,7 @@ export function searchFilter<Name extends string, Native>(
   return async ({ toolName, requestContext = new RequestContext() }) => {
     const id = calls.names().toId(toolName)
     if (id === undefined) return false
-    const { view } = await requests.open(requestContext)
+    const { view } = await requests.current(requestContext)
     return view.narrow({}).has(id)
   }
 }

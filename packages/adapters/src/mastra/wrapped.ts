@@ -1,5 +1,5 @@
 import type { CallOutcome, Tool } from '@toolgate/core'
-import type { RequestContext } from '@mastra/core/request-context'
+import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
 import { RefusedCall } from '../shared/refused.ts'
 import { type MastraTool, nativeOf } from './bring-in.ts'
@@ -15,7 +15,7 @@ export interface WrappedTools {
   isOurs(made: unknown): boolean
 }
 
-type Context = ToolExecutionContext & { readonly requestContext: RequestContext }
+type Context = Partial<ToolExecutionContext>
 
 /**
  * A call goes through the gate in the tool's own `execute`: nothing that is said to an agent or to one of its calls can
@@ -30,7 +30,7 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
       marks.set(onInputAvailable, gate)
       return Object.assign(native ? copyOf(native) : toNative(tool), {
         id: name,
-        execute: (input: unknown, context: Context) => execute(name, input, context),
+        execute: (input: unknown, context?: Context) => execute(name, input, context),
         onInputAvailable,
         // Mastra makes calls one after the other where one of them may pause, and this is how it knows.
         suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
@@ -67,8 +67,8 @@ function toNative({ title, description, inputSchema, id }: Tool): object {
 function createExecute(requests: Requests, calls: Calls) {
   /** Steps, and resumes, in which one call waits already. */
   const paused = new WeakSet<object>()
-  return async (name: string, input: unknown, context: Context): Promise<unknown> => {
-    const { requestContext, abortSignal: signal, agent } = context
+  return async (name: string, input: unknown, context: Context = {}): Promise<unknown> => {
+    const { requestContext = new RequestContext(), abortSignal: signal, agent } = context
     const callId = agent?.toolCallId
     const request = await requests.current(requestContext)
     const place = calls.placeOf(requestContext, callId)
