@@ -83,7 +83,14 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
     const approval = status === 'waiting' ? outcome.approval : undefined
-    onCall?.({ tool: names.toId(toolName) ?? toolName, callId, status, stepNumber: step?.stepNumber, approval })
+    onCall?.({
+      tool: names.toId(toolName) ?? toolName,
+      callId,
+      status,
+      stepNumber: step?.stepNumber,
+      outcome,
+      approval,
+    })
   }
 
   const loop: LoopRun = {
