@@ -20,6 +20,8 @@ export interface Ran {
 /** A folder in which the harness works, and one for what it keeps: sessions can be resumed while it stands. */
 export interface Place {
   readonly cwd: string
+  /** For the harness: it finds nothing of this machine's user there, and asks nobody but the tests. */
+  readonly env: Readonly<Record<string, string | undefined>>
   /** Whether the model's tools have written there. */
   wrote(file: string): boolean
   /** Puts a file there before the query. */
@@ -38,8 +40,10 @@ export function createPlace(): Place {
   for (const each of [home, cwd, temp]) mkdirSync(each)
   // As who runs the harness may be another user, see below.
   for (const each of [folder, home, cwd, temp]) chmodSync(each, 0o777)
+  const env = { PATH: process.env['PATH'], HOME: home, CLAUDE_CODE_TMPDIR: temp, ...QUIET }
   return {
     cwd,
+    env,
     wrote: (file) => existsSync(path.join(cwd, file)),
     write: (file, text) => {
       mkdirSync(path.dirname(path.join(cwd, file)), { recursive: true })
@@ -49,14 +53,10 @@ export function createPlace(): Place {
       const script = typeof turns === 'function' ? turns : (_: ModelRequest, index: number) => turns[index] ?? DONE
       const api = await serveMessages(script)
       try {
-        const env = {
-          PATH: process.env['PATH'],
-          HOME: home,
-          CLAUDE_CODE_TMPDIR: temp,
-          ANTHROPIC_BASE_URL: api.url,
-          ...QUIET,
+        return {
+          ...(await read(prompt, { ...DEFAULTS, cwd, env: { ...env, ANTHROPIC_BASE_URL: api.url }, ...options })),
+          requests: api.requests,
         }
-        return { ...(await read(prompt, { ...DEFAULTS, cwd, env, ...options })), requests: api.requests }
       } finally {
         await api.close()
       }
@@ -67,7 +67,6 @@ export function createPlace(): Place {
 
 const DONE: readonly Block[] = [{ type: 'text', text: 'Done.' }]
 
-/** It is asked for nothing but by the tests. */
 const QUIET = {
   ANTHROPIC_API_KEY: 'scripted',
   DISABLE_TELEMETRY: '1',
