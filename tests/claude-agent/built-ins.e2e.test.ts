@@ -199,6 +199,26 @@ describe('guard of the Claude Agent SDK, tools that the harness runs', () => {
     assert.match(audit.records.at(-1)?.detail ?? '', /without the gate's leave/)
   })
 
+  it('takes no tool for another whose name can be read the same way', async () => {
+    const ran: string[] = []
+    const execute = async () => {
+      ran.push('c')
+      return { content: [] }
+    }
+    // What was brought in is the tool `b__c` of the server `a`; what there is is the tool `c` of the server `a__b`.
+    const audit = createTestAudit()
+    const gate = createGate({ tools: fromClaudeAgent(['mcp__a__b__c']), audit })
+    gates.push(gate)
+    const mcpServers = { a__b: createSdkMcpServer({ name: 'a__b', tools: [tool('c', 'c', {}, execute)] }) }
+    const { told } = await place.run([[use('mcp__a__b__c')]], {
+      ...BYPASS,
+      ...(await guard(gate, VIEWER, { mcpServers })),
+    })
+    assert.match(told.get('toolu_1') ?? '', /Tool "mcp__a__b__c" is not available/)
+    assert.deepEqual(ran, [])
+    assert.deepEqual(audit.attempts(), ['mcp__a__b__c tool_blocked tool_not_found'])
+  })
+
   it('records and stops a query in which settings of the folder put in another input than was decided', async () => {
     const own = createPlace()
     try {

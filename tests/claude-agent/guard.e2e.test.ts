@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { tool } from '@anthropic-ai/claude-agent-sdk'
+import { type SDKUserMessage, tool } from '@anthropic-ai/claude-agent-sdk'
 import { fromClaudeAgent, guard } from '@toolgate/adapters/claude-agent'
 import { z } from 'zod'
 import { ADMIN, ADMINS_DELETE, VIEWER } from '../../packages/adapters/src/testing/world.ts'
@@ -199,6 +199,30 @@ describe('guard of the Claude Agent SDK, tools that the gate runs', () => {
     const { told } = await place.run([[use('mcp__gate__counts')]], await guard(gate, VIEWER))
     assert.equal(told.get('toolu_1'), 'one and two')
     assert.deepEqual(audit.attempts(), ['counts tool_call', 'counts tool_result'])
+  })
+
+  it('goes on over all messages of a stream, and leaves what is streamed as it is', async () => {
+    const { gate, witness, audit } = createWorld()
+    const answered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    async function* prompt(): AsyncGenerator<SDKUserMessage> {
+      for (const { promise } of answered) {
+        yield { type: 'user', message: { role: 'user', content: 'Search.' }, parent_tool_use_id: null }
+        await promise
+      }
+    }
+    const { requests, parts } = await place.run(
+      (_, index) => {
+        if (index % 2 === 0) return [use(SEARCH, {}, `toolu_${index}`)]
+        answered[index === 1 ? 0 : 1].resolve()
+        return [{ type: 'text', text: 'Found.' }]
+      },
+      { includePartialMessages: true, ...(await guard(gate, VIEWER)) },
+      prompt(),
+    )
+    assert.equal(requests.length, 4)
+    assert.ok(parts > 0)
+    assert.deepEqual(witness.ran, ['search', 'search'])
+    assert.deepEqual(new Set(audit.records.map(({ run_id }) => run_id)).size, 1)
   })
 
   it('aborts what runs when the query is aborted, and records that', async () => {

@@ -13,9 +13,13 @@ export interface Ran {
   /** The first one: of a query that is resumed with a call to go on with, that call's. */
   readonly result: SDKResultMessage | undefined
   readonly session: string | undefined
+  /** How many parts of messages came as they were streamed. */
+  readonly parts: number
   /** What the query threw. */
   readonly error: unknown
 }
+
+type Prompt = Parameters<typeof query>[0]['prompt']
 
 /** A folder in which the harness works, and one for what it keeps: sessions can be resumed while it stands. */
 export interface Place {
@@ -26,7 +30,7 @@ export interface Place {
   wrote(file: string): boolean
   /** Puts a file there before the query. */
   write(file: string, text: string): void
-  run(turns: readonly (readonly Block[])[] | Script, options: Options, prompt?: string): Promise<Ran>
+  run(turns: readonly (readonly Block[])[] | Script, options: Options, prompt?: Prompt): Promise<Ran>
   close(): void
 }
 
@@ -83,19 +87,21 @@ const DEFAULTS: Options = {
   strictMcpConfig: true,
 }
 
-async function read(prompt: string, options: Options): Promise<Omit<Ran, 'requests'>> {
+async function read(prompt: Prompt, options: Options): Promise<Omit<Ran, 'requests'>> {
   const told = new Map<string, string>()
   let result: SDKResultMessage | undefined
   let session: string | undefined
+  let parts = 0
   try {
     for await (const message of query({ prompt, options })) {
       if (message.session_id !== undefined) session = message.session_id
+      if (message.type === 'stream_event') parts++
       if (message.type === 'result') result ??= message
       if (message.type === 'user') readResults(message.message.content, told)
     }
-    return { told, result, session, error: undefined }
+    return { told, result, session, parts, error: undefined }
   } catch (error) {
-    return { told, result, session, error }
+    return { told, result, session, parts, error }
   }
 }
 
