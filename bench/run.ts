@@ -18,6 +18,7 @@ const FILES = [
   'growth.ts',
   'pins.ts',
   'groups.ts',
+  'planner.ts',
   'memory.ts',
   'ai-sdk.ts',
   'gateway.ts',

@@ -52,7 +52,7 @@ export interface Meter {
 export interface CallMeter {
   readonly hooks: Hooks
   /** A call is over. `free` where it is to cost nothing all the same. */
-  ended(outcome: Pick<CallOutcome, 'callId' | 'status'>, options?: { readonly free?: boolean }): void
+  ended(outcome: CallOutcome, options?: { readonly free?: boolean }): void
   /** Whether a call was refused since this was asked last. */
   refusedAny(): boolean
 }

@@ -1,4 +1,4 @@
-import type { Caller, Clock, StepCall } from '@toolgate/core'
+import type { Caller, CallOutcome, Clock, StepCall } from '@toolgate/core'
 import type { PendingCall, RunResult, Usage } from './result.ts'
 
 /** What happens to a run, as its listeners are told. */
@@ -36,8 +36,8 @@ export type EventDetails =
     }
   | { readonly type: 'step-started'; readonly step: number; readonly model: string; readonly tools: readonly string[] }
   | { readonly type: 'step-ended'; readonly step: number; readonly calls: readonly StepCall[]; readonly usage: Usage }
-  /** A call was decided and is over: run, refused or left waiting. */
-  | ({ readonly type: 'call-decided'; readonly step: number } & StepCall)
+  /** A call was decided and is over: run, refused or left waiting. `code` says why it was not run, or not well. */
+  | ({ readonly type: 'call-decided'; readonly step: number; readonly code: string | undefined } & StepCall)
   | { readonly type: 'agent-started' }
   | { readonly type: 'agent-ended'; readonly status: 'done' | 'paused' | 'failed' }
   | { readonly type: 'run-paused'; readonly pending: readonly PendingCall[]; readonly expiresAt: number }
@@ -47,6 +47,21 @@ export type EventDetails =
       readonly reason: string
       readonly durationMs: number
     }
+
+/** Gives what a call's outcome says of a step's call. */
+export function toDecided(
+  tool: string,
+  step: number,
+  outcome: CallOutcome,
+): Extract<EventDetails, { readonly type: 'call-decided' }> {
+  const { callId, status } = outcome
+  return { type: 'call-decided', step, tool, callId, status, code: codeOf(outcome) }
+}
+
+function codeOf(outcome: CallOutcome): string | undefined {
+  if (outcome.status === 'done') return undefined
+  return outcome.status === 'failed' ? outcome.code : outcome.decision.reasons[0]?.code
+}
 
 export type PlannerListener = (event: PlannerEvent) => unknown
 

@@ -13,6 +13,7 @@ import {
 } from 'ai'
 import { isInputRequest } from './ask-for-input.ts'
 import type { BudgetReason } from './budgets.ts'
+import { toDecided } from './events.ts'
 import { joinInstructions } from './catalog-prompt.ts'
 import type { LevelState, PendingState, WaitingCall } from './pause.ts'
 import type { RunStep, Usage } from './result.ts'
@@ -195,10 +196,10 @@ class Loop {
 
   #called(event: GuardedCallEvent): void {
     const { calls, paused, teller } = this.#scope
-    const { tool, callId, status } = event
+    const { tool, callId, outcome } = event
     this.#ended.set(callId, event)
-    calls.ended({ callId, status }, { free: paused.has(callId) })
-    teller.tell({ type: 'call-decided', step: event.stepNumber ?? this.#steps.length, tool, callId, status })
+    calls.ended(outcome, { free: paused.has(callId) })
+    teller.tell(toDecided(tool, event.stepNumber ?? this.#steps.length, outcome))
   }
 
   #stepped(step: SdkStep): void {

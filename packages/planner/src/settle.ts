@@ -1,5 +1,6 @@
 import { type CallOutcome, toWireName } from '@toolgate/core'
 import { isInputRequest } from './ask-for-input.ts'
+import { toDecided } from './events.ts'
 import type { LevelState, PendingState } from './pause.ts'
 import { contextOf, type Scope } from './scope.ts'
 import { type ToolResult, type ToolResultOutput, withResults } from './transcript.ts'
@@ -99,7 +100,7 @@ async function makeCall(pending: PendingState, level: LevelState, scope: Scope):
     run: { id: shared.runId, step: step?.stepNumber, model: step?.model },
   })
   calls.ended(outcome, { free: scope.paused.has(callId) })
-  teller.tell({ type: 'call-decided', step: step?.stepNumber ?? 0, tool, callId, status: outcome.status })
+  teller.tell(toDecided(tool, step?.stepNumber ?? 0, outcome))
   return outcome
 }
 

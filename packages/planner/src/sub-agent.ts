@@ -60,6 +60,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
     execute: (input: unknown, call) => answer(definition, input, call),
   })
   definitions.set(tool, definition)
+  areThereAny = true
   return tool
 }
 
@@ -69,11 +70,17 @@ export function subAgent(definition: SubAgentDefinition): Tool {
  * @throws {UnknownToolError} for one that the catalog has never seen
  */
 export function checkSubAgents(view: View): void {
+  if (!areThereAny || checked.has(view)) return
   for (const tool of view.tools) {
     const activeTools = definitions.get(tool)?.activeTools
     if (activeTools) view.narrow({ activeTools })
   }
+  checked.add(view)
 }
+
+/** Equal callers share a view. */
+const checked = new WeakSet<View>()
+let areThereAny = false
 
 const definitions = new WeakMap<Tool, SubAgentDefinition>()
 
