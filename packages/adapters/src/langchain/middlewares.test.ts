@@ -234,15 +234,21 @@ describe('guard (LangChain) among other middlewares', () => {
         return new ToolMessage({ content: 'as if', tool_call_id: id, name })
       },
     })
-    const { run, warnings, audit } = createWorld(scripted([...DELETES, { name: 'search', id: 'c2' }]), {
-      policy: ADMINS_DELETE,
-      after: [emulator],
+    const noAlpha = createMiddleware({
+      name: 'NoAlpha',
+      wrapModelCall: (request, handler) =>
+        handler({ ...request, tools: request.tools.filter(({ name }) => name !== 'alpha') }),
     })
+    const { run, warnings, audit } = createWorld(
+      scripted([...DELETES, { name: 'search', id: 'c2' }, { name: 'alpha', id: 'c3' }]),
+      { policy: ADMINS_DELETE, before: [noAlpha], after: [emulator] },
+    )
     const told = toldOf(await run(VIEWER))
     assert.match(told[0] ?? '', /"delete_all" is not available/)
     assert.equal(told[1], 'search success: as if')
+    assert.match(told[2] ?? '', /alpha is not active in this step/)
     assert.deepEqual(emulated, ['search'])
-    assert.deepEqual(audit.attempts(), ['delete_all tool_blocked policy_denied'])
+    assert.equal(audit.attempts().length, 2)
     assert.deepEqual(warnings, ['a call of "search" was answered by another middleware, and did not come to the gate'])
   })
 

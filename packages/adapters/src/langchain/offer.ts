@@ -45,8 +45,7 @@ export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: 
     if (name === undefined) return undefined
     const found = given.get(name)
     const native = nativeOf(tool)
-    // It is registered: where it is not among those given, another middleware has taken it out of this step.
-    if (native) return found && named(tool, native)
+    if (native) return chooseNative(named(tool, native), found)
     // What the provider runs cannot be asked about, so nobody could approve it.
     if (!tool.execute)
       return found && !isRun(found) && step.view.explain(tool.id).outcome === 'allow' ? found : undefined
@@ -55,17 +54,26 @@ export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: 
     return definition && made(definition)
   }
 
+  const chooseNative = (own: LangChainTool, found: LangChainTool | undefined): LangChainTool | undefined => {
+    if (found && found !== own) onWarning(OTHERS(nameOfTool(own)))
+    // What is registered and not among those given, another middleware has taken out of this step.
+    return found || !registered.has(own) ? own : undefined
+  }
+
   const definitionsOf = (view: View): ReadonlyMap<string, Definition> => {
     const { tools, errors } = expose(view, 'langchain')
     for (const { tool, message } of errors) onWarning(`${tool} is not offered: it ${message}`)
     return new Map(tools.map((definition) => [definition.name, definition]))
   }
 
-  return {
-    registered: gate.catalog.snapshot().tools.flatMap((tool) => {
+  const registered = new Set(
+    gate.catalog.snapshot().tools.flatMap((tool) => {
       const native = nativeOf(tool)
       return native ? [named(tool, native)] : []
     }),
+  )
+  return {
+    registered: [...registered],
     offer(given, step) {
       const byName = new Map<string, LangChainTool>()
       for (const tool of given) {
@@ -90,6 +98,9 @@ export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: 
 
 const UNGOVERNED = (name: string) =>
   `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Bring it in with fromLangChain`
+
+const OTHERS = (name: string | undefined) =>
+  `the agent has a tool "${name}" that is another than the gate's: the gate's is sent and run`
 
 /** A tool that was given by its id, and is sent by another name, is the gate's all the same. */
 function idOf({ catalog }: Pick<Gate, 'catalog'>, names: ExposedNames, name: string): string | undefined {

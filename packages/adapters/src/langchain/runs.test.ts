@@ -191,6 +191,34 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(model.sent[0], ['files__read', 'stream'])
   })
 
+  it('offers LangChain’s tools of a source that come after the agent was made', async () => {
+    const late = tool(() => 'late', { name: 'late', description: 'Late.', schema: z.object({}) })
+    const made = createGate({ tools: fromLangChain([late]) }).catalog.snapshot().tools
+    const there: (typeof made)[number][] = []
+    const changes: (() => void)[] = []
+    const gate = createGate({
+      sources: [{ name: 's', tools: () => there, subscribe: (listener) => (changes.push(listener), () => {}) }],
+    })
+    const model = scripted([{ name: 'late', id: 'c1' }])
+    const agent = createAgent({ model, middleware: [guard(gate, { caller: VIEWER })] })
+    there.push(...made)
+    for (const changed of changes) changed()
+    assert.deepEqual(toldOf(await agent.invoke(HELLO)), ['late success: late'])
+    assert.deepEqual(model.sent[0], ['late'])
+  })
+
+  it('sends and runs the gate’s tool where the agent was given another of its name, and says so', async () => {
+    const make = (answer: string) => tool(() => answer, { name: 'search', description: answer, schema: z.object({}) })
+    const gate = createGate({ tools: fromLangChain([make('the gate’s')]) })
+    const warnings: string[] = []
+    const middleware = [guard(gate, { caller: VIEWER, onWarning: (warning) => warnings.push(warning) })]
+    const model = scripted([{ name: 'search', id: 'c1' }])
+    const result = await createAgent({ model, tools: [make('another')], middleware }).invoke(HELLO)
+    assert.deepEqual(toldOf(result), ['search success: the gate’s'])
+    assert.match(JSON.stringify(model.requests[0]?.definitions), /the gate’s/)
+    assert.match(warnings[0] ?? '', /another than the gate's/)
+  })
+
   it('sends what a provider runs by itself only where it is allowed without asking', async () => {
     const web = { type: 'web_search_20250305', name: 'web_search' }
     const other = { type: 'code_execution' }
