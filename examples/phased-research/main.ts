@@ -1,14 +1,21 @@
 // Research in three phases, search → analyse → write: each step offers only the tools of its phase.
-import { createGate, createSteps, memoryAudit, type PrepareStepContext, withTools } from '@toolgate/core'
+import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
+import { createGate, memoryAudit, withTools } from '@toolgate/core'
+import { generateText, isStepCount, tool } from 'ai'
+import { z } from 'zod'
+import { type Answer, scriptedModel } from '../support/scripted-model.ts'
 
 const audit = memoryAudit()
 const gate = createGate({
-  tools: {
-    search: { tags: ['read'], execute: ({ query }) => `3 pages about ${query}` },
-    analyse: { tags: ['read'], execute: () => 'two of them agree' },
-    write: { tags: ['write'], execute: ({ title }) => `wrote "${title}"` },
-    publish: { tags: ['write'], execute: () => 'published' },
-  },
+  tools: fromAiSdk({
+    search: tool({
+      inputSchema: z.object({ query: z.string() }),
+      execute: async ({ query }) => `3 pages about ${query}`,
+    }),
+    analyse: tool({ inputSchema: z.object({}), execute: async () => 'two of them agree' }),
+    write: tool({ inputSchema: z.object({ title: z.string() }), execute: async ({ title }) => `wrote "${title}"` }),
+    publish: tool({ inputSchema: z.object({}), execute: async () => 'published' }),
+  }),
   policy: { name: 'research', deny: [{ match: 'publish', message: 'Publishing is for people.' }] },
   limits: 'search:2/60',
   audit,
@@ -16,46 +23,52 @@ const gate = createGate({
   clock: { monotonicMs: () => 0, wallMs: () => 0 },
 })
 
-const view = await gate.view({ user: 'vera', session: 'research-1' })
-const steps = createSteps(view, {
-  instructions: 'Find out why gates have hinges.',
-  prepareStep({ hasUsedTool, previousToolCalls }: PrepareStepContext) {
-    if (hasUsedTool('analyse')) return { ...withTools('write', 'publish'), instructions: 'Write it down.' }
-    // One search may miss; after the second, look at what there is.
-    const searches = previousToolCalls().filter(({ tool }) => tool === 'search')
-    return searches.length < 2 ? withTools('search') : withTools('search', 'analyse')
-  },
+// What a model might ask for. It does not keep to the phases: the gate does.
+const script: readonly Answer[] = [
+  [
+    ['search', { query: 'hinges' }],
+    ['write', { title: 'Too early' }],
+  ],
+  [['search', { query: 'gates' }]],
+  [
+    ['search', { query: 'more gates' }],
+    ['analyse', {}],
+  ],
+  [
+    ['write', { title: 'On hinges' }],
+    ['publish', {}],
+  ],
+  'It is written down.',
+]
+const model = scriptedModel(({ answers, sent }) => {
+  console.log(`Step ${answers}: ${sent.join(', ')}`)
+  return script[answers] ?? ''
 })
 
-// What a model might ask for. It does not keep to the phases: the gate does.
-const script = [
-  [
-    { tool: 'search', input: { query: 'hinges' } },
-    { tool: 'write', input: { title: 'Too early' } },
-  ],
-  [{ tool: 'search', input: { query: 'gates' } }],
-  [
-    { tool: 'search', input: { query: 'more gates' } },
-    { tool: 'analyse', input: {} },
-  ],
-  [
-    { tool: 'write', input: { title: 'On hinges' } },
-    { tool: 'publish', input: {} },
-  ],
-] as const
-
-for (const wanted of script) {
-  const step = await steps.next()
-  console.log(`Step ${step.stepNumber}: ${step.view.ids.join(', ')}   (${step.instructions})`)
-  for (const warning of step.warnings) console.log(`  warning: ${warning}`)
-  for (const { tool, input } of wanted) {
-    const { status, callId, text } = await step.view.call({ tool, input })
-    steps.record({ tool, callId, status })
-    console.log(`  ${tool} ${JSON.stringify(input)}\n    ${status}: ${text}`)
-  }
-}
+const guarded = await guard(
+  gate,
+  { user: 'vera', session: 'research-1' },
+  {
+    prepareStep({ hasUsedTool, previousToolCalls }) {
+      // A misspelt name does not compile; one that only a source knows is an error at once, with the nearest names.
+      if (hasUsedTool('analyse')) return { activeTools: ['write', 'publish'], instructions: 'Write it down.' }
+      // One search may miss; after the second, look at what there is.
+      const searches = previousToolCalls().filter((call) => call.tool === 'search' && call.status === 'done')
+      return searches.length < 2 ? withTools('search') : withTools('search', 'analyse')
+    },
+    onCall: ({ tool: id, outcome }) => console.log(`  ${id} → ${outcome.status}: ${outcome.text}`),
+    onWarning: (warning) => console.log(`  warning: ${warning}`),
+  },
+)
+const { text } = await generateText({
+  model,
+  instructions: 'Find out why gates have hinges.',
+  prompt: 'Begin.',
+  stopWhen: isStepCount(8),
+  ...guarded,
+})
+console.log(text)
 
 console.log('\nThe audit: one record ends each attempt')
-for (const { seq, event, tool = '', reason = '', limit = '' } of audit.records) {
-  console.log(`  ${String(seq).padStart(2)}  ${event.padEnd(17)} ${tool.padEnd(8)} ${reason} ${limit}`.trimEnd())
-}
+for (const { seq, step, event, tool: id = '', reason = '' } of audit.records)
+  console.log(`  ${String(seq).padStart(2)}  step ${step}  ${event.padEnd(17)} ${id.padEnd(8)} ${reason}`.trimEnd())

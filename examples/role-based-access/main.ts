@@ -1,72 +1,88 @@
-// One gate for a whole support desk. Three people, three lists, one policy.
-import { type Caller, createGate } from '@toolgate/core'
+// One agent for a whole support desk: three roles, three lists, and all of them at once.
+import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
+import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { ToolLoopAgent, tool } from 'ai'
+import { z } from 'zod'
+import { type Answer, scriptedModel } from '../support/scripted-model.ts'
 
+const ran = new Map<string, number>()
+const did = async (what: string): Promise<string> => {
+  ran.set(what, (ran.get(what) ?? 0) + 1)
+  return `${what}: done`
+}
+
+const ticket = z.object({ ticket: z.string() })
+const tools = {
+  search: tool({ inputSchema: z.object({ text: z.string() }), execute: () => did('search') }),
+  reply: tool({ inputSchema: ticket, execute: () => did('reply') }),
+  remove: tool({ inputSchema: ticket, execute: () => did('remove') }),
+  refund: tool({ inputSchema: z.object({ cents: z.int().positive() }), execute: () => did('refund') }),
+}
+const audit = memoryAudit()
 const gate = createGate({
-  tools: {
-    'tickets:search': { tags: ['read'], execute: ({ text }) => `2 tickets about ${text}` },
-    'tickets:reply': { tags: ['write'], execute: ({ ticket }) => `replied to ${ticket}` },
-    'tickets:delete': {
-      tags: ['write'],
-      annotations: { destructiveHint: true },
-      execute: ({ ticket }) => `${ticket} is gone`,
-    },
-    'billing:refund': {
-      tags: ['write', 'payments'],
-      requiredScopes: ['billing'],
-      inputSchema: { type: 'object', properties: { cents: { type: 'integer', minimum: 1 } }, required: ['cents'] },
-      execute: ({ cents }) => `refunded ${cents} cents`,
-    },
-  },
+  tools: fromAiSdk(tools, {
+    reply: { tags: ['write'] },
+    remove: { tags: ['write'] },
+    refund: { tags: ['write', 'payments'], requiredScopes: ['billing'] },
+  }),
   policy: [
-    {
-      name: 'roles',
-      deny: [
-        { match: 'tag:write', unless: "'agent' in caller.roles || 'admin' in caller.roles" },
-        { match: 'tickets:delete', unless: "'admin' in caller.roles", message: 'Only admins delete tickets.' },
-      ],
-    },
-    {
-      name: 'money',
-      ask: ['tag:payments'],
-      deny: [{ match: 'tag:payments', input: 'input.cents > 10000', message: 'At most 100.00.' }],
-    },
+    { name: 'roles', deny: [{ match: 'tag:write', unless: "'agent' in caller.roles || 'admin' in caller.roles" }] },
+    { name: 'tickets', deny: [{ match: 'remove', unless: "'admin' in caller.roles", message: 'Only admins remove.' }] },
+    { name: 'money', deny: [{ match: 'tag:payments', input: 'input.cents > 10000', message: 'At most 100.00.' }] },
   ],
+  audit,
 })
 
-const people: readonly Caller[] = [
+// The model asks everybody's desk for everything; the agent is one object that all requests share.
+const wants: readonly Answer[] = [
+  [
+    ['search', { text: 'invoices' }],
+    ['remove', { ticket: 'T-7' }],
+  ],
+  [
+    ['refund', { cents: 500 }],
+    ['refund', { cents: 50_000 }],
+  ],
+  'Done.',
+]
+const lists = new Map<string, number>()
+const model = scriptedModel(({ answers, sent }) => {
+  lists.set(sent.join(', '), (lists.get(sent.join(', ')) ?? 0) + 1)
+  return wants[answers] ?? ''
+})
+const agent = new ToolLoopAgent({
+  model,
+  tools,
+  callOptionsSchema: z.custom<Caller>(),
+  prepareCall: async ({ options: caller, ...settings }) => ({ ...settings, ...(await guard(gate, caller)) }),
+})
+
+const desk: readonly Caller[] = [
   { user: 'vera', roles: ['viewer'] },
   { user: 'omar', roles: ['agent'], scopes: ['billing'] },
   { user: 'ada', roles: ['admin'] },
 ]
+for (const caller of desk) console.log(`${caller.user} sees ${(await gate.view(caller)).ids.join(', ')}`)
 
-console.log('What each of them sees')
-for (const person of people) {
-  const view = await gate.view(person)
-  console.log(`  ${person.user} (${person.roles?.join()}): ${view.ids.join(', ')}`)
+const RUNS = 300
+await Promise.all(
+  Array.from({ length: RUNS }, (_, i) => agent.generate({ prompt: 'Go on.', options: desk[i % desk.length] })),
+)
+
+console.log(`\n${RUNS} runs at once. What the model was sent, and how often:`)
+tell(lists)
+console.log('What ran:')
+tell(ran)
+
+console.log('Why not, for people and never for the model:')
+for (const caller of desk) {
+  const [reason] = (await gate.view(caller)).explain('remove').reasons
+  console.log(`  ${caller.user}, remove: ${reason?.text ?? 'allowed'}`)
 }
+const refused = audit.records.filter(({ event }) => event === 'tool_blocked')
+console.log(`Refusals on record: ${refused.length}, of ${new Set(refused.map(({ user_id }) => user_id)).size} people`)
 
-console.log('\nWhat comes of calling, seen or not')
-const calls = [
-  { tool: 'tickets:search', input: { text: 'invoices' } },
-  { tool: 'tickets:delete', input: { ticket: 'T-7' } },
-  { tool: 'billing:refund', input: { cents: 500 } },
-  { tool: 'billing:refund', input: { cents: 50_000 } },
-] as const
-for (const person of people) {
-  const view = await gate.view(person)
-  for (const call of calls) {
-    const outcome = await view.call(call)
-    console.log(`  ${person.user} → ${call.tool} ${JSON.stringify(call.input)}\n    ${outcome.status}: ${outcome.text}`)
-  }
-}
-
-// The model is told as little as possible; a person who may ask gets every reason, the deciding one first.
-console.log('\nWhy not? For people, never for the model')
-for (const person of people) {
-  const view = await gate.view(person)
-  for (const id of gate.catalog.snapshot().ids) {
-    const { reasons } = view.explain(id)
-    for (const { outcome, layer, text } of reasons)
-      console.log(`  ${person.user}, ${id}: ${outcome}, by ${layer}: ${text}`)
-  }
+function tell(counts: ReadonlyMap<string, number>): void {
+  for (const [what, count] of [...counts].toSorted(([a], [b]) => a.localeCompare(b)))
+    console.log(`  ${count} × ${what}`)
 }

@@ -1,0 +1,42 @@
+import { MockLanguageModelV4 } from 'ai/test'
+
+/** One answer of a scripted model: a text, or calls by name, with their inputs. */
+export type Answer = string | readonly (readonly [name: string, input: object])[]
+
+/** The AI SDK's own fake model, in place of a provider: it answers what `script` says, whatever it was sent. */
+export function scriptedModel(script: (request: Request) => Answer): MockLanguageModelV4 {
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  }
+  let calls = 0
+  return new MockLanguageModelV4({
+    doGenerate: async ({ prompt, tools = [] }) => {
+      const answer = script({
+        answers: prompt.filter(({ role }) => role === 'assistant').length,
+        sent: tools.map(({ name }) => name),
+      })
+      const isText = typeof answer === 'string'
+      return {
+        content: isText
+          ? [{ type: 'text', text: answer }]
+          : answer.map(([toolName, input]) => ({
+              type: 'tool-call' as const,
+              toolCallId: `call-${++calls}`,
+              toolName,
+              input: JSON.stringify(input),
+            })),
+        finishReason: isText ? { unified: 'stop', raw: undefined } : { unified: 'tool-calls', raw: undefined },
+        usage,
+        warnings: [],
+      }
+    },
+  })
+}
+
+export interface Request {
+  /** How often the model has answered in this conversation. */
+  readonly answers: number
+  /** The names of the tools that it was sent. */
+  readonly sent: readonly string[]
+}
