@@ -65,9 +65,8 @@ const desk: readonly Caller[] = [
 for (const caller of desk) console.log(`${caller.user} sees ${(await gate.view(caller)).ids.join(', ')}`)
 
 const RUNS = 300
-await Promise.all(
-  Array.from({ length: RUNS }, (_, i) => agent.generate({ prompt: 'Go on.', options: desk[i % desk.length] })),
-)
+const eachRuns = Array.from({ length: RUNS / desk.length }, () => desk).flat()
+await Promise.all(eachRuns.map((caller) => agent.generate({ prompt: 'Go on.', options: caller })))
 
 console.log(`\n${RUNS} runs at once. What the model was sent, and how often:`)
 tell(lists)
