@@ -1,4 +1,5 @@
 import type { Caller, CallOutcome, Clock, StepCall } from '@toolgate/core'
+import type { AgentCall } from './agent-call.ts'
 import type { PendingCall, RunResult, Usage } from './result.ts'
 
 /** What happens to a run, as its listeners are told. */
@@ -14,12 +15,6 @@ export interface EventOrigin {
   readonly session: string | undefined
   /** The calls of sub-agents that it happened in, the outermost first; empty for what the run itself does. */
   readonly agents: readonly AgentCall[]
-}
-
-/** A sub-agent at work: its tool, and the call that it answers. */
-export interface AgentCall {
-  readonly tool: string
-  readonly callId: string
 }
 
 export type EventDetails =

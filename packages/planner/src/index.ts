@@ -1,7 +1,8 @@
 export { askForInput, type InputRequest, type Question } from './ask-for-input.ts'
 export type { BudgetName, BudgetReason, Budgets, Used } from './budgets.ts'
 export { type CatalogFacts, type RenderCatalog, renderNotices } from './catalog-prompt.ts'
-export type { AgentCall, EventDetails, EventOrigin, PlannerEvent, PlannerListener } from './events.ts'
+export type { AgentCall } from './agent-call.ts'
+export type { EventDetails, EventOrigin, PlannerEvent, PlannerListener } from './events.ts'
 export type {
   Answers,
   LegOptions,

@@ -1,30 +1,7 @@
-import type { LanguageModel } from 'ai'
-import type { View } from '@toolgate/core'
-import { type AnyStream, type LoopEnd, runLoop } from './loop.ts'
+import { runLoop } from './loop.ts'
 import type { LevelState } from './pause.ts'
-import type { AgentCall, Teller } from './events.ts'
-import type { AnyPrepareStep, AnyStopCondition, RunShared, Scope } from './scope.ts'
+import type { LevelEnd, LevelRequest, Scope } from './scope.ts'
 import { settle } from './settle.ts'
-
-/** One conversation with a model: the run's own, or that of a sub-agent. */
-export interface LevelRequest {
-  readonly shared: RunShared
-  readonly view: View
-  readonly model: LanguageModel
-  readonly stopWhen: readonly AnyStopCondition[]
-  readonly prepareStep: AnyPrepareStep | undefined
-  readonly teller: Teller
-  readonly signal: AbortSignal
-  readonly agents: readonly AgentCall[]
-  /** Where it stands: at its beginning, or where it paused. */
-  readonly level: LevelState
-  readonly onStream?: ((stream: AnyStream) => void) | undefined
-}
-
-export interface LevelEnd {
-  readonly end: LoopEnd
-  readonly level: LevelState
-}
 
 /** Runs a conversation from where it stands: first the calls that waited, and when none waits any more, the model. */
 export async function runLevel(request: LevelRequest): Promise<LevelEnd> {

@@ -8,7 +8,6 @@ import {
   type PrepareStepResult,
   type StepResult,
   streamText,
-  type StreamTextResult,
   type ToolSet,
 } from 'ai'
 import { isInputRequest } from './ask-for-input.ts'
@@ -17,35 +16,19 @@ import { toDecided } from './events.ts'
 import { joinInstructions } from './catalog-prompt.ts'
 import type { LevelState, PendingState, WaitingCall } from './pause.ts'
 import type { RunStep, Usage } from './result.ts'
-import { type AnyPrepareStep, contextOf, type Scope } from './scope.ts'
+import { type AnyStream, contextOf, type LevelEnd, type LevelRequest, type Scope } from './scope.ts'
 import { createTranscript } from './transcript.ts'
 
-/** How a conversation ended, or where it stands. */
-export type LoopEnd =
-  | { readonly kind: 'finished' | 'stopped' | 'paused' }
-  | { readonly kind: 'failed'; readonly reason: 'model_failed' | 'step_failed' | BudgetReason; readonly error: unknown }
-
-export interface LoopRequest {
+/** A conversation in which nothing waits. */
+export interface LoopRequest extends Pick<LevelRequest, 'level' | 'prepareStep' | 'onStream'> {
   readonly scope: Scope
-  /** Nothing in it waits. */
-  readonly level: LevelState
-  readonly prepareStep: AnyPrepareStep | undefined
-  /** Given the SDK's stream as soon as there is one; without it nothing is streamed. */
-  readonly onStream?: ((stream: AnyStream) => void) | undefined
-}
-
-export type AnyStream = StreamTextResult<ToolSet, never, never>
-
-export interface LoopResult {
-  readonly end: LoopEnd
-  readonly level: LevelState
 }
 
 type SdkStep = StepResult<ToolSet>
 type SdkPrepare = PrepareStepFunction<ToolSet>
 
 /** Runs the SDK's own loop over a view until it ends, pauses or fails. Never throws. */
-export async function runLoop(request: LoopRequest): Promise<LoopResult> {
+export async function runLoop(request: LoopRequest): Promise<LevelEnd> {
   const loop = new Loop(request)
   return loop.run()
 }
@@ -79,7 +62,7 @@ class Loop {
     this.#context = level.context
   }
 
-  async run(): Promise<LoopResult> {
+  async run(): Promise<LevelEnd> {
     this.#spent = this.#scope.shared.meter.spent()
     if (this.#spent === undefined) {
       try {
@@ -91,7 +74,7 @@ class Loop {
     return { end: this.#end(), level: this.#level() }
   }
 
-  #end(): LoopEnd {
+  #end(): LevelEnd['end'] {
     const { signal } = this.#scope
     if (this.#failure) {
       const { reason, error } = this.#failure

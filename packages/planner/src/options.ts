@@ -15,9 +15,8 @@ import type { LanguageModel, ModelMessage, StopCondition, ToolSet } from 'ai'
 import type { Budgets } from './budgets.ts'
 import type { RenderCatalog } from './catalog-prompt.ts'
 import type { PlannerListener } from './events.ts'
-import type { AnyStream } from './loop.ts'
 import type { RunResult } from './result.ts'
-import type { ModelSettings } from './scope.ts'
+import type { AnyStream, ModelSettings } from './scope.ts'
 import type { TokenKey } from './token.ts'
 
 export type PolicyOf = NarrowOptions['policy']

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@toolgate/core'
 import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from './budgets.ts'
-import type { AgentCall } from './events.ts'
+import type { AgentCall } from './agent-call.ts'
 import type { PendingCall, RunStep, Usage } from './result.ts'
 
 /** All that a paused run needs to go on. What may run is not in it: that is the gate's to say, at the resume. */

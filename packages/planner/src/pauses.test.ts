@@ -11,10 +11,19 @@ import {
 } from '@toolgate/core'
 import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
-import { createWitness } from '../../adapters/src/testing/world.ts'
 import { askForInput } from './ask-for-input.ts'
 import type { ResumeOptions } from './options.ts'
-import { callOf, paused, setStage, type Stage, type StageOptions, toldOf, VERA, witnessed } from './testing/stage.ts'
+import {
+  callOf,
+  createWitness,
+  paused,
+  setStage,
+  type Stage,
+  type StageOptions,
+  toldOf,
+  VERA,
+  witnessed,
+} from './testing/stage.ts'
 
 const REFUSED = { name: 'ToolgateError', code: 'resume_refused', message: 'This run cannot be resumed so.' }
 const KEYS = [{ id: 'k1', secret: 'a secret of at least thirty-two bytes' }]
@@ -40,7 +49,7 @@ describe('a pause for an approval', () => {
     const done = await resume(stage, resumeToken, { approve: true })
     assert.deepEqual([done.status, done.text, done.runId], ['done', 'Paid.', runId])
     assert.deepEqual(stage.witness.ran, ['pay'])
-    assert.deepEqual(stage.audit.attempts(), [
+    assert.deepEqual(stage.attempts(), [
       'pay tool_approval_required approval_required',
       'pay tool_call',
       'pay tool_result',
@@ -73,7 +82,7 @@ describe('a pause for an approval', () => {
     const done = await resume(stage, resumeToken, { reject: 'too dear' })
     assert.deepEqual([done.status, stage.witness.ran], ['done', []])
     assert.equal(toldOf(done, 'call-0'), 'TOOL_CALL_BLOCKED: a person rejected this call: too dear')
-    assert.equal(stage.audit.attempts().at(-1), 'pay tool_blocked approval_rejected')
+    assert.equal(stage.attempts().at(-1), 'pay tool_blocked approval_rejected')
   })
 
   it('does not run a rejected call that policy asks nobody about any more', async () => {
@@ -139,7 +148,7 @@ describe('a pause for an approval', () => {
       await assert.rejects(resume(stage, resumeToken, wrong), { code: 'resume_unanswered' }, JSON.stringify(wrong))
     await resume(stage, resumeToken, { approve: ['b'], reject: { calls: ['a'], reason: 'no' } })
     assert.deepEqual(
-      stage.audit
+      stage
         .attempts()
         .filter((attempt) => !attempt.includes('required'))
         .toSorted(),
@@ -169,7 +178,7 @@ describe('a pause for an approval', () => {
       const done = await resume(stage, resumeToken, { approve: true, ...by(stage) })
       assert.deepEqual([done.status, stage.witness.ran], ['done', []], how)
       assert.match(String(toldOf(done, 'call-0')), /^Tool "pay" is not available/, how)
-      assert.match(stage.audit.attempts().at(-1) ?? '', /^pay tool_blocked/, how)
+      assert.match(stage.attempts().at(-1) ?? '', /^pay tool_blocked/, how)
       assert.ok(!stage.model.sent().at(-1)?.includes('pay'), how)
     }
   })
@@ -244,7 +253,7 @@ describe('a pause for an input', () => {
     assert.equal(messages.length, 2)
     const done = await resume(stage, resumeToken, { input: 'blue' })
     assert.deepEqual([done.text, toldOf(done, 'call-0')], ['Thanks.', 'blue'])
-    assert.deepEqual(stage.audit.attempts(), ['ask tool_call', 'ask tool_result'])
+    assert.deepEqual(stage.attempts(), ['ask tool_call', 'ask tool_result'])
   })
 
   it('takes an input only as its schema wants it, and asks again without spending the token', async () => {
@@ -288,7 +297,7 @@ describe('a pause for an input', () => {
     stage.gate.setPolicy({ deny: ['ask'] })
     const done = await resume(stage, resumeToken, { input: 'a secret' })
     assert.match(String(toldOf(done, 'call-0')), /not available/)
-    assert.equal(stage.audit.attempts().at(-1), 'ask tool_blocked policy_denied')
+    assert.equal(stage.attempts().at(-1), 'ask tool_blocked policy_denied')
   })
 
   it('pauses a run whose approved tool asks for an input, and one that asks twice', async () => {

@@ -50,7 +50,7 @@ describe('planner.run', () => {
   })
 
   it('neither sends nor runs what is hidden, by whatever name it is called', async () => {
-    const { planner, model, witness, audit } = setStage({
+    const { planner, model, witness, attempts } = setStage({
       turns: [calling('delete_all', 'constructor', '__proto__', 'toString'), 'Sorry.'],
       gate: { policy: { deny: ['delete_all'] } },
     })
@@ -61,7 +61,7 @@ describe('planner.run', () => {
     ])
     assert.deepEqual(witness.ran, [])
     assert.equal(toldOf(result, 'c0'), 'Tool "delete_all" is not available. Available tools: pay, search.')
-    assert.deepEqual(audit.attempts().toSorted(), [
+    assert.deepEqual(attempts().toSorted(), [
       '__proto__ tool_blocked tool_not_found',
       'constructor tool_blocked tool_not_found',
       'delete_all tool_blocked policy_denied',

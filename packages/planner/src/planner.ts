@@ -6,7 +6,7 @@ import { checkBudgets } from './budgets.ts'
 import { ceilingOf } from './ceiling.ts'
 import { identityOf } from './identity.ts'
 import { standsOn } from './lineage.ts'
-import type { AnyStream } from './loop.ts'
+import type { AnyStream } from './scope.ts'
 import type {
   LegOptions,
   PlannerForkOptions,

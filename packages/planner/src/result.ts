@@ -1,7 +1,7 @@
 import type { JsonSchema, StepCall } from '@toolgate/core'
 import type { ModelMessage } from 'ai'
 import type { BudgetReason, Used } from './budgets.ts'
-import type { AgentCall } from './events.ts'
+import type { AgentCall } from './agent-call.ts'
 
 /** What came of a run. A refusal, a pause and a model that fails are values; only misuse throws. */
 export type RunResult = RunDone | RunPaused | RunFailed

@@ -5,12 +5,11 @@ import { toolsOf } from './ceiling.ts'
 import { createTeller, type Teller } from './events.ts'
 import { identityOf } from './identity.ts'
 import { runLevel } from './level.ts'
-import type { AnyStream, LoopEnd } from './loop.ts'
 import type { LegOptions } from './options.ts'
 import type { PlannerParts } from './parts.ts'
 import { type LevelState, openCallsOf, type PauseState, type PendingState } from './pause.ts'
 import { addUsage, type FailureReason, NO_USAGE, type RunReport, type RunResult, type Usage } from './result.ts'
-import type { AnyPrepareStep, RunShared } from './scope.ts'
+import type { AnyPrepareStep, AnyStream, LevelEnd, RunShared } from './scope.ts'
 import { createStopping, type Stopping } from './stopping.ts'
 import { takeTurn, type Turn } from './turns.ts'
 import { checkSubAgents } from './sub-agent.ts'
@@ -139,7 +138,7 @@ async function runBegun(
 }
 
 interface Ended {
-  readonly end: LoopEnd
+  readonly end: LevelEnd['end']
   readonly level: LevelState
   readonly view: View
   readonly meter: Meter
@@ -216,7 +215,7 @@ function toReport(
   }
 }
 
-function failureOf({ reason, error }: Extract<LoopEnd, { kind: 'failed' }>, stopping: Stopping): FailureReason {
+function failureOf({ reason, error }: Extract<LevelEnd['end'], { kind: 'failed' }>, stopping: Stopping): FailureReason {
   if (stopping.isLate) return 'budget_time'
   return stopping.signal.aborted && error === stopping.signal.reason ? 'aborted' : reason
 }

@@ -1,10 +1,10 @@
 import type { Gate, PrepareStep, View } from '@toolgate/core'
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
-import type { LanguageModel, StopCondition, streamText, ToolSet } from 'ai'
-import type { CallMeter, Meter } from './budgets.ts'
-import type { AgentCall, Teller } from './events.ts'
+import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
+import type { BudgetReason, CallMeter, Meter } from './budgets.ts'
+import type { AgentCall } from './agent-call.ts'
+import type { Teller } from './events.ts'
 import type { LevelState, PendingState } from './pause.ts'
-import type { LevelEnd, LevelRequest } from './level.ts'
 
 /** The SDK's own settings of a model's call, as a planner passes them on. */
 export type ModelSettings = Pick<
@@ -64,6 +64,32 @@ export interface Scope {
 }
 
 export type AnyPrepareStep = PrepareStep
+
+export type AnyStream = StreamTextResult<ToolSet, never, never>
+
+/** One conversation with a model that is to be had: the run's own, or that of a sub-agent. */
+export interface LevelRequest extends Pick<
+  Scope,
+  'shared' | 'view' | 'model' | 'stopWhen' | 'teller' | 'signal' | 'agents'
+> {
+  readonly prepareStep: AnyPrepareStep | undefined
+  /** Where it stands: at its beginning, or where it paused. */
+  readonly level: LevelState
+  /** Given the SDK's stream as soon as there is one; without it nothing is streamed. */
+  readonly onStream?: ((stream: AnyStream) => void) | undefined
+}
+
+/** How a conversation ended, or where it stands. */
+export interface LevelEnd {
+  readonly end:
+    | { readonly kind: 'finished' | 'stopped' | 'paused' }
+    | {
+        readonly kind: 'failed'
+        readonly reason: 'model_failed' | 'step_failed' | BudgetReason
+        readonly error: unknown
+      }
+  readonly level: LevelState
+}
 
 /** Where a call's context has what a sub-agent needs. Nobody else can write it. */
 const SCOPE: unique symbol = Symbol('the run of a planner')

@@ -126,7 +126,7 @@ describe('a planner against a provider’s API', () => {
         { calls: [{ name: 'pay', input: { cents: 5 } }] },
         { text: 'Paid.' },
       ]
-      const { planner, server, witness, audit } = await serve(t, script, {
+      const { planner, server, witness, attempts } = await serve(t, script, {
         gate: { policy: [{ deny: ['delete_all'] }, { ask: ['pay'] }] },
       })
       const run = streams
@@ -163,7 +163,7 @@ describe('a planner against a provider’s API', () => {
           'pay done',
         ],
       )
-      assert.deepEqual(audit.attempts().toSorted(), [
+      assert.deepEqual(attempts().toSorted(), [
         'delete_all tool_blocked policy_denied',
         'pay tool_approval_required approval_required',
         'pay tool_blocked input_invalid',

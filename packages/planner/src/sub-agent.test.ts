@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, memoryLock, type Tool } from '@toolgate/core'
-import { createWitness } from '../../adapters/src/testing/world.ts'
 import { askForInput } from './ask-for-input.ts'
 import { subAgent, type SubAgentDefinition } from './sub-agent.ts'
-import { callOf, paused, setStage, type StageOptions, toldOf, type Turn, VERA, witnessed } from './testing/stage.ts'
-
-type Request = Parameters<Exclude<StageOptions['turns'], readonly Turn[]>>[0]
+import {
+  callOf,
+  type ModelRequest,
+  createWitness,
+  paused,
+  setStage,
+  type StageOptions,
+  toldOf,
+  type Turn,
+  VERA,
+  witnessed,
+} from './testing/stage.ts'
 
 /** What a request is about: its instructions name who is asked, and its last message where it stands. */
-function scripted(scripts: Readonly<Record<string, readonly Turn[]>>): (request: Request) => Turn {
+function scripted(scripts: Readonly<Record<string, readonly Turn[]>>): (request: ModelRequest) => Turn {
   return ({ prompt }) => {
     const [first] = prompt
     const who = first?.role === 'system' ? first.content : 'main'
@@ -128,7 +136,7 @@ describe('subAgent', () => {
     const tools: Tool[] = Array.from({ length: 6 }, (_, i) => defineTool({ name: `t${i}`, execute: () => i }))
     const scripts = Object.fromEntries(agents.map(({ name }, i) => [name, i < 5 ? [callOf(`a${i + 1}`, task)] : []]))
     const sessions = memoryLock()
-    const { planner, model, audit } = stageOf(
+    const { planner, model, attempts } = stageOf(
       { main: [callOf('a0', task)], ...scripts },
       { agents, tools, planner: { sessions } },
     )
@@ -144,7 +152,7 @@ describe('subAgent', () => {
       'a5 t5',
       '',
     ])
-    assert.equal(audit.attempts().filter((attempt) => attempt.endsWith('tool_result')).length, 6)
+    assert.equal(attempts().filter((attempt) => attempt.endsWith('tool_result')).length, 6)
     assert.equal(sessions.size, 0)
   })
 
@@ -248,7 +256,7 @@ describe('subAgent', () => {
 
 describe('a sub-agent in which a call waits', () => {
   it('pauses the whole run, which goes on there', async () => {
-    const { planner, model, witness, audit, gate } = stageOf(
+    const { planner, model, witness, attempts, gate } = stageOf(
       { main: [callOf('a', task)], a: [callOf('search', {}, 's'), callOf('pay', { n: 1 }, 'p'), 'Paid it.'] },
       { agents: [{ name: 'a' }] },
     )
@@ -261,7 +269,7 @@ describe('a sub-agent in which a call waits', () => {
     const done = await planner.resume(pause.resumeToken, { caller: VERA, approve: true })
     assert.deepEqual([done.text, toldOf(done, 'call-0')], ['main is done.', 'Paid it.'])
     assert.deepEqual([witness.ran, model.requests.length], [['search', 'pay'], 5])
-    assert.deepEqual(audit.attempts().slice(3), [
+    assert.deepEqual(attempts().slice(3), [
       'pay tool_approval_required approval_required',
       'a tool_result',
       'a tool_call',

@@ -4,27 +4,29 @@ import {
   defineTool,
   type Gate,
   type GateOptions,
+  memoryAudit,
   type MemoryAudit,
   type Tool,
 } from '@toolgate/core'
 import { type ManualClock, manualClock } from '@toolgate/core/testing'
-import { type MockModel, mockModel, type Turn } from '../../../adapters/src/testing/mock-model.ts'
-import { createTestAudit, createWitness, type Witness } from '../../../adapters/src/testing/world.ts'
 import type { PlannerEvent } from '../events.ts'
 import type { PlannerOptions } from '../options.ts'
 import { createPlanner, type Planner } from '../planner.ts'
 import type { RunPaused, RunResult } from '../result.ts'
+import { type ScriptedModel, scriptedModel, type Turn } from './scripted-model.ts'
 
-export type { Turn } from '../../../adapters/src/testing/mock-model.ts'
+export type { ModelRequest, Turn } from './scripted-model.ts'
 
 export const VERA: Caller = { user: 'vera', tenant: 'acme', session: 's1' }
 
 export interface Stage {
   readonly planner: Planner
   readonly gate: Gate
-  readonly model: MockModel
+  readonly model: ScriptedModel
   readonly witness: Witness
-  readonly audit: MemoryAudit & { attempts(): readonly string[] }
+  readonly audit: MemoryAudit
+  /** What the audit has of calls: `pay tool_blocked policy_denied`. */
+  attempts(): readonly string[]
   readonly clock: ManualClock
   readonly events: readonly PlannerEvent[]
   /** The types of the events, in their order. */
@@ -32,17 +34,28 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  readonly turns: Parameters<typeof mockModel>[0]
+  readonly turns: Parameters<typeof scriptedModel>[0]
   /** Default: `search`, `pay` and `delete_all`. */
   readonly tools?: readonly Tool[]
   readonly gate?: Omit<GateOptions, 'tools' | 'audit' | 'clock'>
   readonly planner?: Partial<PlannerOptions>
 }
 
+/** What really ran, as the tools of a test say themselves. */
+export interface Witness {
+  readonly ran: readonly string[]
+  body(name: string): () => string
+}
+
+export function createWitness(): Witness {
+  const ran: string[] = []
+  return { ran, body: (name) => () => (ran.push(name), `${name} done`) }
+}
+
 /** A planner over a gate of which a test sees all: what was asked of the model, what ran, what was recorded and told. */
 export function setStage({ turns, tools, gate: gateOptions, planner: options }: StageOptions): Stage {
   const witness = createWitness()
-  const audit = createTestAudit()
+  const audit = memoryAudit()
   const clock = manualClock()
   const events: PlannerEvent[] = []
   const gate = createGate({
@@ -52,7 +65,7 @@ export function setStage({ turns, tools, gate: gateOptions, planner: options }: 
     audit,
     clock,
   })
-  const model = mockModel(turns)
+  const model = scriptedModel(turns)
   const planner = createPlanner({
     model,
     gate,
@@ -61,7 +74,20 @@ export function setStage({ turns, tools, gate: gateOptions, planner: options }: 
     onEvent: (event) => events.push(event),
     ...options,
   })
-  return { planner, gate, model, witness, audit, clock, events, told: () => events.map(({ type }) => type) }
+  return {
+    planner,
+    gate,
+    model,
+    witness,
+    audit,
+    clock,
+    events,
+    told: () => events.map(({ type }) => type),
+    attempts: () =>
+      audit.records
+        .filter(({ tool_call_id }) => tool_call_id !== undefined)
+        .map(({ tool, event, reason }) => [tool, event, ...(reason === undefined ? [] : [reason])].join(' ')),
+  }
 }
 
 export function witnessed(name: string, witness: Witness): Tool {
