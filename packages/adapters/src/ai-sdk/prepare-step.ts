@@ -2,6 +2,7 @@ import type { StepCall, View } from '@toolgate/core'
 import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
+import { canMask, maskTo } from './mask.ts'
 import type { LoopRun } from './run.ts'
 
 /** What the SDK gives `prepareStep`, as far as it is looked at here. */
@@ -12,14 +13,19 @@ interface SdkStep {
   readonly model: LanguageModel
 }
 
-type Change = Record<string, unknown> & {
+/** What a step is changed to, as the SDK takes it. */
+export type StepChange = Readonly<Record<string, unknown>> & {
   readonly activeTools?: readonly string[] | undefined
   readonly messages?: readonly unknown[] | undefined
   readonly model?: LanguageModel | undefined
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly type: 'tool'; readonly toolName: string } | undefined
+  readonly providerOptions?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than yours says. */
-export function createPrepareStep(run: LoopRun): (sdk: SdkStep) => Promise<Change | undefined> | Change | undefined {
+export function createPrepareStep(
+  run: LoopRun,
+): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
   const yours = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
   return (sdk) => {
     const seen = run.view.narrow({})
@@ -34,13 +40,13 @@ async function prepare(
   sdk: SdkStep,
   seen: View,
   yours: (options: SdkStep & GuardedStep) => unknown,
-): Promise<Change | undefined> {
+): Promise<StepChange | undefined> {
   const change = (await yours({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
-  return open(run, sdk, seen, change === undefined ? undefined : toChange(change as Change))
+  return open(run, sdk, seen, change === undefined ? undefined : toChange(change as StepChange))
 }
 
 /** Both ways of saying it: the SDK's, and Toolgate's with its `options` and `context`. */
-function toChange({ options, context, ...change }: Change): Change {
+function toChange({ options, context, ...change }: StepChange): StepChange {
   return {
     ...(options as object | undefined),
     ...change,
@@ -48,7 +54,7 @@ function toChange({ options, context, ...change }: Change): Change {
   }
 }
 
-function open(run: LoopRun, sdk: SdkStep, seen: View, change: Change | undefined): Change | undefined {
+function open(run: LoopRun, sdk: SdkStep, seen: View, change: StepChange | undefined): StepChange | undefined {
   const asked = change?.activeTools?.map((name) => idOf(run, name))
   const view = asked ? run.view.narrow({ activeTools: asked }) : seen
   for (const id of asked ?? [])
@@ -62,10 +68,15 @@ function open(run: LoopRun, sdk: SdkStep, seen: View, change: Change | undefined
     model: modelId(change?.model ?? sdk.model),
   })
   const names = run.namesOf(view)
+  if (!asked || !names || !canMask(run)) return offerTo(names, change)
+  return offerTo(run.namesOf(seen), maskTo(run, names, change, sdk.model))
+}
+
+function offerTo(names: readonly string[] | undefined, change: StepChange | undefined): StepChange | undefined {
   return names ? { ...change, activeTools: names } : withoutActiveTools(change)
 }
 
-function withoutActiveTools(change: Change | undefined): Change | undefined {
+function withoutActiveTools(change: StepChange | undefined): StepChange | undefined {
   if (!change || !('activeTools' in change)) return change
   const { activeTools: _, ...rest } = change
   return rest

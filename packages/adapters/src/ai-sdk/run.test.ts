@@ -131,6 +131,18 @@ describe('a call through guard', () => {
     assert.equal(outcome?.status, 'done')
   })
 
+  it('stands, also where the host fails to hear of it', async () => {
+    const warnings: string[] = []
+    const { told } = await runWith({ look: tool({ inputSchema, execute: () => 'seen' }) }, 'look', {
+      onCall: () => {
+        throw new Error('deaf')
+      },
+      onWarning: (text) => warnings.push(text),
+    })
+    assert.deepEqual(told, { type: 'text', value: 'seen' })
+    assert.deepEqual(warnings, ['onCall failed: deaf'])
+  })
+
   it('asks the hooks of the run before those of the gate', async () => {
     const asked: string[] = []
     const hook = (name: string): Hooks => ({ beforeToolCall: () => void asked.push(name) })

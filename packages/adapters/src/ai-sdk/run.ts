@@ -83,14 +83,13 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
     const approval = status === 'waiting' ? outcome.approval : undefined
-    onCall?.({
-      tool: names.toId(toolName) ?? toolName,
-      callId,
-      status,
-      stepNumber: step?.stepNumber,
-      outcome,
-      approval,
-    })
+    const tool = names.toId(toolName) ?? toolName
+    try {
+      onCall?.({ tool, callId, status, stepNumber: step?.stepNumber, outcome, approval })
+    } catch (error) {
+      // What the call came to stands, whoever cannot bear to hear of it.
+      loop.warn(`onCall failed: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
 
   const loop: LoopRun = {

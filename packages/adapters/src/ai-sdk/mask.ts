@@ -1,0 +1,110 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { LanguageModel } from 'ai'
+import type { StepChange } from './prepare-step.ts'
+import type { LoopRun } from './run.ts'
+
+/**
+ * Gives the options of a step that has its provider choose among `names` only, while all that the run sees is sent: the
+ * request's tools stay the same, so its prompt cache keeps hitting.
+ */
+export function maskTo(
+  run: LoopRun,
+  names: readonly string[],
+  change: StepChange | undefined,
+  model: LanguageModel,
+): StepChange {
+  if (names.length === 0) return { ...change, toolChoice: 'none' }
+  return run.options.provider === 'google'
+    ? { ...change, model: maskGoogle(run, names, change?.model ?? model) }
+    : maskOpenAi(names, change)
+}
+
+/** Whether the mask is of any use: without a provider's own means, a step's tools are filtered. */
+export function canMask({ options: { mode, provider }, warn }: LoopRun): boolean {
+  if (mode !== 'mask') return false
+  if (provider === 'openai' || provider === 'google') return true
+  warn('mode "mask" needs to know the provider ("openai" or "google"); the tools are filtered.')
+  return false
+}
+
+interface OpenAiOptions {
+  readonly allowedTools?: { readonly toolNames: readonly string[]; readonly mode?: 'auto' | 'required' }
+}
+
+/** What the provider is told overrides `toolChoice`, so that is told with it. */
+function maskOpenAi(names: readonly string[], change: StepChange | undefined): StepChange {
+  const { openai, ...providerOptions } = (change?.providerOptions ?? {}) as { openai?: OpenAiOptions }
+  const { toolNames: yours, mode: yourMode } = openai?.allowedTools ?? {}
+  const choice = change?.toolChoice
+  const forced = typeof choice === 'object' ? [choice.toolName] : undefined
+  const isWanted = (name: string) => (forced ?? names).includes(name) && (yours ?? names).includes(name)
+  const toolNames = names.filter(isWanted)
+  if (toolNames.length === 0) return { ...change, toolChoice: 'none' }
+  const mode = choice === 'required' || forced ? 'required' : yourMode
+  const allowedTools = { toolNames, ...(mode === undefined ? {} : { mode }) }
+  return { ...change, providerOptions: { ...providerOptions, openai: { ...openai, allowedTools } } }
+}
+
+interface Masked {
+  readonly names: readonly string[]
+  isApplied: boolean
+}
+
+const masked = new AsyncLocalStorage<Masked>()
+
+type ProviderModel = Exclude<LanguageModel, string> & { readonly specificationVersion: 'v4' }
+
+/** The provider's package has no option for it, so what it sends is changed on its way, by {@link maskingFetch}. */
+function maskGoogle(run: LoopRun, names: readonly string[], model: LanguageModel): LanguageModel {
+  if (typeof model === 'string' || model.specificationVersion !== 'v4') {
+    run.warn('mode "mask" for Google needs a model that its provider made; nothing is masked.')
+    return model
+  }
+  const inner: ProviderModel = model
+  const within = async <T>(ask: () => PromiseLike<T>): Promise<T> => {
+    const mask: Masked = { names, isApplied: false }
+    const answer = await masked.run(mask, ask)
+    if (!mask.isApplied)
+      run.warn('mode "mask" for Google needs createGoogle({ fetch: maskingFetch() }); nothing is masked.')
+    return answer
+  }
+  return {
+    specificationVersion: 'v4',
+    provider: inner.provider,
+    modelId: inner.modelId,
+    supportedUrls: inner.supportedUrls,
+    doGenerate: (options) => within(() => inner.doGenerate(options)),
+    doStream: (options) => within(() => inner.doStream(options)),
+  }
+}
+
+interface GeminiRequest {
+  toolConfig?: { functionCallingConfig?: { mode?: string; allowedFunctionNames?: readonly string[] } }
+}
+
+/**
+ * Gives a `fetch` for `createGoogle({ fetch: maskingFetch() })`, by which `mode: 'mask'` reaches Gemini:
+ * `allowedFunctionNames`, with `VALIDATED` where the model may also answer in words. Any other request passes as it is.
+ */
+export function maskingFetch(
+  fetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request),
+): typeof globalThis.fetch {
+  return (url, init) => {
+    const mask = masked.getStore()
+    if (!mask || typeof init?.body !== 'string') return fetch(url, init)
+    mask.isApplied = true
+    return fetch(url, { ...init, body: JSON.stringify(allow(JSON.parse(init.body) as GeminiRequest, mask.names)) })
+  }
+}
+
+function allow(request: GeminiRequest, names: readonly string[]): GeminiRequest {
+  const { mode, allowedFunctionNames: before, ...rest } = request.toolConfig?.functionCallingConfig ?? {}
+  if (mode === 'NONE') return request
+  const allowedFunctionNames = before ? names.filter((name) => before.includes(name)) : names
+  const isForced = mode === 'ANY'
+  const functionCallingConfig =
+    allowedFunctionNames.length === 0
+      ? { ...rest, mode: 'NONE' }
+      : { ...rest, mode: isForced ? 'ANY' : 'VALIDATED', allowedFunctionNames }
+  return { ...request, toolConfig: { ...request.toolConfig, functionCallingConfig } }
+}
