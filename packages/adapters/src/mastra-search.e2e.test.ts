@@ -65,10 +65,12 @@ describe("guard and Mastra's ToolSearchProcessor", () => {
     assert.deepEqual(scene.witness.ran, ['delete_all'])
   })
 
-  it('knows nothing that is not of the gate', async () => {
-    const allows = searchFilter(createScene().gate, byContext)
-    for (const toolName of ['other', 'constructor'])
-      assert.equal(await allows({ toolName, requestContext: contextOf(ADMIN) }), false)
+  it('allows what the caller sees now: nothing hidden, nothing locked, nothing that is not of the gate', async () => {
+    const { gate } = createScene({ groups: { later: { tools: ['alpha'], unlock: 'request' } } })
+    const allows = searchFilter(gate, byContext)
+    const allowed = (toolName: string) => allows({ toolName, requestContext: contextOf({ ...VIEWER, session: 's1' }) })
+    assert.equal(await allowed('search'), true)
+    for (const name of ['delete_all', 'alpha', 'other', 'constructor']) assert.equal(await allowed(name), false)
   })
 })
 

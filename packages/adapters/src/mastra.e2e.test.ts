@@ -321,6 +321,14 @@ describe('guard of Mastra, step by step', () => {
     assert.deepEqual(witness.ran, ['search', 'delete_all'])
   })
 
+  it('asks at each call who the caller is: a role that goes within a step is gone', async () => {
+    const requestContext = contextOf(ADMIN)
+    const { gate, witness } = createScene({ hooks: { afterToolCall: () => requestContext.set('caller', VIEWER) } })
+    const { agent } = createAgent(gate, [[callOf('search'), callOf('delete_all')], 'done'])
+    await agent.generate('go', { requestContext, toolCallConcurrency: 1 })
+    assert.deepEqual(witness.ran, ['search'])
+  })
+
   it('narrows to what `activeTools` names', async () => {
     const { gate, witness, audit } = createScene()
     const { agent, model } = createAgent(gate, [[callOf('alpha')], 'done'])
@@ -385,11 +393,12 @@ describe('guard of Mastra and what one call brings along', () => {
   const ALL: readonly Turn[] = [[callOf('delete_all'), callOf('search'), callOf('other')], 'done']
   for (const [way, options] of Object.entries(brought))
     it(`neither sends nor runs what comes by ${way}`, async () => {
-      const { gate, audit } = createScene()
+      const { gate, witness, audit } = createScene()
       const ran: string[] = []
       const { agent, model } = createAgent(gate, ALL)
       await agent.generate('go', { ...AS_VIEWER(), ...options(ran) })
-      assert.deepEqual(ran, [])
+      // Where its name is taken, a tool of the gate is not sent, and then it must not run either.
+      assert.deepEqual([ran, witness.ran], [[], model.sent()[0]?.includes('search') ? ['search'] : []])
       assert.ok(!model.sent().flat().includes('delete_all') && !model.sent().flat().includes('other'))
       const blocked = new Set(audit.records.filter(({ event }) => event === 'tool_blocked').map(({ tool }) => tool))
       assert.ok(blocked.has('delete_all') && blocked.has('other'))
