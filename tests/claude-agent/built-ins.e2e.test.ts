@@ -3,7 +3,7 @@ import path from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { createSdkMcpServer, tool } from '@anthropic-ai/claude-agent-sdk'
 import { fromClaudeAgent, guard } from '@toolgate/adapters/claude-agent'
-import { type Clock, createGate, type Gate, type Policy, type ToolRecord } from '@toolgate/core'
+import { createGate, type Gate, type Policy, type ToolRecord, type View } from '@toolgate/core'
 import { ADMIN, createTestAudit, VIEWER } from '../../packages/adapters/src/testing/world.ts'
 import { BYPASS, createPlace, type Place, type Ran, use } from './support/query.ts'
 
@@ -18,7 +18,7 @@ describe('guard of the Claude Agent SDK, tools that the harness runs', () => {
   const gates: Gate[] = []
   afterEach(() => Promise.all(gates.splice(0).map((gate) => gate.close())))
 
-  function createWorld(options: { policy?: Policy | Policy[]; limits?: string; clock?: Clock; hooks?: object } = {}) {
+  function createWorld(options: { policy?: Policy | Policy[]; limits?: string; hooks?: object } = {}) {
     const audit = createTestAudit()
     const tools: ToolRecord = fromClaudeAgent(BUILT_INS, { Bash: { tags: ['danger'] } })
     const gate = createGate({ tools, sources: [], policy: READERS, audit, ...options })
@@ -115,21 +115,14 @@ describe('guard of the Claude Agent SDK, tools that the harness runs', () => {
   })
 
   it('blocks the call where the gate itself fails', async () => {
-    let broken = false
-    const clock: Clock = {
-      monotonicMs: () => performance.now(),
-      wallMs: () => {
-        if (broken) throw new Error('the clock has stopped')
-        return Date.now()
-      },
-    }
-    const { gate } = createWorld({ clock })
-    const options = await guard(gate, VIEWER)
-    broken = true
-    const { told } = await place.run([[write('unclocked')]], { ...BYPASS, ...options })
-    broken = false
-    assert.match(told.get('toolu_1') ?? '', /^PreToolUse:Write hook error/)
-    assert.ok(!place.wrote('unclocked'))
+    const { gate } = createWorld()
+    const view = await gate.view(VIEWER)
+    const call = () => Promise.reject(new Error('broken'))
+    const broken = new Proxy({} as View, { get: (_, key) => (key === 'call' ? call : Reflect.get(view, key)) })
+    const options = await guard({ ...gate, view: async () => broken }, VIEWER)
+    const { told } = await place.run([[write('unasked-of')]], { ...BYPASS, ...options })
+    assert.match(told.get('toolu_1') ?? '', /blocking because onFailure is "block"/)
+    assert.ok(!place.wrote('unasked-of'))
   })
 
   it('records what the harness did not run though the gate let it', async () => {

@@ -83,7 +83,8 @@ export async function guard<Name extends string>(
   caller: Caller,
   options: GuardOptions<Name> = {},
 ): Promise<GuardedOptions> {
-  const { serverName = 'gate', runId, waiting = 'tell', canUseTool, visibility, activeTools, app } = options
+  const { runId, canUseTool, visibility, activeTools, app } = options
+  const { serverName, waiting, harnessDeadlineMs } = checkOptions(options)
   const view = (await gate.view(caller, { visibility, activeTools, app })) as View
   const known = gate.catalog.snapshot().tools
   const names = createNames(known, serverName)
@@ -92,7 +93,7 @@ export async function guard<Name extends string>(
     view,
     names,
     runId,
-    deadlineMs: options.harnessDeadlineMs ?? DEFAULT_HARNESS_DEADLINE_MS,
+    deadlineMs: harnessDeadlineMs,
     stopQuery: (reason) => abortController.abort(reason),
   })
   const onClose = () => void calls.close(new Error('the query is over'))
@@ -115,6 +116,23 @@ export async function guard<Name extends string>(
     abortController,
   }
 }
+
+function checkOptions(options: GuardOptions): Settled {
+  const { serverName = 'gate', waiting = 'tell', harnessDeadlineMs = DEFAULT_HARNESS_DEADLINE_MS } = options
+  if (!SERVER_NAME.test(serverName)) throw new ConfigError('serverName', 'must be 1 to 40 of A-Z, a-z, 0-9, _ and -')
+  if (waiting !== 'tell' && waiting !== 'defer') throw new ConfigError('waiting', 'must be "tell" or "defer"')
+  if (!(harnessDeadlineMs > 0)) throw new ConfigError('harnessDeadlineMs', 'must be a positive number of milliseconds')
+  return { serverName, waiting, harnessDeadlineMs }
+}
+
+interface Settled {
+  readonly serverName: string
+  readonly waiting: 'tell' | 'defer'
+  readonly harnessDeadlineMs: number
+}
+
+/** So that with the name of a tool it is a name that the provider takes. */
+const SERVER_NAME = /^[A-Za-z0-9_-]{1,40}$/
 
 /** The built-ins that are in the model's context: an allow-list, so what the gate does not know is not in it. */
 function toBuiltIns(view: View, known: readonly Tool[], wanted: GuardOptions['tools']): string[] {

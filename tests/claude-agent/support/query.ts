@@ -121,7 +121,7 @@ const NOBODY = 65_534
 /** What makes the harness hear of its hooks late, as on a machine that is busy. */
 export const LATE: Options = {
   spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) => {
-    const child = spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'ignore'] })
     const stdin = new PassThrough()
     setTimeout(() => stdin.pipe(child.stdin), 1000)
     return {
@@ -148,7 +148,7 @@ export const BYPASS: Options = {
   ...(process.getuid?.() === 0
     ? {
         spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }) =>
-          spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'inherit'], uid: NOBODY, gid: NOBODY }),
+          spawn(command, args, { cwd, env, signal, stdio: ['pipe', 'pipe', 'ignore'], uid: NOBODY, gid: NOBODY }),
       }
     : {}),
 }

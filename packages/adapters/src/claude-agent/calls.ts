@@ -121,7 +121,7 @@ export class QueryCalls {
   async close(reason: Error): Promise<void> {
     const passed = [...this.#passed.values()]
     this.#passed.clear()
-    await Promise.all([
+    await Promise.allSettled([
       ...[...this.#asked.keys()].map((id) => this.#abandon(id, reason)),
       ...passed.map((call) => this.#recordStopped(call, reason.message)),
     ])
@@ -168,7 +168,7 @@ export class QueryCalls {
       else if (ran) execution.abandon(new Error(OTHER_INPUT))
       else execution.fail(new Error(OTHER_INPUT))
     }
-    await Promise.all(all.map(({ outcome }) => outcome))
+    await Promise.allSettled(all.map(({ outcome }) => outcome))
     if (ran) return true
     const said = open.length > 0 ? OTHER_INPUT : UNASKED
     if (!wasAsked) await this.#recordStopped(call, said)
@@ -180,7 +180,7 @@ export class QueryCalls {
   async #abandon(id: string, reason: Error): Promise<void> {
     const all = this.#take(id)
     for (const { execution } of all) execution.abandon(reason)
-    await Promise.all(all.map(({ outcome }) => outcome))
+    await Promise.allSettled(all.map(({ outcome }) => outcome))
   }
 
   #take(id: string): readonly Asked[] {
