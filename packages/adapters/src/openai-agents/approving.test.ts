@@ -70,13 +70,14 @@ describe('guard: a call that a person has to approve', () => {
   })
 
   it('follows a no that was said at the gate', async () => {
-    const { agent, runner, gate, guarded, witness, model, result } = await pause()
+    const { agent, runner, gate, guarded, witness, model, audit, result } = await pause()
     const [approval] = await gate.approvals.list()
     await gate.approvals.decide(ADMIN, approval?.id ?? '', { decision: 'reject', reason: 'never' })
     assert.equal((await guarded.settle(result.state)).length, 0)
     await runner.run(agent, result.state)
     assert.deepEqual(witness.ran, [])
     assert.match(toldTexts(model)[0] ?? '', /never/)
+    assert.deepEqual(audit.attempts().slice(1), ['delete_all tool_blocked approval_rejected'])
   })
 
   it('cannot be approved by one who may not', async () => {
@@ -165,6 +166,26 @@ describe('guard: a call that a person has to approve', () => {
   })
 })
 
+describe('guard: several calls that wait', () => {
+  it('are each answered for itself', async () => {
+    const ran: unknown[] = []
+    const gate = createGate({ tools: fromOpenAIAgents([removeTool(ran)]), policy: { ask: ['remove'] } })
+    const guarded = guard(gate, { caller: ADMIN })
+    const both = ['a', 'b'].map((path) => callOf('remove', { path }, path))
+    const model = new ScriptedModel([both, DONE])
+    const agent = new Agent({ name: 'A', model, tools: guarded.tools })
+    const { state, interruptions } = await runnerOf(guarded).run(agent, 'hi')
+    const [first, second] = interruptions
+    assert.ok(first && second)
+    await guarded.answer(state, first, ADMIN, { decision: 'approve' })
+    await guarded.answer(state, second, ADMIN, { decision: 'reject', reason: 'keep it' })
+    await runnerOf(guarded).run(agent, state)
+    assert.deepEqual(ran, ['a'])
+    assert.equal(toldTexts(model)[0], 'removed')
+    assert.match(toldTexts(model)[1] ?? '', /keep it/)
+  })
+})
+
 describe('guard: a run that is resumed', () => {
   it('runs nothing of what was hidden after its approval, and the refusal is recorded', async () => {
     const { agent, runner, gate, guarded, model, witness, audit, result, item } = await pause()
@@ -247,13 +268,32 @@ describe('guard: a run that is resumed', () => {
     const { agent, runner, guarded, witness, result, item } = await pause(options)
     await guarded.answer(result.state, item, ADMIN, { decision: 'approve' })
     const saved = result.state.toString()
-    const other: Session & { run: string } = { caller: ADMIN, run: 'r2' }
+    const other: Named = { caller: ADMIN, run: 'r2' }
     await runner.run(agent, await guarded.restore(agent, saved, other))
     assert.deepEqual(witness.ran, [])
     const { model } = { model: agent.model as ScriptedModel }
     model.enqueue(DONE)
     await runner.run(agent, await guarded.restore(agent, saved, { caller: ADMIN }))
     assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('is answered for itself, where another run waits for the same', async () => {
+    const scene = createScene({ ...ASKED, guard: { runId: ({ context }) => (context as Named).run } })
+    const [first, second] = await Promise.all(
+      ['r1', 'r2'].map((run) => {
+        scene.model.enqueue(calls('delete_all'))
+        const context: Named = { caller: ADMIN, run }
+        return start(scene, context)
+      }),
+    )
+    assert.ok(first && second)
+    const [item] = first.interruptions
+    assert.ok(item)
+    await scene.guarded.answer(first.state, item, ADMIN, { decision: 'approve' })
+    assert.equal((await scene.guarded.settle(second.state)).length, 1)
+    scene.model.enqueue(DONE)
+    await scene.runner.run(scene.agent, first.state)
+    assert.deepEqual(scene.witness.ran, ['delete_all'])
   })
 
   it('that waits for a call whose input is no JSON, without runConfig, can be answered with the record of it', async () => {
@@ -329,6 +369,8 @@ describe('guard: the user’s own needsApproval', () => {
     assert.deepEqual(audit.attempts(), ['remove tool_blocked input_invalid'])
   })
 })
+
+type Named = Session & { readonly run: string }
 
 type Paused = Scene & {
   readonly session: Session

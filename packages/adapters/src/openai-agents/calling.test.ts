@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Agent, defineToolInputGuardrail, type FunctionTool, tool, toolNamespace } from '@openai/agents'
+import { Agent, defineToolInputGuardrail, type FunctionTool, shellTool, tool, toolNamespace } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
 import { z } from 'zod'
@@ -314,6 +314,26 @@ describe('guard: what is changed afterwards', () => {
     agent.tools = agent.tools.filter(({ name }) => name !== 'alpha')
     await runner.run(agent, 'hi', { context: { caller: VIEWER } })
     assert.deepEqual(toldTexts(model), [NOBODY_KNOWS('delete_all'), 'no alpha here'])
+  })
+})
+
+describe('guard: tools that it does not govern', () => {
+  it('are none of its business: a person’s no to one of them is told as you say, and leaves no record', async () => {
+    const shell = shellTool({ shell: { run: () => Promise.reject(new Error('none')) }, needsApproval: true })
+    const { guarded, runner, audit } = createScene({
+      guard: { ungoverned: [shell], toolErrorFormatter: ({ toolType }) => `no ${toolType}` },
+    })
+    const action = { commands: ['ls'] }
+    const model = new ScriptedModel([[{ type: 'shell_call', callId: 's', status: 'in_progress', action }], DONE])
+    const agent = new Agent<Session>({ name: 'A', model, tools: guarded.tools })
+    const { state, interruptions } = await runner.run(agent, 'hi', { context: { caller: VIEWER } })
+    const [item] = interruptions
+    assert.ok(item)
+    await assert.rejects(guarded.answer(state, item, VIEWER, { decision: 'reject' }), /no tool of the gate/)
+    state.reject(item)
+    await runner.run(agent, state)
+    assert.match(JSON.stringify(model.lastCall?.request.input), /no shell/)
+    assert.deepEqual(audit.attempts(), [])
   })
 })
 

@@ -46,11 +46,10 @@ describe('guard: an agent as a tool', () => {
   })
 
   it('sees no more where it is started with a context of its own, or with input of its own shape', async () => {
-    const parameters = { ...NO_INPUT, properties: { input: { type: 'string' } }, required: ['input'] }
     const ways: readonly NonNullable<FamilyOptions['asTool']>[] = [
       (helper, about) => helper.asTool({ ...about, runOptions: { context: { caller: ADMIN } } }),
       (helper, about) => helper.asTool({ ...about, runOptions: { context: new RunContext({ caller: ADMIN }) } }),
-      (helper, about) => helper.asTool({ ...about, parameters, inputBuilder: () => 'built' }),
+      withParameters,
     ]
     for (const asTool of ways) {
       const { start, inner, witness, audit } = createFamily({ inner: [calls('delete_all'), DONE], asTool })
@@ -73,7 +72,7 @@ describe('guard: an agent as a tool', () => {
     const { start, inner } = createFamily({
       inner: [DONE],
       outerGuard: { activeTools: ['helper', 'alpha'] },
-      innerGuard: {},
+      innerGuard: { activeTools: ['alpha', 'search'] },
     })
     await start(ADMIN)
     assert.deepEqual(sentTools(inner)[0], ['alpha'])
@@ -114,17 +113,20 @@ describe('guard: an agent as a tool', () => {
   })
 
   it('goes on in another process too, where the agent is named among the handoffs', async () => {
-    const { start, resume, guarded, witness, agent } = createFamily({
-      policy: { ask: ['delete_all'] },
-      inner: [calls('delete_all'), DONE],
-    })
-    const { state } = await start(ADMIN)
-    const restored = await guarded.restore(agent, state.toString(), { caller: ADMIN })
-    const [item] = restored.getInterruptions()
-    assert.ok(item)
-    await guarded.answer(restored, item, ADMIN, { decision: 'approve' })
-    await resume(restored)
-    assert.deepEqual(witness.ran, ['delete_all'])
+    for (const asTool of [asToolOf, withParameters]) {
+      const { start, resume, guarded, witness, agent } = createFamily({
+        policy: { ask: ['delete_all'] },
+        inner: [calls('delete_all'), DONE],
+        asTool,
+      })
+      const { state } = await start(ADMIN)
+      const restored = await guarded.restore(agent, state.toString(), { caller: ADMIN })
+      const [item] = restored.getInterruptions()
+      assert.ok(item)
+      await guarded.answer(restored, item, ADMIN, { decision: 'approve' })
+      await resume(restored)
+      assert.deepEqual(witness.ran, ['delete_all'])
+    }
   })
 
   it('runs nothing of what was hidden while it was paused', async () => {
@@ -218,6 +220,12 @@ const ABOUT_HELPER = { toolName: 'helper', toolDescription: 'x', runConfig: {} }
 
 function asToolOf(helper: Agent<Session>, about: typeof ABOUT_HELPER): Governable {
   return helper.asTool(about)
+}
+
+/** The SDK gives such a run a context of its own, which shares what was approved. */
+function withParameters(helper: Agent<Session>, about: typeof ABOUT_HELPER): Governable {
+  const parameters = { ...NO_INPUT, properties: { input: { type: 'string' } }, required: ['input'] }
+  return helper.asTool({ ...about, parameters, inputBuilder: () => 'built' })
 }
 
 /** An agent that calls a helper, which is an agent too; both are guarded by one gate. */
