@@ -19,7 +19,8 @@ export interface OwnMcpServer {
  * or removed later come and go. Its hints are yours, and so trusted; say `trustHints: false` where they are not.
  *
  * @throws {ConfigError} for an overlay that cannot be used
- * @throws {ToolgateError} `source_invalid` where the server does not answer, for example as it is connected already
+ * @throws {ToolgateError} `source_invalid` for a server that does not answer as one
+ * @throws what the SDK throws, where the server is connected already
  */
 export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOptions = {}): Promise<McpSource> {
   const loopback = createLoopback()

@@ -175,16 +175,9 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
 /** A handler of theirs would be asked instead of the gate. */
 function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolean): void {
   const set = server.setRequestHandler.bind(server)
-  const assertCanSet = server.assertCanSetRequestHandler.bind(server)
   const refuse = (method: string): never => {
     throw new ConfigError('server', `its ${method} is the gate’s: tools come from there`)
   }
-  Object.defineProperty(server, 'assertCanSetRequestHandler', {
-    value(method: string) {
-      if (METHODS.includes(method as ToolMethod)) refuse(method)
-      assertCanSet(method)
-    },
-  })
   Object.defineProperty(server, 'setRequestHandler', {
     value(...args: unknown[]) {
       set(...args)
