@@ -31,9 +31,9 @@ function createSearching({ gate }: Scene, turns: readonly Turn[]) {
     search: { topK: 10 },
     filter: searchFilter(gate, byContext),
   })
-  const options = { ...byContext, alongside: META }
+  const options = { ...byContext, ungoverned: META }
   const { inputProcessors } = guard(gate, options)
-  return createStored(gate, turns, { alongside: META, after: { inputProcessors: [search, ...inputProcessors] } })
+  return createStored(gate, turns, { ungoverned: META, after: { inputProcessors: [search, ...inputProcessors] } })
 }
 
 describe("guard and Mastra's ToolSearchProcessor", () => {

@@ -424,7 +424,7 @@ describe('guard of Mastra and what one call brings along', () => {
   it('lets run beside the gate what was named for that', async () => {
     const { gate, audit } = createScene()
     const ran: string[] = []
-    const { agent, model } = createAgent(gate, [[callOf('ui_click')], 'done'], { alongside: ['ui_*'] })
+    const { agent, model } = createAgent(gate, [[callOf('ui_click')], 'done'], { ungoverned: ['ui_*'] })
     await agent.generate('go', { ...AS_VIEWER(), toolsets: { ui: { ui_click: raw(ran) } } })
     assert.deepEqual(model.sent()[0], ['alpha', 'search', 'ui_click'])
     assert.deepEqual([ran, audit.records.length], [['raw'], 0])
@@ -471,7 +471,7 @@ describe('guard of Mastra and what one call brings along', () => {
     const { gate, witness, audit } = createScene()
     const { agent: helper, model } = createAgent(gate, DELETES, { after: { description: 'Helps.' } })
     const turns: readonly Turn[] = [[callOf('agent-helper', { prompt: 'delete' })], 'done']
-    const { agent, model: outer } = createAgent(gate, turns, { alongside: ['agent-*'], after: { agents: { helper } } })
+    const { agent, model: outer } = createAgent(gate, turns, { ungoverned: ['agent-*'], after: { agents: { helper } } })
     await agent.generate('go', AS_VIEWER())
     assert.deepEqual(outer.sent()[0], ['alpha', 'search', 'agent-helper'])
     assert.deepEqual(model.sent()[0], ['alpha', 'search'])

@@ -29,7 +29,7 @@ export const agent = new Agent({
   ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') as Caller }),
 })
 
-guard(gate, { caller, view: { activeTools: ['search'] }, alongside: ['agent-*'] })
+guard(gate, { caller, view: { activeTools: ['search'] }, ungoverned: ['agent-*'] })
 guard(gate, {
   caller: async () => caller(),
   view: async ({ requestContext }) => ({ app: String(requestContext.get('app')) }),

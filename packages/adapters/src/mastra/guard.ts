@@ -34,13 +34,13 @@ export function guard<Name extends string, Native>(
   const requests = createRequests(anyGate, options)
   const calls = createCalls(anyGate)
   const wrapped = createWrappedTools(anyGate, requests, calls)
-  const isAlongside = createAlongside(options.alongside)
-  const processor = createProcessor({ requests, calls, wrapped, isAlongside })
+  const isUngoverned = createUngoverned(options.ungoverned)
+  const processor = createProcessor({ requests, calls, wrapped, isUngoverned })
   guardings.set(processor, { gate: anyGate, requests, calls })
   const offer = createOffer(anyGate, calls, wrapped)
   return {
     tools: async ({ requestContext }: GuardRequest) => offer((await requests.open(requestContext)).view),
-    hooks: { beforeToolCall: (call) => refuseForeign(call, { requests, calls, isAlongside }) },
+    hooks: { beforeToolCall: (call) => refuseForeign(call, { requests, calls, isUngoverned }) },
     inputProcessors: [processor],
   }
 }
@@ -52,7 +52,7 @@ export function guardingOf(processor: object | null): Guarding | undefined {
 
 const guardings = new WeakMap<object, Guarding>()
 
-function createAlongside(names: readonly string[] = []): (name: string) => boolean {
+function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
   const globs = names.map((name) => parseGlob(name))
   return (name) => globs.some((glob) => matchesGlob(glob, name))
 }
@@ -86,16 +86,16 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
 interface HookPorts {
   readonly requests: Requests
   readonly calls: Calls
-  readonly isAlongside: (name: string) => boolean
+  readonly isUngoverned: (name: string) => boolean
 }
 
 /** Stops what came beside the gate's tools, and what goes by the name of one that is hidden. */
 async function refuseForeign(
   { toolName: name, input, context }: ToolHookContext,
-  { requests, calls, isAlongside }: HookPorts,
+  { requests, calls, isUngoverned }: HookPorts,
 ): Promise<ToolBeforeHookResult | undefined> {
   const id = calls.names().toId(name)
-  if (id === undefined && isAlongside(name)) return undefined
+  if (id === undefined && isUngoverned(name)) return undefined
   const given = (context ?? {}) as { requestContext?: RequestContext; toolCallId?: string; abortSignal?: AbortSignal }
   const { requestContext = new RequestContext(), toolCallId: callId, abortSignal: signal } = given
   const request = await requests.current(requestContext)

@@ -29,7 +29,7 @@ export interface GuardOptions<Name extends string = string> {
    * Tools that do not come from the gate and may run beside its own, ungoverned: names, or `agent-*`. Default: none, so
    * that what `toolsets`, `clientTools`, memory, agents or workflows bring along is neither sent nor run.
    */
-  readonly alongside?: readonly string[] | undefined
+  readonly ungoverned?: readonly string[] | undefined
 }
 
 /** What `guard` gives, to be spread into `new Agent({ … })`. */

@@ -15,7 +15,7 @@ export interface ProcessorPorts {
   readonly requests: Requests
   readonly calls: Calls
   readonly wrapped: WrappedTools
-  readonly isAlongside: (name: string) => boolean
+  readonly isUngoverned: (name: string) => boolean
 }
 
 /** What is kept between the request of a step, its response and the request of the next. */
@@ -59,15 +59,15 @@ export function createProcessor(ports: ProcessorPorts): InputProcessor {
 }
 
 async function prepareStep(
-  { requests, calls, wrapped, isAlongside }: ProcessorPorts,
+  { requests, calls, wrapped, isUngoverned }: ProcessorPorts,
   state: StepState,
   args: ProcessInputStepArgs,
 ): Promise<ProcessInputStepResult> {
   tellRefused(state, args)
   const { toId, toName } = calls.names()
   const given = new Map(Object.entries(args.tools ?? {}))
-  const isKept = (name: string) => (toId(name) === undefined ? isAlongside(name) : wrapped.isOurs(given.get(name)))
-  const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isAlongside(name))
+  const isKept = (name: string) => (toId(name) === undefined ? isUngoverned(name) : wrapped.isOurs(given.get(name)))
+  const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isUngoverned(name))
   const current = await requests.current(args.requestContext ?? new RequestContext())
   const before = state.step?.request
   const request = before && isSameCaller(before, current) ? before : requests.claim(current)
