@@ -12,6 +12,18 @@ const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['chat-bot', ['ai', 'zod']],
   ['group-chat', []],
   ['langchain', ['@langchain/langgraph', 'langchain']],
+  [
+    'mastra',
+    [
+      '@mastra/core',
+      '@mastra/core/agent',
+      '@mastra/core/llm',
+      '@mastra/core/request-context',
+      '@mastra/core/storage',
+      '@mastra/core/tools',
+      'zod',
+    ],
+  ],
   ['mcp-adapter', ['@modelcontextprotocol/client', '@modelcontextprotocol/server']],
   ['one-catalog-three-providers', []],
   ['one-door', []],
