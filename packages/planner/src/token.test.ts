@@ -24,6 +24,8 @@ describe('createTokens', () => {
     assert.equal(tokens.open(token, { ...BINDING, audience: 'there' }, 0), undefined)
     assert.equal(tokens.open(token, { identity: 'verahe', audience: 're' }, 0), undefined)
     assert.equal(tokens.open(token, { identity: 'here', audience: 'vera' }, 0), undefined)
+    assert.equal(tokens.open(token, { identity: 'evera', audience: 'her' }, 0), undefined)
+    assert.equal(tokens.open(token, { identity: 'era', audience: 'herev' }, 0), undefined)
   })
 
   it('rotates keys: the first one signs, all of them open, and one that was taken out does not', () => {
