@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 const programs = globSync('*/main.ts', { cwd: import.meta.dirname }).toSorted()
 /** What each needs beside Toolgate. */
 const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['ai-sdk', ['ai', 'ai/test', 'zod']],
   ['chat-bot', ['ai', 'zod']],
   ['group-chat', []],
   ['langchain', ['@langchain/langgraph', 'langchain']],

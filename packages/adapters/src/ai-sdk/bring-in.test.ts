@@ -111,6 +111,14 @@ describe('fromAiSdk', () => {
     assert.ok(!(await destructive.view(VIEWER)).has('wild'))
   })
 
+  it('is understood by version 5 of the SDK too, which knows a schema that validates by another mark', async () => {
+    const tools = { count: tool({ inputSchema: z.object({ n: z.number() }), execute: (input) => input }) }
+    const guarded = await guard(createGate({ tools: fromAiSdk(tools) }), VIEWER)
+    const schema = guarded.tools.count.inputSchema as unknown as Record<symbol, unknown>
+    assert.deepEqual([schema[Symbol.for('vercel.ai.schema')], schema[Symbol.for('vercel.ai.validator')]], [true, true])
+    assert.equal(guarded.experimental_repairToolCall, guarded.repairToolCall)
+  })
+
   it('refuses what cannot be used, by name', () => {
     const bad = (inputSchema: unknown): ToolSet => ({ count: { inputSchema, execute } as unknown as ToolSet[string] })
     const cases: [() => unknown, RegExp][] = [

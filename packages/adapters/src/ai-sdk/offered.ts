@@ -1,5 +1,6 @@
 import { expose, type Tool, toWireName, type View } from '@toolgate/core'
 import { type Brought, broughtFrom } from './bring-in.ts'
+import { toSchema } from './schema.ts'
 
 /** A tool of a gate, as the SDK is given it. */
 export interface Offered {
@@ -47,9 +48,10 @@ export function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: s
   for (const { tool, message } of errors) onWarning(`"${tool}" cannot be offered: it ${message}.`)
   return tools.flatMap((tool) => {
     const name = names.toName(tool.id)
-    const definition = name === undefined ? undefined : definitions[name]
-    if (name === undefined || !definition) return []
+    const exposed = name === undefined ? undefined : definitions[name]
+    if (name === undefined || !exposed) return []
     const { id } = tool
+    const definition = { ...exposed, inputSchema: toSchema(exposed.inputSchema.jsonSchema) }
     return [{ id, name, tool, brought: undefined, definition, isGenerator: false, isEnforceable: true }]
   })
 }

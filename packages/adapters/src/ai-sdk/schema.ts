@@ -21,7 +21,7 @@ export interface BroughtSchema {
  */
 export function bringSchema(name: string, schema: FlexibleSchema<unknown> | undefined): BroughtSchema {
   const { json, validate } = read(name, schema)
-  if (!validate) return { forGate: json, forSdk: toSchema(json, undefined), parseLater: undefined }
+  if (!validate) return { forGate: json, forSdk: toSchema(json), parseLater: undefined }
   let isAsync = false
   const check = (value: unknown): Answer => {
     const answer = standardOf(schema)?.validate?.(value) ?? validate(value)
@@ -86,12 +86,14 @@ function read(
   return { json: json as JsonSchema, validate }
 }
 
-function toSchema(json: JsonSchema, validate: Schema['validate']): Schema {
-  return { [SCHEMA]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
+/** Gives a schema as the SDK's own `jsonSchema(…)` does, but with a document that is there at once. */
+export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schema {
+  return { [SCHEMA]: true, [VALIDATOR]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
 }
 
-/** The SDK's own mark; it is registered, so that copies of the SDK know each other's. */
+/** The SDK's own mark, and that of its version 5; they are registered, so that copies of the SDK know each other's. */
 const SCHEMA = Symbol.for('vercel.ai.schema')
+const VALIDATOR = Symbol.for('vercel.ai.validator')
 
 /** As Standard Schema 1 answers. */
 type Answer = { readonly value: unknown } | { readonly issues: readonly { readonly message: string }[] }
