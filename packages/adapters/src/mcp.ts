@@ -7,5 +7,6 @@ export { guard, type McpGuard, type McpGuardOptions, type McpServerContext } fro
 export type { McpChange, McpChangeBus } from './mcp/change-bus.ts'
 export { type McpResult, toMcpOutput } from './mcp/results.ts'
 export { RpcError } from './mcp/rpc-error.ts'
-export type { McpAuthInfo, McpRequest, SdkServer } from './mcp/sdk-server.ts'
+export type { McpAuthInfo, McpRequest } from './mcp/exchange.ts'
+export type { SdkServer } from './mcp/sdk-server.ts'
 export type { ToolOverlay } from './shared/overlay.ts'

@@ -2,7 +2,7 @@ import { type Progress, ToolgateError } from '@toolgate/core'
 import { isPlainObject, type McpResult } from './results.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'
-import { readContext } from './sdk-server.ts'
+import { readContext } from './exchange.ts'
 import { createMcpSource, type McpSource, type McpSourceOptions } from './source.ts'
 
 /** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is connected to nothing yet. */

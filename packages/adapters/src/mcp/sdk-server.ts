@@ -1,27 +1,7 @@
-import { ConfigError, type JsonSchema } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { type Exchange, type SdkContext, toExchange } from './exchange.ts'
+import { type Fitting, FITTING_V1, fittingV2 } from './fitting.ts'
 import { RpcError } from './rpc-error.ts'
-import type { ListedTool } from './listing.ts'
-import { isPlainObject, type McpResult } from './results.ts'
-
-/** A token that the host has validated, as both SDKs carry it (`AuthInfo`). */
-export interface McpAuthInfo {
-  readonly token: string
-  readonly clientId: string
-  readonly scopes: readonly string[]
-  /** Seconds since 1970. */
-  readonly expiresAt?: number | undefined
-  readonly resource?: URL | undefined
-  readonly extra?: Readonly<Record<string, unknown>> | undefined
-}
-
-/** Who asks, as far as the SDK knows it. */
-export interface McpRequest {
-  readonly authInfo: McpAuthInfo | undefined
-  /** The transport's own, where it has sessions. */
-  readonly sessionId: string | undefined
-  /** Over HTTP only. */
-  readonly headers: Headers | undefined
-}
 
 /**
  * A server of the official SDK: `Server` or `McpServer`, of `@modelcontextprotocol/server` (v2) or of
@@ -43,22 +23,6 @@ interface AnyServer extends LowServer {
   setRequestHandler(...args: unknown[]): void
   removeRequestHandler(method: string): void
   assertCanSetRequestHandler(method: string): void
-  /** v2: fits a result to the revision that was negotiated. */
-  projectCallToolResult?(result: object, outputSchema: JsonSchema | undefined): object
-}
-
-/** A request of a client, unparsed, and how to answer it beside its result. */
-export interface Exchange {
-  readonly params: Readonly<Record<string, unknown>>
-  readonly from: McpRequest
-  readonly signal: AbortSignal
-  notify(notification: { method: string; params: object }): Promise<void>
-  /** MCP 2026-07-28 or later. */
-  readonly isModern: boolean
-  /** The server instance stays with its client for more than this request. */
-  readonly isLasting: boolean
-  /** What the SDK gives its handlers: `RequestHandlerExtra` of v1, `ServerContext` of v2. */
-  readonly context: unknown
 }
 
 export type ServeTools = (exchange: Exchange) => Promise<object>
@@ -69,9 +33,7 @@ export interface HeldServer {
   tellChanged(): Promise<void>
   /** The connection there is now, if there is one. */
   connection(): unknown
-  /** What the SDK's clients can read of a list, and of a result. */
-  fitList(tools: readonly ListedTool[]): readonly ListedTool[]
-  fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
+  readonly fitting: Fitting
 }
 
 export type ToolMethod = 'tools/list' | 'tools/call'
@@ -104,34 +66,12 @@ export function holdTools(
   return {
     tellChanged: () => server.sendToolListChanged(),
     connection: () => server.transport,
-    ...(server.projectCallToolResult ? fittingV2(server) : FITTING_V1),
+    fitting: isV2(server) ? fittingV2(server) : FITTING_V1,
   }
 }
 
-type Fitting = Pick<HeldServer, 'fitList' | 'fitResult'>
-
-/** It fits lists by itself, and results when it is asked. */
-function fittingV2(server: AnyServer): Fitting {
-  return {
-    fitList: (tools) => tools,
-    fitResult: (result, outputSchema) => server.projectCallToolResult?.(result, outputSchema) ?? result,
-  }
-}
-
-/** Before MCP 2026-07-28 structured content is an object, and so is what an output schema describes. */
-const FITTING_V1: Fitting = {
-  fitList: (tools) =>
-    tools.map((tool) => {
-      const { outputSchema, ...rest } = tool
-      return outputSchema === undefined || outputSchema['type'] === 'object' ? tool : rest
-    }),
-  fitResult(result) {
-    const { structuredContent, content = [], ...rest } = result
-    if (structuredContent === undefined || isPlainObject(structuredContent)) return result
-    const isTold = content.some((block) => isPlainObject(block) && block['type'] === 'text')
-    const told = isTold ? [] : [{ type: 'text', text: JSON.stringify(structuredContent) }]
-    return { ...rest, content: [...content, ...told] }
-  },
+function isV2(server: LowServer): server is AnyServer & Parameters<typeof fittingV2>[0] {
+  return 'projectCallToolResult' in server
 }
 
 function toLowServer(given: SdkServer): AnyServer {
@@ -187,56 +127,4 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
       if (taken[0] !== undefined) refuse(taken[0])
     },
   })
-}
-
-type Notify = Exchange['notify']
-
-/** What is read of that. */
-interface SdkContext {
-  readonly sessionId?: string | undefined
-  readonly signal?: AbortSignal
-  readonly authInfo?: McpAuthInfo | undefined
-  readonly requestInfo?:
-    | { readonly headers: Readonly<Record<string, string | readonly string[] | undefined>> }
-    | undefined
-  readonly sendNotification?: Notify
-  readonly mcpReq?: { readonly signal: AbortSignal; readonly notify: Notify; readonly envelope?: object | undefined }
-  readonly http?:
-    | { readonly authInfo?: McpAuthInfo | undefined; readonly req?: { readonly headers: Headers } | undefined }
-    | undefined
-}
-
-/** Gives who asks, by the context of an SDK's handler; `undefined` for anything else. */
-export function readContext(context: unknown): McpRequest | undefined {
-  if (typeof context !== 'object' || context === null) return undefined
-  if ('mcpReq' in context) {
-    const { sessionId, http } = context as SdkContext
-    return { authInfo: http?.authInfo, sessionId, headers: http?.req?.headers }
-  }
-  if (!('sendNotification' in context)) return undefined
-  const { sessionId, authInfo, requestInfo } = context as SdkContext
-  return { authInfo, sessionId, headers: toHeaders(requestInfo?.headers) }
-}
-
-function toExchange(params: Exchange['params'], context: SdkContext): Exchange {
-  const { mcpReq } = context
-  const from = readContext(context) as McpRequest
-  return {
-    params,
-    from,
-    signal: (mcpReq ?? context).signal as AbortSignal,
-    notify: (mcpReq?.notify ?? context.sendNotification) as Notify,
-    isModern: mcpReq?.envelope !== undefined,
-    // Over HTTP without a session there is a server for each request.
-    isLasting: from.headers === undefined || from.sessionId !== undefined,
-    context,
-  }
-}
-
-function toHeaders(given: NonNullable<SdkContext['requestInfo']>['headers'] | undefined): Headers | undefined {
-  if (given === undefined) return undefined
-  const headers = new Headers()
-  for (const [name, values] of Object.entries(given))
-    for (const value of [values].flat()) if (value !== undefined) headers.append(name, value)
-  return headers
 }
