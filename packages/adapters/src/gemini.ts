@@ -1,7 +1,7 @@
-import type { Caller, ExposedTools, ExposeOptions, Gate, Step, View } from '@toolgate/core'
-import { openProviderRun, type ProviderRunOptions } from './shared/provider-run.ts'
+import type { Caller, ExposedTools, ExposeOptions, Gate } from '@toolgate/core'
+import { type GuardedLoop, openProviderRun, type ProviderRunOptions, toGuardedLoop } from './shared/provider-run.ts'
 
-export type { ProviderRunOptions } from './shared/provider-run.ts'
+export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 
 /** A call as Gemini gives it: in a part, or in the response's `functionCalls`. */
 export interface FunctionCall {
@@ -27,22 +27,7 @@ export interface GeminiRequest {
   }
 }
 
-/** One run of an agent whose loop is the host's own. */
-export interface GeminiRun {
-  /** Names the run in the audit. */
-  readonly id: string
-  readonly view: View
-  /** The step under way, with its instructions, model and options. */
-  readonly step: Step | undefined
-  /**
-   * Prepares the next step, and gives what to spread into its request. Availability and locks are those of now.
-   *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
-   */
-  next(): Promise<GeminiRequest>
-  /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
-  execute(call: FunctionCall): Promise<FunctionResponsePart>
-}
+export type GeminiRun = GuardedLoop<GeminiRequest, FunctionCall, FunctionResponsePart>
 
 /**
  * Guards a loop over the plain `@google/genai` SDK.
@@ -55,17 +40,9 @@ export interface GeminiRun {
  */
 export async function guard(gate: Gate, caller: Caller, options: GeminiRunOptions = {}): Promise<GeminiRun> {
   const run = await openProviderRun(gate, caller, 'gemini', options)
-  return {
-    id: run.id,
-    view: run.view,
-    get step() {
-      return run.step
-    },
-    next: () => run.next(),
-    async execute({ id, name = '', args }) {
-      const { text, ok } = await run.call({ name, input: args, callId: id })
-      const response = ok ? { output: text } : { error: text }
-      return { functionResponse: { ...(id !== undefined && { id }), name, response } }
-    },
-  }
+  return toGuardedLoop(run, async ({ id, name = '', args }) => {
+    const { text, ok } = await run.call({ name, input: args, callId: id })
+    const response = ok ? { output: text } : { error: text }
+    return { functionResponse: { ...(id !== undefined && { id }), name, response } }
+  })
 }

@@ -1,7 +1,7 @@
-import type { Caller, ExposedTools, Gate, Step, View } from '@toolgate/core'
-import { openProviderRun, type ProviderRunOptions } from './shared/provider-run.ts'
+import type { Caller, ExposedTools, Gate } from '@toolgate/core'
+import { type GuardedLoop, openProviderRun, type ProviderRunOptions, toGuardedLoop } from './shared/provider-run.ts'
 
-export type { ProviderRunOptions } from './shared/provider-run.ts'
+export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 
 /** A function call as the Responses API gives it among the output. */
 export interface ResponsesCall {
@@ -60,22 +60,11 @@ interface OpenAIToolChoice {
       }
 }
 
-/** One run of an agent whose loop is the host's own. */
-export interface OpenAIRun<Api extends OpenAIApi> {
-  /** Names the run in the audit. */
-  readonly id: string
-  readonly view: View
-  /** The step under way, with its instructions, model and options. */
-  readonly step: Step | undefined
-  /**
-   * Prepares the next step, and gives what to spread into its request. Availability and locks are those of now.
-   *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
-   */
-  next(): Promise<OpenAIRequest<Api>>
-  /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
-  execute(call: OpenAIApis[Api]['call']): Promise<OpenAIApis[Api]['output']>
-}
+export type OpenAIRun<Api extends OpenAIApi> = GuardedLoop<
+  OpenAIRequest<Api>,
+  OpenAIApis[Api]['call'],
+  OpenAIApis[Api]['output']
+>
 
 const TARGETS = { responses: 'openai-responses', chat: 'openai-chat' } as const
 
@@ -100,22 +89,14 @@ export function guard(
 ): Promise<OpenAIRun<'chat'>>
 export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOptions = {}): Promise<OpenAIRun<OpenAIApi>> {
   const run = await openProviderRun(gate, caller, TARGETS[options.api ?? 'responses'], options)
-  return {
-    id: run.id,
-    view: run.view,
-    get step() {
-      return run.step
-    },
-    next: () => run.next(),
-    async execute(call: ResponsesCall | ChatCall): Promise<ResponsesOutput | ChatOutput> {
-      if (call.type === 'function') {
-        const { name, arguments: input } = call.function
-        const { text } = await run.call({ name, input, callId: call.id })
-        return { role: 'tool', tool_call_id: call.id, content: text }
-      }
-      const { name, arguments: input, call_id: callId } = call
-      const { text } = await run.call({ name, input, callId })
-      return { type: 'function_call_output', call_id: callId, output: text }
-    },
-  }
+  return toGuardedLoop(run, async (call: ResponsesCall | ChatCall): Promise<ResponsesOutput | ChatOutput> => {
+    if (call.type === 'function') {
+      const { name, arguments: input } = call.function
+      const { text } = await run.call({ name, input, callId: call.id })
+      return { role: 'tool', tool_call_id: call.id, content: text }
+    }
+    const { name, arguments: input, call_id: callId } = call
+    const { text } = await run.call({ name, input, callId })
+    return { type: 'function_call_output', call_id: callId, output: text }
+  })
 }

@@ -33,6 +33,39 @@ export interface ProviderRunOptions<Name extends string = string>
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
+/** One run of an agent whose loop is the host's own, in the shapes of one provider. */
+export interface GuardedLoop<Request, Call, Answered> {
+  /** Names the run in the audit. */
+  readonly id: string
+  readonly view: View
+  /** The step under way, with its instructions, model and options. */
+  readonly step: Step | undefined
+  /**
+   * Prepares the next step, and gives what to spread into its request. Availability and locks are those of now.
+   *
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+   */
+  next(): Promise<Request>
+  /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
+  execute(call: Call): Promise<Answered>
+}
+
+/** Gives a run the shapes of a provider. */
+export function toGuardedLoop<Request, Call, Answered>(
+  run: ProviderRun,
+  execute: (call: Call) => Promise<Answered>,
+): GuardedLoop<Request, Call, Answered> {
+  return {
+    id: run.id,
+    view: run.view,
+    get step() {
+      return run.step
+    },
+    next: () => run.next() as Promise<Request>,
+    execute,
+  }
+}
+
 /** One run against a provider, whatever its wire looks like. */
 export interface ProviderRun {
   readonly id: string
