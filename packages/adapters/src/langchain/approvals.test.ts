@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Command, INTERRUPT, interrupt, MemorySaver } from '@langchain/langgraph'
-import { createGate } from '@toolgate/core'
+import { createGate, memoryAvailability } from '@toolgate/core'
 import { createAgent, HumanMessage, tool, ToolMessage } from 'langchain'
 import { z } from 'zod'
 import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
@@ -40,18 +40,26 @@ describe('approvals (LangChain)', () => {
   })
 
   it('let the call run exactly once, when a person has said yes and the run is resumed', async () => {
-    const { gate, run, resume, witness, audit } = paused()
+    const { gate, run, resume, witness, audit } = createWorld(scripted([{ name: 'nope' }], DELETES), {
+      policy: ASKS,
+      checkpointer: new MemorySaver(),
+    })
     const result = await run(VIEWER)
     await decideApprovals(gate, PERSON, result, YES)
-    assert.deepEqual(toldOf(await resume(VIEWER)), ['delete_all success: delete_all done'])
+    assert.equal(toldOf(await resume(VIEWER))[1], 'delete_all success: delete_all done')
     assert.deepEqual(witness.ran, ['delete_all'])
-    assert.deepEqual(audit.attempts(), [
+    assert.deepEqual(audit.attempts().slice(1), [
       'delete_all tool_approval_required approval_required',
       'delete_all tool_call',
       'delete_all tool_result',
     ])
     const [, ...later] = audit.records.map(({ run_id }) => run_id)
     assert.ok(later.every((id) => id === undefined || id === audit.records[0]?.run_id))
+    const attempts = audit.records.filter(({ tool: name }) => name === 'delete_all')
+    assert.deepEqual(
+      attempts.map(({ event, step }) => (event === 'approval_decided' ? 1 : step)),
+      [1, 1, 1, 1],
+    )
   })
 
   it('take no replay: the same checkpoint resumed again asks again', async () => {
@@ -215,7 +223,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(toldOf(result), ['pay success: paid from savings'])
     assert.deepEqual(witness.ran, [])
     // LangGraph runs a paused tool anew: two attempts, and both were decided.
-    assert.equal(audit.attempts().filter((text) => text === 'pay tool_call').length, 2)
+    assert.deepEqual(audit.attempts(), ['pay tool_call', 'pay tool_result', 'pay tool_call', 'pay tool_result'])
   })
 
   it('of a tool that asks for something itself are decided first: resumed with null, it gets its own answer', async () => {
@@ -254,5 +262,21 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
     await run(VIEWER)
     assert.deepEqual(model.sent.at(-1), ['alpha', 'delete_all', 'search'])
+  })
+
+  it('and a pause leave open what was only held back: a tool that comes to be available is there', async () => {
+    const availability = memoryAvailability({ web: { available: false } })
+    const model = scripted(DELETES, [{ name: 'search' }])
+    const { gate, run, resume, witness } = createWorld(model, {
+      policy: ASKS,
+      groups: { web: { tools: ['search'], visibility: 'conditional' } },
+      availability,
+      checkpointer: new MemorySaver(),
+    })
+    await decideApprovals(gate, PERSON, await run(VIEWER), YES)
+    availability.set('web', { available: true })
+    await resume(VIEWER)
+    assert.deepEqual(model.sent[0], ['alpha', 'delete_all'])
+    assert.deepEqual(witness.ran, ['delete_all', 'search'])
   })
 })

@@ -1,6 +1,7 @@
 import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
+import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
 import type { GuardedCall } from '../shared/run.ts'
 import { asOwnRuntime, Bubbled } from './native.ts'
@@ -62,6 +63,29 @@ export function refusalOf({ text }: { readonly text: string }, { id, name }: Too
 }
 
 /**
+ * Gives what a middleware after the guard, or the tool itself, answered. Before 1.5.4, LangChain ended the run for a tool
+ * that throws where there is any middleware around calls: there it becomes a message at once, which those before the
+ * guard do not see as an error.
+ */
+export async function tellFailures(toolCall: ToolCall, answering: PromiseLike<Answer> | Answer): Promise<Answer> {
+  if (TELLS_FAILURES) return answering
+  try {
+    return await answering
+  } catch (error) {
+    const failure = causesOf(error).find((cause) => ToolInvocationError.isInstance(cause))
+    if (!failure) throw error
+    return refusalOf({ text: (failure as Error).message }, toolCall)
+  }
+}
+
+/** It came with the release in which LangChain began to tell models of such errors whatever stands around a call. */
+const TELLS_FAILURES = 'toolErrorMiddleware' in langchain
+
+function causesOf(error: unknown): readonly unknown[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : []
+}
+
+/**
  * Gives what came of a call.
  *
  * @throws what stops the graph: a pause, a jump, an abort; and the tool's own error, so that other middlewares may
@@ -118,11 +142,16 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
  */
 function toFailure({ error, text }: CallFailed, toolCall: ToolCall): Error {
   const own = error instanceof Error ? error : new Error(String(error))
-  const brand = new ToolInvocationError(own, toolCall)
-  return Object.create(own, {
-    '~brand': { value: brand['~brand'] },
-    message: { value: text },
-    toolCall: { value: toolCall },
-    toolError: { value: own },
+  const { '~brand': brand } = new ToolInvocationError(own, toolCall)
+  const said: object = Object.assign(Object.create(Object.getPrototypeOf(own) as object) as object, {
+    '~brand': brand,
+    toolCall,
+    toolError: own,
+  })
+  Object.defineProperty(said, 'message', { value: text })
+  // The rest is asked of the error itself: getters of some, as those of a DOMException, answer nobody else.
+  return new Proxy(said, {
+    get: (target, key) => (Object.hasOwn(target, key) ? Reflect.get(target, key) : Reflect.get(own, key)) as unknown,
+    has: (target, key) => key in target || key in own,
   }) as Error
 }

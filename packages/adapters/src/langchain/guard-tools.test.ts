@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 import { Annotation, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt'
 import { createGate } from '@toolgate/core'
+import { tool, type ToolMessage } from 'langchain'
+import { z } from 'zod'
 import { RefusedCall } from '../shared/refused.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 import { decideApprovals } from './approvals.ts'
@@ -73,12 +75,34 @@ describe('guardTools (LangGraph’s ToolNode)', () => {
   it('may be called by hand: a refusal is then an error that says what the model would be told', async () => {
     const { guarded, witness } = graphOf(scripted())
     const byHand = (name: string, caller: object) =>
-      guarded.tools.find((tool) => tool.name === name)?.invoke({}, { context: { caller } } as object)
+      guarded.tools.find((one) => one.name === name)?.invoke({}, { context: { caller } } as object)
     assert.equal(await byHand('search', VIEWER), 'search done')
     await assert.rejects(
       async () => byHand('delete_all', VIEWER),
       (error) => error instanceof RefusedCall && `${error}`.startsWith('Tool "delete_all" is not available.'),
     )
     assert.deepEqual(witness.ran, ['search'])
+  })
+
+  it('tells of a tool that throws as an agent does, and ends with its signal', async () => {
+    const controller = new AbortController()
+    const broken = tool(() => Promise.reject(new RangeError('boom')), { name: 'broken', schema: z.object({}) })
+    const slow = tool(
+      () => {
+        controller.abort(new Error('gone'))
+        return new Promise(() => {})
+      },
+      { name: 'slow', schema: z.object({}) },
+    )
+    const gate = createGate({ tools: fromLangChain([broken, slow]) })
+    const { tools } = guardTools(gate, { caller: VIEWER })
+    const invoke = async (name: string, signal?: AbortSignal): Promise<ToolMessage> => {
+      const call = { type: 'tool_call', name, args: {}, id: 'c1' }
+      return tools.find((one) => one.name === name)?.invoke(call, signal && { signal }) as Promise<ToolMessage>
+    }
+    const told = await invoke('broken')
+    assert.deepEqual([told.status, told.content], ['error', 'broken failed: boom'])
+    await assert.rejects(invoke('broken', AbortSignal.abort(new Error('left'))), /left/)
+    await assert.rejects(invoke('slow', controller.signal), /gone/)
   })
 })

@@ -7,11 +7,11 @@ import {
   type ModelRequest,
   type ToolCallRequest,
 } from 'langchain'
-import { getConfig } from '@langchain/langgraph'
+import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import { z } from 'zod'
 import type { GuardedCall } from '../shared/run.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
-import { answerOf, sealedTool } from './calls.ts'
+import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { createNames } from './names.ts'
 import { createOffers } from './offer.ts'
 import {
@@ -68,7 +68,7 @@ export function guard<Name extends string, Native>(
     tools: [...offers.registered],
     beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
     async wrapModelCall(request, handler) {
-      const run = await runs.of(request.state[SAVED], request.runtime)
+      const run = await runs.of(savedOf(request.state), request.runtime)
       const now = run.view.narrow({})
       const offered = offers.offer(request.tools, now)
       let bound = offered
@@ -94,7 +94,7 @@ export function guard<Name extends string, Native>(
       return answer
     },
     async wrapToolCall(request, handler) {
-      const run = await runs.of(request.state[SAVED], request.runtime)
+      const run = await runs.of(savedOf(request.state), request.runtime)
       const call = callOf(run, request)
       const { toolCall } = request
       const seen = call.view ?? run.view
@@ -110,7 +110,7 @@ export function guard<Name extends string, Native>(
         return answerOf(refused, toolCall, request.runtime.signal)
       }
       const sealed = sealedTool(request.tool, { gate, run, call, onCall })
-      const answer = await handler({ ...request, tool: sealed.tool })
+      const answer = await tellFailures(toolCall, handler({ ...request, tool: sealed.tool }))
       if (!sealed.wasAsked())
         onWarning(`a call of "${call.name}" was answered by another middleware, and did not come to the gate`)
       return answer
@@ -121,6 +121,23 @@ export function guard<Name extends string, Native>(
 /** Hooks of nodes are given a context that only their own schema fills; the agent's own stands in the configuration. */
 function withContext(runtime: GuardRuntime): GuardRuntime {
   return { ...runtime, context: getConfig().context as unknown }
+}
+
+/**
+ * The state of the task itself comes first: LangChain 1.2 gave overlapping runs of one agent the state of whichever
+ * had begun last.
+ */
+function savedOf(given: { readonly [SAVED]?: SavedRun | undefined }): SavedRun | undefined {
+  return taskInput()?.[SAVED] ?? given[SAVED]
+}
+
+function taskInput(): { readonly [SAVED]?: SavedRun | undefined } | undefined {
+  try {
+    return getCurrentTaskInput()
+  } catch {
+    // Called by hand, outside of a graph.
+    return undefined
+  }
 }
 
 function toState({ run, ceiling }: SavedRun): { run: string; ceiling: string[] } {

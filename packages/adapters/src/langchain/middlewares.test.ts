@@ -302,6 +302,23 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.deepEqual(model.requests[1]?.toolChoice, { type: 'function', function: { name: 'delete_all' } })
   })
 
+  it('knows what is bound to a model that was given options of its own', async () => {
+    const onlyAlpha = createMiddleware({
+      name: 'OnlyAlpha',
+      wrapModelCall: (request, handler) =>
+        handler({ ...request, tools: request.tools.filter(({ name }) => name === 'alpha') }),
+    })
+    const audit = createTestAudit()
+    const search = tool(() => 'found', { name: 'search', schema: z.object({}) })
+    const alpha = tool(() => 'alpha', { name: 'alpha', schema: z.object({}) })
+    const gate = createGate({ tools: fromLangChain([search, alpha]), audit })
+    const model = scripted([{ name: 'search', id: 'c1' }])
+    const bound = model.withConfig({ tags: ['mine'] }) as unknown as typeof model
+    const agent = createAgent({ model: bound, middleware: [guard(gate, { caller: VIEWER }), onlyAlpha] })
+    assert.match(toldOf(await agent.invoke(HELLO))[0] ?? '', /search is not active in this step/)
+    assert.deepEqual(model.sent[0], ['alpha'])
+  })
+
   it('holds for the models of modelFallbackMiddleware', async () => {
     const second = scripted(DELETES)
     const broken = new ScriptedModel(() => Promise.reject(new Error('down')))

@@ -86,6 +86,20 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(witness.ran, ['alpha'])
   })
 
+  it('meets two lists of active tools, and takes one app only', async () => {
+    const model = scripted()
+    const apps = { one: { tools: ['search'] }, two: { tools: ['alpha'] } }
+    const met = { activeTools: ['search', 'delete_all'] as const }
+    const lists = {
+      activeTools: ['alpha', 'search'],
+      perRun: () => met,
+    } as const
+    await createWorld(model, { guard: lists }).run(VIEWER)
+    assert.deepEqual(model.sent[0], ['search'])
+    const both = createWorld(model, { apps, guard: { app: 'one', perRun: () => ({ app: 'two' }) } })
+    await assert.rejects(both.run(VIEWER), /a run is of one app, and not of both "one" and "two"/)
+  })
+
   it('refuses names that the gate has never seen, with the nearest', async () => {
     const { run } = createWorld(scripted(), { guard: { activeTools: ['serach' as 'search'] } })
     await assert.rejects(run(VIEWER), /serach.*search/s)
@@ -140,6 +154,38 @@ describe('a guarded run (LangChain)', () => {
     await assert.rejects(agent.invoke(HELLO, { signal: controller.signal }))
     await gate.close()
     assert.ok(stopped)
+    assert.deepEqual(audit.attempts(), ['slow tool_call', 'slow tool_abandoned tool_aborted'])
+  })
+
+  it('ends a tool by its signal when the gate’s deadline has passed, and tells the model', async () => {
+    const stopped = Promise.withResolvers<void>()
+    const slow = tool(
+      (_: object, { signal }: ToolRuntime) => {
+        signal?.addEventListener('abort', () => stopped.resolve())
+        return new Promise(() => {})
+      },
+      { name: 'slow', schema: z.object({}) },
+    )
+    const gate = createGate({ tools: fromLangChain([slow]), deadlineMs: 20 })
+    const agent = createAgent({ model: scripted([{ name: 'slow' }]), middleware: [guard(gate, { caller: VIEWER })] })
+    assert.deepEqual(toldOf(await agent.invoke(HELLO)), ['slow error: slow failed: no answer in 0.02 s'])
+    await stopped.promise
+  })
+
+  it('ends with the agent’s own signal', async () => {
+    const controller = new AbortController()
+    const slow = tool(
+      () => {
+        controller.abort()
+        return new Promise(() => {})
+      },
+      { name: 'slow', schema: z.object({}) },
+    )
+    const audit = createTestAudit()
+    const gate = createGate({ tools: fromLangChain([slow]), audit })
+    const middleware = [guard(gate, { caller: VIEWER })]
+    const agent = createAgent({ model: scripted([{ name: 'slow' }]), middleware, signal: controller.signal })
+    await assert.rejects(agent.invoke(HELLO))
     assert.deepEqual(audit.attempts(), ['slow tool_call', 'slow tool_abandoned tool_aborted'])
   })
 

@@ -24,9 +24,6 @@ function watched<T extends object>(model: T, onBound: OnBound): T {
       if (key === 'bindTools')
         return (tools: readonly LangChainTool[], ...more: unknown[]): unknown =>
           Reflect.apply(value, target, [onBound(tools), ...more])
-      if (key === '_getModelInstance')
-        return async (...asked: unknown[]): Promise<unknown> =>
-          watched((await Reflect.apply(value, target, asked)) as object, onBound)
       // With the model itself as `this`: its private fields are not the proxy's.
       return (...asked: unknown[]): unknown => Reflect.apply(value, target, asked)
     },
