@@ -4,12 +4,12 @@ import { Server as ServerV1 } from '@modelcontextprotocol/sdk/server/index.js'
 import { Server as ServerV2 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { guard } from '@toolgate/adapters/mcp'
-import { createGate, defineTool } from '@toolgate/core'
+import { createGate, defineTool, type Gate } from '@toolgate/core'
 
 const [, , sdk, role = 'viewer'] = process.argv
 const INFO = { name: 'guarded', version: '1' }
 const NUMBER = { type: 'number' }
-const gate = createGate({
+const gate: Gate = createGate({
   tools: [
     defineTool({
       name: 'add',
