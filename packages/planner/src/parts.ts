@@ -80,8 +80,9 @@ export function readParts(options: PlannerOptions): PlannerParts {
   }
 }
 
-export function forkParts(parts: PlannerParts, { policy, hooks, name }: PlannerForkOptions): PlannerParts {
-  return { ...parts, gate: parts.gate.fork({ policy, hooks }), lineage: forkLineage(parts.lineage, policy, name) }
+export function forkParts(parts: PlannerParts, options: PlannerForkOptions): PlannerParts {
+  const { policy, hooks } = options
+  return { ...parts, gate: parts.gate.fork({ policy, hooks }), lineage: forkLineage(parts.lineage, options) }
 }
 
 function ownKeys({ state }: PlannerOptions): readonly TokenKey[] {

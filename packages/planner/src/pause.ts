@@ -3,6 +3,7 @@ import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from './budgets.ts'
 import type { AgentCall } from './agent-call.ts'
 import type { PendingCall, RunStep, Usage } from './result.ts'
+import { isStorable } from './stored-text.ts'
 
 /** All that a paused run needs to go on. What may run is not in it: that is the gate's to say, at the resume. */
 export interface PauseState {
@@ -50,6 +51,19 @@ export interface WaitingCall {
   /** As the model wrote it. */
   readonly name: string
   readonly input: unknown
+}
+
+/** Leaves out the contexts that cannot be stored, and says how many. */
+export function toStorable(level: LevelState): { readonly level: LevelState; readonly lost: number } {
+  const isLost = level.context !== undefined && !isStorable(level.context)
+  let lost = isLost ? 1 : 0
+  const pending = level.pending.map((call) => {
+    if (call.kind !== 'agent') return call
+    const inside = toStorable(call.level)
+    lost += inside.lost
+    return { ...call, level: inside.level }
+  })
+  return { level: { ...level, pending, context: isLost ? undefined : level.context }, lost }
 }
 
 /** One call that a person has to answer, as it is told and as it is kept. */

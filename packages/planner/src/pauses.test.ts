@@ -504,6 +504,25 @@ describe('what a resumed run sees', () => {
   })
 })
 
+describe('the context of a run that pauses', () => {
+  it('is had again where it is plain JSON, warned of where it is not, and replaced where one is given', async () => {
+    for (const [context, again, given] of [
+      [{ a: [1, null] }, { a: [1, null] }, undefined],
+      [{ at: new Date(0) }, undefined, undefined],
+      [{ call: () => 1 }, undefined, undefined],
+      [{ n: 1n }, 'mine', 'mine'],
+    ] as const) {
+      const seen: unknown[] = []
+      const stage = setStage({ ...PAYING, planner: { prepareStep: (step) => (seen.push(step.context), undefined) } })
+      const { resumeToken, warnings } = await pauseOf(stage, { context })
+      const more = given === undefined ? {} : { context: given }
+      await resume(stage, resumeToken, { approve: true, ...more })
+      assert.deepEqual(seen, [context, again])
+      assert.equal(warnings.length, again === undefined || given !== undefined ? 1 : 0)
+    }
+  })
+})
+
 describe('planner.fork', () => {
   it('is tighter, goes on with runs of its parent, and its own do not go on there', async () => {
     const stage = setStage(PAYING)
@@ -522,6 +541,28 @@ describe('planner.fork', () => {
     await assert.rejects(other.planner.resume(inFork.resumeToken, options), REFUSED)
     await assert.rejects(other.planner.fork({ policy: { deny: ['x:*'] } }).resume(inFork.resumeToken, options), REFUSED)
     assert.equal((await tight.fork({}).resume(inFork.resumeToken, options)).status, 'done')
+  })
+
+  it('is another by its hooks, and by functions that look alike', async () => {
+    const hooksOf = () => ({ hooks: { beforeToolCall: () => undefined } })
+    const decideOf = () => ({ policy: { decide: () => 'allow' as const } })
+    const when = () => () => true
+    for (const [one, other] of [
+      [hooksOf(), hooksOf()],
+      [
+        { policy: { deny: [{ match: 'search', when: when() }] } },
+        { policy: { deny: [{ match: 'search', when: when() }] } },
+      ],
+      [decideOf(), decideOf()],
+      [{ policy: { deny: ['search'] } }, { policy: { deny: ['search', 'delete_all'] } }],
+      [{ name: 'a' }, { name: 'b' }],
+    ] as const) {
+      const stage = setStage({ turns: [callOf('pay')], gate: { policy: { ask: ['pay'] } } })
+      const { resumeToken } = paused(await stage.planner.fork(one).run({ prompt: 'x', caller: VERA }))
+      const options = { caller: VERA, approve: true }
+      await assert.rejects(stage.planner.fork(other).resume(resumeToken, options), REFUSED)
+      await stage.planner.fork(one).resume(resumeToken, options)
+    }
   })
 
   it('is known again after a restart by what its policy says, or by its name', async () => {

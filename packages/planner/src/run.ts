@@ -7,7 +7,7 @@ import { identityOf } from './identity.ts'
 import { runLevel } from './level.ts'
 import type { LegOptions } from './options.ts'
 import type { PlannerParts } from './parts.ts'
-import { type LevelState, openCallsOf, type PauseState, type PendingState } from './pause.ts'
+import { type LevelState, openCallsOf, type PauseState, type PendingState, toStorable } from './pause.ts'
 import { addUsage, type FailureReason, NO_USAGE, type RunReport, type RunResult, type Usage } from './result.ts'
 import type { AnyPrepareStep, AnyStream, LevelEnd, RunShared } from './scope.ts'
 import { createStopping, type Stopping } from './stopping.ts'
@@ -163,7 +163,9 @@ async function conclude(parts: PlannerParts, leg: Leg, ended: Ended): Promise<Ru
   }
 }
 
-async function pause(parts: PlannerParts, leg: Leg, { level, view, meter, report, teller }: Ended): Promise<RunResult> {
+async function pause(parts: PlannerParts, leg: Leg, ended: Ended): Promise<RunResult> {
+  const { view, meter, report, teller } = ended
+  const { level, lost } = toStorable(ended.level)
   const expiresAt = parts.clock.wallMs() + parts.pauseMs
   const identity = identityOf(leg.caller)
   const state: PauseState = {
@@ -184,8 +186,11 @@ async function pause(parts: PlannerParts, leg: Leg, { level, view, meter, report
   const resumeToken = parts.tokens.sign({ pause: id, expiresAt }, { identity, audience: parts.deployment })
   const pending = openCallsOf(level).map(({ told }) => told)
   teller.tell({ type: 'run-paused', pending, expiresAt })
-  return { ...report, status: 'paused', resumeToken, expiresAt, pending }
+  const warnings = lost > 0 ? [...report.warnings, NOT_STORED] : report.warnings
+  return { ...report, warnings, status: 'paused', resumeToken, expiresAt, pending }
 }
+
+const NOT_STORED = 'the context of this run is not plain JSON, so its resume does not have it: give it again'
 
 function tellEnd(result: Exclude<RunResult, { status: 'paused' }>, { teller, report }: Ended): RunResult {
   const { status, reason } = result

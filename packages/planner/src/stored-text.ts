@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /**
  * Gives a value as one text, from which `fromStoredText` gives it back: plain JSON, and beside that the bytes and the
  * addresses that messages hold. What JSON leaves out is left out.
@@ -6,6 +8,15 @@
  */
 export function toStoredText(value: unknown): string {
   return JSON.stringify(encode(value)) ?? 'null'
+}
+
+/** Whether a value is given back as it was: no functions, no instances of classes, nothing that holds itself. */
+export function isStorable(value: unknown): boolean {
+  try {
+    return isDeepStrictEqual(fromStoredText(toStoredText(value)), value)
+  } catch {
+    return false
+  }
 }
 
 export function fromStoredText(text: string): unknown {
