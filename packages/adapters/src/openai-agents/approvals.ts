@@ -9,7 +9,7 @@ import {
   sha256Hex,
 } from '@toolgate/core'
 import { type Arguments, readArguments } from './input.ts'
-import type { AnyRunContext } from './natives.ts'
+import type { AnyRunContext } from './sdk-types.ts'
 import { whileRestoring } from './restoring.ts'
 import type { OpenRun, Runs } from './runs.ts'
 

@@ -1,6 +1,7 @@
 import { ConfigError, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
-import { type Governable, toDefinition } from './natives.ts'
+import { toDefinition } from './natives.ts'
+import type { Governable } from './sdk-types.ts'
 
 /**
  * Gives function tools and handoffs as a gate takes them, with what the overlay says of each. Their ids are their

@@ -4,7 +4,8 @@ import { createRunApprovals, type RunApprovals } from './approvals.ts'
 import { guardHandoff } from './guarded-handoff.ts'
 import { guardTool } from './guarded-tool.ts'
 import { namesOf } from './names.ts'
-import { type AnyHandoff, type AnyTool, isHandoff, nativeOf } from './natives.ts'
+import { isHandoff, nativeOf } from './natives.ts'
+import type { AnyHandoff, AnyTool } from './sdk-types.ts'
 import type { GuardOptions } from './options.ts'
 import { createRunConfig, type GuardedRunConfig } from './run-config.ts'
 import { createRuns } from './runs.ts'
@@ -53,8 +54,7 @@ export function guard<Name extends string, Native, Context = unknown>(
     handoffs,
     runConfig: createRunConfig(runs, options.toolErrorFormatter),
     async toolFilter({ runContext, agent, serverName }, { name }) {
-      const run = await runs.of(runContext)
-      return run.sees(toToolId(serverName, name), agent)
+      return runs.sees(runContext, agent, toToolId(serverName, name))
     },
     ...createRunApprovals<Context>(gate, runs, names),
   }

@@ -1,7 +1,8 @@
 import type { Tool } from '@toolgate/core'
 import { RefusedCall } from '../shared/refused.ts'
 import { readArguments } from './input.ts'
-import { type AnyHandoff, Invocation } from './natives.ts'
+import { Invocation } from './invocation.ts'
+import type { AnyHandoff } from './sdk-types.ts'
 import { isRestoring } from './restoring.ts'
 import type { Runs } from './runs.ts'
 
@@ -13,7 +14,7 @@ export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandof
   return own.clone({
     async isEnabled({ runContext, agent }) {
       if (!(await own.isEnabled({ runContext, agent }))) return false
-      return isRestoring() || (await runs.of(runContext)).sees(tool.id, agent)
+      return isRestoring() || runs.sees(runContext, agent, tool.id)
     },
     async onInvokeHandoff(runContext, text) {
       const run = await runs.of(runContext)

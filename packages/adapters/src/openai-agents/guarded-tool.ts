@@ -2,11 +2,12 @@ import type { Tool } from '@toolgate/core'
 import { recorded, refuseMalformed } from './guardrails.ts'
 import { readArguments } from './input.ts'
 import { toolNameOf } from './names.ts'
-import { type AnyFunctionTool, Invocation, isHandoff, nativeOf } from './natives.ts'
+import { Invocation } from './invocation.ts'
+import { isHandoff, nativeOf } from './natives.ts'
+import type { AnyFunctionTool } from './sdk-types.ts'
 import { isRestoring } from './restoring.ts'
 import { toldBy, toResult } from './results.ts'
 import type { Runs } from './runs.ts'
-import { watchSpan } from './span-errors.ts'
 
 /**
  * Gives a function tool that asks the gate before it does anything. It is what the SDK lists, asks for approvals and
@@ -20,10 +21,7 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   return copyOf(own, {
     async isEnabled(runContext, agent) {
       if (!(await own.isEnabled(runContext, agent))) return false
-      if (isRestoring()) return true
-      const run = await runs.of(runContext)
-      watchSpan(run)
-      return run.sees(tool.id, agent)
+      return isRestoring() || runs.sees(runContext, agent, tool.id)
     },
     async needsApproval(runContext, input, callId) {
       const run = await runs.of(runContext)

@@ -1,34 +1,7 @@
-import { type FunctionTool, Handoff, RunContext, type Tool } from '@openai/agents'
+import { Handoff, RunContext } from '@openai/agents'
 import { type CallContext, ConfigError, type JsonSchema, type UnnamedToolDefinition } from '@toolgate/core'
-
-// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it: a tool of any parameters
-export type AnyFunctionTool = FunctionTool<any, any, any>
-// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own list of handoffs has it
-export type AnyHandoff = Handoff<any, any>
-// oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own union of tools has it
-export type AnyTool = Tool<any>
-// oxlint-disable-next-line typescript/no-explicit-any -- each run has a context of the host's own type
-export type AnyContext = any
-export type AnyRunContext = RunContext<AnyContext>
-
-/** What a gate can govern: the SDK runs it in this process, through a function of its own. */
-export type Governable = AnyFunctionTool | AnyHandoff
-export type CallDetails = Parameters<AnyFunctionTool['invoke']>[2]
-
-/** What a guarded tool gives the gate with a call, for the tool that it guards. */
-export class Invocation {
-  readonly runContext: AnyRunContext
-  readonly details: CallDetails
-  /** What a handoff gave: an agent is no output that a gate could measure. */
-  target: Awaited<ReturnType<AnyHandoff['onInvokeHandoff']>> | undefined
-  /** What the tool threw past the SDK, which means it to end the run. */
-  thrown: { readonly error: unknown } | undefined
-
-  constructor(runContext: AnyRunContext, details: CallDetails) {
-    this.runContext = runContext
-    this.details = details
-  }
-}
+import { Invocation, invokeNative, isAgentTool } from './invocation.ts'
+import type { AnyFunctionTool, AnyHandoff, Governable } from './sdk-types.ts'
 
 /** The SDK's own objects, by what the gate's tools execute. */
 const natives = new WeakMap<object, Governable>()
@@ -76,18 +49,10 @@ function deadlineOf(tool: AnyFunctionTool): number | undefined {
   return tool.timeoutMs === undefined ? undefined : tool.timeoutMs + AFTER_SDK_MS
 }
 
-/** An agent that is a tool tells of its run, which no other function tool does. */
-function isAgentTool(tool: AnyFunctionTool): boolean {
-  return 'on' in tool && typeof tool.on === 'function'
-}
-
 function functionDefinition(tool: AnyFunctionTool): UnnamedToolDefinition {
-  const execute = async (input: unknown, call: CallContext): Promise<unknown> => {
+  const execute = (input: unknown, call: CallContext): Promise<unknown> => {
     const given = call.context instanceof Invocation ? call.context : new Invocation(new RunContext(), undefined)
-    const output = await invoke(tool, JSON.stringify(input), given, call.signal)
-    // The SDK turns what a tool throws into its result; the record of the call should say that it failed.
-    if (output === SDK_FAILURE) throw new SwallowedError(SDK_FAILURE)
-    return output
+    return invokeNative(tool, JSON.stringify(input), given, call.signal)
   }
   natives.set(execute, tool)
   const { description, parameters } = tool
@@ -104,29 +69,6 @@ function handoffDefinition(native: AnyHandoff): UnnamedToolDefinition {
   }
   natives.set(execute, native)
   return { description: native.toolDescription, inputSchema: native.inputJsonSchema as JsonSchema, execute }
-}
-
-/** What the SDK tells the model of a tool that threw, unless the tool has an `errorFunction`. */
-const SDK_FAILURE = 'An error occurred while running the tool. Please try again.'
-
-/** A tool that threw, of which the SDK keeps the error to itself. */
-export class SwallowedError extends Error {
-  override readonly name = 'SwallowedError'
-}
-
-async function invoke(tool: AnyFunctionTool, text: string, given: Invocation, signal: AbortSignal): Promise<unknown> {
-  try {
-    return await tool.invoke(given.runContext, text, withSignal(given.details, signal))
-  } catch (error) {
-    given.thrown = { error }
-    throw error
-  }
-}
-
-/** A copy with all that the SDK has hidden in the details of a call, and the gate's signal. */
-function withSignal(details: CallDetails, signal: AbortSignal): NonNullable<CallDetails> {
-  const { signal: _, ...descriptors } = Object.getOwnPropertyDescriptors(details ?? {})
-  return Object.assign(Object.create(Object.prototype, descriptors) as object, { signal })
 }
 
 function isFunctionTool(native: unknown): native is AnyFunctionTool {

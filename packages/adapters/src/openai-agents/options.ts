@@ -1,6 +1,6 @@
 import type { RunContext, ToolErrorFormatter } from '@openai/agents'
 import type { Caller, MaybePromise, ViewOptions } from '@toolgate/core'
-import type { AnyTool } from './natives.ts'
+import type { AnyTool } from './sdk-types.ts'
 
 export interface GuardOptions<Name extends string = string, Context = unknown> extends ViewOptions<Name> {
   /**

@@ -1,6 +1,7 @@
 import type { CallFailed, CallOutcome, CallRefused, CallWaiting } from '@toolgate/core'
 import { RefusedCall } from '../shared/refused.ts'
-import { type AnyFunctionTool, type Invocation, SwallowedError } from './natives.ts'
+import { type Invocation, SwallowedError } from './invocation.ts'
+import type { AnyFunctionTool } from './sdk-types.ts'
 
 type Own = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
 

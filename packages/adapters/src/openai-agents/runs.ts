@@ -11,13 +11,16 @@ import {
   type ViewOptions,
 } from '@toolgate/core'
 import { createRun, type GuardedCall, type GuardedRun } from '../shared/run.ts'
-import type { AnyContext, AnyRunContext } from './natives.ts'
+import type { AnyContext, AnyRunContext } from './sdk-types.ts'
 import type { GuardOptions } from './options.ts'
+import { watchSpan } from './span-errors.ts'
 
 /** The runs of one guard, which any number of callers may have under way on one shared agent. */
 export interface Runs {
   /** Gives the run that a context belongs to: always the same one, for as long as its caller is the same. */
   of(runContext: AnyRunContext): Promise<OpenRun>
+  /** Answers whether the step sees a tool. Who runs the agent is asked once for all tools of a step. */
+  sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
 }
 
 type AnyGate = Pick<Gate, 'catalog' | 'view'>
@@ -25,13 +28,14 @@ type RunOptions = GuardOptions<string, AnyContext>
 
 export function createRuns(gate: AnyGate, names: ExposedNames, options: RunOptions): Runs {
   const opened = new WeakMap<AnyRunContext, { readonly key: string | undefined; readonly run: Promise<OpenRun> }>()
+  const listing = new WeakMap<AnyRunContext, OpenRun>()
   const remember = (runContext: AnyRunContext, key: string | undefined, run: Promise<OpenRun>) => {
     opened.set(runContext, { key, run })
     // What could not be opened is tried anew at the next question.
     run.catch(() => opened.delete(runContext))
     return run
   }
-  return {
+  const runs: Runs = {
     async of(runContext) {
       const known = opened.get(runContext)
       const parent = subAgents.getStore()
@@ -44,7 +48,17 @@ export function createRuns(gate: AnyGate, names: ExposedNames, options: RunOptio
       if (current?.key === key) return current.run
       return remember(runContext, key, openRun(gate, names, caller, options, runContext))
     },
+    sees(runContext, agent, id) {
+      return listing.get(runContext)?.stillSees(id, agent) ?? listAnew(runContext, agent, id)
+    },
   }
+  async function listAnew(runContext: AnyRunContext, agent: object, id: string): Promise<boolean> {
+    const run = await runs.of(runContext)
+    watchSpan(run)
+    listing.set(runContext, run)
+    return run.sees(id, agent)
+  }
+  return runs
 }
 
 /** The run within which a sub-agent runs, whatever context and options it was given. */
@@ -84,6 +98,11 @@ export class OpenRun {
     this.gate = gate
     this.guarded = guarded
     this.bindsApprovals = bindsApprovals
+  }
+
+  /** Answers for the step that an agent prepares already; `undefined` where this question begins another one. */
+  stillSees(id: string, agent: object): boolean | undefined {
+    return this.#listing?.isOpenFor(agent, id) ? this.#listing.has(id) : undefined
   }
 
   /** Answers whether the step that an agent prepares sees a tool: availability and locks are as they are now. */

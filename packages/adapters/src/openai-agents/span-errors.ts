@@ -1,5 +1,5 @@
 import { getCurrentSpan } from '@openai/agents'
-import type { OpenRun } from './runs.ts'
+import type { GuardedRun } from '../shared/run.ts'
 
 const watched = new WeakSet<object>()
 
@@ -7,7 +7,7 @@ const watched = new WeakSet<object>()
  * Records the calls of unknown tools for which the SDK ends the run at once, as it does by default: the error that it
  * writes into the agent's span is the only trace of them, and there is a span also where tracing is switched off.
  */
-export function watchSpan(run: OpenRun): void {
+export function watchSpan(run: Pick<GuardedRun, 'call'>): void {
   const span = getCurrentSpan()
   if (!span || watched.has(span)) return
   watched.add(span)

@@ -45,6 +45,23 @@ describe('guard: an agent as a tool', () => {
     }
   })
 
+  it('ends its own run at a hidden tool where it was not given the runConfig, and that is recorded too', async () => {
+    const { start, inner, outer, witness, audit } = createFamily({
+      inner: [calls('delete_all')],
+      asTool: (helper) => helper.asTool({ ...ABOUT_HELPER, runConfig: { tracingDisabled: true } }),
+    })
+    const result = await start(VIEWER)
+    assert.equal(result.finalOutput, 'done')
+    assert.deepEqual(witness.ran, [])
+    assert.equal(inner.calls.length, 1)
+    assert.match(toldTexts(outer)[0] ?? '', /^An error occurred while running the tool/)
+    assert.deepEqual(audit.attempts(), [
+      'helper tool_call',
+      'delete_all tool_blocked policy_denied',
+      'helper tool_result tool_failed',
+    ])
+  })
+
   it('sees no more where it is started with a context of its own, or with input of its own shape', async () => {
     const ways: readonly NonNullable<FamilyOptions['asTool']>[] = [
       (helper, about) => helper.asTool({ ...about, runOptions: { context: { caller: ADMIN } } }),
