@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ToolSearchProcessor } from '@mastra/core/processors'
-import { createStep, createWorkflow } from '@mastra/core/workflows'
-import { z } from 'zod'
 import { answerToolCall, guard, pausedRun, searchFilter } from './mastra.ts'
-import {
-  byContext,
-  callOf,
-  contextOf,
-  createAgent,
-  createScene,
-  createStored,
-  createTools,
-} from './testing/mastra-scene.ts'
+import { byContext, callOf, contextOf, createScene, createStored } from './testing/mastra-scene.ts'
 import type { Turn } from './testing/mock-model.ts'
-import { ADMIN, ADMINS_DELETE, createWitness, VIEWER } from './testing/world.ts'
+import { ADMIN, VIEWER } from './testing/world.ts'
 
 const META = ['search_tools', 'load_tool']
 const FINDS: Turn = [callOf('search_tools', { query: 'delete all search' })]
@@ -71,37 +61,5 @@ describe("guard and Mastra's ToolSearchProcessor", () => {
     const allowed = (toolName: string) => allows({ toolName, requestContext: contextOf({ ...VIEWER, session: 's1' }) })
     assert.equal(await allowed('search'), true)
     for (const name of ['delete_all', 'alpha', 'other', 'constructor']) assert.equal(await allowed(name), false)
-  })
-})
-
-describe('tools of Mastra in a workflow', () => {
-  const wrap = (tool: ReturnType<typeof createTools>['search']) =>
-    createWorkflow({ id: 'flow', inputSchema: z.object({ q: z.string().optional() }), outputSchema: z.any() })
-      .then(createStep(tool as never) as never)
-      .commit()
-
-  async function start(tool: unknown) {
-    const run = await wrap(tool as ReturnType<typeof createTools>['search']).createRun()
-    return run.start({ inputData: { q: 'x' }, requestContext: contextOf(VIEWER) })
-  }
-
-  it('go through the gate where they are those that guard gives', async () => {
-    const { gate, witness, audit } = createScene()
-    const { agent } = createAgent(gate, ['done'])
-    const { search } = await agent.listTools({ requestContext: contextOf(VIEWER) })
-    assert.equal((await start(search)).status, 'success')
-    gate.setPolicy([ADMINS_DELETE, { deny: ['search'] }])
-    const refused = await start(search)
-    assert.equal(refused.status, 'failed')
-    assert.ok(refused.status === 'failed')
-    assert.equal(refused.error.message, 'Tool "search" is not available. Available tools: alpha.')
-    assert.deepEqual(witness.ran, ['search'])
-    assert.equal(audit.attempts().at(-1), 'search tool_blocked policy_denied')
-  })
-
-  it('pass by it where they are what createTool gave: give a workflow those of guard', async () => {
-    const witness = createWitness()
-    assert.equal((await start(createTools(witness).search)).status, 'success')
-    assert.deepEqual(witness.ran, ['search'])
   })
 })

@@ -68,7 +68,11 @@ async function prepareStep(
   const given = new Map(Object.entries(args.tools ?? {}))
   const isKept = (name: string) => (toId(name) === undefined ? isUngoverned(name) : wrapped.isOurs(given.get(name)))
   const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isUngoverned(name))
-  const current = await requests.current(args.requestContext ?? new RequestContext())
+  const current = await requests.current(args.requestContext ?? new RequestContext()).catch((error: unknown) => {
+    // Agents of a network ask their model things of their own, with no tools and for nobody.
+    if (given.size > 0) throw error
+  })
+  if (!current) return {}
   const before = state.step?.request
   const request = before && isSameCaller(before, current) ? before : requests.claim(current)
   const view = request.view.narrow({
