@@ -67,21 +67,28 @@ export function refusalOf({ text }: { readonly text: string }, { id, name }: Too
  * that throws where there is any middleware around calls: there it becomes a message at once, which those before the
  * guard do not see as an error.
  */
-export async function tellFailures(toolCall: ToolCall, answering: PromiseLike<Answer> | Answer): Promise<Answer> {
-  if (TELLS_FAILURES) return answering
+export async function tellFailures(
+  toolCall: ToolCall,
+  answering: PromiseLike<Answer> | Answer,
+  langChainDoes: boolean = TELLS_FAILURES,
+): Promise<Answer> {
+  if (langChainDoes) return answering
   try {
     return await answering
   } catch (error) {
-    const failure = causesOf(error).find((cause) => ToolInvocationError.isInstance(cause))
+    const failure = causesOf(error).find((cause) => failures.has(cause))
     if (!failure) throw error
-    return refusalOf({ text: (failure as Error).message }, toolCall)
+    return refusalOf({ text: failure.message }, toolCall)
   }
 }
 
 /** It came with the release in which LangChain began to tell models of such errors whatever stands around a call. */
 const TELLS_FAILURES = 'toolErrorMiddleware' in langchain
 
-function causesOf(error: unknown): readonly unknown[] {
+/** Those that were thrown here. */
+const failures = new WeakSet<Error>()
+
+function causesOf(error: unknown): readonly Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []
 }
 
@@ -109,7 +116,8 @@ export async function answerOf(
   }
 }
 
-async function messageOf(output: unknown, text: string, { id, name }: ToolCall): Promise<Answer> {
+async function messageOf(output: unknown, text: string, toolCall: ToolCall): Promise<Answer> {
+  const { id, name } = toolCall
   if (output instanceof Bubbled) throw output.error
   if (isCommand(output)) return output
   if (ToolMessage.isInstance(output)) {
@@ -117,14 +125,19 @@ async function messageOf(output: unknown, text: string, { id, name }: ToolCall):
     output.name = name
     return output
   }
-  const content = isAsyncIterable(output) ? textOf(await lastOf(output)) : text
+  const content = isAsyncIterable(output) ? textOf(await lastOf(output, toolCall)) : text
   return new ToolMessage({ content, tool_call_id: id ?? '', name })
 }
 
 /** A model takes one answer: of a stream that is its last item, as in the frameworks. */
-async function lastOf(stream: AsyncIterable<unknown>): Promise<unknown> {
+async function lastOf(stream: AsyncIterable<unknown>, toolCall: ToolCall): Promise<unknown> {
   let last: unknown
-  for await (const item of stream) last = item
+  try {
+    for await (const item of stream) last = item
+  } catch (error) {
+    const text = `${toolCall.name} failed: ${error instanceof Error ? error.message : String(error)}`
+    throw toFailure({ error, text }, toolCall)
+  }
   return last
 }
 
@@ -140,7 +153,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
  * The tool's own error in every respect but two: it says what the model may be told, and LangChain makes a message of
  * it where no middleware does, as of every error that a model could do something about.
  */
-function toFailure({ error, text }: CallFailed, toolCall: ToolCall): Error {
+function toFailure({ error, text }: Pick<CallFailed, 'error' | 'text'>, toolCall: ToolCall): Error {
   const own = error instanceof Error ? error : new Error(String(error))
   const { '~brand': brand } = new ToolInvocationError(own, toolCall)
   const said: object = Object.assign(Object.create(Object.getPrototypeOf(own) as object) as object, {
@@ -150,8 +163,10 @@ function toFailure({ error, text }: CallFailed, toolCall: ToolCall): Error {
   })
   Object.defineProperty(said, 'message', { value: text })
   // The rest is asked of the error itself: getters of some, as those of a DOMException, answer nobody else.
-  return new Proxy(said, {
+  const failure = new Proxy(said, {
     get: (target, key) => (Object.hasOwn(target, key) ? Reflect.get(target, key) : Reflect.get(own, key)) as unknown,
     has: (target, key) => key in target || key in own,
   }) as Error
+  failures.add(failure)
+  return failure
 }

@@ -222,19 +222,28 @@ describe('a guarded run (LangChain)', () => {
         yield 'ab'
       },
     })
-    const gate = createGate({ tools: [stream], sources: [{ name: 'files', tools: () => [later] }] })
+    const torn = defineTool({
+      name: 'torn',
+      async *execute() {
+        yield 'a'
+        throw new Error('boom')
+      },
+    })
+    const gate = createGate({ tools: [stream, torn], sources: [{ name: 'files', tools: () => [later] }] })
     const model = scripted([
+      { name: 'torn', id: 'c0' },
       { name: 'files__read', args: { path: '/a' }, id: 'c1' },
       { name: 'stream', id: 'c2' },
       { name: 'files__read', args: { path: 1 }, id: 'c3' },
     ])
     const agent = createAgent({ model, middleware: [guard(gate, { caller: VIEWER })] })
     assert.deepEqual(toldOf(await agent.invoke(HELLO)), [
+      'torn error: torn failed: boom',
       'files__read success: {"path":"/a","text":"hi"}',
       'stream success: ab',
       'files__read error: TOOL_CALL_BLOCKED: invalid input at "/path": Invalid input: expected string, received number',
     ])
-    assert.deepEqual(model.sent[0], ['files__read', 'stream'])
+    assert.deepEqual(model.sent[0], ['files__read', 'stream', 'torn'])
   })
 
   it('offers LangChain’s tools of a source that come after the agent was made', async () => {
