@@ -18,10 +18,11 @@ export function answeredCalls(messages: readonly unknown[] | undefined): readonl
   const parts = messages.flatMap((message) => partsOf(message, 'assistant'))
   const requests = by(parts, 'tool-approval-request', 'approvalId')
   const calls = by(parts, 'tool-call', 'toolCallId')
+  const results = by(partsOf(last, 'tool'), 'tool-result', 'toolCallId')
   return responses.flatMap(({ approvalId, approved, reason }) => {
     const request = requests.get(approvalId)
     const call = calls.get(request?.['toolCallId'])
-    if (!request || !call) return []
+    if (!request || !call || isOver(results.get(call['toolCallId']), approved)) return []
     return [
       {
         toolCallId: textOf(call['toolCallId']) ?? '',
@@ -32,6 +33,12 @@ export function answeredCalls(messages: readonly unknown[] | undefined): readonl
       },
     ]
   })
+}
+
+/** What has its result was answered before; only a denial stands beside the result that it is. */
+function isOver(result: Part | undefined, approved: unknown): boolean {
+  if (!result) return false
+  return approved === true || (result['output'] as Part | undefined)?.['type'] !== 'execution-denied'
 }
 
 const NONE: readonly AnsweredCall[] = []

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type Gate } from '@toolgate/core'
-import { generateText, type ModelMessage, streamText, tool } from 'ai'
+import {
+  convertToModelMessages,
+  generateText,
+  type ModelMessage,
+  readUIMessageStream,
+  streamText,
+  tool,
+  toUIMessageStream,
+  type UIMessage,
+} from 'ai'
 import { z } from 'zod'
 import { applyApprovals, fromAiSdk, guard } from '../ai-sdk.ts'
 import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
-import { mockModel } from '../testing/mock-model.ts'
+import { mockModel, type Turn } from '../testing/mock-model.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 
 const ASKS = { policy: { ask: ['delete_all'] } }
@@ -266,6 +275,43 @@ describe('applyApprovals', () => {
     assert.deepEqual(await outcomes({ user: 'olga', roles: ['approver'] }, VIEWER), ['olga'])
     assert.deepEqual(await outcomes(VIEWER), ['approval_unknown'], 'it is decided already')
     assert.deepEqual(await applyApprovals(gate, ADMIN, prompt), [])
+  })
+
+  it('takes what useChat sends, and what has its result already is no answer any more', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const question: UIMessage = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Delete it.' }] }
+    const chat = async (messages: UIMessage[], turns: readonly Turn[]): Promise<UIMessage> => {
+      const model = mockModel(turns)
+      const modelMessages = await convertToModelMessages(messages)
+      await applyApprovals(gate, VIEWER, modelMessages)
+      const result = streamText({ model, messages: modelMessages, stopWhen, ...(await guard(gate, VIEWER)) })
+      let last: UIMessage | undefined
+      const stream = toUIMessageStream({ stream: result.stream, originalMessages: messages })
+      const before = messages.at(-1)
+      const message = before?.role === 'assistant' ? before : undefined
+      for await (const one of readUIMessageStream({ stream, ...(message ? { message } : {}) })) last = one
+      assert.ok(last)
+      return last
+    }
+    const paused = await chat([question], [call])
+    const answered = JSON.parse(
+      JSON.stringify(paused)
+        .replace('"approval-requested"', '"approval-responded"')
+        .replace(/"approval":{/, '$&"approved":true,'),
+    ) as UIMessage
+    const done = await chat([question, answered], ['Deleted.'])
+    assert.deepEqual(witness.ran, ['delete_all'])
+    assert.ok(done.parts.some((part) => part.type === 'text' && part.text === 'Deleted.'))
+
+    // The same call waits again: what was said of the first is not said of this one.
+    await (await gate.view(VIEWER)).call({ tool: 'delete_all', input: { q: 'x' } })
+    const { parts } = done
+    const settled = {
+      ...done,
+      parts: parts.filter(({ type }) => type !== 'text' && type !== 'step-start'),
+    } as UIMessage
+    await applyApprovals(gate, VIEWER, await convertToModelMessages([question, settled]))
+    assert.equal((await gate.approvals.list({ status: 'pending' })).length, 1)
   })
 
   it('finds nothing for names and inputs that no tool has', async () => {

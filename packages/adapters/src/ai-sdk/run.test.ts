@@ -143,6 +143,20 @@ describe('a call through guard', () => {
     assert.deepEqual(warnings, ['onCall failed: deaf'])
   })
 
+  it('takes an input as experimental_refineToolInput has made it, and validates that', async () => {
+    const { gate, witness, audit } = createAiSdkWorld()
+    const calls = [
+      { name: 'search', input: { q: 'a' } },
+      { name: 'alpha', id: 'call-1' },
+    ]
+    const model = mockModel([calls, 'Done.'])
+    const guarded = await guard(gate, VIEWER)
+    const refine = { search: () => ({ q: 1 }) } as object
+    await generateText({ model, prompt: 'p', stopWhen, ...guarded, experimental_refineToolInput: refine })
+    assert.deepEqual(witness.ran, ['alpha'])
+    assert.ok(audit.attempts().includes('search tool_blocked input_invalid'))
+  })
+
   it('asks the hooks of the run before those of the gate', async () => {
     const asked: string[] = []
     const hook = (name: string): Hooks => ({ beforeToolCall: () => void asked.push(name) })
