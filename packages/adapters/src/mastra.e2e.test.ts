@@ -356,6 +356,13 @@ describe('guard of Mastra, step by step', () => {
     assert.equal(model.requests.length, 0)
   })
 
+  it('names the nearest where the view of the request names no tool', async () => {
+    const { gate } = createScene()
+    const { agent, model } = createAgent(gate, DELETES, { view: { activeTools: ['serach'] } })
+    await assert.rejects(agent.generate('go', AS_VIEWER()), /serach.*search/)
+    assert.equal(model.requests.length, 0)
+  })
+
   const widening = {
     activeTools: { activeTools: ['search', 'delete_all'] },
     prepareStep: { prepareStep: () => ({ activeTools: ['search', 'delete_all'] }) },
@@ -498,6 +505,20 @@ describe('fromMastra', () => {
       ['search', 'Does search.', ['read'], 'web'],
     )
     assert.deepEqual(tool?.inputSchema['properties'], { q: { type: 'string' } })
+  })
+
+  it('believes hints of the tool, and of an MCP server only those that tighten, unless the operator says them', () => {
+    const mcp = { annotations: { readOnlyHint: true } }
+    const make = (more: object) => createTool({ id: 'x', description: 'X.', mcp, execute: async () => 'x', ...more })
+    const mcpMetadata = { serverName: 'files' }
+    const tools = { own: make({}), remote: make({ mcpMetadata }), said: make({ mcpMetadata }) }
+    const gate = createGate({ tools: fromMastra(tools, { said: { annotations: { readOnlyHint: true } } }) })
+    const trusted = gate.catalog.snapshot().tools.map(({ id, hintsTrusted }) => [id, hintsTrusted])
+    assert.deepEqual(trusted, [
+      ['own', true],
+      ['remote', false],
+      ['said', true],
+    ])
   })
 
   it('refuses what no gate could stand in, and says why', () => {
