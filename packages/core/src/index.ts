@@ -138,6 +138,7 @@ export type {
 export type { ExposeMode, ExposeOptions } from './expose/options.ts'
 export { EXPOSE_TARGETS, type ExposeTarget } from './expose/target-names.ts'
 export type { TokenCount, Tokenizer } from './expose/tokens.ts'
+export { type ListedTool, toListedTool } from './expose/mcp-tool.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@toolgate/core'
-import type { ListedTool } from './listing.ts'
+import type { ListedTool } from '@toolgate/core'
 import { isPlainObject, type McpResult } from './results.ts'
 
 /** What the clients of an SDK's server can read of a list, and of a result. */

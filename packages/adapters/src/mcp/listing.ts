@@ -3,24 +3,14 @@ import {
   type Caller,
   createWireNames,
   type Gate,
-  type JsonSchema,
+  type ListedTool,
   sha256Hex,
   type Tool,
+  toListedTool,
   type Toolset,
   type View,
   type WireNames,
 } from '@toolgate/core'
-import { toInputSchema, toOutputSchema } from './client-schema.ts'
-
-/** A tool as `tools/list` shows it. */
-export interface ListedTool {
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly inputSchema: JsonSchema
-  readonly outputSchema?: JsonSchema
-  readonly annotations?: object
-}
 
 export interface Listing {
   readonly tools: readonly ListedTool[]
@@ -65,23 +55,10 @@ export function createListings({ catalog }: Pick<Gate, 'catalog'>, openView: Ope
 function toListing(shown: readonly Tool[], names: WireNames): Listing {
   const tools = shown.flatMap((tool) => {
     const name = names.toName(tool.id)
-    const inputSchema = toInputSchema(tool.inputSchema)
-    return name === undefined || inputSchema === undefined ? [] : [toListed(tool, name, inputSchema)]
+    const listed = name === undefined ? undefined : toListedTool(tool, name)
+    return listed ? [listed] : []
   })
   return { tools, key: sha256Hex(JSON.stringify(tools)) }
-}
-
-function toListed(tool: Tool, name: string, inputSchema: JsonSchema): ListedTool {
-  const { title, description, annotations } = tool
-  const outputSchema = toOutputSchema(tool.outputSchema)
-  return {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== '' && { description }),
-    inputSchema,
-    ...(outputSchema && { outputSchema }),
-    ...(Object.keys(annotations).length > 0 && { annotations }),
-  }
 }
 
 /** In it nothing has been opened, ever. */

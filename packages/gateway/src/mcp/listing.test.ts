@@ -50,6 +50,23 @@ describe('toListedTools', () => {
     assert.deepEqual(write, { name: 'files__write', inputSchema: { type: 'object' } })
   })
 
+  it('shows no schema for which the SDKs’ clients give up the whole list', async () => {
+    const odd = [
+      ['any', {}, { type: 'object' }],
+      ['union', { anyOf: [{ required: ['a'] }, { required: ['b'] }] }, { type: 'object' }],
+      ['either', { type: ['object', 'null'] }, { type: 'object' }],
+      ['flags', { type: 'object', properties: { a: true, b: false } }, { properties: { a: {}, b: { not: {} } } }],
+    ] as const
+    const tools = odd.map(([name, inputSchema]) => defineTool({ name, inputSchema, execute: run }))
+    const listed = new Map((await listOf({}, tools)).map(({ name, inputSchema }) => [name, inputSchema]))
+    for (const [name, inputSchema, shown] of odd) assert.deepEqual(listed.get(name), { ...inputSchema, ...shown })
+  })
+
+  it('leaves out a tool that takes no object: nobody could call it', async () => {
+    const text = defineTool({ name: 'text', inputSchema: { type: 'string' }, execute: run })
+    assert.deepEqual(await listOf({}, [text]), [])
+  })
+
   it('gives equal views equal bytes, whatever the order of the tools', async () => {
     const one = JSON.stringify(await listOf({ scopes: ['files'] }))
     const other = JSON.stringify(await listOf({ scopes: ['files'] }, TOOLS.toReversed()))
