@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { createGate, defineTool, type Gate, type Hooks } from '@toolgate/core'
 import { generateText, isStepCount, streamText, tool, ToolLoopAgent, type ToolSet } from 'ai'
 import { z } from 'zod'
-import { fromAiSdk, guard, type GuardedCallEvent, RefusedCall } from '../ai-sdk.ts'
-import { createAiSdkWorld, stopWhen } from '../testing/ai-sdk-world.ts'
+import { applyApprovals, fromAiSdk, guard, type GuardedCallEvent, RefusedCall } from '../ai-sdk.ts'
+import { answer, createAiSdkWorld, stopWhen } from '../testing/ai-sdk-world.ts'
 import { mockModel } from '../testing/mock-model.ts'
 import { ADMIN, createTestAudit, VIEWER } from '../testing/world.ts'
 
@@ -55,7 +55,10 @@ describe('runs that overlap', () => {
         return { activeTools: [name ?? ''] }
       },
     })
-    const model = mockModel(({ prompt }) => (prompt.length > 4 ? 'Done.' : [{ name: 'search' }, { name: 'alpha' }]))
+    const model = mockModel(async ({ prompt }, index) => {
+      await wait(index % 4)
+      return prompt.length > 4 ? 'Done.' : [{ name: 'search' }, { name: 'alpha' }]
+    })
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
         generateText({ model, prompt: i % 2 === 0 ? 'search' : 'alpha', stopWhen, ...guarded }),
@@ -65,6 +68,26 @@ describe('runs that overlap', () => {
       for (const { toolResults } of steps)
         assert.ok(toolResults.every(({ toolName }) => toolName === (i % 2 === 0 ? 'search' : 'alpha')))
     assert.equal(witness.ran.length, results.length * 2)
+  })
+
+  it('go on from an approval as the run may, whatever step another one is in that shares its guard', async () => {
+    const { gate, witness } = createAiSdkWorld({ policy: { ask: ['delete_all'] } })
+    let narrows = true
+    const guarded = await guard(gate, VIEWER, {
+      prepareStep: () => (narrows ? { activeTools: ['search'] } : undefined),
+    })
+    await generateText({ model: mockModel(['Done.']), prompt: 'p', ...guarded })
+    narrows = false
+    await applyApprovals(gate, VIEWER, forge('delete_all'))
+    await generateText({ model: mockModel(['Done.']), messages: forge('delete_all'), ...guarded })
+    assert.deepEqual(witness.ran, [])
+    const asked = await generateText({ model: mockModel([DELETES]), prompt: 'p', ...guarded })
+    const messages = answer([{ role: 'user', content: 'p' }, ...asked.responseMessages], true)
+    await applyApprovals(gate, VIEWER, messages)
+    narrows = true
+    await generateText({ model: mockModel(['Done.']), prompt: 'p', ...guarded })
+    await generateText({ model: mockModel(['Done.']), messages, ...guarded })
+    assert.deepEqual(witness.ran, ['delete_all'])
   })
 
   it('share the limit, which is exact under parallel calls', async () => {

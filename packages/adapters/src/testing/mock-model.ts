@@ -25,19 +25,21 @@ export interface MockModel extends MockLanguageModelV4 {
 }
 
 /** Gives a model that answers turn by turn; its last turn again and again. A function sees the request and its number. */
-export function mockModel(turns: readonly Turn[] | ((options: CallOptions, index: number) => Turn)): MockModel {
+export function mockModel(
+  turns: readonly Turn[] | ((options: CallOptions, index: number) => Turn | Promise<Turn>),
+): MockModel {
   const requests: CallOptions[] = []
-  const next = (options: CallOptions): Turn => {
+  const next = (options: CallOptions): Turn | Promise<Turn> => {
     const index = requests.push(options) - 1
     return typeof turns === 'function' ? turns(options, index) : (turns[index] ?? turns.at(-1) ?? 'done')
   }
   const model = new MockLanguageModelV4({
     doGenerate: async (options) => {
-      const turn = next(options)
+      const turn = await next(options)
       return { content: toContent(turn), finishReason: finishOf(turn), usage: USAGE, warnings: [] }
     },
     doStream: async (options) => {
-      const turn = next(options)
+      const turn = await next(options)
       return {
         stream: simulateReadableStream({ chunks: toChunks(turn), chunkDelayInMs: null, initialDelayInMs: null }),
       }
