@@ -11,7 +11,8 @@ import {
 import { type Arguments, readArguments } from './input.ts'
 import type { AnyRunContext } from './sdk-types.ts'
 import { whileRestoring } from './restoring.ts'
-import type { OpenRun, Runs } from './runs.ts'
+import type { OpenRun } from './open-run.ts'
+import type { Runs } from './runs.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
 export type AnyAgent = Agent<any, any>
@@ -124,13 +125,13 @@ async function answerOf(
 
 async function findApproval(
   gate: Pick<Gate, 'approvals'>,
-  { guarded, bindsApprovals }: OpenRun,
+  { guarded, origin }: OpenRun,
   { id, input, malformed }: WaitingCall,
   status: 'pending' | 'approved',
 ): Promise<Approval | undefined> {
   if (malformed !== undefined) return undefined
   const { user, tenant } = guarded.view.caller
-  const run = bindsApprovals ? guarded.id : undefined
+  const run = origin.bindsApprovals ? guarded.id : undefined
   const inputHash = sha256Hex(canonicalize(input))
   const found = await gate.approvals.list({ status, tool: id, ...(user === undefined ? {} : { user }) })
   return found.find(

@@ -1,18 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import {
-  type Caller,
-  type CallRefused,
-  callerKey,
-  ConfigError,
-  defineCaller,
-  type ExposedNames,
-  type Gate,
-  type View,
-  type ViewOptions,
-} from '@toolgate/core'
-import { createRun, type GuardedCall, type GuardedRun } from '../shared/run.ts'
-import type { AnyContext, AnyRunContext } from './sdk-types.ts'
+import { type Caller, callerKey, ConfigError, defineCaller, type ExposedNames, type ViewOptions } from '@toolgate/core'
+import { createRun } from '../shared/run.ts'
+import { callingRun, OpenRun, type Origin } from './open-run.ts'
 import type { GuardOptions } from './options.ts'
+import type { AnyContext, AnyRunContext } from './sdk-types.ts'
 import { watchSpan } from './span-errors.ts'
 
 /** The runs of one guard, which any number of callers may have under way on one shared agent. */
@@ -23,140 +13,91 @@ export interface Runs {
   sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
 }
 
-type AnyGate = Pick<Gate, 'catalog' | 'view'>
 type RunOptions = GuardOptions<string, AnyContext>
 
-export function createRuns(gate: AnyGate, names: ExposedNames, options: RunOptions): Runs {
-  const opened = new WeakMap<AnyRunContext, { readonly key: string | undefined; readonly run: Promise<OpenRun> }>()
-  const listing = new WeakMap<AnyRunContext, OpenRun>()
-  const remember = (runContext: AnyRunContext, key: string | undefined, run: Promise<OpenRun>) => {
-    opened.set(runContext, { key, run })
+export function createRuns(gate: Origin['gate'], names: ExposedNames, options: RunOptions): Runs {
+  const guard = {}
+  const runsOf = createPerParent<{ readonly key: string; readonly run: Promise<OpenRun> }>()
+  const listings = createPerParent<OpenRun>()
+
+  /** Gives the run that this one is a sub-agent's of, unless it is that run itself, going on in a sub-agent. */
+  const parentOf = (runContext: AnyRunContext): OpenRun | undefined => {
+    const parent = callingRun()
+    if (parent?.origin.gate !== gate) return undefined
+    return parent.origin.guard === guard && parent.origin.runContext === runContext ? undefined : parent
+  }
+
+  const opened = (
+    parent: OpenRun | undefined,
+    runContext: AnyRunContext,
+    key: string,
+    open: () => Promise<OpenRun>,
+  ): Promise<OpenRun> => {
+    const runs = runsOf(parent)
+    const known = runs.get(runContext)
+    if (known?.key === key) return known.run
+    const run = open()
+    runs.set(runContext, { key, run })
     // What could not be opened is tried anew at the next question.
-    run.catch(() => opened.delete(runContext))
+    run.catch(() => runs.delete(runContext))
     return run
   }
-  const runs: Runs = {
-    async of(runContext) {
-      const known = opened.get(runContext)
-      const parent = subAgents.getStore()
-      if (known && known.key === undefined) return known.run
-      if (!known && parent?.gate === gate)
-        return remember(runContext, undefined, openWithin(parent, names, viewOptions(options)))
-      const caller = await callerOf(options.caller, runContext)
-      const key = callerKey(caller)
-      const current = opened.get(runContext)
-      if (current?.key === key) return current.run
-      return remember(runContext, key, openRun(gate, names, caller, options, runContext))
-    },
-    sees(runContext, agent, id) {
-      return listing.get(runContext)?.stillSees(id, agent) ?? listAnew(runContext, agent, id)
-    },
+
+  const ownRun = async (runContext: AnyRunContext): Promise<OpenRun> => {
+    const caller = await callerOf(options.caller, runContext)
+    return opened(undefined, runContext, callerKey(caller), async () => {
+      const view = await gate.view(caller, viewOptions(options))
+      const id = options.runId?.(runContext)
+      const bindsApprovals = id !== undefined
+      const current = () => ownRun(runContext)
+      return new OpenRun(createRun(gate, view, names, id), { gate, runContext, guard, bindsApprovals, current })
+    })
   }
-  async function listAnew(runContext: AnyRunContext, agent: object, id: string): Promise<boolean> {
-    const run = await runs.of(runContext)
+
+  /** A sub-agent sees at most what the run sees that called it, whatever context and options it was given. */
+  const runWithin = (parent: OpenRun, runContext: AnyRunContext): Promise<OpenRun> =>
+    opened(parent, runContext, SUB_AGENT, async () => {
+      const { bindsApprovals } = parent.origin
+      const { view, id } = parent.guarded
+      const narrowing = viewOptions(options)
+      const own = narrowing && (await gate.view(view.caller, narrowing))
+      const narrowed = own ? own.narrow({ activeTools: view.narrow({}).ids }) : view
+      const current = async () => runWithin(await parent.origin.current(), runContext)
+      const origin = { gate, runContext, guard: undefined, bindsApprovals, current }
+      return new OpenRun(createRun(gate, narrowed, names, id, bindsApprovals), origin)
+    })
+
+  const of: Runs['of'] = async (runContext) => {
+    const parent = parentOf(runContext)
+    return parent ? runWithin(await parent.origin.current(), runContext) : ownRun(runContext)
+  }
+
+  const listAnew = async (runContext: AnyRunContext, agent: object, id: string): Promise<boolean> => {
+    const run = await of(runContext)
     watchSpan(run)
-    listing.set(runContext, run)
+    listings(parentOf(runContext)).set(runContext, run)
     return run.sees(id, agent)
   }
-  return runs
-}
 
-/** The run within which a sub-agent runs, whatever context and options it was given. */
-const subAgents = new AsyncLocalStorage<OpenRun>()
-
-async function openRun(
-  gate: AnyGate,
-  names: ExposedNames,
-  caller: Caller,
-  options: RunOptions,
-  runContext: AnyRunContext,
-): Promise<OpenRun> {
-  const view = await gate.view(caller, viewOptions(options))
-  const id = options.runId?.(runContext)
-  return new OpenRun(gate, createRun(gate, view, names, id), id !== undefined)
-}
-
-/** A sub-agent sees at most what the run sees that called it. */
-async function openWithin(parent: OpenRun, names: ExposedNames, options: ViewOptions | undefined): Promise<OpenRun> {
-  const { gate, guarded, bindsApprovals } = parent
-  const { view, id } = guarded
-  const own = options && (await gate.view(view.caller, options))
-  const narrowed = own ? own.narrow({ activeTools: view.narrow({}).ids }) : view
-  return new OpenRun(gate, createRun(gate, narrowed, names, id, bindsApprovals), bindsApprovals)
-}
-
-/** One run, or that of a sub-agent within it. */
-export class OpenRun {
-  readonly gate: AnyGate
-  readonly guarded: GuardedRun
-  readonly bindsApprovals: boolean
-  readonly #refused = new Map<string, CallRefused>()
-  #listing: Listing | undefined
-  #step = -1
-
-  constructor(gate: AnyGate, guarded: GuardedRun, bindsApprovals: boolean) {
-    this.gate = gate
-    this.guarded = guarded
-    this.bindsApprovals = bindsApprovals
-  }
-
-  /** Answers for the step that an agent prepares already; `undefined` where this question begins another one. */
-  stillSees(id: string, agent: object): boolean | undefined {
-    return this.#listing?.isOpenFor(agent, id) ? this.#listing.has(id) : undefined
-  }
-
-  /** Answers whether the step that an agent prepares sees a tool: availability and locks are as they are now. */
-  sees(id: string, agent: object): boolean {
-    if (this.#listing === undefined || !this.#listing.isOpenFor(agent, id)) {
-      this.#listing = new Listing(this.guarded.view.narrow({}), agent)
-      this.#step += 1
-    }
-    return this.#listing.has(id)
-  }
-
-  call(call: GuardedCall): ReturnType<GuardedRun['call']> {
-    return subAgents.run(this, () => this.guarded.call(this.#within(call)))
-  }
-
-  requestApproval(call: GuardedCall): ReturnType<GuardedRun['requestApproval']> {
-    return this.guarded.requestApproval(this.#within(call))
-  }
-
-  #within(call: GuardedCall): GuardedCall {
-    return { ...call, step: Math.max(0, this.#step) }
-  }
-
-  /** The SDK asks for approvals first and calls then: what was refused at the first is not asked again at the second. */
-  keepRefusal(key: string, refused: CallRefused): void {
-    this.#refused.set(key, refused)
-  }
-
-  takeRefusal(key: string): CallRefused | undefined {
-    const refused = this.#refused.get(key)
-    this.#refused.delete(key)
-    return refused
+  return {
+    of,
+    sees: (runContext, agent, id) =>
+      listings(parentOf(runContext)).get(runContext)?.stillSees(id, agent) ?? listAnew(runContext, agent, id),
   }
 }
 
-/** What an agent asks for before one request of its model: each tool once. */
-class Listing {
-  readonly #view: View
-  readonly #agent: object
-  readonly #asked = new Set<string>()
+/** Of a run that is no caller's of its own. No key of a caller is empty. */
+const SUB_AGENT = ''
 
-  constructor(view: View, agent: object) {
-    this.#view = view
-    this.#agent = agent
-  }
-
-  /** The SDK does not say when a step begins: it is when another agent asks, or the same one for the same tool again. */
-  isOpenFor(agent: object, id: string): boolean {
-    return this.#agent === agent && !this.#asked.has(id)
-  }
-
-  has(id: string): boolean {
-    this.#asked.add(id)
-    return this.#view.has(id)
+/** Contexts may be shared by the sub-agents of different runs, and each of those is a run of its own. */
+function createPerParent<T>(): (parent: OpenRun | undefined) => WeakMap<AnyRunContext, T> {
+  const own = new WeakMap<AnyRunContext, T>()
+  const ofParents = new WeakMap<OpenRun, WeakMap<AnyRunContext, T>>()
+  return (parent) => {
+    if (!parent) return own
+    const known = ofParents.get(parent) ?? new WeakMap<AnyRunContext, T>()
+    ofParents.set(parent, known)
+    return known
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { Agent, handoff, RunContext, tool } from '@openai/agents'
+import { Agent, handoff, type ModelRequest, type ModelResponse, RunContext, tool } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
 import { type Caller, createGate, type GateOptions } from '@toolgate/core'
 import {
@@ -76,6 +76,45 @@ describe('guard: an agent as a tool', () => {
       const users = audit.records.map(({ user_id }) => user_id)
       assert.deepEqual(new Set(users), new Set(['vera']))
       assert.equal(new Set(audit.records.map(({ run_id }) => run_id)).size, 1)
+    }
+  })
+
+  it('is each caller’s own also where all share one context for it, whoever came first', async () => {
+    const context = new RunContext<Session>({ caller: ADMIN })
+    const shared = createFamily({
+      inner: Array.from({ length: 16 }, () => answerOnce(calls('delete_all'))),
+      asTool: (helper, about) => helper.asTool({ ...about, runOptions: { context } }),
+    })
+    shared.outer.enqueue(...Array.from({ length: 14 }, () => answerOnce([ASK_HELPER])))
+    const callers = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? ADMIN : VIEWER))
+    await Promise.all(callers.map((caller) => shared.start(caller)))
+    const seen = sentTools(shared.inner).map(String).toSorted()
+    assert.deepEqual(new Set(seen), new Set(['alpha,delete_all,search', 'alpha,search']))
+    assert.equal(seen.filter((one) => one === 'alpha,search').length, 8)
+    const users = shared.audit.records.filter(({ tool: id }) => id === 'delete_all')
+    assert.deepEqual(
+      users.filter(({ event }) => event === 'tool_blocked').map(({ user_id }) => user_id),
+      Array(4).fill('vera'),
+    )
+    assert.equal(shared.witness.ran.length, 4)
+  })
+
+  it('loses with its caller what that one loses meanwhile', async () => {
+    const session: Session = { caller: ADMIN }
+    for (const asTool of [asToolOf, withParameters]) {
+      session.caller = ADMIN
+      const { run, inner, witness } = createFamily({ asTool })
+      const downgrade = modelResponder(() => {
+        session.caller = { user: 'ada', roles: [] }
+        return calls('delete_all')
+      })
+      inner.enqueue(downgrade, [callOf('delete_all', {}, 'again')], DONE)
+      await run(session)
+      assert.deepEqual(witness.ran, [])
+      assert.deepEqual(sentTools(inner).slice(1), [
+        ['alpha', 'search'],
+        ['alpha', 'search'],
+      ])
     }
   })
 
@@ -233,6 +272,13 @@ interface FamilyOptions extends Omit<GateOptions, 'tools' | 'sources' | 'audit'>
   readonly innerGuard?: Partial<GuardOptions<string, Session>>
 }
 
+/** Calls at first, and is done when it has an answer. */
+function answerOnce(first: ModelResponse['output']) {
+  const isAnswered = ({ input }: ModelRequest) =>
+    typeof input !== 'string' && input.some(({ type }) => type === 'function_call_result')
+  return modelResponder(({ request }) => (isAnswered(request) ? DONE : first))
+}
+
 const ABOUT_HELPER = { toolName: 'helper', toolDescription: 'x', runConfig: {} }
 
 function asToolOf(helper: Agent<Session>, about: typeof ABOUT_HELPER): Governable {
@@ -250,7 +296,7 @@ function createFamily({ inner: script, asTool = asToolOf, outerGuard, innerGuard
   const witness = createWitness()
   const audit = createTestAudit()
   const inner = new ScriptedModel(script)
-  const outer = new ScriptedModel([[ASK_HELPER], DONE])
+  const outer = new ScriptedModel([answerOnce([ASK_HELPER]), answerOnce([ASK_HELPER])])
   const helper = new Agent<Session>({ name: 'Helper', model: inner })
   const runConfig = { tracingDisabled: true }
   const helperTool = asTool(helper, { ...ABOUT_HELPER, runConfig })
@@ -276,6 +322,7 @@ function createFamily({ inner: script, asTool = asToolOf, outerGuard, innerGuard
     outer,
     agent,
     start: (caller: Caller) => runner.run(agent, 'hi', { context: { caller } }),
+    run: (context: Session) => runner.run(agent, 'hi', { context }),
     resume: (state: Parameters<typeof guarded.settle>[0]) => runner.run(agent, state),
   }
 }
