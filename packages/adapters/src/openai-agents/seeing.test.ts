@@ -91,6 +91,20 @@ describe('guard: what a run sees', () => {
     assert.equal(model.calls.length, 0)
   })
 
+  it('is asked for anew where it could not be opened', async () => {
+    let isDown = true
+    const runId = () => {
+      if (isDown) throw new Error('no ids today')
+      return 'r1'
+    }
+    const { agent, runner, model } = createScene({ script: [DONE], guard: { runId } })
+    const context = new RunContext<Session>({ caller: VIEWER })
+    await assert.rejects(runner.run(agent, 'hi', { context }), /no ids today/)
+    isDown = false
+    await runner.run(agent, 'hi', { context })
+    assert.deepEqual(sentTools(model), [['alpha', 'search']])
+  })
+
   it('follows what becomes unavailable between two steps, and its coming back', async () => {
     const availability = memoryAvailability()
     availability.set('web', { available: true })
