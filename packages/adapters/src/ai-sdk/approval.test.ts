@@ -270,6 +270,9 @@ describe('applyApprovals', () => {
       (await applyApprovals(gate, args[0], messages, args[1] ? { requester: args[1] } : {})).map(
         ({ approval, problem }) => approval?.decidedBy ?? problem,
       )
+    const others = JSON.parse(JSON.stringify(messages).replace('"x"', '"y"')) as ModelMessage[]
+    assert.equal((await applyApprovals(gate, VIEWER, others))[0]?.problem, 'approval_unknown')
+    assert.equal((await applyApprovals(gate, VIEWER, messages, { runId: 'r' }))[0]?.problem, 'approval_unknown')
     assert.deepEqual(await outcomes({ user: 'eve' }), ['approval_unknown'])
     assert.deepEqual(await outcomes({ user: 'eve' }, VIEWER), ['approval_forbidden'])
     assert.deepEqual(await outcomes({ user: 'olga', roles: ['approver'] }, VIEWER), ['olga'])
