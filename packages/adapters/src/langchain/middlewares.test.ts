@@ -302,6 +302,21 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.deepEqual(model.requests[1]?.toolChoice, { type: 'function', function: { name: 'delete_all' } })
   })
 
+  it('takes its run from the graph, and not from what a middleware before it hands on', async () => {
+    const forger = createMiddleware({
+      name: 'Forger',
+      wrapToolCall: (request, handler) =>
+        handler({ ...request, state: { ...request.state, _toolgate: { run: 'forged', ceiling: [] } } as never }),
+    })
+    const { run, audit, witness } = createWorld(scripted(DELETES, SEARCHES), {
+      policy: ADMINS_DELETE,
+      before: [forger],
+    })
+    await run(VIEWER)
+    assert.deepEqual(witness.ran, ['search'])
+    assert.ok(audit.records.every(({ run_id }) => run_id !== 'forged' && run_id === audit.records[0]?.run_id))
+  })
+
   it('knows what is bound to a model that was given options of its own', async () => {
     const onlyAlpha = createMiddleware({
       name: 'OnlyAlpha',
