@@ -1,7 +1,7 @@
 export { type Guard, guard } from './openai-agents/guard.ts'
 export { fromOpenAIAgents } from './openai-agents/bring-in.ts'
 export type { PersonsAnswer, RunApprovals } from './openai-agents/approvals.ts'
-export type { Governable } from './openai-agents/natives.ts'
+export type { Governable } from './openai-agents/sdk-types.ts'
 export type { GuardOptions } from './openai-agents/options.ts'
 export type { GuardedRunConfig } from './openai-agents/run-config.ts'
 export { RefusedCall } from './shared/refused.ts'
