@@ -158,7 +158,8 @@ class Loop {
       this.#instructions = step?.instructions ?? this.#instructions
       this.#context = step?.context ?? this.#context
       for (const warning of step?.warnings ?? []) shared.warn(warning)
-      const seen = step?.view ?? view
+      const now = view.narrow({})
+      const seen = step?.view ?? now
       const model = (step?.model as LanguageModel | undefined) ?? scope.model
       shared.meter.step()
       this.#ended.clear()
@@ -166,12 +167,12 @@ class Loop {
         type: 'step-started',
         step: sdk.stepNumber,
         model: modelNameOf(model),
-        tools: (step?.view ?? view.narrow({})).ids,
+        tools: seen.ids,
       })
       return {
         ...step?.options,
         model,
-        instructions: joinInstructions(this.#instructions, shared.catalogOf(view.narrow({}))),
+        instructions: joinInstructions(this.#instructions, shared.catalogOf(now)),
         ...(step ? { activeTools: seen.ids } : {}),
       } as PrepareStepResult<ToolSet>
     }
@@ -191,6 +192,9 @@ class Loop {
     shared.meter.tokens(usage.total)
     shared.addUsage(usage)
     this.#pending = this.#pendingOf(step)
+    // Calls of tools that are executed elsewhere: their results are the host's to bring.
+    this.#stopped = hasUnanswered(step)
+    if (step.finishReason === 'error') this.#failure ??= { reason: 'model_failed', error: new Error(FAULTY) }
     this.#transcript.add(step.response.messages, new Set(this.#pending.map(({ callId }) => callId)))
     const stepNumber = this.#steps.length
     const calls = this.#callsOf(step)
@@ -252,6 +256,18 @@ class Loop {
       throw error
     }
   }
+}
+
+const FAULTY = 'the provider ended its answer with an error'
+
+function hasUnanswered({ content, toolCalls }: SdkStep): boolean {
+  const answered = new Set(
+    content.flatMap((part) => {
+      if (part.type === 'tool-result' || part.type === 'tool-error') return [part.toolCallId]
+      return part.type === 'tool-approval-response' && !part.approved ? [part.toolCall.toolCallId] : []
+    }),
+  )
+  return toolCalls.some(({ toolCallId, providerExecuted }) => !providerExecuted && !answered.has(toolCallId))
 }
 
 /** The inputs of calls that wait, as the model wrote them, where a schema has made something else of them. */

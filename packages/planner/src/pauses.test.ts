@@ -10,9 +10,14 @@ import {
   type StateStore,
 } from '@toolgate/core'
 import { manualClock } from '@toolgate/core/testing'
+import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
+import { tool } from 'ai'
 import fc from 'fast-check'
+import { z } from 'zod'
 import { askForInput } from './ask-for-input.ts'
 import type { ResumeOptions } from './options.ts'
+import { createPlanner } from './planner.ts'
+import { scriptedModel } from './testing/scripted-model.ts'
 import {
   callOf,
   createWitness,
@@ -234,6 +239,54 @@ describe('a pause for an approval', () => {
     await state.set(entry.key, { ...(entry.value as object), text: forged })
     await assert.rejects(resume(stage, resumeToken, { approve: true }), REFUSED)
     assert.deepEqual(stage.witness.ran, [])
+  })
+})
+
+describe('a pause in tools of the AI SDK', () => {
+  const open = (answer: () => unknown) => {
+    const witness = createWitness()
+    const pay = tool({
+      inputSchema: z.object({ cents: z.string().transform(Number) }),
+      needsApproval: true,
+      execute: ({ cents }: { cents: number }) => (witness.body(`pay ${typeof cents} ${cents}`)(), answer()),
+      toModelOutput: ({ output }) => ({ type: 'content', value: [{ type: 'text', text: `shown: ${String(output)}` }] }),
+    })
+    const gate = createGate({ tools: fromAiSdk({ pay }) })
+    const model = scriptedModel([callOf('pay', { cents: '5' }), 'Paid.'])
+    return { witness, planner: createPlanner({ model, gate, state: memoryState(), keys: KEYS }) }
+  }
+
+  it('keeps what these say of themselves: who approves, how inputs are read, what the model is shown', async () => {
+    const { witness, planner } = open(() => 'paid')
+    const { resumeToken, pending } = paused(await planner.run({ prompt: 'x', caller: VERA }))
+    assert.deepEqual([pending[0]?.input, witness.ran], [{ cents: '5' }, []])
+    const done = await planner.resume(resumeToken, { caller: VERA, approve: true })
+    assert.deepEqual(witness.ran, ['pay number 5'])
+    assert.deepEqual(toldOf(done, 'call-0'), [{ type: 'text', text: 'shown: paid' }])
+  })
+
+  it('does not run what a person rejected, though policy asks nobody', async () => {
+    const { witness, planner } = open(() => 'paid')
+    const { resumeToken } = paused(await planner.run({ prompt: 'x', caller: VERA }))
+    const done = await planner.resume(resumeToken, { caller: VERA, reject: true })
+    assert.deepEqual([done.status, witness.ran], ['done', []])
+  })
+
+  it('takes the last of what a tool gives bit by bit, and tells of one that breaks off', async () => {
+    async function* bits(breaks: boolean) {
+      yield 'a'
+      yield 'b'
+      if (breaks) throw new Error('cut')
+    }
+    for (const [breaks, told] of [
+      [false, [{ type: 'text', text: 'shown: b' }]],
+      [true, 'pay failed: cut'],
+    ] as const) {
+      const { planner } = open(() => bits(breaks))
+      const { resumeToken } = paused(await planner.run({ prompt: 'x', caller: VERA }))
+      const done = await planner.resume(resumeToken, { caller: VERA, approve: true })
+      assert.deepEqual(toldOf(done, 'call-0'), told)
+    }
   })
 })
 

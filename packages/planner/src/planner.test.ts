@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, type PrepareStepContext, UnknownToolError, withTools } from '@toolgate/core'
-import { hasToolCall, isStepCount } from 'ai'
+import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
+import { ConfigError, createGate, type PrepareStepContext, UnknownToolError, withTools } from '@toolgate/core'
+import { hasToolCall, isStepCount, tool } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { z } from 'zod'
 import { createPlanner } from './planner.ts'
+import { scriptedModel } from './testing/scripted-model.ts'
 import { callOf, setStage, toldOf, VERA } from './testing/stage.ts'
 
 const calling = (...names: string[]) => names.map((name, i) => ({ name, id: `c${i}` }))
@@ -233,6 +237,29 @@ describe('planner.run', () => {
     })
     assert.ok(typo.status === 'failed' && typo.error instanceof UnknownToolError)
     assert.deepEqual(typo.error.nearest.slice(0, 1), ['search'])
+  })
+
+  it('fails where the provider ends its answer with an error, and is stopped where a tool runs elsewhere', async () => {
+    const { gate } = setStage({ turns: [] })
+    const broken = new MockLanguageModelV4({
+      doGenerate: {
+        content: [{ type: 'text', text: 'Half' }],
+        finishReason: { unified: 'error', raw: 'overloaded' },
+        usage: {
+          inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+          outputTokens: { total: 1, text: 1, reasoning: 0 },
+        },
+        warnings: [],
+      },
+    })
+    const failed = await createPlanner({ model: broken, gate }).run({ prompt: 'x', caller: VERA })
+    assert.deepEqual([failed.status === 'failed' && failed.reason, failed.text], ['model_failed', 'Half'])
+
+    const elsewhere = createGate({ tools: fromAiSdk({ confirm: tool({ inputSchema: z.object({}) }) }) })
+    const model = scriptedModel([callOf('confirm')])
+    const planner = createPlanner({ model, gate: elsewhere, acceptUnenforceable: true })
+    const stopped = await planner.run({ prompt: 'x', caller: VERA })
+    assert.deepEqual([stopped.status === 'done' && stopped.reason, model.requests.length], ['stopped', 1])
   })
 
   it('ends when its signal aborts, with what it has, and gives the tool the abort', async () => {

@@ -48,7 +48,7 @@ export interface RunFailed extends RunReport {
 }
 
 export type FailureReason =
-  /** The model, or its provider, failed. */
+  /** The model, its provider or the SDK failed. */
   | 'model_failed'
   /** `prepareStep`, a stop condition or something else of the host's own threw. */
   | 'step_failed'

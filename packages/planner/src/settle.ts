@@ -1,4 +1,6 @@
+import { guard } from '@toolgate/adapters/ai-sdk'
 import { type CallOutcome, toWireName } from '@toolgate/core'
+import type { ToolSet } from 'ai'
 import { isInputRequest } from './ask-for-input.ts'
 import { toDecided } from './events.ts'
 import type { LevelState, PendingState } from './pause.ts'
@@ -15,7 +17,8 @@ export type Settled = Pick<LevelState, 'messages' | 'pending'> & {
  * the store of approvals has now: what was hidden meanwhile is refused, whoever approved it.
  */
 export async function settle(level: LevelState, scope: Scope): Promise<Settled> {
-  const settled = await Promise.all(level.pending.map((pending) => settleOne(pending, level, scope)))
+  const offered = await offeredIn(scope)
+  const settled = await Promise.all(level.pending.map((pending) => settleOne(pending, level, { scope, offered })))
   return {
     messages: withResults(
       level.messages,
@@ -33,8 +36,20 @@ interface SettledCall {
   readonly again?: PendingState
 }
 
-async function settleOne(pending: PendingState, level: LevelState, scope: Scope): Promise<SettledCall> {
+/** Where calls are settled: in a scope, with the tools as the SDK knows them, by their names on the wire. */
+interface Settling {
+  readonly scope: Scope
+  readonly offered: ReadonlyMap<string, ToolSet[string]>
+}
+
+async function offeredIn({ shared, view }: Scope): Promise<Settling['offered']> {
+  const { tools } = await guard(shared.gate, view, { ...shared.offering, onWarning: shared.warn })
+  return new Map(Object.entries(tools))
+}
+
+async function settleOne(pending: PendingState, level: LevelState, settling: Settling): Promise<SettledCall> {
   const { tool } = pending
+  const { scope } = settling
   if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool))
     return { status: 'done', result: toResult(pending, jsonOutput(scope.shared.answers.get(pending))) }
   // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
@@ -44,7 +59,7 @@ async function settleOne(pending: PendingState, level: LevelState, scope: Scope)
     case 'waiting':
       return { status: 'waiting', again: { ...callOf(call), kind: 'approval', approvalId: outcome.approval.id } }
     case 'done':
-      return settleDone(pending, outcome.output, scope)
+      return settleDone(pending, outcome.output, settling)
     case 'refused':
     case 'failed':
       return { status: outcome.status, result: toResult(pending, { type: 'error-text', value: outcome.text }) }
@@ -56,8 +71,15 @@ function isVisible({ view }: Scope, tool: string): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
-async function settleDone(pending: PendingState, given: unknown, scope: Scope): Promise<SettledCall> {
-  const output = await lastOf(given)
+async function settleDone(pending: PendingState, given: unknown, { scope, offered }: Settling): Promise<SettledCall> {
+  let output: unknown
+  try {
+    output = await lastOf(given)
+  } catch (error) {
+    // A stream that breaks off has ended its call on the record; the model is told so as of any tool that fails.
+    const text = `${pending.name} failed: ${error instanceof Error ? error.message : String(error)}`
+    return { status: 'failed', result: toResult(pending, { type: 'error-text', value: text }) }
+  }
   const level = scope.paused.get(pending.callId)
   scope.paused.delete(pending.callId)
   if (level) return { status: 'done', again: { ...callOf(pending), kind: 'agent', level } }
@@ -65,7 +87,9 @@ async function settleDone(pending: PendingState, given: unknown, scope: Scope): 
     const { question, schema } = output
     return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
   }
-  return { status: 'done', result: toResult(pending, jsonOutput(output)) }
+  const { callId: toolCallId, name, input } = pending
+  const shown = await offered.get(name)?.toModelOutput?.({ toolCallId, input, output })
+  return { status: 'done', result: toResult(pending, shown ?? jsonOutput(output)) }
 }
 
 /** An approval is for one call: of several that wait for the same, the others wait anew, and are not refused for haste. */
