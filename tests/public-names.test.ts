@@ -64,5 +64,6 @@ function namesOf(text: string): readonly string[] {
   const declared = [...text.matchAll(DECLARATION)].map(([, kind, name = '']) =>
     kind === 'interface' || kind === 'type' ? `type ${name}` : name,
   )
-  return [...listed, ...declared].toSorted()
+  // A function with overloads is one name.
+  return [...new Set([...listed, ...declared])].toSorted()
 }
