@@ -58,13 +58,14 @@ function table(): string {
   const lines = ORDER.flatMap((name) => {
     const row = rows.get(name)
     if (!row) return []
-    return [[row.framework, row.version, ...questions.map((one) => `${mark(row.without[one])} ${mark(row.with[one])}`)]]
+    return [[row.framework, row.version, ...questions.map((one) => mark(row.without[one], row.with[one]))]]
   })
   return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-function mark({ holds }: Observation): string {
-  return holds ? 'yes' : '**no**'
+function mark(alone: Observation, guarded: Observation): string {
+  const [before, after] = [alone, guarded].map(({ holds }) => (holds ? 'yes' : 'no'))
+  return before === after ? `${before} → ${after}` : `${before} → **${after}**`
 }
 
 function details(): string {
