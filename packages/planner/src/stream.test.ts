@@ -60,20 +60,22 @@ describe('planner.stream', () => {
       text: 'one two three',
       between: () => answers.promise,
     }))
+    // What was cancelled holds no connection to the provider.
+    const idle = () => until(async () => (await server.connections()) === 0)
     const byHand = await planner.stream({ prompt: 'x', caller: VERA })
     await until(() => server.requests.length === 1)
     byHand.cancel(new Error('closed the tab'))
     const result = await byHand.result
     assert.ok(result.status === 'failed')
     assert.deepEqual([result.reason, (result.error as Error).message, sessions.size], ['aborted', 'closed the tab', 0])
+    await idle()
     // As `await using` does at the end of a scope.
     const left = await planner.stream({ prompt: 'x', caller: VERA })
     assert.ok(left.stream)
     await until(() => server.requests.length === 2)
     await left[Symbol.asyncDispose]()
     assert.equal(sessions.size, 0)
-    // What was cancelled holds no connection to the provider.
-    await until(async () => (await server.connections()) === 0)
+    await idle()
     answers.resolve()
   })
 
