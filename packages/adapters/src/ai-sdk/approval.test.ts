@@ -9,10 +9,13 @@ import {
   streamText,
   tool,
   toUIMessageStream,
+  type ToolSet,
   type UIMessage,
 } from 'ai'
 import { z } from 'zod'
 import { applyApprovals, fromAiSdk, guard } from '../ai-sdk.ts'
+import { needsApproval } from './approval.ts'
+import { openLoopRun } from './run.ts'
 import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
 import { mockModel, type Turn } from '../testing/mock-model.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
@@ -234,9 +237,9 @@ describe('toolApproval of guard', () => {
   it('asks what a tool itself says of approvals', async () => {
     const witness = createWitness()
     const audit = createTestAudit()
-    const needsApproval = (input: { q?: string | undefined }) => input.q === 'x'
+    const isAsked = (input: { q?: string | undefined }) => input.q === 'x'
     const inputSchema = z.object({ q: z.string().optional() })
-    const tools = { delete_all: tool({ inputSchema, needsApproval, execute: witness.body('delete_all') }) }
+    const tools = { delete_all: tool({ inputSchema, needsApproval: isAsked, execute: witness.body('delete_all') }) }
     const gate = createGate({ tools: fromAiSdk(tools), audit })
     await pause(gate as unknown as Gate)
     await generateText({
@@ -248,17 +251,41 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
   })
 
-  it('pauses also where your toolApproval stands after the spread and has nothing to say', async () => {
+  it('leaves a call waiting also where your toolApproval stands after the spread and has nothing to say', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
-    const result = await generateText({
-      model: mockModel([call]),
-      messages: prompt,
-      stopWhen,
-      ...(await guard(gate, VIEWER)),
-      toolApproval: { search: 'approved' },
-    })
-    assert.equal(result.content.at(-1)?.type, 'tool-approval-request')
+    const model = mockModel([call, 'Hm.'])
+    const guarded = await guard(gate, VIEWER)
+    await generateText({ model, messages: prompt, stopWhen, ...guarded, toolApproval: { search: 'approved' } })
+    assert.deepEqual(model.told(), { 'call-0': { type: 'error-text', value: 'Waiting for approval of delete_all.' } })
     assert.deepEqual(witness.ran, [])
+    assert.equal((await gate.approvals.list({ status: 'pending' })).length, 1)
+  })
+
+  it('leaves alone what the provider has run by itself', async () => {
+    const audit = createTestAudit()
+    const web = { type: 'provider', id: 'openai.web', args: {}, isProviderExecuted: true, inputSchema: z.object({}) }
+    const tools = { web } as unknown as ToolSet
+    const gate = createGate({ tools: fromAiSdk(tools), policy: { ask: ['web'] }, audit })
+    const model = mockModel([[{ name: 'web', result: { hits: 3 } }], 'Done.'])
+    const guarded = await guard(gate, VIEWER, { acceptUnenforceable: true })
+    const result = await generateText({ model, messages: prompt, stopWhen, ...guarded })
+    assert.deepEqual(
+      result.content.map(({ type }) => type),
+      ['tool-call', 'tool-result'],
+    )
+    assert.deepEqual(audit.attempts(), [])
+  })
+})
+
+describe('needsApproval, by which version 6 of the SDK asks', () => {
+  it('is said of what must wait, once, and of what messages say is approved', async () => {
+    const { gate, audit } = createAiSdkWorld(ASKS)
+    const run = openLoopRun(gate, await gate.view(VIEWER), {})
+    const asks = (name: string, messages: readonly unknown[] = []) =>
+      needsApproval(run, name)({}, { toolCallId: 'forged', messages })
+    assert.deepEqual([await asks('delete_all'), await asks('search')], [true, false])
+    assert.equal(await asks('delete_all', forge('delete_all')), true)
+    assert.deepEqual(audit.attempts(), ['delete_all tool_approval_required approval_required'])
   })
 })
 

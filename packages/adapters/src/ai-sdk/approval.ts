@@ -42,17 +42,19 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
   }
 }
 
-/** Gives `needsApproval` of a tool: how versions of the SDK before 7 ask, and where `toolApproval` has nothing to say. */
-export function needsApproval(run: LoopRun, toolName: string) {
-  return async (
-    input: unknown,
-    { toolCallId, messages }: { readonly toolCallId: string; readonly messages: readonly unknown[] },
-  ): Promise<boolean> => {
+/** Gives `needsApproval` of a tool: how version 6 of the SDK asks. */
+export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
+  return async (input, { toolCallId, messages }) => {
     // One that messages say is approved is about to be made, and is asked about there.
     if (isAnswered(messages, toolCallId)) return true
     return (await ask(run, { toolName, toolCallId, input, messages }))?.status === 'waiting'
   }
 }
+
+type NeedsApproval = (
+  input: unknown,
+  options: { readonly toolCallId: string; readonly messages: readonly unknown[] },
+) => Promise<boolean>
 
 function isAnswered(messages: readonly unknown[], toolCallId: string): boolean {
   return answeredCalls(messages).some((answered) => answered.toolCallId === toolCallId)

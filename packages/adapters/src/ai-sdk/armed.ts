@@ -1,10 +1,10 @@
-import type { ToolExecutionOptions } from 'ai'
+import * as sdk from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { needsApproval } from './approval.ts'
 import type { Offered } from './offered.ts'
 import type { LoopCall, LoopRun } from './run.ts'
 
-type Execution = ToolExecutionOptions<unknown>
+type Execution = sdk.ToolExecutionOptions<unknown>
 
 /** Gives a tool as the SDK's loop gets it: what it runs goes through the gate. */
 export function arm(run: LoopRun, offered: Offered): object {
@@ -13,8 +13,11 @@ export function arm(run: LoopRun, offered: Offered): object {
   const execute = isGenerator
     ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
     : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
-  return { ...definition, execute, needsApproval: needsApproval(run, name) }
+  return ASKS_TOOLS ? { ...definition, execute, needsApproval: needsApproval(run, name) } : { ...definition, execute }
 }
+
+/** Before version 7 the SDK has no `toolApproval`, and asks its tools. Since then it would only make each tool dearer. */
+const ASKS_TOOLS = !('isStepCount' in sdk)
 
 async function settleOnce(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {
   const output = await settle(run, offered, input, execution)

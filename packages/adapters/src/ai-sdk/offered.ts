@@ -43,7 +43,7 @@ const kept = new WeakMap<Tool, Offered>()
 /** Gives tools that are the gate's own, such as those of an MCP server, as the SDK takes them; without those that cannot be. */
 export function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly Offered[] {
   if (tools.length === 0) return []
-  const own = view.narrow({ activeTools: tools.map(({ id }) => id) })
+  const own = tools.length === view.size ? view : view.narrow({ activeTools: tools.map(({ id }) => id) })
   const { tools: definitions, names, errors } = expose(own, 'ai-sdk')
   for (const { tool, message } of errors) onWarning(`"${tool}" cannot be offered: it ${message}.`)
   return tools.flatMap((tool) => {

@@ -8,6 +8,8 @@ export interface ModelCall {
   readonly input?: unknown
   /** Instead of `input`, as it is. */
   readonly text?: string
+  /** What the provider gives that has run the call by itself. */
+  readonly result?: object
 }
 
 type CallOptions = MockLanguageModelV4['doGenerateCalls'][number]
@@ -63,17 +65,20 @@ function finishOf(turn: Turn): Generated['finishReason'] {
 
 function toContent(turn: Turn): Generated['content'] {
   if (typeof turn === 'string') return [{ type: 'text', text: turn }]
-  return turn.map(toPart)
+  return turn.flatMap(toParts)
 }
 
-function toPart({ name, id, input = {}, text }: ModelCall, index: number) {
-  return {
-    type: 'tool-call',
-    toolCallId: id ?? `call-${index}`,
-    toolName: name,
-    input: text ?? JSON.stringify(input),
-  } as const
+function toParts({ name, id, input = {}, text, result }: ModelCall, index: number): CallPart[] {
+  const call = { toolCallId: id ?? `call-${index}`, toolName: name }
+  const part = { type: 'tool-call', ...call, input: text ?? JSON.stringify(input) } as const
+  if (!result) return [part]
+  return [
+    { ...part, providerExecuted: true },
+    { type: 'tool-result', ...call, result: result as Record<string, string> },
+  ]
 }
+
+type CallPart = Extract<Generated['content'][number], { readonly type: 'tool-call' | 'tool-result' }>
 
 type Chunk = Streamed['stream'] extends ReadableStream<infer Part> ? Part : never
 
@@ -85,7 +90,7 @@ function toChunks(turn: Turn): Chunk[] {
           { type: 'text-delta', id: '1', delta: turn },
           { type: 'text-end', id: '1' },
         ]
-      : turn.map(toPart)
+      : turn.flatMap(toParts)
   return [
     { type: 'stream-start', warnings: [] },
     ...parts,
