@@ -1,22 +1,8 @@
 import type { CallOutcome } from '@toolgate/core'
-import type { ToolApprovalStatus, ToolSet } from 'ai'
+import type { ToolApprovalStatus } from 'ai'
 import { answeredCalls } from './answers.ts'
-import type { LoopCall, LoopRun } from './run.ts'
+import type { ApprovalQuestion, LoopCall, LoopRun } from './loop.ts'
 import { type ApprovalStatus, yourApproval } from './your-approval.ts'
-
-/** What the SDK asks about one call. */
-export interface ApprovalQuestion {
-  readonly toolCall: {
-    readonly toolName: string
-    readonly toolCallId: string
-    readonly input: unknown
-    readonly providerExecuted?: boolean | undefined
-  }
-  readonly tools: ToolSet | undefined
-  readonly toolsContext: unknown
-  readonly runtimeContext: unknown
-  readonly messages: readonly unknown[]
-}
 
 /**
  * Gives the SDK's `toolApproval` of a run: the stricter of yours and of the gate.

@@ -2,7 +2,7 @@ import * as sdk from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { needsApproval } from './approval.ts'
 import type { Offered } from './offered.ts'
-import type { LoopCall, LoopRun } from './run.ts'
+import type { LoopCall, LoopRun } from './loop.ts'
 
 type Execution = sdk.ToolExecutionOptions<unknown>
 

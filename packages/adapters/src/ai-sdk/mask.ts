@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LanguageModel } from 'ai'
-import type { StepChange } from './prepare-step.ts'
-import type { LoopRun } from './run.ts'
+import type { LoopRun, StepChange } from './loop.ts'
 
 /**
  * Gives the options of a step that has its provider choose among `names` only, while all that the run sees is sent: the

@@ -3,7 +3,7 @@ import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
 import { canMask, maskTo } from './mask.ts'
-import type { LoopRun } from './run.ts'
+import type { LoopRun, StepChange } from './loop.ts'
 
 /** What the SDK gives `prepareStep`, as far as it is looked at here. */
 interface SdkStep {
@@ -11,15 +11,6 @@ interface SdkStep {
   readonly steps: readonly StepResult<ToolSet>[]
   readonly messages: readonly ModelMessage[]
   readonly model: LanguageModel
-}
-
-/** What a step is changed to, as the SDK takes it. */
-export type StepChange = Readonly<Record<string, unknown>> & {
-  readonly activeTools?: readonly string[] | undefined
-  readonly messages?: readonly unknown[] | undefined
-  readonly model?: LanguageModel | undefined
-  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly type: 'tool'; readonly toolName: string } | undefined
-  readonly providerOptions?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than yours says. */

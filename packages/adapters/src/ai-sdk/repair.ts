@@ -1,7 +1,7 @@
 import type { CallOutcome } from '@toolgate/core'
 import { asSchema, type ToolSet } from 'ai'
 import type { GuardOptions } from './options.ts'
-import type { LoopRun } from './run.ts'
+import type { LoopRun } from './loop.ts'
 
 type Repair = NonNullable<GuardOptions['repairToolCall']>
 type RepairOptions = Parameters<Repair>[0]

@@ -1,56 +1,11 @@
-import type { CallOutcome, CallRefused, CallWaiting, Hooks, HooksInput, View } from '@toolgate/core'
+import type { CallOutcome, Hooks, View } from '@toolgate/core'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
 import { arm } from './armed.ts'
-import type { Offered } from './offered.ts'
+import type { LoopCall, LoopRun, OpenStep } from './loop.ts'
 import { type Offering, offeringOf, widenOffering } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 import { asWritten } from './schema.ts'
-
-/** One step of the loop, as it was prepared. */
-export interface OpenStep {
-  readonly view: View
-  readonly stepNumber: number
-  readonly model: string | undefined
-}
-
-/** A call as the SDK's loop makes it. */
-export interface LoopCall {
-  readonly toolName: string
-  readonly toolCallId: string
-  readonly input: unknown
-  /** Those of the step: by them it is known which step a call is of, as the same tools may be in several loops at once. */
-  readonly messages: readonly unknown[] | undefined
-  readonly abortSignal?: AbortSignal | undefined
-  readonly context?: unknown
-  readonly malformed?: string | undefined
-  readonly hooks?: HooksInput | undefined
-}
-
-/** What the parts of a guard have in common: the run, its tools, and its steps. */
-export interface LoopRun {
-  readonly gate: AnyGate
-  readonly view: View
-  readonly options: GuardOptions
-  /** By name on the wire: the object that the SDK's loop reads in each step. */
-  readonly tools: Record<string, object>
-  offered(name: string): Offered | undefined
-  /** Offers what a view sees and was not offered before. */
-  offer(view: View): void
-  /** Those of the offered tools that a view sees, by their names on the wire; `undefined` where that is all of them. */
-  namesOf(view: View): readonly string[] | undefined
-  openStep(messages: readonly unknown[], step: OpenStep): void
-  stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined
-  /** This call runs only with a person's word, whatever the policy says. */
-  requireApproval(call: LoopCall): void
-  call(call: LoopCall): Promise<CallOutcome>
-  /** Refuses, and records, a call in the name of something that has the right to: what the gate would refuse, it does. */
-  refuse(call: LoopCall, by: string, reason: string | undefined): Promise<CallOutcome>
-  /** Refuses, and records, a call of what was not sent. It runs nothing, also where the gate would let it. */
-  refuseUnsent(call: LoopCall): Promise<CallOutcome>
-  requestApproval(call: LoopCall): Promise<CallRefused | CallWaiting | undefined>
-  warn(text: string): void
-}
 
 export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): LoopRun {
   const { runId, acceptUnenforceable, onCall, onWarning } = options

@@ -1,6 +1,5 @@
 import { asSchema, type ToolApprovalStatus } from 'ai'
-import type { ApprovalQuestion } from './approval.ts'
-import type { LoopRun } from './run.ts'
+import type { ApprovalQuestion, LoopRun } from './loop.ts'
 
 /** What is asked of a person, or of nobody: never the SDK's short forms. */
 export type ApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
