@@ -15,9 +15,11 @@ import { tool } from 'ai'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { askForInput } from './ask-for-input.ts'
+import { identityOf } from './identity.ts'
 import type { ResumeOptions } from './options.ts'
 import { createPlanner } from './planner.ts'
 import { scriptedModel } from './testing/scripted-model.ts'
+import { createTokens } from './token.ts'
 import {
   callOf,
   createWitness,
@@ -130,6 +132,28 @@ describe('a pause for an approval', () => {
       1,
       'all results of a step are in one message',
     )
+  })
+
+  it('is for one call: of two that are the same, the other waits once more', async () => {
+    const same = { name: 'pay', input: { n: 1 } }
+    const stage = setStage({
+      turns: [
+        [
+          { ...same, id: 'a' },
+          { ...same, id: 'b' },
+        ],
+        'Ok.',
+      ],
+    })
+    const first = await pauseOf(stage)
+    assert.equal(new Set(first.pending.map((call) => call.kind === 'approval' && call.approvalId)).size, 1)
+    const second = paused(await resume(stage, first.resumeToken, { approve: true }))
+    assert.deepEqual(
+      [second.pending.map(({ id }) => id), toldOf(second, 'a'), stage.witness.ran],
+      [['b'], 'pay done', ['pay']],
+    )
+    const done = await resume(stage, second.resumeToken, { approve: true })
+    assert.deepEqual([toldOf(done, 'b'), stage.witness.ran], ['pay done', ['pay', 'pay']])
   })
 
   it('answers calls by their ids', async () => {
@@ -442,6 +466,16 @@ describe('a resume token', () => {
     assert.deepEqual(stage.witness.ran, [])
     assert.equal((await resume(stage, resumeToken, { approve: true })).status, 'done', 'it was good all the time')
     await t.test('used', () => assert.rejects(resume(stage, resumeToken, { approve: true }), REFUSED))
+  })
+
+  it('is refused to another also where one of the keys signs it for him', async () => {
+    const stage = two({ state: memoryState({ clock: manualClock() }) })
+    const { resumeToken, expiresAt } = await pauseOf(stage)
+    const eve = { ...VERA, user: 'eve' }
+    const claims = { pause: resumeToken.split('.')[2] as string, expiresAt }
+    const forged = createTokens(KEYS).sign(claims, { identity: identityOf(eve), audience: 'toolgate' })
+    await assert.rejects(resume(stage, forged, { caller: eve, approve: true }), REFUSED)
+    assert.deepEqual(stage.witness.ran, [])
   })
 
   it('is not faked by any change of it', async () => {
