@@ -31,6 +31,7 @@ const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['openai-agents', ['@openai/agents', '@openai/agents/testing']],
   ['phased-research', ['ai', 'zod']],
   ['plain-openai', ['openai']],
+  ['planner', []],
   ['role-based-access', ['ai', 'zod']],
   ['seven-apps', []],
 ])
