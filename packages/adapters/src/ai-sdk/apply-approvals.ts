@@ -37,7 +37,8 @@ type Desk = Pick<Gate, 'catalog' | 'approvals'>
  *
  * The messages say only what the person wants. What is decided is what waits in the gate's store for that tool, input and
  * requester, and `gate.approvals` has the last word on whether this person may: `person` is who is logged in, never
- * something that the request says.
+ * something that the request says. Where a hook replaces inputs, the messages have another one than the store: decide
+ * those by `gate.approvals`.
  *
  * @example
  * const messages = await convertToModelMessages(body.messages)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type Gate } from '@toolgate/core'
-import { generateText, type JSONSchema7, jsonSchema, tool, type ToolSet } from 'ai'
+import { dynamicTool, generateText, type JSONSchema7, jsonSchema, tool, type ToolSet } from 'ai'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
 import { fromAiSdk, guard, type GuardOptions } from '../ai-sdk.ts'
@@ -65,6 +65,13 @@ describe('fromAiSdk', () => {
     const inputSchema = z.object({ n: z.string().transform(Number), unit: z.string().default('m') })
     const { told } = await runOne({ count: tool({ inputSchema, execute }) }, { n: '5', more: 1 })
     assert.deepEqual(told, { type: 'json', value: { n: 5, unit: 'm' } })
+  })
+
+  it('takes dynamic tools, as those of an MCP client are', async () => {
+    const count = dynamicTool({ inputSchema: jsonSchema(object), execute: async (input) => input })
+    const { told, result } = await runOne({ count }, { n: 1 })
+    assert.deepEqual(told, { type: 'json', value: { n: 1 } })
+    assert.equal(result.steps[0]?.dynamicToolCalls.length, 1)
   })
 
   it('keeps all else that a tool is to the SDK', async () => {

@@ -339,4 +339,26 @@ describe('names', () => {
     assert.deepEqual(witness.ran.toSorted(), ['long', 'own', 'web'])
     assert.deepEqual(events.toSorted(), [`${long} done`, 'gate:own done', 'web.search done'])
   })
+
+  it('of hidden tools are refused by any spelling, and the audit knows which tool was meant', async () => {
+    const { witness, audit } = createAiSdkWorld()
+    const tools = {
+      'files:read': tool({ inputSchema, execute: witness.body('read') }),
+      'files:remove': tool({ inputSchema, execute: witness.body('remove') }),
+    }
+    const gate = createGate({ tools: fromAiSdk(tools), policy: { deny: ['files:remove'] }, audit })
+    const names = ['files__remove', 'files:remove', 'FILES__REMOVE', 'files_remove', ' files__remove']
+    const model = mockModel([names.map((name, i) => ({ name, id: `call-${i}` })), 'Done.'])
+    await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, VIEWER)) })
+    assert.deepEqual(model.sent()[0], ['files__read'])
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(
+      audit.attempts().map((attempt) => attempt.replace(/ tool_blocked .*/, '')),
+      ['files:remove', 'files:remove', 'FILES__REMOVE', 'files_remove', ' files__remove'],
+    )
+    const told = Object.values(model.told()) as { value: string }[]
+    assert.ok(
+      told.every(({ value }, i) => value === `Tool "${names[i]}" is not available. Available tools: files__read.`),
+    )
+  })
 })
