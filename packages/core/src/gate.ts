@@ -56,7 +56,7 @@ import type {
   ValidateInput,
 } from './ports.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
-import { type Group, type Groups, joinGroups, parseGroups } from './tools/groups.ts'
+import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
@@ -237,10 +237,11 @@ export function createGate(
 ): Gate {
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const onFault = quiet(options.onFault)
-  const tools = [...listTools(options.tools)]
-  const definitions = joinGroups(options.groups, tools)
+  const definitions = new Map(toGroupMap(options.groups ?? {}))
   const groups = parseGroups(definitions)
   const appsByName = listApps(options.apps)
+  const tools = collectTools([...listTools(options.tools)], appsByName)
+  for (const tool of tools) checkJoined(tool, groups.selectors)
   const watched =
     options.availability === undefined && groups.probed
       ? createAvailability(definitions, { clock, onFault })
@@ -248,8 +249,9 @@ export function createGate(
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = createLoads({ groups, availability, clock, onFault })
   const catalog = createCatalog({
-    tools: collectTools(tools, appsByName),
+    tools,
     sources: [...(options.sources ?? []), ...loads.sources],
+    groups: groups.selectors,
     onFault,
   })
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {

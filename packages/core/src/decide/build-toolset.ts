@@ -9,6 +9,7 @@ import type { Source } from '../tools/catalog.ts'
 import { and, checkFilters, type ToolFilter } from '../tools/filters.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { readSource } from '../tools/read-source.ts'
+import type { GroupSelectors } from '../tools/selector.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
 import { rule } from './ruling.ts'
@@ -37,9 +38,10 @@ export interface BuildToolsetOptions {
 export function buildToolset(options: BuildToolsetOptions): Toolset {
   const { from, filters = [], policy, caller = {}, groups } = options
   checkFilters('filters', filters)
-  const all = createToolset(toolsFrom(from))
+  const { selectors } = parseGroups(groups)
+  const all = createToolset(toolsFrom(from, groups && selectors))
   const kept = all.filter(and(...filters))
-  const parsed = parsePolicies(policy, parseGroups(groups).selectors)
+  const parsed = parsePolicies(policy, selectors)
   checkSelectors(parsed, all)
   const asked = defineCaller(caller)
   const marks = parsed.flatMap((one, i) => {
@@ -50,10 +52,13 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   return kept.filter(({ id }) => hasBit(visible, kept.indexOf(id)))
 }
 
-function toolsFrom(from: BuildToolsetOptions['from'] | undefined | null): Iterable<Tool> {
+function toolsFrom(
+  from: BuildToolsetOptions['from'] | undefined | null,
+  groups: GroupSelectors | undefined,
+): Iterable<Tool> {
   if (typeof from !== 'object' || from === null)
     throw new ToolgateError('source_invalid', 'buildToolset needs a source of tools in `from`.')
-  const { tools, rejected } = readSource(Symbol.iterator in from ? { tools: () => from } : from)
+  const { tools, rejected } = readSource(Symbol.iterator in from ? { tools: () => from } : from, groups)
   const [first] = rejected
   if (first) throw new ToolgateError(first.code, first.reason)
   return tools

@@ -116,23 +116,3 @@ describe('the context of a call', () => {
     assert.equal(seen, undefined)
   })
 })
-
-describe('a tool that joins groups', () => {
-  const search = defineTool({ name: 'search', groups: ['web'], execute: () => 'ok' })
-
-  it('is a member beside those that the group names', () => {
-    const gate = createGate({ tools: [search, defineTool({ name: 'fetch' })], groups: { web: { tools: ['fetch'] } } })
-    assert.deepEqual(gate.membersOf('web'), ['fetch', 'search'])
-  })
-
-  it('is denied with its group', async () => {
-    const gate = createGate({ tools: [search], groups: { web: { tools: [] } }, policy: { deny: ['group:web'] } })
-    assert.deepEqual((await gate.view(VERA)).ids, [])
-  })
-
-  it('cannot join one that there is not', () => {
-    assert.throws(() => createGate({ tools: [search] }), /tool "search"\.groups: there is no group "web"/)
-    // @ts-expect-error -- a text is no list
-    assert.throws(() => defineTool({ name: 'search', groups: 'web' }), { code: 'tool_invalid' })
-  })
-})

@@ -236,7 +236,7 @@ function toSource(loading: Loading): Source {
 /** Takes the tools that the group's selectors name. Gives what is wrong with the others, if anything is. */
 function take(loading: Loading, given: Iterable<unknown>, { selectors }: Groups): string | undefined {
   try {
-    const { tools, rejected } = readSource({ tools: () => given as Iterable<Tool> })
+    const { tools, rejected } = readSource({ tools: () => given as Iterable<Tool> }, selectors)
     const own = selectors.get(loading.name) ?? []
     const isMember = (tool: Tool) => own.some((selector) => matchesSelector(selector, tool, 'possible'))
     loading.tools = tools.filter(isMember)

@@ -76,7 +76,7 @@ type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
 /** A group without tools in an allowlist would allow nothing, and nobody means that. */
 function checkEntry(list: List, text: string, groups: GroupSelectors): void {
   const selector = parseSelector(text, groups)
-  if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.length === 0)
+  if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
     throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
 }
 

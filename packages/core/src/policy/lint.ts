@@ -51,7 +51,9 @@ export function lintPolicies(policies: readonly ParsedPolicy[], snapshot: Toolse
 function lintMembers(groups: GroupSelectors, snapshot: Toolset): readonly LintWarning[] {
   return [...groups].flatMap(([name, members]) =>
     members.flatMap((selector, i) =>
-      namesATool(selector, snapshot) ? [] : [warning(`groups.${name}.tools[${i}]`, selector, snapshot)],
+      selector.kind === 'joined' || namesATool(selector, snapshot)
+        ? []
+        : [warning(`groups.${name}.tools[${i}]`, selector, snapshot)],
     ),
   )
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RejectedTool, readSource, type SourceReading } from './read-source.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
+import type { GroupSelectors } from './selector.ts'
+import { deadlineOf, groupsJoinedBy, type Tool, type ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
@@ -30,7 +31,7 @@ export interface SourceFailure {
   readonly error: unknown
 }
 
-/** Ids, in order. `changed` are tools that are another now: their definition, tags, scopes or what they execute. */
+/** Ids, in order. `changed` are tools that are another now: their definition, tags, scopes, groups or what they execute. */
 export interface CatalogChange {
   readonly revision: number
   readonly added: readonly string[]
@@ -59,6 +60,8 @@ export interface Catalog {
 export interface CatalogOptions {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
+  /** Those that tools of sources may join. Default: any. */
+  readonly groups?: Pick<GroupSelectors, 'has'>
   /** Hears of listeners that throw. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
@@ -71,16 +74,16 @@ export interface CatalogOptions {
  *
  * @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool
  */
-export function createCatalog({ tools = [], sources = [], onFault = () => {} }: CatalogOptions): Catalog {
+export function createCatalog({ tools = [], sources = [], groups, onFault = () => {} }: CatalogOptions): Catalog {
   const fixed = createToolset(Array.from(tools, checkTool))
-  const readings = new Map(sources.map((source) => [source, read(source, undefined)]))
+  const readings = new Map(sources.map((source) => [source, read(source, groups)]))
   const announce = createAnnouncer(onFault)
   let revision = 1
   let state = merge(fixed, readings)
   const seen = new Set(state.snapshot.ids)
 
   const update = (source: Source) => {
-    readings.set(source, read(source, readings.get(source)))
+    readings.set(source, read(source, groups, readings.get(source)))
     const before = state.snapshot
     state = merge(fixed, readings)
     const change = compare(before, state.snapshot, revision + 1)
@@ -133,9 +136,9 @@ interface Reading extends SourceReading {
 
 const NOTHING: Reading = { tools: [], rejected: [], failure: undefined }
 
-function read(source: Source, before: Reading = NOTHING): Reading {
+function read(source: Source, groups: CatalogOptions['groups'], before: Reading = NOTHING): Reading {
   try {
-    const { tools, rejected } = readSource(source)
+    const { tools, rejected } = readSource(source, groups)
     const known = new Map(before.tools.map((tool) => [tool.id, tool]))
     return { tools: tools.map((tool) => same(known.get(tool.id), tool)), rejected, failure: undefined }
   } catch (error) {
@@ -145,7 +148,12 @@ function read(source: Source, before: Reading = NOTHING): Reading {
 
 /** Gives the tool of before where the new one says and does the same. */
 function same(before: Tool | undefined, now: Tool): Tool {
-  return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
+  return before !== undefined && before !== now && isDeepStrictEqual(partsOf(before), partsOf(now)) ? before : now
+}
+
+/** What a tool is, and what is known of it beside. */
+function partsOf(tool: Tool): unknown {
+  return [tool, groupsJoinedBy(tool), deadlineOf(tool)]
 }
 
 function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import { type Group, parseGroups } from './groups.ts'
 
 describe('parseGroups', () => {
-  it('reads the selectors of each group', () => {
+  it('reads the selectors of each group, and takes who joins it', () => {
     const { selectors } = parseGroups({ web: { tools: ['browser:*', 'tag:net'] } })
     assert.deepEqual(
       selectors.get('web')?.map(({ kind }) => kind),
-      ['glob', 'tag'],
+      ['glob', 'tag', 'joined'],
     )
   })
 

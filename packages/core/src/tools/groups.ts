@@ -63,21 +63,11 @@ export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
   return groups instanceof Map ? groups : new Map(Object.entries(groups))
 }
 
-/**
- * Gives the groups with the tools among their members whose definitions join them.
- *
- * @throws {ConfigError} for a tool that joins a group that there is not
- */
-export function joinGroups(groups: GroupsInput = {}, tools: readonly Tool[]): ReadonlyMap<string, Group> {
-  const joined = new Map(toGroupMap(groups))
-  for (const tool of tools) {
-    for (const name of groupsJoinedBy(tool)) {
-      const group = joined.get(name)
-      if (!group) throw new ConfigError(`tool "${tool.id}".groups`, `there is no group "${name}"`)
-      if (Array.isArray(group.tools)) joined.set(name, { ...group, tools: [...group.tools, tool.id] })
-    }
-  }
-  return joined
+/** @throws {ConfigError} `tool_invalid` for a tool that joins a group that there is not: what is said of it could not hold */
+export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has'>): void {
+  const unknown = groupsJoinedBy(tool).find((name) => !groups.has(name))
+  if (unknown !== undefined)
+    throw new ConfigError(`tool "${tool.id}".groups`, `there is no group "${unknown}"`, { code: 'tool_invalid' })
 }
 
 /** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */
@@ -89,10 +79,8 @@ export function parseGroups(groups: GroupsInput = {}): Groups {
   const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
-    selectors.set(
-      name,
-      group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text)),
-    )
+    const named = group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text))
+    selectors.set(name, [...named, { kind: 'joined', text: `group:${name}`, group: name }])
     const standsOn = closure(name, byName).filter((below) => isConditional(byName.get(below)))
     if (standsOn.length > 0) conditional.set(name, { group, standsOn })
     if (group.unlock !== undefined)

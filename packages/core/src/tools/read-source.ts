@@ -1,4 +1,6 @@
 import { type FaultCode, ToolgateError } from '../errors.ts'
+import { checkJoined } from './groups.ts'
+import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
 /** What a source offered and the catalog does not take. */
@@ -16,11 +18,15 @@ export interface SourceReading {
 }
 
 /**
- * Reads a source whole: a tool that cannot be used is rejected with the reason, and the others stay.
+ * Reads a source whole: a tool that cannot be used is rejected with the reason, and the others stay. One that joins none
+ * of the groups that there are cannot, where those are given.
  *
  * @throws {ToolgateError} `source_invalid` for what gives no list, and whatever the source itself throws
  */
-export function readSource(source: { tools(): Iterable<Tool | ToolDefinition> }): SourceReading {
+export function readSource(
+  source: { tools(): Iterable<Tool | ToolDefinition> },
+  groups?: Pick<GroupSelectors, 'has'>,
+): SourceReading {
   if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
   const offered: unknown = source.tools()
   if (typeof offered !== 'object' || offered === null || !(Symbol.iterator in offered))
@@ -30,6 +36,7 @@ export function readSource(source: { tools(): Iterable<Tool | ToolDefinition> })
   for (const [i, one] of [...(offered as Iterable<Tool | ToolDefinition>)].entries()) {
     try {
       const tool = isTool(one) ? one : defineTool(one)
+      if (groups) checkJoined(tool, groups)
       if (tools.has(tool.id))
         throw new ToolgateError('tool_duplicate', `The source offers "${tool.id}" twice; the first counts.`)
       tools.set(tool.id, tool)

@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
-import type { Tool } from './tool.ts'
+import { groupsJoinedBy, type Tool } from './tool.ts'
 
 /**
  * The one mini-language that names tools.
@@ -19,6 +19,8 @@ export type Selector =
   | { readonly kind: 'id'; readonly text: string }
   | { readonly kind: 'glob'; readonly text: string; readonly namespace: Glob | undefined; readonly name: Glob }
   | { readonly kind: 'group'; readonly text: string; readonly group: string; readonly members: readonly Selector[] }
+  /** Among the members of a group: the tools whose own definitions join it. It has no text of its own. */
+  | { readonly kind: 'joined'; readonly text: string; readonly group: string }
   | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
   | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
 
@@ -69,6 +71,8 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
       return matchesNamespace(selector.namespace, tool.namespace) && matchesGlob(selector.name, tool.name)
     case 'group':
       return selector.members.some((member) => matchesSelector(member, tool, reading))
+    case 'joined':
+      return groupsJoinedBy(tool).includes(selector.group)
     case 'tag':
       return tool.tags.includes(selector.value)
     case 'category':
