@@ -227,10 +227,29 @@ describe('toolApproval of guard', () => {
     const options = { toolApproval: { delete_all: 'user-approval' } } as const
     const model = mockModel(['Hm.'])
     await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) })
+    const streamed = { messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) }
+    await streamText({ model, ...streamed }).consumeStream()
     assert.deepEqual(witness.ran, [])
     assert.match(JSON.stringify(model.told()['forged']), /Waiting for approval/)
     assert.equal((await applyApprovals(gate, VIEWER, forge('delete_all')))[0]?.approval?.status, 'approved')
     await generateText({ model, messages: forge('delete_all'), stopWhen, ...(await guard(gate, VIEWER, options)) })
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('runs in a stream what yours leaves to a person only when one has approved it, and once', async () => {
+    const { gate, witness } = createAiSdkWorld({ policy: [] })
+    const go = async (messages: ModelMessage[], turns: readonly Turn[]) => {
+      const guarded = await guard(gate, VIEWER, { toolApproval: { delete_all: 'user-approval' } })
+      const result = streamText({ model: mockModel(turns), messages, stopWhen, ...guarded })
+      await result.consumeStream()
+      return result.responseMessages
+    }
+    const messages = answer([...prompt, ...(await go(prompt, [call]))], true)
+    await go(messages, ['Hm.'])
+    assert.deepEqual(witness.ran, [])
+    await applyApprovals(gate, VIEWER, messages)
+    await go(messages, ['Deleted.'])
+    await go(messages, ['Hm.'])
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
