@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { describe, it } from 'node:test'
+import { type Import, readImports, targetFile } from './support/imports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 
@@ -64,19 +65,10 @@ const CORE_ORDER = [
 /** Core does no I/O: of Node it has the hash, the lazy loading of its validator, and deep equality. */
 const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:module', 'node:util'])
 
-const STATEMENT = /^(?:import|export)\s+(?:(type)\s)?(?:([^;'"]*?)\s*from\s*)?['"]([^'"]+)['"]/gm
-const CALL = /^(?!\s*(?:\*|\/\/)).*?\b(import|require)\(\s*['"]([^'"]+)['"]/gm
-
-interface Import {
-  readonly from: string
-  readonly specifier: string
-  readonly typeOnly: boolean
-}
-
 const sources = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: ROOT })
   .filter((file) => !/\.test(-d)?\.tsx?$/.test(file))
   .toSorted()
-const imports = sources.flatMap(readImports)
+const imports = sources.flatMap((file) => readImports(ROOT, file))
 
 describe('the arrows between packages', () => {
   for (const name of new Set(sources.map(packageOf))) {
@@ -143,30 +135,8 @@ describe('imports', () => {
   })
 })
 
-function readImports(from: string): Import[] {
-  const text = readFileSync(path.join(ROOT, from), 'utf8')
-  const statements = [...text.matchAll(STATEMENT)].map(([, type, names = '', specifier = '']) => ({
-    from,
-    specifier,
-    typeOnly: type !== undefined || onlyTypes(names),
-  }))
-  const calls = [...text.matchAll(CALL)].map(([, , specifier = '']) => ({ from, specifier, typeOnly: false }))
-  return [...statements, ...calls]
-}
-
-/** `{ type A, type B }` imports no more than `type { A, B }` does. */
-function onlyTypes(names: string): boolean {
-  const listed = /^\{([^}]*)\}$/.exec(names.trim())?.[1]?.split(',')
-  const given = listed?.map((name) => name.trim()).filter((name) => name !== '') ?? []
-  return given.length > 0 && given.every((name) => name.startsWith('type '))
-}
-
 function packageOf(file: string): string {
   return file.split('/')[1] ?? ''
-}
-
-function targetFile({ from, specifier }: Import): string | undefined {
-  return specifier.startsWith('.') ? path.posix.join(path.posix.dirname(from), specifier) : undefined
 }
 
 function targetPackage(one: Import): string | undefined {
