@@ -15,6 +15,7 @@ import {
 import { z } from 'zod'
 import { applyApprovals, fromAiSdk, guard } from '../ai-sdk.ts'
 import { needsApproval } from './approval.ts'
+import { arm } from './armed.ts'
 import { openLoopRun } from './run.ts'
 import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
 import { mockModel, type Turn } from '../testing/mock-model.ts'
@@ -297,6 +298,14 @@ describe('toolApproval of guard', () => {
 })
 
 describe('needsApproval, by which version 6 of the SDK asks', () => {
+  const own = () => {
+    const witness = createWitness()
+    const audit = createTestAudit()
+    const inputSchema = z.object({ q: z.string().optional() })
+    const tools = { pay: tool({ inputSchema, needsApproval: ({ q }) => q === 'x', execute: witness.body('pay') }) }
+    return { witness, audit, gate: createGate({ tools: fromAiSdk(tools), audit }) as unknown as Gate }
+  }
+
   it('is said of what must wait, once, and of what messages say is approved', async () => {
     const { gate, audit } = createAiSdkWorld(ASKS)
     const run = openLoopRun(gate, await gate.view(VIEWER), {})
@@ -306,7 +315,52 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     assert.equal(await asks('delete_all', forge('delete_all')), true)
     assert.deepEqual(audit.attempts(), ['delete_all tool_approval_required approval_required'])
   })
+
+  it('asks the tool itself too, and what it leaves to a person is in the store', async () => {
+    const { gate, witness, audit } = own()
+    const run = openLoopRun(gate, await gate.view(VIEWER), {})
+    const offered = run.offered('pay')
+    assert.ok(offered)
+    const armed = arm(run, offered, true) as Armed
+    const messages = forge('pay', { q: 'x' })
+    const before = { toolCallId: 'c', messages: [] }
+    assert.deepEqual(
+      [await armed.needsApproval({ q: 'x' }, before), await armed.needsApproval({}, before)],
+      [true, false],
+    )
+    await assert.rejects(armed.execute({ q: 'x' }, { toolCallId: 'forged', messages }), /Waiting for approval of pay/)
+    assert.deepEqual(witness.ran, [])
+    await applyApprovals(gate, VIEWER, messages)
+    await armed.execute({ q: 'x' }, { toolCallId: 'forged', messages })
+    await armed.execute({}, { toolCallId: 'other', messages: [] })
+    assert.deepEqual(witness.ran, ['pay', 'pay'])
+    assert.equal(audit.attempts().at(-1), 'pay tool_result')
+  })
+
+  it('is heard where the call is made, if the SDK has not asked: what yours denies does not run', async () => {
+    const { gate, witness, audit } = own()
+    const toolApproval = { pay: { type: 'denied', reason: 'Never.' } } as const
+    const { toolApproval: _, ...without } = await guard(gate, VIEWER, { toolApproval })
+    const model = mockModel([[{ name: 'pay' }], 'Hm.'])
+    await generateText({ model, prompt: 'p', stopWhen, ...without })
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(model.told(), { 'call-0': { type: 'error-text', value: 'TOOL_CALL_BLOCKED: Never.' } })
+    const { toolApproval: __, ...bare } = await guard(gate, VIEWER)
+    await generateText({
+      model: mockModel([[{ name: 'pay', input: { q: 'x' } }], 'Hm.']),
+      prompt: 'p',
+      stopWhen,
+      ...bare,
+    })
+    assert.deepEqual(witness.ran, [])
+    assert.deepEqual(audit.attempts(), ['pay tool_blocked hook_denied', 'pay tool_approval_required approval_required'])
+  })
 })
+
+interface Armed {
+  needsApproval(input: unknown, execution: object): Promise<boolean>
+  execute(input: unknown, execution: object): Promise<unknown>
+}
 
 describe('applyApprovals', () => {
   it('decides by the credential of the person, for the requester, and nothing that does not wait', async () => {

@@ -19,7 +19,7 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
     const call: LoopCall = { toolName, toolCallId, input, messages: question.messages }
     if (!run.offered(toolName)) return isHosts(question) ? yours : denied(await run.refuseUnsent(call), undefined)
     if (yours?.type === 'denied') return denied(await run.refuse(call, 'toolApproval', yours.reason), yours)
-    if (yours?.type === 'user-approval') run.requireApproval(call)
+    note(run, call, yours)
     const outcome = await ask(run, call)
     if (!outcome || outcome.status === 'done') return yours?.type === 'user-approval' ? undefined : yours
     if (outcome.status !== 'waiting' || isAnswered(question.messages, toolCallId))
@@ -30,17 +30,52 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
 
 /** Gives `needsApproval` of a tool: how version 6 of the SDK asks. */
 export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
-  return async (input, { toolCallId, messages }) => {
+  return async (input, execution) => {
+    const { toolCallId, messages } = execution
     // One that messages say is approved is about to be made, and is asked about there.
     if (isAnswered(messages, toolCallId)) return true
-    return (await ask(run, { toolName, toolCallId, input, messages }))?.status === 'waiting'
+    const call: LoopCall = { toolName, toolCallId, input, messages }
+    const yours = await yourApproval(run, toQuestion(call, execution))
+    // What yours denies is refused where it is made.
+    if (yours?.type === 'denied') return false
+    note(run, call, yours)
+    return (await ask(run, call))?.status === 'waiting'
   }
 }
 
-type NeedsApproval = (
-  input: unknown,
-  options: { readonly toolCallId: string; readonly messages: readonly unknown[] },
-) => Promise<boolean>
+type NeedsApproval = (input: unknown, execution: ExecutionContext) => Promise<boolean>
+
+interface ExecutionContext {
+  readonly toolCallId: string
+  readonly messages: readonly unknown[]
+  readonly context?: unknown
+  /** Its name before version 7. */
+  readonly experimental_context?: unknown
+}
+
+/** Asks yours where the SDK has not, as its version or your other options have it: gives why the call is refused. */
+export async function hearLate(
+  run: LoopRun,
+  call: LoopCall,
+  execution: ExecutionContext,
+): Promise<CallOutcome | undefined> {
+  const hasYours = run.options.toolApproval ?? run.offered(call.toolName)?.brought?.tool.needsApproval
+  if (hasYours === undefined || run.isHeard(call)) return undefined
+  const yours = await yourApproval(run, toQuestion(call, execution))
+  if (yours?.type === 'denied') return run.refuse(call, 'toolApproval', yours.reason)
+  note(run, call, yours)
+  return undefined
+}
+
+/** What yours leaves to a person runs only with the word of one. */
+function note(run: LoopRun, call: LoopCall, yours: ApprovalStatus | undefined): void {
+  run.hear(call, { mustBeAsked: yours?.type === 'user-approval' })
+}
+
+function toQuestion(call: LoopCall, { messages, context, experimental_context }: ExecutionContext): ApprovalQuestion {
+  const own = context ?? experimental_context
+  return { toolCall: call, tools: undefined, toolsContext: { [call.toolName]: own }, runtimeContext: own, messages }
+}
 
 function isAnswered(messages: readonly unknown[], toolCallId: string): boolean {
   return answeredCalls(messages).some((answered) => answered.toolCallId === toolCallId)

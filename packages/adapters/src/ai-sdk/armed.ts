@@ -1,23 +1,23 @@
 import * as sdk from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
-import { needsApproval } from './approval.ts'
+import { hearLate, needsApproval } from './approval.ts'
 import type { Offered } from './offered.ts'
 import type { LoopCall, LoopRun } from './loop.ts'
 
 type Execution = sdk.ToolExecutionOptions<unknown>
 
+/** Before version 7 the SDK has no `toolApproval`, and asks its tools. Since then it would only make each tool dearer. */
+const ASKS_TOOLS = !('isStepCount' in sdk)
+
 /** Gives a tool as the SDK's loop gets it: what it runs goes through the gate. */
-export function arm(run: LoopRun, offered: Offered): object {
+export function arm(run: LoopRun, offered: Offered, asksTools: boolean = ASKS_TOOLS): object {
   if (!offered.isEnforceable) return offered.definition
   const { definition, name, isGenerator } = offered
   const execute = isGenerator
     ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
     : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
-  return ASKS_TOOLS ? { ...definition, execute, needsApproval: needsApproval(run, name) } : { ...definition, execute }
+  return asksTools ? { ...definition, execute, needsApproval: needsApproval(run, name) } : { ...definition, execute }
 }
-
-/** Before version 7 the SDK has no `toolApproval`, and asks its tools. Since then it would only make each tool dearer. */
-const ASKS_TOOLS = !('isStepCount' in sdk)
 
 async function settleOnce(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {
   const output = await settle(run, offered, input, execution)
@@ -36,7 +36,8 @@ async function* stream(run: LoopRun, offered: Offered, input: unknown, execution
 
 /** The SDK tells the model what an error says of itself. */
 async function settle(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {
-  const outcome = await run.call(toCall(run, offered, input, execution))
+  const call = toCall(run, offered, input, execution)
+  const outcome = (await hearLate(run, call, execution)) ?? (await run.call(call))
   if (outcome.status === 'done') return outcome.output
   if (outcome.status === 'failed' && execution.abortSignal?.aborted) throw outcome.error
   throw new RefusedCall(outcome)

@@ -37,8 +37,9 @@ export interface LoopRun {
   namesOf(view: View): readonly string[] | undefined
   openStep(messages: readonly unknown[], step: OpenStep): void
   stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined
-  /** This call runs only with a person's word, whatever the policy says. */
-  requireApproval(call: LoopCall): void
+  /** Yours has said what it thinks of this call; where a person must be asked, it runs only with that word. */
+  hear(call: LoopCall, said: { readonly mustBeAsked: boolean }): void
+  isHeard(call: LoopCall): boolean
   call(call: LoopCall): Promise<CallOutcome>
   /** Refuses, and records, a call in the name of something that has the right to: what the gate would refuse, it does. */
   refuse(call: LoopCall, by: string, reason: string | undefined): Promise<CallOutcome>

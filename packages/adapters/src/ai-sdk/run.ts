@@ -11,7 +11,7 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   const { runId, acceptUnenforceable, onCall, onWarning } = options
   const tools: Record<string, object> = {}
   const steps = createSteps()
-  const persons = createPersons()
+  const heard = createHeard()
   const warned = new Set<string>()
   const first = offeringOf(view, acceptUnenforceable)
   let offering = first
@@ -30,7 +30,7 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     context: call.context,
     malformed: call.malformed,
     hooks: call.hooks ?? options.hooks,
-    view: persons.mustBeAsked(call) ? asking(step?.view ?? view, names.toId(call.toolName)) : step?.view,
+    view: heard.of(call)?.mustBeAsked ? asking(step?.view ?? view, names.toId(call.toolName)) : step?.view,
     step: step?.stepNumber,
     model: step?.model,
   })
@@ -68,7 +68,8 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     },
     openStep: steps.open,
     stepOf: steps.of,
-    requireApproval: persons.ask,
+    hear: heard.add,
+    isHeard: (call) => heard.of(call) !== undefined,
     async call(call) {
       const step = steps.of(call.messages)
       const outcome = await run.call(toGuarded(call, step))
@@ -117,14 +118,18 @@ function createSteps(): { open: LoopRun['openStep']; of: LoopRun['stepOf'] } {
   }
 }
 
-/** Keeps which calls need a person's word that policy would not ask for, by their messages, as above. */
-function createPersons(): { ask(call: LoopCall): void; mustBeAsked(call: LoopCall): boolean } {
-  const asked = new WeakMap<object, Set<string>>()
+interface Heard {
+  readonly mustBeAsked: boolean
+}
+
+/** Keeps what yours has said of each call, by their messages, as above. */
+function createHeard(): { add(call: LoopCall, said: Heard): void; of(call: LoopCall): Heard | undefined } {
+  const heard = new WeakMap<object, Map<string, Heard>>()
   return {
-    ask({ messages, toolCallId }) {
-      if (messages) asked.set(messages, (asked.get(messages) ?? new Set()).add(toolCallId))
+    add({ messages, toolCallId }, said) {
+      if (messages) heard.set(messages, (heard.get(messages) ?? new Map<string, Heard>()).set(toolCallId, said))
     },
-    mustBeAsked: ({ messages, toolCallId }) => (messages && asked.get(messages)?.has(toolCallId)) === true,
+    of: ({ messages, toolCallId }) => messages && heard.get(messages)?.get(toolCallId),
   }
 }
 

@@ -44,7 +44,8 @@ async function askTool(
 ): Promise<ToolApprovalStatus> {
   const { toolCall, messages } = question
   const context = await contextOf(run, question)
-  return toStatus(await needs(input, { toolCallId: toolCall.toolCallId, messages, context }))
+  const { toolCallId } = toolCall
+  return toStatus(await needs(input, { toolCallId, messages, context, experimental_context: context }))
 }
 
 function toStatus(needs: unknown): ToolApprovalStatus {
