@@ -123,7 +123,8 @@ export interface Attempt {
   readonly cancelling: Cancelling | undefined
   readonly seen: Seen
   readonly hooks: readonly Hooks[]
-  readonly trace: CallTrace | undefined
+  /** Of one that only asks, from when it is known to have been an attempt. */
+  trace: CallTrace | undefined
   /** It goes as far as the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean
   /** The frozen input, once it is known to be one. */
@@ -147,7 +148,7 @@ export function openAttempt(
   const seen = sight.see(request.tool)
   // From here on nothing throws: an attempt that has begun ends.
   ports.live.begin()
-  return {
+  const attempt: Attempt = {
     sight,
     request,
     ports,
@@ -156,16 +157,23 @@ export function openAttempt(
     seen,
     hooks,
     onlyAsks,
-    trace: ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id }),
+    trace: undefined,
     input: undefined,
     taken: undefined,
     approvalId: undefined,
     slots: undefined,
   }
+  if (!onlyAsks) startTrace(attempt)
+  return attempt
 }
 
-/** What a model or a client gives is answered with a value; this is what only a host gives. */
-function checkRequest(request: CallRequest): void {
+export function startTrace(attempt: Attempt): void {
+  const { ports, seen, callId, sight, request } = attempt
+  attempt.trace = ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id })
+}
+
+/** What a model or a client gives is answered with a value; this is what only a host gives. @throws {ConfigError} */
+export function checkRequest(request: CallRequest): void {
   if (typeof request !== 'object' || request === null) throw new ConfigError('call', 'must be an object')
   const { signal, deadlineMs } = request
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))

@@ -6,10 +6,12 @@ import { type Admission, admit, admitStill, asksPeople } from './admit.ts'
 import {
   type Attempt,
   type CallRequest,
+  checkRequest,
   type DoorPorts,
   namesOf,
   openAttempt,
   type Sight,
+  startTrace,
   writeLast,
 } from './attempt.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './outcome.ts'
@@ -43,11 +45,15 @@ export async function requestApproval(
   request: CallRequest,
   ports: DoorPorts,
 ): Promise<CallRefused | CallWaiting | undefined> {
+  checkRequest(request)
   if (!asksPeople(sight, request, ports)) return undefined
   const attempt = openAttempt(sight, request, ports, { onlyAsks: true })
   const admission = await admitStill(attempt, await admit(attempt))
-  if (admission.kind === 'refused' || admission.kind === 'waiting') return stop(attempt, admission)
-  attempt.trace?.end({ status: 'waiting', code: undefined })
+  if (admission.kind === 'refused' || admission.kind === 'waiting') {
+    startTrace(attempt)
+    return stop(attempt, admission)
+  }
+  // It was no attempt: the call is.
   ports.live.end()
   return undefined
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type GateOptions } from '../gate.ts'
+import type { Telemetry } from '../ports.ts'
 import { defineTool } from '../tools/tool.ts'
 
 const VERA = { user: 'vera' }
@@ -101,6 +102,61 @@ describe('view.requestApproval', () => {
       const asked = await view.requestApproval({ tool: 'pay', input, run: next })
       assert.equal(asked?.status, bindsApprovals ? 'waiting' : undefined)
     }
+  })
+
+  it('is traced where it was an attempt: one that has nothing to ask ends no call', async () => {
+    const ends: string[] = []
+    const telemetry: Telemetry = {
+      startCall: () => ({ traceId: 'trace', within: (work) => work(), end: ({ status }) => void ends.push(status) }),
+    }
+    const { gate, ask, call, approve } = setUp({ telemetry })
+    await ask('pay', { amount: 20 })
+    assert.deepEqual(ends, ['waiting'])
+    await approve()
+    await ask('pay', { amount: 20 })
+    assert.deepEqual(ends, ['waiting'])
+    await call('pay', { amount: 20 })
+    assert.deepEqual(ends, ['waiting', 'done'])
+    await ask('pay', { amount: 20 })
+    assert.deepEqual(ends, ['waiting', 'done', 'refused'])
+    await gate.close()
+  })
+
+  it('writes the trace into its record', async () => {
+    const audit = memoryAudit()
+    const telemetry: Telemetry = { startCall: () => ({ traceId: 'trace', within: (work) => work(), end() {} }) }
+    const { ask } = setUp({ telemetry, audit })
+    await ask('pay', { amount: 20 })
+    assert.equal(audit.records[0]?.trace_id, 'trace')
+  })
+
+  it('rejects what only a host gives and cannot be used, as a call does, also where there is nothing to ask', async () => {
+    const view = await setUp().gate.view(VERA)
+    for (const request of [
+      undefined,
+      null,
+      'pay',
+      { tool: 'read', signal: {} },
+      { tool: 'read', deadlineMs: Number.NaN },
+    ]) {
+      await assert.rejects(view.requestApproval(request as never), { code: 'config_invalid' })
+      await assert.rejects(view.call(request as never), { code: 'config_invalid' })
+    }
+  })
+
+  it('runs a call once, however many ask and call at once', async () => {
+    const { gate, approve, ran } = setUp({ limits: 'pay:100/60' })
+    const view = await gate.view(VERA)
+    const request = { tool: 'pay', input: { amount: 20 } }
+    const asked = await Promise.all(Array.from({ length: 100 }, () => view.requestApproval(request)))
+    assert.equal(new Set(asked.map((one) => one?.status === 'waiting' && one.approval.id)).size, 1)
+    await approve()
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? view.requestApproval(request) : view.call(request))),
+    )
+    assert.equal(ran.length, 1)
+    assert.equal(outcomes.filter((one) => one?.status === 'done').length, 1)
+    await gate.close()
   })
 })
 
