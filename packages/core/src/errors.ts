@@ -98,6 +98,23 @@ export function hearRejection(answer: unknown, onFault: (error: unknown) => void
   if (answer instanceof Promise) answer.catch(onFault)
 }
 
+/**
+ * Gives a listener of the host's that cannot change what it is told of: whether it throws or rejects, who tells it goes
+ * on.
+ */
+export function quiet<Told extends unknown[]>(
+  listener: ((...told: Told) => unknown) | undefined,
+  onFault: (error: unknown) => void = () => {},
+): (...told: Told) => void {
+  return (...told) => {
+    try {
+      hearRejection(listener?.(...told), onFault)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}
+
 /** A tool name that the catalog has never seen; `nearest` are the closest known ones. */
 export class UnknownToolError extends ToolgateError {
   override readonly name = 'UnknownToolError'

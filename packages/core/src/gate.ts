@@ -17,7 +17,7 @@ import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
-import { ConfigError, hearRejection, UnknownToolError } from './errors.ts'
+import { ConfigError, quiet, UnknownToolError } from './errors.ts'
 import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -482,17 +482,6 @@ function listTools(tools: Iterable<Tool> | ToolRecord = []): Iterable<Tool> {
 
 function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool> {
   return Symbol.iterator in tools
-}
-
-/** Tells the host of a fault; that its listener fails must not change an answer either. */
-function quiet(listener: GateOptions['onFault']): DoorPorts['onFault'] {
-  return (error) => {
-    try {
-      hearRejection(listener?.(error), () => {})
-    } catch {
-      // The host's own fault, and there is nobody left to tell.
-    }
-  }
 }
 
 function checkDeadline(name: string, deadlineMs: number): number {

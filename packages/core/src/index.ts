@@ -5,7 +5,7 @@ export { type Layer, OUTCOMES, type OutcomeWord } from './decision/words.ts'
 export { type Reason, type ReasonCode, REASONS } from './decision/reason.ts'
 export type { CallContext, Progress } from './tools/tool.ts'
 export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting, FailureCode } from './door/outcome.ts'
-export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './errors.ts'
+export { ConfigError, type FaultCode, FAULTS, messageOf, quiet, ToolgateError, UnknownToolError } from './errors.ts'
 export type {
   Clause,
   Condition,
@@ -202,3 +202,4 @@ export {
   type WrapToolMapOptions,
 } from './door/wrap-tool-map.ts'
 export { nearestNames } from './decision/nearest.ts'
+export { outputText } from './door/output.ts'

@@ -577,6 +577,15 @@ describe('failure refuses', () => {
     const { call } = setup({ audit, onFault: failing })
     assert.equal((await call()).status, 'refused')
   })
+
+  it('nor one that fails to hear of progress, whenever the tool tells of it', async () => {
+    for (const onProgress of [failing, later]) {
+      const { call, faults } = setup({ execute: (_, { onProgress: tell }) => tell?.({ progress: 1 }) })
+      assert.equal((await call({ onProgress })).status, 'done')
+      await turn()
+      assert.match(String(faults[0]), /no connection/)
+    }
+  })
 })
 
 function circle(): object {

@@ -1,4 +1,4 @@
-import { isErrorOf, messageOf } from '../errors.ts'
+import { isErrorOf, messageOf, quiet } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import { deadlineOf, type Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
@@ -23,7 +23,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     callId,
     caller: sight.caller,
     cancelling,
-    onProgress,
+    onProgress: onProgress && quiet(onProgress, ports.onFault),
     context,
     startedMs,
     deadlineMs,
