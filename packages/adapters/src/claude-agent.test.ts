@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { ConfigError, createGate, UnknownToolError } from '@toolgate/core'
 import { z } from 'zod'
 import { fromClaudeAgent, guard, type GuardOptions } from './claude-agent.ts'
@@ -56,6 +59,41 @@ describe('fromClaudeAgent', () => {
     const outcome = await (await gate.view(VIEWER)).call({ tool: 'Bash', input: { command: 'ls' } })
     assert.equal(outcome.text, 'Bash failed: it is run by Claude Code itself, so only a query of that can call it')
     assert.deepEqual(audit.attempts(), ['Bash tool_call', 'Bash tool_result tool_failed'])
+  })
+})
+
+describe("guard of the Claude Agent SDK, the gate's own server", () => {
+  it('has an answer for whatever a tool gives', async () => {
+    const outputs: Readonly<Record<string, () => unknown>> = {
+      big: () => ({ rows: 7n }),
+      block: () => ({ content: [{ type: 'text', text: 'rows', rows: 7n }] }),
+      rich: () => ({ content: [{ type: 'paragraph' }] }),
+      async *stream() {
+        yield { rows: 7n }
+      },
+      async *torn() {
+        yield 'one'
+        throw new Error('no disk')
+      },
+    }
+    const tools = Object.fromEntries(Object.entries(outputs).map(([name, execute]) => [name, { execute }]))
+    const { mcpServers } = await guard(createGate({ tools }), VIEWER)
+    const { instance } = mcpServers['gate'] as { instance: McpServer }
+    const [near, far] = InMemoryTransport.createLinkedPair()
+    // In JSON, as the harness is sent it.
+    const send = far.send.bind(far)
+    far.send = (message) => send(JSON.parse(JSON.stringify(message)) as typeof message)
+    await instance.connect(far)
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(near)
+    const told = async (name: string) => (await client.callTool({ name })) as object
+    const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
+    assert.deepEqual(await told('big'), text('{"rows":"7"}'))
+    assert.deepEqual(await told('block'), text('rows'))
+    assert.deepEqual(await told('rich'), text('{"content":[{"type":"paragraph"}]}'))
+    assert.deepEqual(await told('stream'), text('{"rows":"7"}'))
+    assert.deepEqual(await told('torn'), { ...text('mcp__gate__torn failed: no disk'), isError: true })
+    await client.close()
   })
 })
 

@@ -1,5 +1,11 @@
-import type { Caller, ExposedTools, Gate } from '@toolgate/core'
-import { type GuardedLoop, openProviderRun, type ProviderRunOptions, toGuardedLoop } from './shared/provider-run.ts'
+import { type Caller, ConfigError, type ExposedTools, type ExposeTarget, type Gate } from '@toolgate/core'
+import {
+  type GuardedLoop,
+  openProviderRun,
+  type ProviderRun,
+  type ProviderRunOptions,
+  toGuardedLoop,
+} from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 
@@ -88,15 +94,23 @@ export function guard(
   options: OpenAIRunOptions & { readonly api: 'chat' },
 ): Promise<OpenAIRun<'chat'>>
 export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOptions = {}): Promise<OpenAIRun<OpenAIApi>> {
-  const run = await openProviderRun(gate, caller, TARGETS[options.api ?? 'responses'], options)
-  return toGuardedLoop(run, async (call: ResponsesCall | ChatCall): Promise<ResponsesOutput | ChatOutput> => {
-    if (call.type === 'function') {
-      const { name, arguments: input } = call.function
-      const { text } = await run.call({ name, input, callId: call.id })
-      return { role: 'tool', tool_call_id: call.id, content: text }
-    }
-    const { name, arguments: input, call_id: callId } = call
-    const { text } = await run.call({ name, input, callId })
-    return { type: 'function_call_output', call_id: callId, output: text }
-  })
+  const { api = 'responses' } = options
+  const target = new Map<string, ExposeTarget>(Object.entries(TARGETS)).get(api)
+  if (target === undefined) throw new ConfigError('api', `must be one of ${Object.keys(TARGETS).join(', ')}`)
+  const run = await openProviderRun(gate, caller, target, options)
+  // By the interface and not by the call's `type`: servers that only resemble OpenAI's leave that out.
+  return api === 'chat'
+    ? toGuardedLoop(run, (call: ChatCall) => executeChat(run, call))
+    : toGuardedLoop(run, (call: ResponsesCall) => executeResponses(run, call))
+}
+
+async function executeChat(run: ProviderRun, { id, function: called }: Partial<ChatCall>): Promise<ChatOutput> {
+  const { text } = await run.call({ name: called?.name ?? '', input: called?.arguments, callId: id })
+  return { role: 'tool', tool_call_id: id ?? '', content: text }
+}
+
+async function executeResponses(run: ProviderRun, call: ResponsesCall): Promise<ResponsesOutput> {
+  const { name, arguments: input, call_id: callId } = call
+  const { text } = await run.call({ name, input, callId })
+  return { type: 'function_call_output', call_id: callId, output: text }
 }

@@ -11,7 +11,7 @@ import {
 } from '@toolgate/core'
 import { guard as guardAnthropic } from './anthropic.ts'
 import { guard as guardGemini } from './gemini.ts'
-import { guard as guardOpenAI } from './openai.ts'
+import { type ChatCall, guard as guardOpenAI } from './openai.ts'
 import { type ProviderLoop, PROVIDER_LOOPS, type Script } from './testing/provider-loops.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from './testing/world.ts'
 
@@ -226,6 +226,26 @@ function describeProvider(loop: ProviderLoop): void {
     assert.equal(audit.attempts().filter((attempt) => attempt.endsWith('tool_result tool_failed')).length, 2)
   })
 
+  it('has an answer for a stream that ends with what JSON cannot say, or with what is no error', async () => {
+    const gate = createGate({
+      tools: {
+        counts: {
+          async *execute() {
+            yield { rows: 7n }
+          },
+        },
+        stops: {
+          // oxlint-disable-next-line require-yield -- it stops before its first item
+          async *execute() {
+            throw Object.create(null) as unknown
+          },
+        },
+      },
+    })
+    const { told } = await loop.run({ gate, caller: VIEWER }, [[{ name: 'counts' }, { name: 'stops' }]])
+    assert.deepEqual(told, ['{"rows":"7"}', 'stops failed: an error without a text'])
+  })
+
   it('maps names that the provider refuses, both ways', async () => {
     const witness = createWitness()
     const gate = createGate({ tools: { 'files.eu:read/all': { execute: witness.body('read') } } })
@@ -293,6 +313,21 @@ describe('guard for a plain provider', () => {
     await assert.rejects((await guardOpenAI(gate, VIEWER)).execute(call), {
       code: 'config_invalid',
       message: /next\(\)/,
+    })
+  })
+
+  it('takes calls by the interface it was told of, also where they do not say what they are', async () => {
+    const { gate, witness, audit } = setUp()
+    const run = await guardOpenAI(gate, VIEWER, { api: 'chat' })
+    await run.next()
+    const call = { id: 'c1', function: { name: 'search', arguments: '{}' } }
+    assert.deepEqual(await run.execute(call as ChatCall), { role: 'tool', tool_call_id: 'c1', content: 'search done' })
+    const { content } = await run.execute({ id: 'c2', type: 'custom', custom: { name: 'search' } } as never)
+    assert.match(content, /^Tool "" is not available\./)
+    assert.deepEqual(witness.ran, ['search'])
+    assert.equal(audit.attempts().at(-1), ' tool_blocked tool_not_found')
+    await assert.rejects(guardOpenAI(gate, VIEWER, { api: 'completions' as 'chat' }), {
+      message: 'api: must be one of responses, chat',
     })
   })
 

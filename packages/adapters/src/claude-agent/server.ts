@@ -5,7 +5,9 @@ import {
   ListToolsRequestSchema,
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type CallOutcome, expose, type Progress, type View } from '@toolgate/core'
+import { type CallOutcome, expose, outputText, type Progress, type View } from '@toolgate/core'
+import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
+import { failureText, isStream, lastOf } from '../shared/streams.ts'
 import type { QueryCalls } from './calls.ts'
 import type { HarnessNames } from './names.ts'
 import { harnessNameOf, metaOf } from './tools.ts'
@@ -40,7 +42,7 @@ export function createServer({ view, names, calls, serverName, onClose }: Server
       context: extra,
       ...(progressToken === undefined ? {} : { onProgress: (progress) => void notify({ ...progress, progressToken }) }),
     })
-    return toResult(outcome)
+    return toResult(outcome, names.fromOwnName(params.name))
 
     async function notify(progress: Progress & { readonly progressToken: string | number }): Promise<void> {
       const told = extra.sendNotification({ method: 'notifications/progress', params: { ...progress } })
@@ -66,34 +68,20 @@ function listTools(view: View): McpTool[] {
   })
 }
 
-async function toResult(outcome: CallOutcome): Promise<CallToolResult> {
-  if (outcome.status !== 'done') return { content: [{ type: 'text', text: outcome.text }], isError: true }
-  const { output } = outcome
-  if (isStream(output)) return toOutput(await lastOf(output))
-  return isResult(output) ? output : { content: [{ type: 'text', text: outcome.text }] }
+async function toResult(outcome: CallOutcome, name: string): Promise<CallToolResult> {
+  if (outcome.status !== 'done') return toldResult(outcome.text)
+  try {
+    return toOwnResult(isStream(outcome.output) ? await lastOf(outcome.output) : outcome.output)
+  } catch (error) {
+    return toldResult(failureText(name, error))
+  }
 }
 
-function toOutput(output: unknown): CallToolResult {
-  if (isResult(output)) return output
-  const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
-  return { content: [{ type: 'text', text }] }
+function toOwnResult(output: unknown): CallToolResult {
+  if (isMcpResult(output) && output.content) return toSendable(output) as CallToolResult
+  return { content: [{ type: 'text', text: outputText(output) }] }
 }
 
-/** What `tool()` of the SDK and MCP servers give. */
-function isResult(output: unknown): output is CallToolResult {
-  const content: unknown = typeof output === 'object' && output !== null && 'content' in output && output.content
-  return (
-    Array.isArray(content) && content.every((block) => typeof (block as { type?: unknown } | null)?.type === 'string')
-  )
-}
-
-function isStream(output: unknown): output is AsyncIterable<unknown> {
-  return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
-}
-
-/** A result is one message: of what comes in parts, the last is the whole, as other frameworks have it. */
-async function lastOf(stream: AsyncIterable<unknown>): Promise<unknown> {
-  let last: unknown
-  for await (const item of stream) last = item
-  return last
+function toldResult(text: string): CallToolResult {
+  return { content: [{ type: 'text', text }], isError: true }
 }

@@ -8,7 +8,7 @@ import { textOf, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER, type Witness } from '../testing/world.ts'
 import { fromMcpServer } from './from-server.ts'
-import type { McpResult } from './results.ts'
+import type { McpResult } from '../shared/mcp-result.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -155,6 +155,22 @@ for (const { sdk, create } of SERVERS) {
       const outcome = await (await gate.view(VIEWER)).call({ tool: 'add', input: { a: 1 } })
       assert.equal(outcome.status, 'failed')
       assert.equal((await gate.view(VIEWER)).size, 2)
+    })
+
+    it('is closed though somebody who listens for that fails', async () => {
+      const { server } = createOwn(create, createWitness())
+      const source = await fromMcpServer(server)
+      const low = (server as unknown as { server: { onclose?: () => void } }).server
+      let told = 0
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
+      low.onclose = () => {
+        told++
+        throw new Error('unheard')
+      }
+      source.close()
+      // A rejection that nobody hears would end the process.
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.deepEqual([told, source.failure?.message], [1, undefined])
     })
 
     it('has no tools where it registered none', async () => {

@@ -1,5 +1,5 @@
 import { type Progress, ToolgateError } from '@toolgate/core'
-import { isPlainObject, type McpResult } from './results.ts'
+import { isPlainObject, type McpResult } from '../shared/mcp-result.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'
 import { readContext } from './exchange.ts'
@@ -41,7 +41,8 @@ export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOpti
     },
     close() {
       source.close()
-      void server.close()
+      // It is the owner's listener that would fail, and he is told where he closes it himself.
+      server.close().catch(() => {})
     },
   }
 }

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { type AnyClient, type ServeOptions, textOf, type Way, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
+import { guard } from './guard.ts'
 import { toMcpOutput } from './results.ts'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -248,6 +249,40 @@ for (const way of WAYS) {
       assert.deepEqual(await given('breaks'), ['breaks failed: no more', undefined, true])
     })
 
+    it('answers with what can be sent, whatever a tool gives', async () => {
+      const outputs: Readonly<Record<string, () => unknown>> = {
+        big: () => ({ rows: 7n }),
+        date: () => new Date(0),
+        block: () => ({ content: [{ type: 'text', text: 'rows', rows: 7n }] }),
+        rich: () => ({ content: [{ type: 'text', marks: [] }] }),
+        flagged: () => ({ content: [{ type: 'text', text: 'x' }], isError: 'no' }),
+        async *stream() {
+          yield { rows: 7n }
+        },
+        // oxlint-disable-next-line require-yield -- it stops before its first item
+        async *torn() {
+          throw Object.create(null) as unknown
+        },
+      }
+      const { connect } = await world(way, {
+        tools: Object.entries(outputs).map(([name, execute]) => tool(name, execute)),
+      })
+      const viewer = await connect(VIEWER)
+      const told = async (name: string) => {
+        const result = await viewer.call(name)
+        return [textOf(result), result.structuredContent, result.isError]
+      }
+      assert.deepEqual(await told('big'), ['{"rows":"7"}', { rows: '7' }, undefined])
+      assert.deepEqual(await told('date'), ['"1970-01-01T00:00:00.000Z"', undefined, undefined])
+      assert.deepEqual(await told('block'), ['rows', undefined, undefined])
+      for (const name of ['rich', 'flagged']) {
+        const plain = outputs[name]?.()
+        assert.deepEqual(await told(name), [JSON.stringify(plain), plain, undefined])
+      }
+      assert.deepEqual(await told('stream'), ['{"rows":"7"}', { rows: '7' }, undefined])
+      assert.deepEqual(await told('torn'), ['torn failed: an error without a text', undefined, true])
+    })
+
     it('lists and calls tools whose schemas clients would not take as they are', async () => {
       const either = z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])
       const { connect } = await world(way, {
@@ -443,6 +478,16 @@ for (const way of WAYS) {
       assert.match(audit.attempts()[0] ?? '', /^search tool_blocked/)
     })
 
+    it('says no more where the host fails to hear of it, and it is on record', async () => {
+      const failing = (): never => {
+        throw new Error('the log is full')
+      }
+      const { connect, audit } = await world(way, {}, { caller: failing, onFault: failing })
+      const client = await connect(ADMIN)
+      await assert.rejects(client.call('search'), /^\w*Error: (MCP error -32603: )?The caller is not known\.$/)
+      assert.equal(audit.attempts().length, 1)
+    })
+
     const LOCKED = { browser: { tools: ['search'], unlock: 'request' as const, hint: 'Pages.' } }
 
     if (way.tells) {
@@ -482,6 +527,16 @@ for (const way of WAYS) {
       })
   })
 }
+
+describe('guard of MCP servers', () => {
+  it('refuses times that are none', () => {
+    const gate = createGate({ tools: [] })
+    for (const wrong of [{ listTtlMs: -1 }, { listTtlMs: Number.NaN }, { watchEveryMs: 0 }, { watchEveryMs: 2 ** 31 }])
+      assert.throws(() => guard(gate, { server: () => assert.fail('none'), caller: VIEWER, ...wrong }), {
+        message: new RegExp(`^${Object.keys(wrong)[0]}: must be a number of milliseconds from \\d to 2147483647$`),
+      })
+  })
+})
 
 function tool(name: string, execute: (input: unknown, call: CallContext) => unknown) {
   return defineTool({ name, execute })

@@ -1,4 +1,4 @@
-import { type Caller, ConfigError, defineCaller, type MaybePromise, type ViewOptions } from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller, type MaybePromise, quiet, type ViewOptions } from '@toolgate/core'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
 import type { McpAuthInfo, McpRequest } from './exchange.ts'
 import { createListings } from './listing.ts'
@@ -47,16 +47,19 @@ export interface McpGuard<Server extends SdkServer> {
  * await serve().connect(new StdioServerTransport())  // either, on any other transport
  */
 export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpGuardOptions<Server>): McpGuard<Server> {
-  const { app, visibility, onFault = () => {} } = options
+  const { app, visibility, listTtlMs = 0, watchEveryMs = 1000 } = options
   if (typeof options.server !== 'function') throw new ConfigError('server', 'must be a function that makes a server')
   if (app !== undefined && !gate.apps.list.some(({ name }) => name === app))
     throw new ConfigError('app', `there is no app "${app}"`)
+  checkMs('listTtlMs', listTtlMs, 0)
+  checkMs('watchEveryMs', watchEveryMs, 1)
+  const onFault = quiet(options.onFault)
   const narrowed = app !== undefined || visibility !== undefined
   const openView = (caller: Caller) => gate.view(caller, narrowed ? { app, visibility } : undefined)
   const listings = createListings(gate, openView)
-  const watch = createListWatch({ gate, listings, onFault, everyMs: options.watchEveryMs ?? 1000 })
+  const watch = createListWatch({ gate, listings, onFault, everyMs: watchEveryMs })
   const callerOf = createCallerOf(options.caller)
-  const serving: Serving = { gate, openView, listings, watch, callerOf, onFault, listTtlMs: options.listTtlMs ?? 0 }
+  const serving: Serving = { gate, openView, listings, watch, callerOf, onFault, listTtlMs }
   let bus: ChangeBus | undefined
 
   const serve = (context: McpServerContext = {}): Server => {
@@ -80,6 +83,14 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
   return Object.defineProperty(serve, 'bus', {
     get: () => (bus ??= createChangeBus(watch, onFault)),
   }) as McpGuard<Server>
+}
+
+/** The longest that a timer takes. */
+const MAX_MS = 2 ** 31 - 1
+
+function checkMs(name: string, ms: number, least: number): void {
+  if (!(ms >= least && ms <= MAX_MS))
+    throw new ConfigError(name, `must be a number of milliseconds from ${least} to ${MAX_MS}`)
 }
 
 function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Serving['callerOf'] {

@@ -1,6 +1,6 @@
 import { ConfigError, matchesGlob, parseGlob, type ToolAnnotations, type ToolDefinition } from '@toolgate/core'
 import { checkOverlayFields, type ToolOverlay } from '../shared/overlay.ts'
-import { isPlainObject } from './results.ts'
+import { isPlainObject } from '../shared/mcp-result.ts'
 
 /** What the operator says of a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
 export type McpOverlay = Readonly<Record<string, ToolOverlay>>

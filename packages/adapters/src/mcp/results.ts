@@ -3,19 +3,13 @@ import {
   type CallRefused,
   type JsonSchema,
   type MetaAnswer,
+  outputText,
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
+import { isMcpResult, isPlainObject, jsonOf, type McpResult, toSendable } from '../shared/mcp-result.ts'
+import { failureText, isStream } from '../shared/streams.ts'
 import { RpcError } from './rpc-error.ts'
-
-/** MCP's `CallToolResult`. */
-export interface McpResult {
-  readonly content?: readonly unknown[]
-  readonly structuredContent?: unknown
-  readonly isError?: boolean
-  readonly _meta?: Readonly<Record<string, unknown>>
-  readonly [field: string]: unknown
-}
 
 export interface ResultTool {
   /** As its client knows it. */
@@ -33,7 +27,7 @@ const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
 export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
   switch (outcome.status) {
     case 'done':
-      return isStream(outcome.output) ? drain(outcome.output, tool) : toOwnResult(outcome.output, outcome.text, tool)
+      return isStream(outcome.output) ? drain(outcome.output, tool) : toOwnResult(outcome.output, tool)
     case 'waiting': {
       const { id, expiresAt } = outcome.approval
       return { ...toldResult(outcome.text), _meta: { 'dev.toolgate/approval': { id, expiresAt } } }
@@ -69,23 +63,13 @@ function refusedResult({ text, decision }: CallRefused): McpResult {
 }
 
 /** What a tool gave: a result of MCP's as it is, anything else as a text and, where it is an object or has a schema, as that too. */
-function toOwnResult(output: unknown, text: string, { outputSchema }: ResultTool): McpResult {
-  if (isMcpResult(output)) return output
-  const isStructured = isPlainObject(output) || (outputSchema !== undefined && output !== undefined)
-  return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: output }) }
-}
-
-const BLOCKS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
-const FIELDS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', '_meta', 'resultType'])
-
-/** A list of content blocks makes a result; an empty one only beside nothing that a result has not. */
-export function isMcpResult(output: unknown): output is McpResult {
-  if (!isPlainObject(output)) return false
-  const { content, resultType } = output
-  if (resultType === 'input_required') return true
-  if (!Array.isArray(content)) return false
-  if (content.length === 0) return Object.keys(output).every((field) => FIELDS.has(field))
-  return content.every((block) => isPlainObject(block) && BLOCKS.has(block['type']))
+function toOwnResult(output: unknown, { outputSchema }: ResultTool): McpResult {
+  if (isMcpResult(output)) return toSendable(output)
+  const text = outputText(output)
+  // As JSON has it, which may be no object where the output is one: a date is a text.
+  const said = typeof output === 'string' ? output : jsonOf(text)
+  const isStructured = isPlainObject(said) || (outputSchema !== undefined && said !== undefined)
+  return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: said }) }
 }
 
 /** MCP has no result in parts: texts are joined, and of anything else the last item is the result. */
@@ -98,18 +82,9 @@ async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<
       else items[0] = item
     }
   } catch (error) {
-    return toldResult(`${tool.name} failed: ${error instanceof Error ? error.message : String(error)}`)
+    return toldResult(failureText(tool.name, error))
   }
-  if (items.length === 0) return toOwnResult(joined, joined, tool)
-  return toOwnResult(items[0], JSON.stringify(items[0]) ?? '', tool)
-}
-
-function isStream(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
-}
-
-export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return toOwnResult(items.length === 0 ? joined : items[0], tool)
 }
 
 /**

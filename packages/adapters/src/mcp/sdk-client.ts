@@ -1,5 +1,5 @@
 import type { Progress } from '@toolgate/core'
-import { isPlainObject, type McpResult } from './results.ts'
+import { isPlainObject, type McpResult } from '../shared/mcp-result.ts'
 import { RpcError } from './rpc-error.ts'
 
 /**
@@ -172,7 +172,7 @@ function listen(client: OfficialClient, hear: LinkListener): () => void {
     if (!isOpen) return
     try {
       subscription = await client.listen?.({ toolsListChanged: true })
-      if (!isOpen) return void subscription?.close()
+      if (!isOpen) return await subscription?.close()
       // What changed while nobody listened.
       if (waitMs > FIRST_WAIT_MS) hear.changed()
       if ((await subscription?.closed) === 'local') return

@@ -7,7 +7,8 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@toolgate/core'
-import { isPlainObject, withoutHop } from './results.ts'
+import { isPlainObject } from '../shared/mcp-result.ts'
+import { withoutHop } from './results.ts'
 import { type McpLink, parsePage } from './sdk-client.ts'
 import { type Claims, type McpOverlay, parseOverlay, toDefinition } from './overlay.ts'
 
@@ -43,13 +44,12 @@ export async function createMcpSource(
   { namespace, overlay, trustHints = false }: McpSourceOptions,
 ): Promise<McpSource> {
   const claims: Claims = { namespace, overlay: parseOverlay(overlay), trustHints }
-  const name = namespace ?? 'mcp'
+  const serverName = namespace ?? 'mcp'
   const listeners = new Set<() => void>()
   const watchers = new Set<() => void>()
-  const executeOf = createExecutes(link)
   let isOpen = true
   let failure: Error | undefined
-  let list = sift(await fetchAll(link), claims, executeOf)
+  let list = sift(await fetchAll(link), claims, (name) => createExecute(link, name))
   let reading: Promise<void> | undefined
   let isStale = false
 
@@ -60,7 +60,9 @@ export async function createMcpSource(
   }
   const readOnce = async () => {
     try {
-      const fresh = sift(await fetchAll(link), claims, executeOf)
+      const listed = await fetchAll(link)
+      // A tool that is listed again as it was is the same tool.
+      const fresh = sift(listed, claims, (name) => list.executes.get(name) ?? createExecute(link, name))
       if (!isOpen) return
       fail(undefined)
       list = fresh
@@ -83,17 +85,17 @@ export async function createMcpSource(
   const unfollow = link.follow({ changed: () => void refresh(), closed: fail })
 
   return {
-    name,
+    name: serverName,
     tools: () => list.tools,
     subscribe: (listener) => subscribeTo(listeners, listener),
     refresh,
     probe: {
-      key: `mcp:${name}`,
-      what: `the server ${name}`,
+      key: `mcp:${serverName}`,
+      what: `the server ${serverName}`,
       ask: () =>
         failure === undefined || {
           available: false,
-          reason: `the server ${name} does not answer`,
+          reason: `the server ${serverName} does not answer`,
           detail: failure.message,
         },
       subscribe: (listener) => subscribeTo(watchers, listener),
@@ -123,18 +125,9 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
 
 type Execute = NonNullable<ToolDefinition['execute']>
 
-/** One for each name: a tool that is listed again as it was is the same tool. */
-function createExecutes(link: McpLink): (name: string) => Execute {
-  const known = new Map<string, Execute>()
-  return (name) => {
-    let execute = known.get(name)
-    if (!execute) {
-      execute = async (input: unknown, { signal, onProgress, context }: CallContext) =>
-        withoutHop(await link.call({ name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }))
-      known.set(name, execute)
-    }
-    return execute
-  }
+function createExecute(link: McpLink, name: string): Execute {
+  return async (input: unknown, { signal, onProgress, context }: CallContext) =>
+    withoutHop(await link.call({ name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }))
 }
 
 const MAX_TOOLS = 10_000
@@ -157,6 +150,8 @@ async function fetchAll(link: McpLink): Promise<readonly unknown[]> {
 
 interface Sifted {
   readonly tools: readonly Tool[]
+  /** By the name of the tool. */
+  readonly executes: ReadonlyMap<string, Execute>
   readonly leftOut: McpSource['leftOut']
   readonly unmatched: readonly string[]
 }
@@ -164,13 +159,16 @@ interface Sifted {
 /** One tool that cannot be offered takes none of the others with it. */
 function sift(listed: readonly unknown[], claims: Claims, executeOf: (name: string) => Execute): Sifted {
   const tools = new Map<string, Tool>()
+  const executes = new Map<string, Execute>()
   const leftOut: { tool: string; reason: string }[] = []
   for (const [i, one] of listed.entries()) {
     try {
       const definition = toDefinition(one, claims)
-      const tool = defineTool({ ...definition, execute: executeOf(definition.name) })
+      const execute = executeOf(definition.name)
+      const tool = defineTool({ ...definition, execute })
       if (tools.has(tool.id)) throw new ConfigError('tool', 'is listed twice; the first counts')
       tools.set(tool.id, tool)
+      executes.set(tool.name, execute)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       leftOut.push({ tool: nameOf(one, i), reason: error.problem })
@@ -178,7 +176,7 @@ function sift(listed: readonly unknown[], claims: Claims, executeOf: (name: stri
   }
   const names = [...tools.values()].map(({ name }) => name)
   const unmatched = claims.overlay.flatMap(([pattern, matches]) => (names.some(matches) ? [] : [pattern]))
-  return { tools: [...tools.values()], leftOut, unmatched }
+  return { tools: [...tools.values()], executes, leftOut, unmatched }
 }
 
 const MAX_NAME_LENGTH = 128

@@ -10,11 +10,13 @@ import {
   type ExposeWarning,
   type Exposure,
   type Gate,
+  outputText,
   type PrepareStep,
   type Step,
   type View,
 } from '@toolgate/core'
 import { createRun, type RunOptions } from './run.ts'
+import { failureText, isStream, lastOf } from './streams.ts'
 
 /** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
 export interface ProviderRunOptions<Name extends string = string>
@@ -190,19 +192,13 @@ function parseJson(text: string): { readonly value: unknown } | { readonly probl
   }
 }
 
-/** A provider takes one answer: of a stream that is its last item, as in the frameworks. */
+/** A provider takes one answer: of a stream that is its last item. */
 async function toAnswer(outcome: CallOutcome, name: string): Promise<Answer> {
-  const { status, text } = outcome
-  if (status !== 'done' || !isAsyncIterable(outcome.output)) return { text, ok: status === 'done' }
-  let last: unknown
+  const { status } = outcome
+  if (status !== 'done' || !isStream(outcome.output)) return { text: outcome.text, ok: status === 'done' }
   try {
-    for await (const item of outcome.output) last = item
+    return { text: outputText(await lastOf(outcome.output)), ok: true }
   } catch (error) {
-    return { text: `${name} failed: ${error instanceof Error ? error.message : String(error)}`, ok: false }
+    return { text: failureText(name, error), ok: false }
   }
-  return { text: typeof last === 'string' ? last : (JSON.stringify(last) ?? ''), ok: true }
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
