@@ -7,7 +7,7 @@ import { RequestContext } from '@mastra/core/request-context'
 import { createTool } from '@mastra/core/tools'
 import { type Caller, createGate, UnknownToolError } from '@toolgate/core'
 import { z } from 'zod'
-import { fromMastra } from './mastra.ts'
+import { fromMastra, guard } from './mastra.ts'
 import { callOf, contextOf, createAgent, createScene, createTools } from './testing/mastra-scene.ts'
 import { mockModel, type Turn } from './testing/mock-model.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from './testing/world.ts'
@@ -461,6 +461,17 @@ describe('guard of Mastra and what one call brings along', () => {
     })
     assert.deepEqual([witness.ran, heard], [['search'], ['search']])
     assert.deepEqual(model.told()['call-alpha'], { type: 'text', value: 'not today' })
+  })
+
+  it('gives tools that nobody can change for others', async () => {
+    const { gate, witness } = createScene()
+    const { agent } = createAgent(gate, ['done'])
+    const { search, ...rest } = await agent.listTools(AS_VIEWER())
+    assert.deepEqual(Object.keys(rest), ['alpha'])
+    assert.throws(() => Object.assign(search as object, { execute: () => assert.fail('past the gate') }), TypeError)
+    const given = await guard(gate, { caller: () => VIEWER }).tools(AS_VIEWER())
+    assert.throws(() => Object.assign(given, { delete_all: search }), TypeError)
+    assert.deepEqual(witness.ran, [])
   })
 
   it('holds for the tools themselves, whoever runs them', async () => {

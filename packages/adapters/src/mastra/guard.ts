@@ -74,7 +74,7 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
       if (view.has(tool.id) || mayOpen)
         tools.set(name, wrapped.wrap(tool, { name, asks: answers.some((answer) => answer.outcome === 'ask') }))
     }
-    return Object.fromEntries(tools)
+    return Object.freeze(Object.fromEntries(tools))
   }
   return (view) => {
     const known = offered.get(view) ?? make(view)

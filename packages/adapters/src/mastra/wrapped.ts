@@ -28,13 +28,15 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
       const native = nativeOf(tool.execute)
       const onInputAvailable = (event: unknown) => native?.onInputAvailable?.(event)
       marks.set(onInputAvailable, gate)
-      return Object.assign(native ? copyOf(native) : toNative(tool), {
+      const wrapped = Object.assign(native ? copyOf(native) : toNative(tool), {
         id: name,
         execute: (input: unknown, context?: Context) => execute(name, input, context),
         onInputAvailable,
         // Mastra makes calls one after the other where one of them may pause, and this is how it knows.
         suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
       }) as unknown as MastraTool
+      // Callers who see the same share it, and `listTools` gives it to anybody.
+      return Object.freeze(wrapped)
     },
     isOurs(made) {
       const { onInputAvailable } = (made ?? {}) as { onInputAvailable?: unknown }
