@@ -49,7 +49,7 @@ const agent = new Agent({
   name: 'Desk',
   instructions: 'Help.',
   model: model as unknown as MastraModelConfig,
-  ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') as Caller }),
+  ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') }),
 })
 // Where Mastra keeps the runs that wait.
 void new Mastra({ agents: { agent }, storage: new InMemoryStore(), logger: false })

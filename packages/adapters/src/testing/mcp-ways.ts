@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
   Client as ClientV2,
@@ -187,12 +187,13 @@ async function openSessionsV1(gate: Gate, options: ServeOptions = {}): Promise<O
     await serve().connect(transport as never)
     return transport
   }
-  const http = await listen(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const session = request.headers['mcp-session-id']
     const transport = typeof session === 'string' ? sessions.get(session) : await begin()
     if (transport) await transport.handleRequest(withAuth(request), response)
     else response.writeHead(404).end()
-  })
+  }
+  const http = await listen((request, response) => void answer(request, response))
   return {
     url: http.url,
     async connect(caller) {
