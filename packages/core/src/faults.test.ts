@@ -158,7 +158,11 @@ const parts: readonly Fault[] = [
     { throws, rejects, hangs, ...NONSENSE, 'answers false': answers(false) },
     { ...REFUSED, text: CANNOT_DECIDE },
   ),
-  ...each(['redact'], { throws }, { ...REFUSED, asks: true, text: CANNOT_DECIDE }),
+  ...each(['redact'], pick({ ...FAILURES, ...NONSENSE }, 'throws', 'rejects', 'answers a text later'), {
+    ...REFUSED,
+    asks: true,
+    text: CANNOT_DECIDE,
+  }),
   ...each(['startCall', 'within', 'end'], { ...FAILURES, ...NONSENSE }, { ...DONE, text: 'ok' }),
   ...each(
     ['within'],

@@ -2,7 +2,7 @@ import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../cancelling.ts'
 import type { Visible } from '../decide/visible.ts'
 import type { Decision } from '../decision/outcome.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, hearRejection } from '../errors.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
 import type {
@@ -246,7 +246,9 @@ const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   try {
-    return ports.redactor.redactText(name).slice(0, MAX_NAME_LENGTH)
+    const redacted = ports.redactor.redactText(name)
+    hearRejection(redacted, ports.onFault)
+    return redacted.slice(0, MAX_NAME_LENGTH)
   } catch (error) {
     ports.onFault(error)
     return '[not shown: it could not be redacted]'

@@ -1,3 +1,4 @@
+import { hearRejection } from '../errors.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /**
@@ -6,9 +7,18 @@ import type { Redactor } from '../redact/redact.ts'
  *
  * What looks like a cookie or a password to the redactor may be the rest of a command, and whoever wrote the input
  * chose it. One opaque word can hide nothing; of anything else its length is told, so that nobody takes the rest for all.
+ *
+ * @throws what the redactor throws, and a TypeError for one that gives its answer later: nobody could see that
  */
-export function shownInput(input: unknown, { redactValue }: Pick<Redactor, 'redactValue'>): unknown {
-  return withNotices(input, redactValue(input))
+export function shownInput(
+  input: unknown,
+  { redactValue }: Pick<Redactor, 'redactValue'>,
+  onFault: (error: unknown) => void = () => {},
+): unknown {
+  const shown = redactValue(input)
+  hearRejection(shown, onFault)
+  if (shown instanceof Promise) throw new TypeError('the redactor answered with a promise')
+  return withNotices(input, shown)
 }
 
 function withNotices(input: unknown, shown: unknown): unknown {

@@ -47,6 +47,20 @@ describe('every attempt, whatever fails and whenever it is stopped', () => {
     })
   })
 
+  it('leaves one, too, where a person was asked first, and none where there was nobody to ask', async () => {
+    await forAll((_, { audit, asked, ran }) => {
+      for (const [askId, answer] of asked) {
+        assert.equal(answer.status, 'fulfilled')
+        const events = audit.records.flatMap(({ event, tool_call_id }) => (tool_call_id === askId ? [event] : []))
+        const status = answer.status === 'fulfilled' ? answer.value?.status : undefined
+        if (status !== undefined) assert.ok(['refused', 'waiting'].includes(status))
+        assert.equal(events.length, status === undefined ? 0 : 1, `${askId} was ${status}, with ${events.join(', ')}`)
+        assert.ok(events.every((event) => TERMINAL_EVENTS.has(event)))
+        assert.ok(!ran.includes(askId))
+      }
+    })
+  })
+
   it('runs its tool once at most, after its intent was recorded, and within the limit and the approval', async () => {
     await forAll((chaos, { audit, ran, settled, callIds, toolOf }) => {
       const calls = audit.records.filter(({ event }) => event === 'tool_call')

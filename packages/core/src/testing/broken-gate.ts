@@ -1,6 +1,6 @@
 import { memoryAudit, type MemoryAudit } from '../audit/memory.ts'
 import type { Hooks } from '../door/hooks.ts'
-import type { CallOutcome } from '../door/outcome.ts'
+import type { CallOutcome, CallRefused, CallWaiting } from '../door/outcome.ts'
 import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { systemClock } from '../memory/clock.ts'
@@ -49,6 +49,10 @@ export interface BrokenGate {
   readonly controller: AbortController
   /** Calls the tool while the parts are broken. */
   callBroken(request?: object): Promise<CallOutcome>
+  /** Asks a person for a call of it while the parts are broken. */
+  askBroken(request?: object): Promise<CallRefused | CallWaiting | undefined>
+  /** A person approves all that waits. */
+  approve(): Promise<void>
   /** Calls it again when they work. */
   callWell(callId: string): Promise<CallOutcome>
 }
@@ -122,10 +126,20 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
     onFault: (fault) => faults.push(fault),
     ...options,
   })
-  const call = async (request: object) => (await gate.view(VERA)).call({ tool: 'job', input: {}, ...request })
+  const toRequest = (request: object) => ({ tool: 'job', input: {}, ...request })
+  const call = async (request: object) => (await gate.view(VERA)).call(toRequest(request))
+  const ask = async (request: object) => (await gate.view(VERA)).requestApproval(toRequest(request))
   const approve = async () => {
     for (const { id } of await gate.approvals.list({ status: 'pending' }))
       await gate.approvals.decide(VERA, id, { decision: 'approve' })
+  }
+  const whileBroken = async <T>(work: (request: object) => Promise<T>, request: object = {}): Promise<T> => {
+    isBroken = true
+    try {
+      return await work({ callId: 'broken', signal: controller.signal, ...request })
+    } finally {
+      isBroken = false
+    }
   }
   const world: BrokenGate = {
     gate,
@@ -133,14 +147,9 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
     faults,
     ran,
     controller,
-    async callBroken(request = {}) {
-      isBroken = true
-      try {
-        return await call({ callId: 'broken', signal: controller.signal, ...request })
-      } finally {
-        isBroken = false
-      }
-    },
+    callBroken: (request) => whileBroken(call, request),
+    askBroken: (request) => whileBroken(ask, request),
+    approve,
     callWell: (callId) => call({ callId }),
   }
   if (asks) {

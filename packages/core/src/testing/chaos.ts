@@ -28,6 +28,8 @@ export interface Chaos {
   readonly asks: boolean
   /** What the calls come through. A fork has hooks of its own; a view is narrowed while calls of it run. */
   readonly through: 'gate' | 'fork' | 'narrowed'
+  /** A person is asked before each call, as by a host whose own loop wants to know. */
+  readonly asksFirst: boolean
   readonly calls: number
 }
 
@@ -63,6 +65,7 @@ export const chaosArbitrary: fc.Arbitrary<Chaos> = fc.record({
   changes: moment,
   asks: fc.boolean(),
   through: fc.constantFrom('gate', 'fork', 'narrowed'),
+  asksFirst: fc.boolean(),
   calls: fc.integer({ min: 1, max: 4 }),
 })
 
@@ -72,6 +75,8 @@ export interface Aftermath {
   readonly audit: MemoryAudit
   /** One for each call: what it resolved with, or what it rejected with. */
   readonly settled: readonly PromiseSettledResult<CallOutcome>[]
+  /** One for each call that was asked for first, by the id of the asking: `undefined` where there was nothing to ask. */
+  readonly asked: ReadonlyMap<string, PromiseSettledResult<CallOutcome | undefined>>
   readonly callIds: readonly string[]
   readonly toolOf: ReadonlyMap<string, string>
   /** What one more call comes to when everything works again. */
@@ -156,11 +161,18 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
   ]
   const callIds = Array.from({ length: chaos.calls }, (_, i) => `call-${i}`)
   const toolOf = new Map(callIds.map((callId, i) => [callId, NAMES[i % NAMES.length] as string]))
+  const asked = new Map<string, PromiseSettledResult<CallOutcome | undefined>>()
   const settled = await Promise.allSettled(
-    callIds.map((callId) => {
-      const tool = toolOf.get(callId)
+    callIds.map(async (callId) => {
       const through = chaos.through === 'narrowed' ? view.narrow({ activeTools: NAMES }) : view
-      return through.call({ tool, input: {}, callId, signal: controller.signal }).then(drain)
+      const request = { tool: toolOf.get(callId), input: {}, signal: controller.signal }
+      if (chaos.asksFirst) {
+        const askId = `ask-${callId}`
+        const [answer] = await Promise.allSettled([through.requestApproval({ ...request, callId: askId })])
+        asked.set(askId, answer)
+      }
+      // Whatever the answer was: a host may ask and not listen.
+      return through.call({ ...request, callId }).then(drain)
     }),
   )
   for (const timer of timers) clearTimeout(timer)
@@ -171,7 +183,17 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
   await release()
   gate.setPolicy([])
   const healed = await (await gate.view(vera)).call({ tool: 'tool', callId: 'healed' })
-  return { gate, audit, settled, callIds, toolOf, healed, ran: ran.filter((callId) => callId !== 'healed'), faults }
+  return {
+    gate,
+    audit,
+    settled,
+    asked,
+    callIds,
+    toolOf,
+    healed,
+    ran: ran.filter((callId) => callId !== 'healed'),
+    faults,
+  }
 }
 
 /** A source of tools whose definitions change. */
