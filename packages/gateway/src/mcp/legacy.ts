@@ -88,9 +88,10 @@ async function load({
         async (operation) => {
           const view = await gate.view(caller)
           const progressToken = params._meta?.progressToken
+          const names = naming(gate.catalog.snapshot())
           const answer = await callTool({
             view,
-            names: naming(gate.catalog.snapshot()),
+            names,
             name: params.name,
             // As the endpoint checked it: the SDK's copy lacks what it drops.
             input: body.params?.['arguments'],
@@ -108,7 +109,9 @@ async function load({
           })
           noteAnswer(operation, answer)
           if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
-          return withoutModernFields(answer.result) as never
+          // In the list the SDK writes output schemas as earlier revisions have them: the result must fit those.
+          const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
+          return server.projectCallToolResult(withoutModernFields(answer.result) as never, outputSchema) as never
         },
       ),
     )
