@@ -104,6 +104,29 @@ describe('approvals in Mastra', () => {
     assert.deepEqual(witness.ran, [])
   })
 
+  for (const resume of ['approveToolCallGenerate', 'approveToolCall'] as const)
+    it(`decides the input, too, for who the caller is by then: ${resume}`, async () => {
+      const policy = { deny: [{ match: 'delete_all', input: "input.q == 'all'", unless: "'admin' in caller.roles" }] }
+      const { gate, witness, audit } = createScene({ policy: [policy, { ask: ['delete_all'] }] })
+      const { agent } = createStored(gate, [[callOf('delete_all', { q: 'all' })], 'done'])
+      const paused = await agent.generate('go', { requestContext: contextOf({ user: 'vera', roles: ['admin'] }) })
+      await approvePending(gate)
+      const resumed = await agent[resume](resumeOf(paused, { user: 'vera', roles: [] }))
+      assert.equal(await resumed.text, 'done')
+      assert.deepEqual(witness.ran, [])
+      assert.equal(audit.attempts().at(-1), 'delete_all tool_blocked input_denied')
+    })
+
+  it('runs no call for somebody else with the approval of who made it', async () => {
+    const { gate, witness, audit } = createScene(ASKS)
+    const { agent } = createStored(gate, DELETES)
+    const paused = await agent.generate('go', AS_VIEWER())
+    await approvePending(gate)
+    await agent.approveToolCallGenerate(resumeOf(paused, { user: 'mallory', roles: [] }))
+    assert.deepEqual(witness.ran, [])
+    assert.equal(audit.records.at(-1)?.user_id, 'mallory')
+  })
+
   it('holds for one context, too, in which the caller was exchanged', async () => {
     const { gate, witness } = createScene({ policy: [ADMINS_DELETE, { ask: ['delete_all'] }] })
     const { agent } = createStored(gate, DELETES)

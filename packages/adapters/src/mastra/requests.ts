@@ -16,6 +16,8 @@ export interface Requests {
   open(requestContext: RequestContext): Promise<Request>
   /** Gives the one under way, or a new one where the caller is another by now. */
   current(requestContext: RequestContext): Promise<Request>
+  /** The same for the context that a tool is given, which Mastra has made of several where a run was resumed. */
+  ofTool(requestContext: RequestContext): Promise<Request>
   /** Gives a run one of its own: of several that share a context, each has an id. */
   claim(request: Request): Request
 }
@@ -23,6 +25,7 @@ export interface Requests {
 export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowing, runId }: GuardOptions): Requests {
   const opened = new WeakMap<RequestContext, Request>()
   const claimed = new WeakSet<Request>()
+  const contexts = createContextMarks()
   const askCaller = async (requestContext: RequestContext) => defineCaller(await callerOf({ requestContext }))
 
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
@@ -34,13 +37,19 @@ export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowin
     return request
   }
 
+  async function current(requestContext: RequestContext): Promise<Request> {
+    const caller = await askCaller(requestContext)
+    const known = opened.get(requestContext)
+    return known && callerKey(known.caller) === callerKey(caller) ? known : openFor(caller, requestContext)
+  }
+
   return {
-    open: async (requestContext) => openFor(await askCaller(requestContext), requestContext),
-    async current(requestContext) {
-      const caller = await askCaller(requestContext)
-      const known = opened.get(requestContext)
-      return known && callerKey(known.caller) === callerKey(caller) ? known : openFor(caller, requestContext)
+    async open(requestContext) {
+      contexts.mark(requestContext)
+      return openFor(await askCaller(requestContext), requestContext)
     },
+    current,
+    ofTool: (requestContext) => current(contexts.latestIn(requestContext)),
     claim(request) {
       const { run } = request
       const own =
@@ -53,4 +62,34 @@ export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowin
 
 export function isSameCaller(one: Request, other: Request): boolean {
   return one === other || callerKey(one.caller) === callerKey(other.caller)
+}
+
+let lastMark = 0
+
+/**
+ * Knows which contexts another one was made of.
+ *
+ * A tool that was paused is run in the context of then laid over the one of the resume, so what it says of the caller
+ * is what was so before. Each context is given an entry under a key of its own, which is there still.
+ */
+function createContextMarks() {
+  const marks = new WeakMap<object, { readonly context: RequestContext; readonly order: number }>()
+  const marked = new WeakSet<RequestContext>()
+  return {
+    mark(context: RequestContext): void {
+      if (marked.has(context)) return
+      marked.add(context)
+      const order = ++lastMark
+      const mark = {}
+      marks.set(mark, { context, order })
+      context.set(`toolgate:${order}`, mark)
+    },
+    /** Gives the one that was opened last; the context itself, unless it was made of several. */
+    latestIn(context: RequestContext): RequestContext {
+      if (marked.has(context)) return context
+      const found = [...context.values()].flatMap((value) => marks.get(value as object) ?? [])
+      const [latest, ...others] = found.toSorted((one, other) => other.order - one.order)
+      return latest && others.length > 0 ? latest.context : context
+    },
+  }
 }

@@ -72,7 +72,7 @@ function createExecute(requests: Requests, calls: Calls) {
   return async (name: string, input: unknown, context: Context = {}): Promise<unknown> => {
     const { requestContext = new RequestContext(), abortSignal: signal, agent } = context
     const callId = agent?.toolCallId
-    const request = await requests.current(requestContext)
+    const request = await requests.ofTool(requestContext)
     const place = calls.placeOf(requestContext, callId)
     const outcome = await calls.make(request, { name, input, callId, signal, context, place })
     if (outcome.status !== 'waiting' || !mayPause(context, place ?? request)) return toResult(outcome)
