@@ -37,10 +37,12 @@ async function answer(user: string, roles: string[], question: string): Promise<
     const { output } = await client.responses.create({ model: 'gpt-5.4', input, ...(await run.next()) })
     const calls = output.filter((item) => item.type === 'function_call')
     if (calls.length === 0) break
+    // A model that reasons wants its reasoning back with its calls.
+    input.push(...output.filter((item) => item.type === 'reasoning' || item.type === 'function_call'))
     for (const one of calls) {
       const result = await run.execute(one)
       console.log(`  ${one.name} → ${result.output}`)
-      input.push(one, result)
+      input.push(result)
     }
   }
 }
