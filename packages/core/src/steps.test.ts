@@ -42,6 +42,9 @@ describe('createSteps', () => {
     steps.record(done('write'))
     assert.equal((await steps.next()).stepNumber, 1)
     assert.deepEqual(seen, [[1, true, 2]])
+    // A host may keep the latest only.
+    const late = createSteps(view, { earlier: [{ stepNumber: 7, calls: [] }] })
+    assert.deepEqual([(await late.next()).stepNumber, (await late.next()).stepNumber], [8, 9])
   })
 
   it('cannot widen, runs nothing outside the step, and warns the developer of what is hidden', async () => {

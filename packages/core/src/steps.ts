@@ -113,7 +113,7 @@ export function createSteps<State = undefined, Context = undefined>(
 
   return {
     async next() {
-      const stepNumber = steps.length
+      const stepNumber = (steps.at(-1)?.stepNumber ?? -1) + 1
       const offered = view.narrow({})
       const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
       const change =
