@@ -15,6 +15,9 @@ export function scriptedModel(script: (request: Request) => Answer): MockLanguag
       const answer = script({
         answers: prompt.filter(({ role }) => role === 'assistant').length,
         sent: tools.map(({ name }) => name),
+        told: prompt
+          .flatMap(({ role, content }) => (role === 'tool' ? content : []))
+          .flatMap((part) => (part.type === 'tool-result' && part.output.type === 'text' ? part.output.value : [])),
       })
       const isText = typeof answer === 'string'
       return {
@@ -39,4 +42,6 @@ export interface Request {
   readonly answers: number
   /** The names of the tools that it was sent. */
   readonly sent: readonly string[]
+  /** The texts that tools gave: nothing of a refusal. */
+  readonly told: readonly string[]
 }
