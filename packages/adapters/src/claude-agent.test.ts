@@ -132,6 +132,24 @@ describe('guard of the Claude Agent SDK, its options', () => {
     assert.deepEqual(extraArgs, { verbose: null, 'await-initialize': null })
   })
 
+  it('leaves to its own server what that has, and asks the gate of what only begins like it', async () => {
+    const { hooks } = await guard(gate, VIEWER)
+    const ask = hooks['PreToolUse']?.[0]?.hooks[0]
+    const answerTo = async (name: string, server?: object): Promise<unknown> => {
+      const input = { session_id: 's', tool_name: name, tool_input: {}, tool_use_id: name, mcp_server: server }
+      return ask?.(input, name, { signal: new AbortController().signal })
+    }
+    const own = { name: 'gate', source: 'sdk' }
+    assert.deepEqual(await answerTo('mcp__gate__search'), {})
+    assert.deepEqual(await answerTo('mcp__gate__search', own), {})
+    for (const [name, server] of [
+      ['mcp__gate___x', undefined],
+      ['mcp__gate___x', { name: 'gate_', source: 'project' }],
+      ['mcp__gate__search', { name: 'gate', source: 'project' }],
+    ] as const)
+      assert.match(JSON.stringify(await answerTo(name, server)), /"permissionDecision":"deny"/)
+  })
+
   it('names what cannot be meant', async () => {
     const wrong = async (options: GuardOptions, error: RegExp) =>
       assert.rejects(guard(gate as never, VIEWER, options), (thrown: Error) => {

@@ -31,8 +31,10 @@ export function createNames(tools: Iterable<Tool>, serverName: string): HarnessN
   return {
     toId: wire.toId,
     toName: wire.toName,
+    // `mcp__gate___x` may be `_x` of the gate's server, and `x` of one named `gate_`.
     isOwn: (name, server) =>
-      name.startsWith(prefix) && (server === undefined || (server.source === 'sdk' && server.name === serverName)),
+      name.startsWith(prefix) &&
+      (server === undefined ? wire.toId(name) !== undefined : server.source === 'sdk' && server.name === serverName),
     toOwnName: (name) => name.slice(prefix.length),
     fromOwnName: (name) => `${prefix}${name}`,
   }
