@@ -60,7 +60,7 @@ async function handle(update: Update, wants: readonly (readonly [string, object]
   console.log(`${update.from.first_name}, ${update.chat.type}: ${update.text}`)
   const model = scriptedModel(({ answers, sent, told }) => {
     if (answers === 0) console.log(`    (the model is sent ${sent.join(', ')})`)
-    return answers === 0 ? wants : told.map((text) => `${text}.`).join(' ')
+    return answers === 0 ? wants : told.flatMap(({ text, failed }) => (failed ? [] : `${text}.`)).join(' ')
   })
   const { text } = await generateText({ model, prompt: update.text, stopWhen: isStepCount(2), ...guarded })
   console.log(`    bot: ${[text, ...replies].filter(Boolean).join(' ')}\n`)

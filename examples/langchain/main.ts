@@ -67,7 +67,7 @@ console.log(`  it waits for a person: ${approval?.tool}`)
 
 console.log('\nsomebody resumes it with a yes that nobody gave')
 const still = await agent.invoke(new Command({ resume: { decisions: [{ type: 'approve' }] } }), runOf(ada))
-console.log(`  it waits for a person: ${isInterrupted(still)}`)
+console.log(`  does it still wait? ${isInterrupted(still)}`)
 
 console.log('\nada herself says yes')
 await decideApprovals(gate, ada, paused, { decision: 'approve' })

@@ -35,8 +35,9 @@ const gate = createGate({
 })
 
 // A model that does not keep to its list, in place of the network.
-const model = scriptedModel(({ answers, sent }) => {
+const model = scriptedModel(({ answers, sent, told }) => {
   console.log(`  the model is shown: ${sent.join(', ')}`)
+  for (const { text } of told) console.log(`  it is told: ${text}`)
   if (answers > 0) return 'That is all.'
   return [
     ['search', { query: 'hinges' }],

@@ -15,9 +15,7 @@ export function scriptedModel(script: (request: Request) => Answer): MockLanguag
       const answer = script({
         answers: prompt.filter(({ role }) => role === 'assistant').length,
         sent: tools.map(({ name }) => name),
-        told: prompt
-          .flatMap(({ role, content }) => (role === 'tool' ? content : []))
-          .flatMap((part) => (part.type === 'tool-result' && part.output.type === 'text' ? part.output.value : [])),
+        told: prompt.flatMap(({ role, content }) => (role === 'tool' ? content.flatMap(toTold) : [])),
       })
       const isText = typeof answer === 'string'
       return {
@@ -42,6 +40,16 @@ export interface Request {
   readonly answers: number
   /** The names of the tools that it was sent. */
   readonly sent: readonly string[]
-  /** The texts that tools gave: nothing of a refusal. */
-  readonly told: readonly string[]
+  /** What became of its calls: what tools gave, and why others did not run. */
+  readonly told: readonly Told[]
+}
+
+export interface Told {
+  readonly text: string
+  readonly failed: boolean
+}
+
+function toTold(part: { readonly type: string; readonly output?: unknown }): readonly Told[] {
+  const { type, value } = (part.output ?? {}) as { type?: string; value?: unknown }
+  return typeof value === 'string' ? [{ text: value, failed: type === 'error-text' }] : []
 }
