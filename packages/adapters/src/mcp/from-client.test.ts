@@ -391,4 +391,12 @@ describe('fromMcpClient', () => {
     for (const code of [-32_000, -32_001, 404, 'ECONNRESET', undefined])
       assert.equal(await fault(said(code, 'gone')), 'a failed: gone')
   })
+
+  it('fails a call that is answered with what is no result', async () => {
+    const none = async () => null as unknown as object
+    const listTools = async () => ({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] })
+    const source = await fromMcpClient({ listTools, toolsFromDefinitions: none, callTool: none } as McpClient)
+    const outcome = await (await createGate({ sources: [source] }).view(VIEWER)).call({ tool: 'a', input: {} })
+    assert.equal(outcome.text, 'a failed: the server answered tools/call without a result')
+  })
 })

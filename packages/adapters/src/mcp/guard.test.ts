@@ -7,6 +7,7 @@ import { until } from '../testing/until.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
 import { toMcpOutput } from './results.ts'
+import { RpcError } from './rpc-error.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -365,6 +366,22 @@ for (const way of WAYS) {
       const result = await (await connect(VIEWER)).call('broken')
       assert.deepEqual([result.isError, textOf(result)], [true, 'broken failed: out of paper'])
       assert.deepEqual(audit.attempts(), ['broken tool_call', 'broken tool_result tool_failed'])
+    })
+
+    it('answers with the error that a tool throws, whatever that holds', async () => {
+      const { connect } = await world(way, {
+        tools: [
+          tool('taken', () => {
+            throw new RpcError(-32_050, 'Taken.', { rows: 7n })
+          }),
+          tool('odd', () => {
+            throw new RpcError(Number.NaN, 'Odd.')
+          }),
+        ],
+      })
+      const viewer = await connect(VIEWER)
+      await assert.rejects(viewer.call('taken'), { code: -32_050, data: { rows: '7' } })
+      await assert.rejects(viewer.call('odd'), { code: -32_603 })
     })
 
     it('refuses an input that does not fit, naming the place', async () => {

@@ -1,3 +1,7 @@
+import { toSendable } from '../shared/mcp-result.ts'
+
+const INTERNAL_ERROR = -32_603
+
 /** A JSON-RPC error: a tool that throws one has its call answered with it, instead of with a result. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
@@ -6,7 +10,8 @@ export class RpcError extends Error {
 
   constructor(code: number, message: string, data?: unknown) {
     super(message)
-    this.code = code
-    this.data = data
+    // What is no code no client reads, and then it waits.
+    this.code = Number.isSafeInteger(code) ? code : INTERNAL_ERROR
+    this.data = toSendable(data)
   }
 }

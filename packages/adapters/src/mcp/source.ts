@@ -126,8 +126,12 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
 type Execute = NonNullable<ToolDefinition['execute']>
 
 function createExecute(link: McpLink, name: string): Execute {
-  return async (input: unknown, { signal, onProgress, context }: CallContext) =>
-    withoutHop(await link.call({ name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }))
+  return async (input: unknown, { signal, onProgress, context }: CallContext) => {
+    const call = { name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }
+    const result: unknown = await link.call(call)
+    if (!isPlainObject(result)) throw new TypeError('the server answered tools/call without a result')
+    return withoutHop(result)
+  }
 }
 
 const MAX_TOOLS = 10_000

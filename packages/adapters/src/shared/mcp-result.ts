@@ -40,13 +40,13 @@ function isBlock(block: unknown): boolean {
   return BLOCKS.get(type)?.every((field) => typeof block[field] === 'string') ?? false
 }
 
-/** Gives what can be sent of a result: of what JSON cannot say, the SDKs send nothing at all, and their client waits. */
-export function toSendable(result: McpResult): McpResult {
+/** Gives what can be sent of a value: of what JSON cannot say, the SDKs send nothing at all, and their client waits. */
+export function toSendable<Value>(value: Value): Value {
   try {
-    JSON.stringify(result)
-    return result
+    JSON.stringify(value)
+    return value
   } catch {
-    return jsonOf(outputText(result)) as McpResult
+    return jsonOf(outputText(value)) as Value
   }
 }
 
