@@ -21,6 +21,17 @@ function setup() {
   return { live, canceller, tool, attempt, waitingNow }
 }
 
+/** What a host gives as the signal of a call, which cannot be heard or cannot be left. */
+const ODD: readonly (readonly [what: string, onAbort: () => unknown])[] = [
+  ['throws when it is listened to', raise],
+  ['throws when it is left', () => raise],
+  ['gives no way to leave it', () => 'nothing'],
+]
+
+function raise(): never {
+  throw new Error('broken')
+}
+
 describe('waitWhile', () => {
   it('is a call that can be found and stopped, for as long as it waits', async () => {
     const { attempt, tool, waitingNow } = setup()
@@ -31,6 +42,23 @@ describe('waitWhile', () => {
     assert.equal(await waiting, 'here')
     assert.deepEqual(waitingNow(), [])
   })
+
+  for (const [what, onAbort] of ODD)
+    it(`loses no slot to a signal that ${what}`, async () => {
+      const going = Promise.withResolvers<string>()
+      const job = defineTool({ name: 'job', execute: () => going.promise })
+      const gate = createGate({ tools: [job], concurrency: [{ match: 'job', max: 1, waitMs: 60_000 }] })
+      const view = await gate.view({ user: 'vera' })
+      const first = view.call({ tool: 'job' })
+      const signal = { aborted: false, reason: undefined, onAbort } as unknown as AbortSignal
+      const second = view.call({ tool: 'job', signal })
+      const third = view.call({ tool: 'job' })
+      setImmediate(() => going.resolve('ok'))
+      assert.deepEqual([(await first).status, (await third).status], ['done', 'done'])
+      assert.ok(['done', 'refused', 'failed'].includes((await second).status))
+      assert.equal((await view.call({ tool: 'job' })).status, 'done')
+      await gate.close()
+    })
 
   it('is over too where what it waits for fails', async () => {
     const { attempt, tool, waitingNow } = setup()

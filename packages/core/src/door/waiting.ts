@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts'
-import { type Canceller, type Cancelling, createCanceller } from '../cancelling.ts'
+import { callAll, type Canceller, type Cancelling, createCanceller } from '../cancelling.ts'
 import type { MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'
@@ -56,13 +56,23 @@ class WaitingCall implements LiveCall, Cancelling {
   async until<T>(answer: Promise<T>): Promise<T> {
     const { ports, cancelling } = this.#attempt
     ports.live.add(this)
-    let unwatch: (() => void) | undefined
+    const unwatch = cancelling && this.#watch(cancelling)
     try {
-      unwatch = cancelling?.onAbort(() => this.stop(cancelling.reason))
       return await answer
     } finally {
-      unwatch?.()
+      // What it says of this is not to lose the answer, which may be a slot.
+      if (unwatch) callAll([unwatch])
       ports.live.remove(this)
+    }
+  }
+
+  #watch(cancelling: Cancelling): (() => void) | undefined {
+    try {
+      return cancelling.onAbort(() => this.stop(cancelling.reason))
+    } catch (error) {
+      // Whoever cannot be heard leaving is taken to have left: what it waits for still ends.
+      this.stop(error)
+      return undefined
     }
   }
 }
