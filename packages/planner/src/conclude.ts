@@ -42,7 +42,8 @@ export async function conclude(parts: PlannerParts, leg: Leg, ended: Ended): Pro
 async function pause(parts: PlannerParts, leg: Leg, ended: Ended): Promise<RunResult> {
   const { view, meter, report, teller } = ended
   const { level, lost } = toStorable(ended.level)
-  const expiresAt = parts.clock.wallMs() + parts.pauseMs
+  // Whole, as the token writes it so.
+  const expiresAt = Math.floor(parts.clock.wallMs()) + parts.pauseMs
   const identity = identityOf(leg.caller)
   const state: PauseState = {
     version: 1,

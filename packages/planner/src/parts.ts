@@ -5,6 +5,7 @@ import {
   type Gate,
   memoryLock,
   memoryState,
+  quiet,
   type SessionLock,
   systemClock,
   type View,
@@ -43,6 +44,8 @@ export interface PlannerParts {
 
 const DEFAULT_STEPS = 20
 const DEFAULT_PAUSE_MS = 600_000
+/** A hundred years. */
+const MAX_PAUSE_MS = 100 * 365 * 86_400_000
 
 /** @throws {ConfigError} for an option that cannot be used */
 export function readParts(options: PlannerOptions): PlannerParts {
@@ -56,7 +59,8 @@ export function readParts(options: PlannerOptions): PlannerParts {
   } = options
   if (!options.model) throw new ConfigError('model', 'is needed: a model of the AI SDK')
   if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate gives')
-  if (!(pauseMs > 0)) throw new ConfigError('pauseMs', 'must be a number of milliseconds above 0')
+  if (!Number.isSafeInteger(pauseMs) || pauseMs <= 0 || pauseMs > MAX_PAUSE_MS)
+    throw new ConfigError('pauseMs', `must be a whole number of milliseconds from 1 to ${MAX_PAUSE_MS}`)
   checkBudgets(options.budgets)
   return {
     model: options.model,
@@ -89,14 +93,4 @@ function ownKeys({ state }: PlannerOptions): readonly TokenKey[] {
   if (state !== undefined)
     throw new ConfigError('keys', 'are needed with a state of your own: it outlives this process, and so must they')
   return [{ id: 'process', secret: randomBytes(32) }]
-}
-
-function quiet(onFault: ((error: unknown) => void) | undefined): (error: unknown) => void {
-  return (error) => {
-    try {
-      onFault?.(error)
-    } catch {
-      // Who is told of faults has nobody to tell of theirs.
-    }
-  }
 }

@@ -62,6 +62,21 @@ describe('createPauseStore', () => {
     }
   })
 
+  it('looks for no number of parts that somebody has written into the store', async () => {
+    const { state } = open()
+    let asked = 0
+    const pauses = createPauseStore({ ...state, get: (key) => (asked++, state.get(key)) })
+    const id = await pauses.put(stateOf(), 1e15)
+    const [entry] = state.list('') as readonly { key: string; value: object }[]
+    assert.ok(entry)
+    for (const parts of [1e12, 1e6, -1, 1.5, '2', { length: 9 }, null]) {
+      await state.set(entry.key, { ...entry.value, parts })
+      assert.equal(await pauses.get(id), undefined)
+    }
+    assert.equal(asked, 7)
+    assert.equal(await pauses.take(id), undefined)
+  })
+
   it('gives nothing of one that was changed in the store, that has expired, or that never was', async () => {
     const { clock, state, pauses } = open()
     const id = await pauses.put(stateOf(), 1e15)

@@ -16,6 +16,9 @@ export interface PauseStore {
 /** Of each part. A store takes 1 MiB in UTF-8, and a character needs three bytes there, or two where JSON escapes it. */
 const MAX_PART_CHARS = 300_000
 
+/** 300 MB. Whoever changes the store cannot have any number of parts looked for. */
+const MAX_PARTS = 1000
+
 interface Head {
   readonly parts: number
   readonly text: string
@@ -39,6 +42,8 @@ export function createPauseStore(state: StateStore): PauseStore {
       const text = toStoredText(pause)
       const id = idOf(text)
       const [first = '', ...rest] = split(text)
+      if (rest.length > MAX_PARTS)
+        throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
       for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, { expiresAt })
       // Last, so that nobody finds a pause whose parts are not all there.
       await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, { expiresAt })
@@ -62,7 +67,8 @@ function idOf(text: string): string {
 }
 
 function isHead(value: unknown): value is Head {
-  return typeof value === 'object' && value !== null && 'parts' in value && 'text' in value
+  const { parts, text } = (value ?? {}) as Partial<Head>
+  return typeof text === 'string' && Number.isInteger(parts) && (parts as number) >= 0 && (parts as number) <= MAX_PARTS
 }
 
 /** Between characters: half of one is no text that a store takes. */

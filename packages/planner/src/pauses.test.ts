@@ -478,6 +478,13 @@ describe('a resume token', () => {
     assert.deepEqual(stage.witness.ran, [])
   })
 
+  it('is good also where the clock of the host counts parts of milliseconds', async () => {
+    const clock = { monotonicMs: () => 0.25, wallMs: () => 1_000_000.75 }
+    const stage = setStage({ ...PAYING, planner: { clock, state: memoryState({ clock }), keys: KEYS } })
+    const { resumeToken } = await pauseOf(stage)
+    assert.equal((await resume(stage, resumeToken, { approve: true })).status, 'done')
+  })
+
   it('is not faked by any change of it', async () => {
     const stage = setStage(PAYING)
     const { resumeToken } = await pauseOf(stage)

@@ -372,12 +372,30 @@ describe('planner.run', () => {
 })
 
 describe('createPlanner', () => {
+  it('ends no process when who is told of faults fails too', async (t) => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => unheard.push(error)
+    process.on('unhandledRejection', hear)
+    t.after(() => process.off('unhandledRejection', hear))
+    const onEvent = () => {
+      throw new Error('thrown')
+    }
+    const { planner } = setStage({
+      turns: ['Ok.'],
+      planner: { onEvent, onFault: () => Promise.reject(new Error('and rejected')) },
+    })
+    assert.equal((await planner.run({ prompt: 'x', caller: VERA })).status, 'done')
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(unheard, [])
+  })
+
   it('refuses options that cannot be used', () => {
     const { gate, model } = setStage({ turns: [] })
     const make = (options: object) => () => createPlanner({ gate, model, ...options })
     assert.throws(make({ model: undefined }), /model: is needed/)
     assert.throws(make({ gate: {} }), /gate: is needed/)
-    assert.throws(make({ pauseMs: 0 }), /pauseMs/)
+    for (const pauseMs of [0, -1, Number.NaN, Infinity, 0.5, 1e300, '600'])
+      assert.throws(make({ pauseMs }), /pauseMs: must be a whole number of milliseconds/)
     assert.throws(make({ budgets: { steps: 'many' } }), /budgets\.steps/)
     assert.throws(make({ keys: [] }), /keys/)
     assert.throws(make({ state: {} }), /keys: are needed with a state of your own/)

@@ -85,5 +85,19 @@ describe('createTokens', () => {
     assert.throws(() => createTokens([{ id: 'a', secret: 'short' }]), /keys\[0\]\.secret: must have at least 32 bytes/)
     assert.throws(() => createTokens([{ id: 'a.b', secret: OLD.secret }]), /keys\[0\]\.id/)
     assert.throws(() => createTokens([OLD, OLD]), /"old" is the id of another key/)
+    // Of each of these, an array of known bytes could be made.
+    for (const secret of [64, { length: 64 }, Array.from({ length: 64 }, () => 0), undefined, null])
+      assert.throws(() => createTokens([{ id: 'a', secret: secret as never }]), /keys\[0\]\.secret: must be a text or/)
+  })
+
+  it('keeps its keys to itself: a host may wipe its own, and none that changes theirs changes them', () => {
+    const secret = new Uint8Array(32).fill(7)
+    const keys = [{ id: 'a', secret }]
+    const kept = createTokens(keys)
+    secret.fill(0)
+    keys.length = 0
+    const signed = kept.sign(CLAIMS, BINDING)
+    assert.deepEqual(kept.open(signed, BINDING, 0), CLAIMS)
+    assert.equal(createTokens([{ id: 'a', secret }]).open(signed, BINDING, 0), undefined)
   })
 })

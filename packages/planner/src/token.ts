@@ -45,11 +45,11 @@ const MIN_SECRET_BYTES = 32
  */
 export function createTokens(keys: readonly TokenKey[]): Tokens {
   const secrets = readKeys(keys)
-  const [first] = keys as [TokenKey]
+  const [[firstId, firstSecret]] = secrets as unknown as [[string, Uint8Array]]
   return {
     sign(claims, binding) {
-      const body = [VERSION, first.id, claims.pause, claims.expiresAt.toString(36)].join('.')
-      return `${body}.${signatureOf(secretOf(first), body, binding)}`
+      const body = [VERSION, firstId, claims.pause, claims.expiresAt.toString(36)].join('.')
+      return `${body}.${signatureOf(firstSecret, body, binding)}`
     },
     open(token, binding, nowMs) {
       const parts = typeof token === 'string' ? TOKEN.exec(token) : null
@@ -73,6 +73,7 @@ function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
       throw new ConfigError(`keys[${i}].id`, 'must be 1 to 32 of A-Z, a-z, 0-9, _ and -')
     if (secrets.has(key.id)) throw new ConfigError(`keys[${i}].id`, `"${key.id}" is the id of another key`)
     const secret = secretOf(key)
+    if (!secret) throw new ConfigError(`keys[${i}].secret`, 'must be a text or a Uint8Array')
     if (secret.byteLength < MIN_SECRET_BYTES)
       throw new ConfigError(`keys[${i}].secret`, `must have at least ${MIN_SECRET_BYTES} bytes`)
     secrets.set(key.id, secret)
@@ -80,8 +81,10 @@ function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
   return secrets
 }
 
-function secretOf({ secret }: TokenKey): Uint8Array {
-  return typeof secret === 'string' ? Buffer.from(secret) : new Uint8Array(secret ?? [])
+/** A copy, as the host may wipe its own. Of anything else, such as a number, an array of bytes could be made: of zeros. */
+function secretOf({ secret }: TokenKey): Uint8Array | undefined {
+  if (typeof secret === 'string') return Buffer.from(secret)
+  return secret instanceof Uint8Array ? new Uint8Array(secret) : undefined
 }
 
 function signatureOf(secret: Uint8Array, body: string, { identity, audience }: TokenBinding): string {
