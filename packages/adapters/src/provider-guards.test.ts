@@ -246,6 +246,19 @@ function describeProvider(loop: ProviderLoop): void {
     assert.deepEqual(told, ['{"rows":"7"}', 'stops failed: an error without a text'])
   })
 
+  it('loses no answer to a host that fails to hear of the call, and warns of it', async () => {
+    const { gate } = setUp()
+    const warnings: string[] = []
+    const options = {
+      onCall() {
+        throw new Error('the log is full')
+      },
+      onWarning: (warning: string) => warnings.push(warning),
+    }
+    const { told } = await loop.run({ gate, caller: VIEWER, options }, [[{ name: 'search' }]])
+    assert.deepEqual([told, warnings], [['search done'], ['onCall failed: the log is full']])
+  })
+
   it('maps names that the provider refuses, both ways', async () => {
     const witness = createWitness()
     const gate = createGate({ tools: { 'files.eu:read/all': { execute: witness.body('read') } } })

@@ -10,8 +10,10 @@ import {
   type ExposeWarning,
   type Exposure,
   type Gate,
+  messageOf,
   outputText,
   type PrepareStep,
+  quiet,
   type Step,
   type View,
 } from '@toolgate/core'
@@ -105,6 +107,8 @@ export async function openProviderRun(
   const view = await gate.view(caller, viewOptions(options))
   const { prepareStep, instructions, state, context, onCall, onWarning } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
+  // That it fails must not lose the answer of a call that has run.
+  const tellCall = quiet(onCall, (error) => onWarning?.(`onCall failed: ${messageOf(error)}`))
   const warned = new Set<string>()
   let step: Step | undefined
   let exposure: Exposure | undefined
@@ -152,7 +156,7 @@ export async function openProviderRun(
       })
       const answer = await toAnswer(outcome, name)
       steps.record({ tool: id ?? name, callId: outcome.callId, status: outcome.status })
-      onCall?.(outcome, name)
+      tellCall(outcome, name)
       return answer
     },
   }
