@@ -1,4 +1,4 @@
-import { type Caller, type Gate, ToolgateError } from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, ToolgateError } from '@toolgate/core'
 import { findInputProblem } from './ask-for-input.ts'
 import type { Answers } from './options.ts'
 import type { OpenCall, PendingState } from './pause.ts'
@@ -78,11 +78,21 @@ export function readInputs(open: readonly OpenCall[], { input, inputs }: Answers
     const value = given.get(told.id)
     const problem = findInputProblem(told.schema, value)
     if (problem) throw unanswered(told.id, `cannot take this input: ${problem.pointer || 'it'} ${problem.message}`)
+    if (!hasJson(value)) throw unanswered(told.id, 'cannot take this input: it has no JSON')
     settled.set(kept, value)
     given.delete(told.id)
   }
   for (const id of given.keys()) throw unanswered(id, 'does not wait for an input')
   return settled
+}
+
+/** As a model is told of it. */
+function hasJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined
+  } catch {
+    return false
+  }
 }
 
 type VerdictOf = (id: string) => Omit<Verdict, 'approvalId'> | undefined
@@ -98,6 +108,31 @@ function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): 
     if (rejected.includes(id)) return { decision: 'reject', reason }
     return approved.includes(id) ? { decision: 'approve', reason: undefined } : undefined
   }
+}
+
+/**
+ * Checks what people say, as it may come from a request as it is.
+ *
+ * @throws {ConfigError} for what is no answer
+ */
+export function checkAnswers({ approve, reject, inputs }: Answers): void {
+  if (approve !== undefined && typeof approve !== 'boolean' && !isIds(approve))
+    throw new ConfigError('approve', 'must be true, false, or a list of the ids of calls')
+  if (inputs !== undefined && !isObject(inputs))
+    throw new ConfigError('inputs', 'must be an object, by the ids of calls')
+  if (reject === undefined || typeof reject === 'boolean' || typeof reject === 'string') return
+  if (!isObject(reject)) throw new ConfigError('reject', 'must be true, false, a reason, or { calls, reason }')
+  const { calls, reason } = reject
+  if (calls !== undefined && !isIds(calls)) throw new ConfigError('reject.calls', 'must be a list of the ids of calls')
+  if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('reject.reason', 'must be a text')
+}
+
+function isIds(value: unknown): boolean {
+  return Array.isArray(value) && value.every((id) => typeof id === 'string')
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function toRejection(reject: Answers['reject']): { readonly calls?: readonly string[]; readonly reason?: string } {

@@ -1,5 +1,5 @@
-import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
-import { decide, readAnswers, readInputs } from './answers.ts'
+import { type Caller, defineCaller, ToolgateError, type View } from '@toolgate/core'
+import { checkAnswers, decide, readAnswers, readInputs } from './answers.ts'
 import { checkBudgets } from './budgets.ts'
 import { ceilingOf } from './ceiling.ts'
 import { identityOf } from './identity.ts'
@@ -9,6 +9,7 @@ import type { ResumeOptions } from './options.ts'
 import type { PlannerParts } from './parts.ts'
 import { openCallsOf, type PauseState } from './pause.ts'
 import { createStopping } from './stopping.ts'
+import { checkSubAgents } from './sub-agent.ts'
 
 /** What is wrong with a token is nobody's business: whatever it is, this is said. */
 function refused(): ToolgateError {
@@ -25,6 +26,7 @@ export function openResumed(
   const { gate, pauses, tokens, clock, deployment, lineage } = parts
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
+  checkAnswers(options)
   const identity = identityOf(caller)
   const open = () => {
     const claims = tokens.open(token, { identity, audience: deployment }, clock.wallMs())
@@ -46,30 +48,31 @@ export function openResumed(
       // What is wrong with the answers is said before anything is taken, so that one can answer again.
       await readAnswers(openCallsOf(looked.level), options, gate)
       const { runId, app } = looked
-      const take = async (answer: (pause: PauseState) => Promise<void>): Promise<PauseState> => {
+      const take = async (answer: (pause: PauseState) => Promise<View>): Promise<readonly [PauseState, View]> => {
         // Once more, as its turn may have been long in coming.
-        await answer(own(await pauses.get(open())))
-        return own(await pauses.take(id))
+        const view = await answer(own(await pauses.get(open())))
+        return [own(await pauses.take(id)), view]
       }
       return { runId, app, before: looked, begin: () => beginResumed(parts, caller, options, take) }
     },
   }
 }
 
-/** Decides the approvals and takes the pause: whoever may not decide has not used the token up. */
+/** Looks, decides the approvals and takes the pause: what cannot go on, or may not be decided, has not used the token up. */
 async function beginResumed(
-  parts: PlannerParts,
+  { gate }: PlannerParts,
   caller: Caller,
   options: ResumeOptions,
-  take: (answer: (pause: PauseState) => Promise<void>) => Promise<PauseState>,
+  take: (answer: (pause: PauseState) => Promise<View>) => Promise<readonly [PauseState, View]>,
 ): Promise<Begun> {
-  const { gate } = parts
-  const pause = await take(async ({ level }) => {
+  const [pause, view] = await take(async ({ level, tools, app }) => {
+    const seen = await gate.view(caller, { app, visibility: ceilingOf(tools, options.visibility) })
+    checkSubAgents(seen)
     await decide(await readAnswers(openCallsOf(level), options, gate), options.by ?? caller, gate)
+    return seen
   })
-  const { level, tools, policyRevision, app } = pause
+  const { level, tools, policyRevision } = pause
   const answers = readInputs(openCallsOf(level), options)
-  const view = await gate.view(caller, { app, visibility: ceilingOf(tools, options.visibility) })
   return {
     view,
     level: options.context === undefined ? level : { ...level, context: options.context },

@@ -314,6 +314,87 @@ describe('a pause in tools of the AI SDK', () => {
   })
 })
 
+describe('an approved call that has run', () => {
+  const open = (answer: unknown) => {
+    const pay = defineTool({ name: 'pay', execute: () => answer })
+    return setStage({ ...PAYING, tools: [pay] })
+  }
+
+  it('goes on whatever it gives: what has no JSON is told as a text', async () => {
+    for (const [answer, told] of [
+      [10n, '10'],
+      [{ cents: 5n }, '{"cents":"5"}'],
+      [new Date(0), '1970-01-01T00:00:00.000Z'],
+      [undefined, null],
+    ] as const) {
+      const stage = open(answer)
+      const { resumeToken } = await pauseOf(stage)
+      const done = await resume(stage, resumeToken, { approve: true })
+      assert.deepEqual([done.status, toldOf(done, 'call-0')], ['done', told])
+    }
+  })
+
+  it('goes on where the tool cannot say what the model is shown of it', async () => {
+    const broken = tool({
+      inputSchema: z.object({}),
+      needsApproval: true,
+      execute: () => 'paid',
+      toModelOutput: () => {
+        throw new Error('no words')
+      },
+    })
+    const stage = setStage(PAYING)
+    const planner = createPlanner({ model: stage.model, gate: createGate({ tools: fromAiSdk({ pay: broken }) }) })
+    const { resumeToken } = paused(await planner.run({ prompt: 'x', caller: VERA }))
+    const done = await planner.resume(resumeToken, { caller: VERA, approve: true })
+    assert.deepEqual(
+      [done.status, toldOf(done, 'call-0')],
+      ['done', 'pay has run, but its result cannot be shown: no words'],
+    )
+  })
+})
+
+describe('the answers of a resume', () => {
+  it('are refused where they are none, as a request may bring them, and the token is still good', async () => {
+    const stage = setStage(PAYING)
+    const { resumeToken } = await pauseOf(stage)
+    const wrong: readonly (readonly [string, unknown])[] = [
+      ...[null, 'true', 1, {}, [null]].map((approve) => ['approve', approve] as const),
+      ...[null, 5, [], { calls: null }, { calls: 'call-0' }, { reason: 5 }].map(
+        (reject) => ['reject', reject] as const,
+      ),
+      ...[null, 'x', []].map((inputs) => ['inputs', inputs] as const),
+    ]
+    for (const [name, value] of wrong)
+      await assert.rejects(
+        resume(stage, resumeToken, { [name]: value }),
+        { code: 'config_invalid', message: new RegExp(`^${name}[.:]`) },
+        `${name} ${JSON.stringify(value)}`,
+      )
+    assert.deepEqual(stage.witness.ran, [])
+    assert.equal((await resume(stage, resumeToken, { approve: true })).status, 'done')
+  })
+
+  it('are not taken where the run cannot go on: the token is still good, and nothing is decided', async () => {
+    const { gate, witness, clock, model } = setStage(PAYING)
+    let fails = false
+    const broken: typeof gate = {
+      ...gate,
+      view: (...asked) => (fails ? Promise.reject(new Error('no view now')) : gate.view(...asked)),
+    }
+    const planner = createPlanner({ model, gate: broken, clock })
+    const { resumeToken, pending } = paused(await planner.run({ prompt: 'x', caller: VERA }))
+    fails = true
+    await assert.rejects(planner.resume(resumeToken, { caller: VERA, approve: true }), /no view now/)
+    const [call] = pending
+    assert.ok(call?.kind === 'approval')
+    assert.equal((await gate.approvals.get(call.approvalId))?.status, 'pending')
+    fails = false
+    assert.equal((await planner.resume(resumeToken, { caller: VERA, approve: true })).status, 'done')
+    assert.deepEqual(witness.ran, ['pay'])
+  })
+})
+
 describe('a pause for an input', () => {
   const asking = (schema?: JsonSchema) =>
     defineTool({ name: 'ask', execute: () => askForInput({ question: 'Which one?', ...(schema && { schema }) }) })
@@ -336,6 +417,10 @@ describe('a pause for an input', () => {
   it('takes an input only as its schema wants it, and asks again without spending the token', async () => {
     const stage = open({ type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] })
     const { resumeToken } = await pauseOf(stage)
+    const cyclic: { n: number; self?: unknown } = { n: 1 }
+    cyclic.self = cyclic
+    for (const input of [{ n: 1, big: 1n }, cyclic])
+      await assert.rejects(resume(stage, resumeToken, { input }), { code: 'resume_unanswered', message: /has no JSON/ })
     for (const wrong of [{}, { approve: true }, { input: 'x' }, { input: { n: 1.5 } }, { inputs: { other: { n: 1 } } }])
       await assert.rejects(resume(stage, resumeToken, wrong), { code: 'resume_unanswered' }, JSON.stringify(wrong))
     await assert.rejects(resume(stage, resumeToken, { input: { n: 'x' } }), { message: /\/n/ })

@@ -1,5 +1,5 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
-import { type CallOutcome, toWireName } from '@toolgate/core'
+import { type CallOutcome, messageOf, outputText, toWireName } from '@toolgate/core'
 import type { ToolSet } from 'ai'
 import { isInputRequest } from './ask-for-input.ts'
 import { toDecided } from './events.ts'
@@ -77,7 +77,7 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
     output = await lastOf(given)
   } catch (error) {
     // A stream that breaks off has ended its call on the record; the model is told so as of any tool that fails.
-    const text = `${pending.name} failed: ${error instanceof Error ? error.message : String(error)}`
+    const text = `${pending.name} failed: ${messageOf(error)}`
     return { status: 'failed', result: toResult(pending, { type: 'error-text', value: text }) }
   }
   const level = scope.paused.get(pending.callId)
@@ -87,9 +87,20 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
     const { question, schema } = output
     return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
   }
-  const { callId: toolCallId, name, input } = pending
-  const shown = await offered.get(name)?.toModelOutput?.({ toolCallId, input, output })
-  return { status: 'done', result: toResult(pending, shown ?? jsonOutput(output)) }
+  return { status: 'done', result: toResult(pending, await shownOutput(pending, output, offered)) }
+}
+
+/** What the model is shown. The call has run, and the run goes on, whatever the tool's own `toModelOutput` does. */
+async function shownOutput(
+  { callId: toolCallId, name, input }: PendingState,
+  output: unknown,
+  offered: Settling['offered'],
+): Promise<ToolResultOutput> {
+  try {
+    return (await offered.get(name)?.toModelOutput?.({ toolCallId, input, output })) ?? jsonOutput(output)
+  } catch (error) {
+    return { type: 'error-text', value: `${name} has run, but its result cannot be shown: ${messageOf(error)}` }
+  }
 }
 
 /** An approval is for one call: of several that wait for the same, the others wait anew, and are not refused for haste. */
@@ -141,11 +152,15 @@ function toResult({ callId, name }: PendingState, output: ToolResultOutput): Too
   return { type: 'tool-result', toolCallId: callId, toolName: name, output }
 }
 
-/** As the SDK tells the model of an output. */
+/** As the SDK tells the model of an output. What has no JSON, which the SDK ends a run for, is told as a text. */
 function jsonOutput(output: unknown): ToolResultOutput {
   if (typeof output === 'string') return { type: 'text', value: output }
-  const text = JSON.stringify(output) as string | undefined
-  return { type: 'json', value: text === undefined ? null : JSON.parse(text) }
+  try {
+    const text = JSON.stringify(output) as string | undefined
+    return { type: 'json', value: text === undefined ? null : JSON.parse(text) }
+  } catch {
+    return { type: 'text', value: outputText(output) }
+  }
 }
 
 /** Of a stream, the last item is the output. */
