@@ -70,3 +70,12 @@ export async function takesAnyGate(): Promise<void> {
   await generateText({ model, prompt: 'p', ...(await guard(any, { user: 'vera' })) })
   await generateText({ model, prompt: 'p', ...(await guard(any, await any.view({ user: 'vera' }))) })
 }
+
+/** What a step sees are names that it may narrow to. */
+export async function narrowsToWhatItSees(): Promise<void> {
+  await guard(
+    gate,
+    { user: 'vera' },
+    { prepareStep: ({ visibleTools }) => ({ activeTools: visibleTools.filter((name) => name !== 'count') }) },
+  )
+}

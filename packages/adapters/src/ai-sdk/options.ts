@@ -18,10 +18,10 @@ type AnyContext = any
 export type ToolsOf<Native> = Native extends ToolSet ? Native : ToolSet
 
 /** What `prepareStep` is given beside what the SDK gives it. */
-export interface GuardedStep {
+export interface GuardedStep<Name extends string = string> {
   readonly caller: Caller
   /** The ids that the run sees now. */
-  readonly visibleTools: readonly string[]
+  readonly visibleTools: readonly Name[]
   /** Whether a call of this tool has ended `done` in an earlier step. */
   hasUsedTool(tool: string): boolean
   /** Every call of the earlier steps, oldest first. */
@@ -33,7 +33,7 @@ export interface GuardedStep {
  * answers, too. `activeTools` can only narrow what the run sees; a name that no tool has is an error at once.
  */
 export type GuardedPrepareStep<Tools extends ToolSet = ToolSet> = (
-  options: Parameters<PrepareStepFunction<Tools, AnyContext>>[0] & GuardedStep,
+  options: Parameters<PrepareStepFunction<Tools, AnyContext>>[0] & GuardedStep<keyof Tools & string>,
 ) => PromiseLike<GuardedStepResult<Tools>> | GuardedStepResult<Tools>
 
 export type GuardedStepResult<Tools extends ToolSet = ToolSet> =
