@@ -1,9 +1,10 @@
-import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
+import { type CallFailed, type CallOutcome, type Gate, messageOf, outputText } from '@toolgate/core'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
 import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
 import type { GuardedCall } from '../shared/run.ts'
+import { failureText, isStream, lastOf } from '../shared/streams.ts'
 import { asOwnRuntime, Bubbled } from './native.ts'
 import { type AgentRun, callWithin } from './runs.ts'
 
@@ -112,11 +113,11 @@ export async function answerOf(
       if (signal?.aborted) throw signal.reason
       throw toFailure(outcome, toolCall)
     case 'done':
-      return messageOf(outcome.output, outcome.text, toolCall)
+      return messageFrom(outcome.output, outcome.text, toolCall)
   }
 }
 
-async function messageOf(output: unknown, text: string, toolCall: ToolCall): Promise<Answer> {
+async function messageFrom(output: unknown, text: string, toolCall: ToolCall): Promise<Answer> {
   const { id, name } = toolCall
   if (output instanceof Bubbled) throw output.error
   if (isCommand(output)) return output
@@ -125,28 +126,16 @@ async function messageOf(output: unknown, text: string, toolCall: ToolCall): Pro
     output.name = name
     return output
   }
-  const content = isAsyncIterable(output) ? textOf(await lastOf(output, toolCall)) : text
+  const content = isStream(output) ? outputText(await lastItem(output, toolCall)) : text
   return new ToolMessage({ content, tool_call_id: id ?? '', name })
 }
 
-/** A model takes one answer: of a stream that is its last item, as in the frameworks. */
-async function lastOf(stream: AsyncIterable<unknown>, toolCall: ToolCall): Promise<unknown> {
-  let last: unknown
+async function lastItem(stream: AsyncIterable<unknown>, toolCall: ToolCall): Promise<unknown> {
   try {
-    for await (const item of stream) last = item
+    return await lastOf(stream)
   } catch (error) {
-    const text = `${toolCall.name} failed: ${error instanceof Error ? error.message : String(error)}`
-    throw toFailure({ error, text }, toolCall)
+    throw toFailure({ error, text: failureText(toolCall.name, error) }, toolCall)
   }
-  return last
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
 /**
@@ -154,7 +143,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
  * it where no middleware does, as of every error that a model could do something about.
  */
 function toFailure({ error, text }: Pick<CallFailed, 'error' | 'text'>, toolCall: ToolCall): Error {
-  const own = error instanceof Error ? error : new Error(String(error))
+  const own = error instanceof Error ? error : new Error(messageOf(error))
   const { '~brand': brand } = new ToolInvocationError(own, toolCall)
   const said: object = Object.assign(Object.create(Object.getPrototypeOf(own) as object) as object, {
     '~brand': brand,

@@ -246,6 +246,32 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(model.sent[0], ['files__read', 'stream', 'torn'])
   })
 
+  it('answers whatever a stream ends with', async () => {
+    const ends = defineTool({
+      name: 'ends',
+      async *execute() {
+        yield 10n
+      },
+    })
+    const breaks = defineTool({
+      name: 'breaks',
+      // oxlint-disable-next-line require-yield -- it breaks before its first item
+      async *execute() {
+        throw Object.create(null)
+      },
+    })
+    const model = scripted([
+      { name: 'ends', id: 'c0' },
+      { name: 'breaks', id: 'c1' },
+    ])
+    const gate = createGate({ tools: [ends, breaks] })
+    const agent = createAgent({ model, middleware: [guard(gate, { caller: VIEWER })] })
+    assert.deepEqual(toldOf(await agent.invoke(HELLO)), [
+      'ends success: 10',
+      'breaks error: breaks failed: an error without a text',
+    ])
+  })
+
   it('offers LangChain’s tools of a source that come after the agent was made', async () => {
     const late = tool(() => 'late', { name: 'late', description: 'Late.', schema: z.object({}) })
     const made = createGate({ tools: fromLangChain([late]) }).catalog.snapshot().tools
