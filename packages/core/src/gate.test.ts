@@ -109,6 +109,12 @@ describe('gate.view', () => {
       message: 'Unknown tool "note". Did you mean "notes", "files:read", "files:write"?',
     })
     await assert.rejects(gate.view({}, { activeTools: ['note'], visibility: [] }), { code: 'tool_unknown' })
+    const all = await gate.view({})
+    for (const activeTools of [null, 'notes', {}] as never[]) {
+      const problem = { code: 'config_invalid', message: /^activeTools: must be a list/ }
+      await assert.rejects(gate.view({}, { activeTools }), problem)
+      assert.throws(() => all.narrow({ activeTools }), problem)
+    }
   })
 
   it('takes a failing availability for an unavailable group', async () => {

@@ -504,6 +504,8 @@ function checkCount(name: string, count: number): number {
 }
 
 function checkNames(names: readonly string[], catalog: Catalog): void {
+  // `null`, as it comes from a request, would otherwise be no list, and narrow nothing.
+  if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
   const snapshot = catalog.snapshot()
   const unknown = names.find((name) => !catalog.hasSeen(name))
   if (unknown !== undefined) throw new UnknownToolError(unknown, nearestNames(unknown, snapshot.ids, 3))

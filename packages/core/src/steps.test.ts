@@ -47,6 +47,27 @@ describe('createSteps', () => {
     assert.deepEqual([(await late.next()).stepNumber, (await late.next()).stepNumber], [8, 9])
   })
 
+  it('takes no answer that is none, as it may have been meant to narrow', async () => {
+    const view = await make().view({ user: 'vera' })
+    const wrong: readonly (readonly [unknown, RegExp])[] = [
+      ...['search', 5, true, ['search'], () => ['search']].map(
+        (answer) => [answer, /^prepareStep: must give/] as const,
+      ),
+      ...[null, 'search', [5], { 0: 'search', length: 1 }, new Set(['search'])].map(
+        (activeTools) => [{ activeTools }, /^prepareStep\.activeTools: must be a list/] as const,
+      ),
+      [{ actvieTools: [] }, /^prepareStep\.actvieTools: unknown key/],
+    ]
+    for (const [answer, message] of wrong) {
+      const steps = createSteps(view, { prepareStep: () => answer as never })
+      await assert.rejects(steps.next(), { code: 'config_invalid', message })
+    }
+    for (const answer of [undefined, null, {}, { activeTools: undefined }]) {
+      const steps = createSteps(view, { prepareStep: () => answer as never })
+      assert.deepEqual((await steps.next()).view.ids, names)
+    }
+  })
+
   it('cannot widen, runs nothing outside the step, and warns the developer of what is hidden', async () => {
     const view = await make().view({ user: 'vera' }, { activeTools: ['search', 'write'] })
     const steps = createSteps(view, { prepareStep: () => withTools('analyze', 'search', 'secret') })

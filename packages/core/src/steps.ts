@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts'
+import { ConfigError } from './errors.ts'
 import type { MaybePromise } from './ports.ts'
 import type { View } from './view.ts'
 
@@ -86,7 +87,8 @@ export interface Steps<Context = unknown> {
   /**
    * Prepares the next step.
    *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; whatever `prepareStep` throws
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; {@link ConfigError} for an
+   * answer that is none; whatever `prepareStep` throws
    */
   next(): Promise<Step<Context>>
   /** Takes down a call of the step under way. */
@@ -116,8 +118,11 @@ export function createSteps<State = undefined, Context = undefined>(
       const stepNumber = (steps.at(-1)?.stepNumber ?? -1) + 1
       const offered = view.narrow({})
       const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
-      const change =
-        (await prepareStep?.(contextOf(stepNumber, offered, earlier, { state: state as State, context }))) ?? {}
+      const change = prepareStep
+        ? readChange<Context>(
+            await prepareStep(contextOf(stepNumber, offered, earlier, { state: state as State, context })),
+          )
+        : UNCHANGED
       const { activeTools, model, options: stepOptions } = change
       instructions = change.instructions ?? instructions
       context = change.context ?? context
@@ -139,6 +144,27 @@ export function createSteps<State = undefined, Context = undefined>(
       step.calls.push(call)
     },
   }
+}
+
+const UNCHANGED: StepChange<never> = {}
+const CHANGES: ReadonlySet<string> = new Set(['activeTools', 'instructions', 'model', 'options', 'context'])
+
+/** What is no answer may have been meant to narrow: it changes nothing and widens nothing, it ends the run. */
+function readChange<Context>(answer: unknown): StepChange<Context> {
+  if (answer === undefined || answer === null) return UNCHANGED
+  if (typeof answer !== 'object' || Array.isArray(answer))
+    throw new ConfigError('prepareStep', `must give nothing, or an object with some of ${[...CHANGES].join(', ')}`)
+  const unknown = Object.keys(answer).find((key) => !CHANGES.has(key))
+  if (unknown !== undefined)
+    throw new ConfigError(`prepareStep.${unknown}`, `unknown key; the keys are ${[...CHANGES].join(', ')}`)
+  const { activeTools } = answer as StepChange<Context>
+  if (activeTools !== undefined && !isNames(activeTools))
+    throw new ConfigError('prepareStep.activeTools', 'must be a list of tool ids; [] for none')
+  return answer
+}
+
+function isNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string')
 }
 
 function contextOf<State, Context>(

@@ -253,7 +253,7 @@ function goneMarks(snapshot: Toolset, today: Toolset): readonly Mark[] {
 
 function narrowCeiling(host: ViewHost, ceiling: ViewCeiling, { activeTools, policy }: NarrowOptions): ViewCeiling {
   const { snapshot, caller } = ceiling
-  if (activeTools) host.checkNames(activeTools)
+  if (activeTools !== undefined) host.checkNames(activeTools)
   const first = ceiling.policies.length
   const added =
     policy === undefined ? [] : host.parsePolicy(policy).map((parsed, i) => indexPolicy(parsed, first + i, snapshot))
