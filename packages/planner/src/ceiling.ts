@@ -14,7 +14,9 @@ export function ceilingOf(paused: PauseState['tools'], visibility: Visibility | 
   const hashes = new Map(paused)
   return async (context) => {
     const unchanged = new Set(context.tools.filter((tool) => isUnchanged(tool, hashes)).map(({ id }) => id))
-    const shown = typeof visibility === 'function' ? await visibility(context) : (visibility ?? context.tools)
+    // What is no visibility, such as `null`, fails here, and then nothing is shown.
+    const given = visibility === undefined ? context.tools : visibility
+    const shown = typeof given === 'function' ? await given(context) : given
     return [...shown].filter((named) => unchanged.has(typeof named === 'string' ? named : named.id))
   }
 }

@@ -134,6 +134,26 @@ describe('planner.run', () => {
     ])
   })
 
+  it('runs nothing after an answer of prepareStep that is none, whichever of the two gave it', async () => {
+    const wrong = [5, true, false, 'search', ['search'], () => [], { activeTools: null }, { activeTools: 'search' }]
+    for (const answer of [...wrong, { actvieTools: [] }])
+      for (const other of [undefined, () => ({ instructions: 'x' }), () => ({ activeTools: ['search', 'pay'] })]) {
+        const bad = () => answer as never
+        for (const [first, second] of [
+          [bad, other],
+          [other, bad],
+        ]) {
+          const { planner, model, witness } = setStage({
+            turns: [callOf('search'), 'Ok.'],
+            planner: { prepareStep: first },
+          })
+          const result = await planner.run({ prompt: 'x', caller: VERA, prepareStep: second })
+          const told = [result.status, 'reason' in result && result.reason, model.requests.length, witness.ran]
+          assert.deepEqual(told, ['failed', 'step_failed', 0, []], JSON.stringify(answer))
+        }
+      }
+  })
+
   it('refuses what is not active in the step, and warns of a hidden name in it', async () => {
     const { planner, witness } = setStage({
       turns: [callOf('search'), 'Ok.'],
@@ -380,10 +400,8 @@ describe('createPlanner', () => {
     const onEvent = () => {
       throw new Error('thrown')
     }
-    const { planner } = setStage({
-      turns: ['Ok.'],
-      planner: { onEvent, onFault: () => Promise.reject(new Error('and rejected')) },
-    })
+    const onFault = (): unknown => Promise.reject(new Error('and rejected'))
+    const { planner } = setStage({ turns: ['Ok.'], planner: { onEvent, onFault } })
     assert.equal((await planner.run({ prompt: 'x', caller: VERA })).status, 'done')
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(unheard, [])
