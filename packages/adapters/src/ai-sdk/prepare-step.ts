@@ -1,4 +1,4 @@
-import type { StepCall, View } from '@toolgate/core'
+import { ConfigError, type StepCall, type View } from '@toolgate/core'
 import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
@@ -33,7 +33,21 @@ async function prepare(
   yours: (options: SdkStep & GuardedStep) => unknown,
 ): Promise<StepChange | undefined> {
   const change = (await yours({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
-  return open(run, sdk, seen, change === undefined ? undefined : toChange(change as StepChange))
+  return open(run, sdk, seen, isNothing(change) ? undefined : toChange(checked(change)))
+}
+
+function isNothing(change: unknown): change is undefined {
+  return change === undefined || change === null
+}
+
+/** What is no answer may have been meant to narrow: it does not leave all tools open. */
+function checked(change: unknown): StepChange {
+  if (typeof change !== 'object' || Array.isArray(change))
+    throw new ConfigError('prepareStep', 'must give nothing or an object, such as { activeTools: [] }')
+  const { activeTools } = change as StepChange
+  if (activeTools !== undefined && !Array.isArray(activeTools))
+    throw new ConfigError('prepareStep.activeTools', 'must be a list of tool names; [] for none')
+  return change as StepChange
 }
 
 /** Both ways of saying it: the SDK's, and Toolgate's with its `options` and `context`. */

@@ -1,4 +1,4 @@
-import type { CallOutcome, Hooks, View } from '@toolgate/core'
+import { type CallOutcome, type Hooks, messageOf, quiet, type View } from '@toolgate/core'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
 import { arm } from './armed.ts'
@@ -35,16 +35,14 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     model: step?.model,
   })
 
+  // What the call came to stands, whoever cannot bear to hear of it.
+  const tellCall = quiet(onCall, (error) => loop.warn(`onCall failed: ${messageOf(error)}`))
+  const tellWarning = quiet(onWarning)
   const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
     const approval = status === 'waiting' ? outcome.approval : undefined
     const tool = names.toId(toolName) ?? toolName
-    try {
-      onCall?.({ tool, callId, status, stepNumber: step?.stepNumber, outcome, approval })
-    } catch (error) {
-      // What the call came to stands, whoever cannot bear to hear of it.
-      loop.warn(`onCall failed: ${error instanceof Error ? error.message : String(error)}`)
-    }
+    tellCall({ tool, callId, status, stepNumber: step?.stepNumber, outcome, approval })
   }
 
   const loop: LoopRun = {
@@ -88,7 +86,7 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     warn(text) {
       if (warned.has(text)) return
       warned.add(text)
-      onWarning?.(text)
+      tellWarning(text)
     },
   }
   fill(loop, offering)

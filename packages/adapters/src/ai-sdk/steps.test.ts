@@ -44,6 +44,36 @@ describe('prepareStep of guard', () => {
     assert.deepEqual(audit.attempts(), ['search tool_blocked step_inactive'])
   })
 
+  it('sends and runs nothing after an answer that is none', async () => {
+    for (const answer of [5, 'search', ['search'], { activeTools: null }, { activeTools: 'search' }]) {
+      const world = createAiSdkWorld()
+      const model = mockModel([search, 'Done.'])
+      const guarded = await guard(world.gate, VIEWER, { prepareStep: () => answer as never })
+      await assert.rejects(generateText({ model, prompt: 'p', stopWhen, ...guarded }), { code: 'config_invalid' })
+      assert.deepEqual([model.requests.length, world.witness.ran], [0, []])
+    }
+  })
+
+  it('goes on where those who are told cannot bear it', async (t) => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => unheard.push(error)
+    process.on('unhandledRejection', hear)
+    t.after(() => process.off('unhandledRejection', hear))
+    const throws = (): never => {
+      throw new Error('thrown')
+    }
+    const rejects = (): unknown => Promise.reject(new Error('rejected'))
+    for (const listener of [throws, rejects]) {
+      const prepareStep = () => ({ activeTools: ['search', 'delete_all'] })
+      const world = createAiSdkWorld()
+      const guarded = await guard(world.gate, VIEWER, { prepareStep, onCall: listener, onWarning: listener })
+      const { text } = await generateText({ model: mockModel([search, 'Done.']), prompt: 'p', stopWhen, ...guarded })
+      assert.deepEqual([text, world.witness.ran], ['Done.', ['search']])
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(unheard, [])
+  })
+
   it('cannot widen, and tells the developer what is hidden', async () => {
     const { model, witness, warnings } = await run(
       { activeTools: ['search'], prepareStep: () => ({ activeTools: ['search', 'alpha', 'delete_all'] }) },
