@@ -17,13 +17,15 @@ describe('scripts/prepare.js', () => {
   }
 
   before(() => {
-    for (const folder of ['scripts', 'dependency']) mkdirSync(at(folder))
+    for (const folder of ['scripts', 'dependency', 'tester']) mkdirSync(at(folder))
     copyFileSync(path.join(import.meta.dirname, 'prepare.js'), at('scripts/prepare.js'))
     writeFileSync(at('dependency/package.json'), '{ "name": "dependency", "version": "1.0.0" }')
+    writeFileSync(at('tester/package.json'), '{ "name": "tester", "version": "1.0.0" }')
     // All from this disk, so that no registry is asked.
     writeFileSync(
       at('package.json'),
-      '{ "name": "clone", "version": "1.0.0", "type": "module", "dependencies": { "dependency": "file:./dependency" } }',
+      `{ "name": "clone", "version": "1.0.0", "type": "module", "dependencies": { "dependency": "file:./dependency" },
+         "devDependencies": { "tester": "file:./tester" } }`,
     )
     execFileSync('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund'], { cwd: root, stdio: 'pipe' })
   })
@@ -32,6 +34,14 @@ describe('scripts/prepare.js', () => {
     assert.match(await prepare(), /Installing what package-lock\.json names/)
     assert.ok(existsSync(at('node_modules/dependency/package.json')))
     assert.equal(await prepare(), '')
+  })
+
+  it('installs what tests need when it is asked to, and keeps it', async () => {
+    assert.ok(!existsSync(at('node_modules/tester')))
+    assert.match(await prepare('--dev'), /Installing/)
+    assert.ok(existsSync(at('node_modules/tester/package.json')))
+    for (const args of [['--dev'], []]) assert.equal(await prepare(...args), '')
+    assert.ok(existsSync(at('node_modules/tester/package.json')))
   })
 
   it('looks at what the lock file says, not at when it was written', async () => {

@@ -1,4 +1,4 @@
-// Makes a clone ready to run: `node scripts/prepare.js [--console] [--harness]`.
+// Makes a clone ready to run: `node scripts/prepare.js [--dev] [--console] [--harness]`.
 //
 // Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
 // It installs with npm when the lock file is not the one that is installed, with --console builds the web
@@ -26,6 +26,8 @@ const POLL_MS = 200
 /** npm writes the two lock files one after the other. */
 const INSTALL_SLACK_MS = 10_000
 
+/** Without it only what the programs need: what tests and benches need is several times as much. */
+const wantsDev = process.argv.includes('--dev')
 const steps = [{ isDue: isInstallDue, run: install }]
 if (process.argv.includes('--console')) steps.push({ isDue: isConsoleDue, run: buildConsole })
 if (process.argv.includes('--harness')) steps.push({ isDue: isHarnessDue, run: installHarness })
@@ -40,18 +42,18 @@ function isInstallDue() {
   if (!existsSync(INSTALLED)) return true
   const hash = hashOf([LOCK_FILE])
   const stamp = readText(INSTALL_STAMP)
-  if (stamp !== undefined) return stamp !== hash
+  if (stamp !== undefined) return stamp !== `${hash} dev` && (wantsDev || stamp !== hash)
   // Somebody ran npm by hand: trust it if that was after the lock file was written.
   if (statSync(INSTALLED).mtimeMs + INSTALL_SLACK_MS < statSync(LOCK_FILE).mtimeMs) return true
-  writeFileSync(INSTALL_STAMP, hash)
+  writeFileSync(INSTALL_STAMP, `${hash} dev`)
   return false
 }
 
 function install() {
   console.log('Installing what package-lock.json names (npm ci) …')
   // Warnings are about the Node that npm runs on, which the packages replace.
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], ROOT)
-  writeFileSync(INSTALL_STAMP, hashOf([LOCK_FILE]))
+  run('npm', ['ci', ...(wantsDev ? [] : ['--omit=dev']), '--no-audit', '--no-fund', '--loglevel=error'], ROOT)
+  writeFileSync(INSTALL_STAMP, `${hashOf([LOCK_FILE])}${wantsDev ? ' dev' : ''}`)
 }
 
 function isHarnessDue() {
