@@ -5,8 +5,8 @@ import type { HookedCall, HookPorts } from './hooks.ts'
 
 /** Gives an attempt as its hooks are asked about it. */
 export function toHooked(attempt: Attempt, tool: Tool, cancelling: Cancelling | undefined): HookedCall {
-  const { callId, input, sight } = attempt
-  return { tool, callId, input, caller: sight.caller, cancelling, visibleIds: () => sight.idsToday() }
+  const { callId, input, sight, onlyAsks } = attempt
+  return { tool, callId, input, caller: sight.caller, cancelling, onlyAsks, visibleIds: () => sight.idsToday() }
 }
 
 export function hookPorts({ deadlines, clock, hookDeadlineMs, onFault }: DoorPorts): HookPorts {

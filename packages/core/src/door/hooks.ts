@@ -44,6 +44,8 @@ export interface BeforeToolCall extends Cancelling {
   /** Frozen; as the hooks before this one have replaced it. */
   readonly input: unknown
   readonly caller: Caller
+  /** Only whether a person has to be asked: the call itself comes after that, and its hooks are asked then. */
+  readonly onlyAsks: boolean
   /** The ids that the caller may see now. Worked out when it is asked for. */
   readonly visibleIds: readonly string[]
   /** Aborts when the caller goes away, as `onAbort` says more cheaply. */
@@ -67,6 +69,7 @@ export interface HookedCall {
   readonly input: unknown
   readonly caller: Caller
   readonly cancelling: Cancelling | undefined
+  readonly onlyAsks?: boolean | undefined
   visibleIds(): readonly string[]
 }
 
@@ -390,6 +393,7 @@ class Context implements BeforeToolCall {
   readonly callId: string
   readonly input: unknown
   readonly caller: Caller
+  readonly onlyAsks: boolean
   readonly #call: HookedCall
   #visibleIds: readonly string[] | undefined
   #controller: AbortController | undefined
@@ -401,6 +405,7 @@ class Context implements BeforeToolCall {
     this.callId = call.callId
     this.input = input
     this.caller = call.caller
+    this.onlyAsks = call.onlyAsks === true
     this.#call = call
   }
 

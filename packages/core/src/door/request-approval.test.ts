@@ -41,6 +41,16 @@ describe('view.requestApproval', () => {
     assert.deepEqual([ran, events()], [[], ['tool_approval_required']])
   })
 
+  it('asks the hooks too, and tells them that the call itself comes after', async () => {
+    const seen: boolean[] = []
+    const { ask, call, approve } = setUp({ hooks: { beforeToolCall: ({ onlyAsks }) => void seen.push(onlyAsks) } })
+    await ask('pay', { amount: 20 })
+    await approve()
+    assert.equal(await ask('pay', { amount: 20 }), undefined)
+    assert.equal((await call('pay', { amount: 20 })).status, 'done')
+    assert.deepEqual(seen, [true, true, false])
+  })
+
   for (const [what, tool, input] of [
     ['a call that policy lets run by itself', 'read', {}],
     ['an input that needs nobody', 'pay', { amount: 5 }],
