@@ -74,6 +74,15 @@ describe('createMeter', () => {
     assert.equal(meter.used().calls, 7)
   })
 
+  it('lets no more run where a provider gives all calls one id', async () => {
+    const meter = createMeter({ calls: 3 }, manualClock())
+    const calls = meter.calls()
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => call(calls, 'same')))
+    assert.equal(outcomes.filter(({ status }) => status === 'done').length, 3)
+    assert.equal(meter.used().calls, 3)
+    assert.equal((await call(calls, 'same')).status, 'refused')
+  })
+
   it('takes nothing for a call that is refused or waits', async () => {
     const meter = createMeter({ calls: 1 }, manualClock())
     const calls = meter.calls()

@@ -104,31 +104,47 @@ export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>,
 
 /** Taken when it is asked for, so that no number of calls at once goes over. */
 function createCallMeter(max: number, counted: { calls: number }): CallMeter {
-  /** By call id: one that asks again, as after an approval, has taken already. */
-  const open = new Set<string>()
+  const taken = createTally()
+  const refusals = createTally()
   let refused = false
   return {
     hooks: {
       name: 'the budget of calls',
-      beforeToolCall({ callId }) {
-        if (open.has(callId)) return undefined
+      beforeToolCall({ callId, onlyAsks }) {
         if (counted.calls >= max) {
           refused = true
+          refusals.add(callId)
           return { allow: false, reason: `the run has used its ${max} calls; go on without any` }
         }
+        if (onlyAsks) return undefined
         counted.calls++
-        open.add(callId)
+        taken.add(callId)
         return undefined
       },
     },
     ended({ callId, status }, { free = false } = {}) {
-      if (!open.delete(callId)) return
-      if (free || status === 'refused' || status === 'waiting') counted.calls--
+      if (status === 'refused' && refusals.drop(callId)) return
+      if (taken.drop(callId)) counted.calls--
+      if (!free && (status === 'done' || status === 'failed')) counted.calls++
     },
     refusedAny() {
       const was = refused
       refused = false
       return was
+    },
+  }
+}
+
+/** Counts by call id, as a provider may give several calls the same one. */
+function createTally(): { add(callId: string): void; drop(callId: string): boolean } {
+  const counts = new Map<string, number>()
+  return {
+    add: (callId) => void counts.set(callId, (counts.get(callId) ?? 0) + 1),
+    drop(callId) {
+      const count = counts.get(callId) ?? 0
+      if (count > 1) counts.set(callId, count - 1)
+      else counts.delete(callId)
+      return count > 0
     },
   }
 }

@@ -10,6 +10,7 @@ import { type LevelState, openCallsOf, type PauseState, toStorable } from './pau
 import type { FailureReason, RunReport, RunResult } from './result.ts'
 import type { LevelEnd } from './scope.ts'
 import type { Stopping } from './stopping.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** A leg whose conversation has ended, or stands still. */
 export interface Ended {
@@ -59,7 +60,10 @@ async function pause(parts: PlannerParts, leg: Leg, ended: Ended): Promise<RunRe
     usage: report.usage,
     level,
   }
-  const id = await parts.pauses.put(state, expiresAt)
+  const { signal } = leg.stopping
+  const put = () => parts.pauses.put(state, expiresAt)
+  // One that was given up while its last call ran is kept all the same: what waits is the host's to answer, or not.
+  const id = await (signal.aborted ? put() : untilAborted(signal, put))
   const resumeToken = parts.tokens.sign({ pause: id, expiresAt }, { identity, audience: parts.deployment })
   const pending = openCallsOf(level).map(({ told }) => told)
   teller.tell({ type: 'run-paused', pending, expiresAt })

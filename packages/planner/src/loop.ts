@@ -139,13 +139,14 @@ function createPrepareStep(
     const now = view.narrow({})
     const tools = (step?.view ?? now).ids
     const model = (step?.model as LanguageModel | undefined) ?? scope.model
+    const catalog = await hostsOwn(loop, async () => shared.catalogOf(now))
     shared.meter.step()
     loop.ended.clear()
     scope.teller.tell({ type: 'step-started', step: sdk.stepNumber, model: modelNameOf(model), tools })
     return {
       ...step?.options,
       model,
-      instructions: joinInstructions(loop.instructions, shared.catalogOf(now)),
+      instructions: joinInstructions(loop.instructions, catalog),
       ...(step ? { activeTools: tools } : {}),
     } as PrepareStepResult<ToolSet>
   }

@@ -27,6 +27,8 @@ export function openResumed(
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
   checkAnswers(options)
+  // Nobody who is logged in, as `null` says it, is not the caller.
+  const by = options.by === undefined ? caller : defineCaller(options.by)
   const identity = identityOf(caller)
   const open = () => {
     const claims = tokens.open(token, { identity, audience: deployment }, clock.wallMs())
@@ -53,7 +55,7 @@ export function openResumed(
         const view = await answer(own(await pauses.get(open())))
         return [own(await pauses.take(id)), view]
       }
-      return { runId, app, before: looked, begin: () => beginResumed(parts, caller, options, take) }
+      return { runId, app, before: looked, begin: () => beginResumed(parts, { caller, by, options }, take) }
     },
   }
 }
@@ -61,14 +63,13 @@ export function openResumed(
 /** Looks, decides the approvals and takes the pause: what cannot go on, or may not be decided, has not used the token up. */
 async function beginResumed(
   { gate }: PlannerParts,
-  caller: Caller,
-  options: ResumeOptions,
+  { caller, by, options }: { readonly caller: Caller; readonly by: Caller; readonly options: ResumeOptions },
   take: (answer: (pause: PauseState) => Promise<View>) => Promise<readonly [PauseState, View]>,
 ): Promise<Begun> {
   const [pause, view] = await take(async ({ level, tools, app }) => {
     const seen = await gate.view(caller, { app, visibility: ceilingOf(tools, options.visibility) })
     checkSubAgents(seen)
-    await decide(await readAnswers(openCallsOf(level), options, gate), options.by ?? caller, gate)
+    await decide(await readAnswers(openCallsOf(level), options, gate), by, gate)
     return seen
   })
   const { level, tools, policyRevision } = pause

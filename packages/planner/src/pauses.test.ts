@@ -195,6 +195,15 @@ describe('a pause for an approval', () => {
     assert.deepEqual([done.status, stage.witness.ran], ['done', ['pay']])
   })
 
+  it('takes nobody for the person who approves, where a host says that nobody is there', async () => {
+    const stage = setStage(PAYING)
+    const { resumeToken } = await pauseOf(stage)
+    const nobody = { approve: true, by: null as never }
+    await assert.rejects(resume(stage, resumeToken, nobody), { code: 'caller_invalid' })
+    assert.deepEqual(stage.witness.ran, [])
+    assert.equal((await resume(stage, resumeToken, { approve: true })).status, 'done')
+  })
+
   it('does not run what was hidden meanwhile, though it was approved', async () => {
     const hide: Readonly<Record<string, (stage: Stage) => object>> = {
       policy: ({ gate }) => (gate.setPolicy({ deny: ['pay'] }), {}),
@@ -595,6 +604,34 @@ describe('a resume token', () => {
       for (const result of results)
         if (result.status === 'rejected') assert.equal((result.reason as { code: string }).code, 'resume_refused')
       assert.deepEqual(stage.witness.ran, ['pay'])
+    }
+  })
+
+  it('holds no turn where a store does not answer, once the run is given up', async () => {
+    for (const hanging of ['get', 'take', 'set'] as const) {
+      const inner = memoryState({ clock: manualClock() })
+      let hangs = hanging === 'set'
+      const reached = Promise.withResolvers<void>()
+      const never = () => (reached.resolve(), new Promise<never>(() => {}))
+      const state: StateStore = {
+        ...inner,
+        get: (key) => (hangs && hanging === 'get' ? never() : inner.get(key)),
+        take: (key) => (hangs && hanging === 'take' ? never() : inner.take(key)),
+        set: (...entry) => (hangs && hanging === 'set' ? never() : inner.set(...entry)),
+      }
+      const stage = setStage({ turns: [callOf('pay'), 'Ok.'], planner: { state, keys: KEYS } })
+      const giveUp = new AbortController()
+      const { signal } = giveUp
+      void reached.promise.then(() => giveUp.abort(new Error('enough')))
+      const first = await stage.planner.run({ prompt: 'x', caller: VERA, signal })
+      hangs = true
+      const last = first.status === 'paused' ? await resume(stage, first.resumeToken, { approve: true, signal }) : first
+      assert.deepEqual(
+        [last.status, 'reason' in last && last.reason],
+        ['failed', hanging === 'set' ? 'pause_failed' : 'aborted'],
+      )
+      const next = await stage.planner.run({ prompt: 'y', caller: VERA, queueDeadlineMs: 0 })
+      assert.deepEqual([next.status, stage.witness.ran], ['done', []], hanging)
     }
   })
 

@@ -233,7 +233,7 @@ describe('planner.run', () => {
     assert.equal((await planner.run({ prompt: 'x', caller: VERA })).text, 'Later.', 'the session is free')
   })
 
-  it('fails as a value when prepareStep or a stop condition throws', async () => {
+  it('fails as a value when prepareStep, a stop condition or the catalog prompt throws', async () => {
     const error = new Error('mine')
     const fail = () => {
       throw error
@@ -251,6 +251,12 @@ describe('planner.run', () => {
       assert.deepEqual([result.reason, result.error], ['step_failed', error])
     }
     assert.deepEqual([first.messages.length, second.messages.length], [1, 3])
+    const third = await setStage({ turns: ['x'], planner: { catalogPrompt: fail } }).planner.run({
+      prompt: 'x',
+      caller: VERA,
+    })
+    assert.ok(third.status === 'failed')
+    assert.deepEqual([third.reason, third.error], ['step_failed', error])
     const typo = await setStage({ turns: ['x'], planner: { prepareStep: () => withTools('serach') } }).planner.run({
       prompt: 'x',
       caller: VERA,

@@ -53,6 +53,13 @@ describe('budgets of a run', () => {
     assert.equal(toldOf(result, 'c4'), 'TOOL_CALL_BLOCKED: the run has used its 2 calls; go on without any')
   })
 
+  it('hold where a model gives several calls one id', async () => {
+    const calls = [1, 2, 3].map((n) => ({ name: 'search', id: 'same', input: { n } }))
+    const stage = setStage({ turns: [calls, 'Ok.'], planner: { budgets: { calls: 1 } } })
+    const { used } = await stage.planner.run({ prompt: 'x', caller: VERA })
+    assert.deepEqual([stage.witness.ran, used.calls], [['search'], 1])
+  })
+
   it('end it when the model goes on calling after it was told', async () => {
     const { planner, model, witness } = setStage({ turns: ENDLESS })
     const result = await planner.run({ prompt: 'x', caller: VERA, budgets: { calls: 1 } })

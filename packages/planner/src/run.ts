@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { ToolgateError, type View } from '@toolgate/core'
 import { createMeter, meetBudgets, type Meter } from './budgets.ts'
 import { conclude } from './conclude.ts'
 import { createTeller, type Teller } from './events.ts'
 import { joinPrepareSteps } from './join-prepare-steps.ts'
-import type { Begun, Leg, LegRequest } from './leg.ts'
+import type { Begun, CheckedLeg, Leg, LegRequest } from './leg.ts'
 import { runLevel } from './level.ts'
 import type { PlannerParts } from './parts.ts'
 import type { LevelState } from './pause.ts'
@@ -12,6 +13,7 @@ import type { RunShared } from './scope.ts'
 import type { Stopping } from './stopping.ts'
 import { checkSubAgents } from './sub-agent.ts'
 import { takeTurn, type Turn } from './turns.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** Runs one leg in its session's turn. What becomes of the model is a value; misuse throws. */
 export async function runLeg(parts: PlannerParts, request: LegRequest): Promise<RunResult> {
@@ -23,7 +25,7 @@ export async function runLeg(parts: PlannerParts, request: LegRequest): Promise<
   const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault })
   const left = taking.catch(() => undefined)
   try {
-    const leg: Leg = { ...request, ...(await request.check()) }
+    const leg: Leg = { ...request, ...(await checkedInTime(request)) }
     return await runInTurn(parts, leg, { taking, askedMs })
   } catch (error) {
     // It may still stand in the queue.
@@ -32,6 +34,16 @@ export async function runLeg(parts: PlannerParts, request: LegRequest): Promise<
   } finally {
     stopping.close()
     await (await left)?.end()
+  }
+}
+
+/** A store that does not answer holds no run that was given up: that one has no past, and begins nothing. */
+async function checkedInTime({ check, stopping: { signal } }: LegRequest): Promise<CheckedLeg> {
+  try {
+    return await untilAborted(signal, check)
+  } catch (error) {
+    if (!isAbort(error, signal)) throw error
+    return { runId: randomUUID(), app: undefined, before: undefined, begin: () => Promise.reject(error) }
   }
 }
 
@@ -51,8 +63,11 @@ async function runInTurn(
     return neverBegun(leg, teller, { error, reason: queueFailureOf(error, stopping), waitedMs: waitedMs() })
   }
   try {
-    return await runBegun(parts, leg, await leg.begin(), { teller, waitedMs: waitedMs() })
+    const begun = await untilAborted(stopping.signal, () => leg.begin())
+    return await runBegun(parts, leg, begun, { teller, waitedMs: waitedMs() })
   } catch (error) {
+    if (isAbort(error, stopping.signal))
+      return neverBegun(leg, teller, { error, reason: 'aborted', waitedMs: waitedMs() })
     const reason = error instanceof ToolgateError ? error.code : 'fault'
     teller.tell({ type: 'run-ended', status: 'failed', reason, durationMs: waitedMs() })
     throw error
@@ -125,6 +140,10 @@ function toReport(
     notices: view.notices,
     warnings: [...warnings],
   }
+}
+
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && error === signal.reason
 }
 
 function queueFailureOf(error: unknown, { signal }: Stopping): FailureReason {
