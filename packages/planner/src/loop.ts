@@ -142,6 +142,8 @@ function createPrepareStep(
     const catalog = await hostsOwn(loop, async () => shared.catalogOf(now))
     shared.meter.step()
     loop.ended.clear()
+    // Nothing waits from before: what messages claim was approved ran before the step, and what of it waits has no step.
+    scope.paused.clear()
     scope.teller.tell({ type: 'step-started', step: sdk.stepNumber, model: modelNameOf(model), tools })
     return {
       ...step?.options,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { defineTool, memoryLock } from '@toolgate/core'
+import fc from 'fast-check'
 import { type ModelServer, startModelServer } from '../../adapters/src/testing/model-server.ts'
 import { callOf, paused, setStage, type StageOptions, toldOf, VERA } from './testing/stage.ts'
 
@@ -77,6 +78,38 @@ describe('planner.stream', () => {
     assert.equal(sessions.size, 0)
     await idle()
     answers.resolve()
+  })
+
+  it('gives its turn back wherever it is cancelled, whoever reads', async () => {
+    const sometime = () => new Promise((resolve) => setImmediate(resolve))
+    const tools = ['search', 'slow'].map((name) => defineTool({ name, execute: () => sometime().then(() => name) }))
+    const cuts = fc.record({ turnsOfLoop: fc.nat(40), micro: fc.nat(40), reads: fc.boolean(), leaves: fc.nat(20) })
+    await fc.assert(
+      fc.asyncProperty(cuts, async ({ turnsOfLoop, micro, reads, leaves }) => {
+        const sessions = memoryLock()
+        const stage = setStage({
+          turns: [callOf('search'), callOf('slow'), 'Ok.'],
+          tools,
+          gate: { policy: [] },
+          planner: { sessions },
+        })
+        const { stream, result, cancel } = await stage.planner.stream({ prompt: 'x', caller: VERA })
+        const read = async () => {
+          let seen = 0
+          for await (const _ of stream?.fullStream ?? []) if (seen++ === leaves) break
+        }
+        const reading = reads ? read() : undefined
+        for (let i = 0; i < turnsOfLoop; i++) await sometime()
+        for (let i = 0; i < micro; i++) await Promise.resolve()
+        cancel()
+        const ended = await result
+        await reading
+        assert.ok(ended.status === 'done' || (ended.status === 'failed' && ended.reason === 'aborted'))
+        assert.equal(sessions.size, 0)
+        assert.equal((await stage.planner.run({ prompt: 'y', caller: VERA })).status, 'done')
+      }),
+      { numRuns: 60 },
+    )
   })
 
   it('goes on when a reader leaves, so that no turn is held for nobody', async (t) => {
