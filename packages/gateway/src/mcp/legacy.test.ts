@@ -12,7 +12,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
   const handle = createLegacyHandler({
     gate,
     naming: createNaming(),
-    offers: { of: ({ tools }) => ({ tools, key: '' }) },
+    offers: { of: (view) => ({ tools: view.tools, key: '' }) },
     serverInfo: { name: 'test', version: '1' },
     onFault: (error) => assert.fail(String(error)),
   })
