@@ -1,10 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Caller, createGate, type Gate } from '@toolgate/core'
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
 import { generateText, isStepCount, jsonSchema, tool, ToolLoopAgent, type ToolSet } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { z } from 'zod'
-import { digits, type Figure, measure, printFigures, printTable } from './lib.ts'
+import { digits, type Figure, heapMb, measure, printFigures, printTable } from './lib.ts'
 
 /** What a guard adds to the AI SDK's own steps: the SDK alone with all tools, against the SDK with what the caller sees. */
 const SEEN = 20
@@ -186,14 +185,6 @@ async function overlapping(): Promise<void> {
   await batch(10_000)
   const mb = (await heapMb()) - before
   printTable('10,000 overlapping runs on one agent', ['what', 'MB', 'budget'], [['kept after them', digits(mb), '≤ 1']])
-}
-
-async function heapMb(): Promise<number> {
-  for (let i = 0; i < 4; i++) {
-    await nextTurn()
-    globalThis.gc?.()
-  }
-  return process.memoryUsage().heapUsed / 1e6
 }
 
 await overlapping()

@@ -105,3 +105,13 @@ export function digits(value: number): string {
   if (!Number.isFinite(value)) return '-'
   return value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(3)
 }
+
+/** Gives the heap in use after what nobody holds is collected. What is weakly held lives to the end of its turn, so each collection has a turn of its own. */
+export async function heapMb(): Promise<number> {
+  if (!globalThis.gc) throw new Error('run with --expose-gc')
+  for (let i = 0; i < 4; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    globalThis.gc()
+  }
+  return process.memoryUsage().heapUsed / 1e6
+}

@@ -1,5 +1,5 @@
 import { type Caller, createGate, type Policy, type View } from '@toolgate/core'
-import { digits, printTable } from './lib.ts'
+import { digits, heapMb, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'
 
 /** What the views of many callers keep in memory, and that it does not grow with callers who never come back. */
@@ -45,16 +45,6 @@ async function keptBy(what: string, policy: Policy, use: (view: View) => unknown
   const mb = (await heapMb()) - before
   if ((await gate.view(callerOf(0))).size === 0) throw new Error('the views show nothing')
   return { what, mb, budget }
-}
-
-/** What is weakly held lives to the end of its turn, so each collection has a turn of its own. */
-async function heapMb(): Promise<number> {
-  if (!globalThis.gc) throw new Error('run with --expose-gc')
-  for (let i = 0; i < 4; i++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    globalThis.gc()
-  }
-  return process.memoryUsage().heapUsed / 1e6
 }
 
 const asked = (view: View) => view.has('server0:read_thing_0')

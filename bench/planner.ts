@@ -2,7 +2,7 @@ import { createPlanner, type PlannerOptions } from '@toolgate/planner'
 import { type Caller, createGate, defineTool, memoryAudit, memoryLock } from '@toolgate/core'
 import { generateText, isStepCount, jsonSchema, tool, type ToolSet } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
-import { digits, measure, printFigures, printTable } from './lib.ts'
+import { digits, heapMb, measure, printFigures, printTable } from './lib.ts'
 
 /** What a planner adds to the AI SDK's own loop, and what many overlapping runs leave behind. */
 const TOOLS = 20
@@ -130,15 +130,6 @@ async function overlap(runs: number): Promise<{ readonly leaks: number; readonly
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   return { leaks, held: sessions.size }
-}
-
-async function heapMb(): Promise<number> {
-  if (!globalThis.gc) throw new Error('run with --expose-gc')
-  for (let i = 0; i < 4; i++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    globalThis.gc()
-  }
-  return process.memoryUsage().heapUsed / 1e6
 }
 
 await overlap(AT_ONCE)

@@ -1,4 +1,4 @@
-import type { Caller, CallOutcome, Clock, StepCall } from '@toolgate/core'
+import { type Caller, type CallOutcome, type Clock, quiet, type StepCall } from '@toolgate/core'
 import type { AgentCall } from './agent-call.ts'
 import type { PendingCall, RunResult, Usage } from './result.ts'
 
@@ -92,18 +92,8 @@ export function createTeller(options: TellerOptions, agents: readonly AgentCall[
         agents,
         ...details,
       })
-      for (const listener of listeners) tellOne(listener, event, onFault)
+      for (const listener of listeners) quiet(listener, onFault)(event)
     },
     inside: (agent) => createTeller(options, Object.freeze([...agents, agent])),
-  }
-}
-
-function tellOne(listener: PlannerListener, event: PlannerEvent, onFault: (error: unknown) => void): void {
-  try {
-    const answer = listener(event)
-    // Unheard, a rejection would end the process.
-    if (answer instanceof Promise) answer.catch(onFault)
-  } catch (error) {
-    onFault(error)
   }
 }

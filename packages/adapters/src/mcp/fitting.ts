@@ -1,6 +1,5 @@
-import type { JsonSchema } from '@toolgate/core'
-import type { ListedTool } from '@toolgate/core'
-import { isPlainObject, type McpResult } from '../shared/mcp-result.ts'
+import type { JsonSchema, ListedTool, McpResult } from '@toolgate/core'
+import { isPlainObject } from '../shared/mcp-result.ts'
 
 /** What the clients of an SDK's server can read of a list, and of a result. */
 export interface Fitting {

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { McpServer as McpServerV2 } from '@modelcontextprotocol/server'
-import { createGate } from '@toolgate/core'
+import { createGate, type McpResult } from '@toolgate/core'
 import { z } from 'zod'
 import { textOf, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER, type Witness } from '../testing/world.ts'
 import { fromMcpServer } from './from-server.ts'
-import type { McpResult } from '../shared/mcp-result.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,5 +1,5 @@
-import { type Progress, ToolgateError } from '@toolgate/core'
-import { isPlainObject, type McpResult } from '../shared/mcp-result.ts'
+import { type McpResult, type Progress, ToolgateError } from '@toolgate/core'
+import { isPlainObject } from '../shared/mcp-result.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'
 import { readContext } from './exchange.ts'

@@ -1,13 +1,13 @@
 import {
   type CallOutcome,
-  type CallRefused,
   type JsonSchema,
   type MetaAnswer,
   outputText,
-  REASONS,
-  retryAfterSeconds,
+  type McpResult,
+  toldResult,
+  toToldResult,
 } from '@toolgate/core'
-import { isMcpResult, isPlainObject, jsonOf, type McpResult, toSendable } from '../shared/mcp-result.ts'
+import { isMcpResult, isPlainObject, jsonOf, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream } from '../shared/streams.ts'
 import { RpcError } from './rpc-error.ts'
 
@@ -28,38 +28,13 @@ export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL
   switch (outcome.status) {
     case 'done':
       return isStream(outcome.output) ? drain(outcome.output, tool) : toOwnResult(outcome.output, tool)
-    case 'waiting': {
-      const { id, expiresAt } = outcome.approval
-      return { ...toldResult(outcome.text), _meta: { 'dev.toolgate/approval': { id, expiresAt } } }
-    }
+    case 'waiting':
     case 'refused':
-      return refusedResult(outcome)
+      return toToldResult(outcome)
     case 'failed':
       if (outcome.error instanceof RpcError) throw outcome.error
-      return toldResult(outcome.text)
+      return toToldResult(outcome)
   }
-}
-
-/** The model reads these and can act on them (MCP, tools, "error handling"); an RPC error only its client sees. */
-export function toldResult(text: string): McpResult {
-  return { content: [{ type: 'text', text }], isError: true }
-}
-
-type Telling = (typeof REASONS)[keyof typeof REASONS]['telling']
-
-/** Of these the caller knows that the tool is there, so its client's own code is told why, and not the model alone. */
-const EXPLAINED: ReadonlySet<Telling> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
-
-function refusedResult({ text, decision }: CallRefused): McpResult {
-  const told = toldResult(text)
-  const [deciding] = decision.reasons
-  if (deciding === undefined) return told
-  if (deciding.code === 'rate_limited')
-    return { ...told, _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
-  if (decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].telling)) return told
-  const { code, message, text: why, suggestion } = deciding
-  const refusal = { error: code, reason: message ?? why, ...(suggestion !== undefined && { suggestion }) }
-  return { ...told, _meta: { 'dev.toolgate/refusal': refusal } }
 }
 
 /** What a tool gave: a result of MCP's as it is, anything else as a text and, where it is an object or has a schema, as that too. */

@@ -1,5 +1,5 @@
-import type { Progress } from '@toolgate/core'
-import { isPlainObject, type McpResult } from '../shared/mcp-result.ts'
+import type { McpResult, Progress } from '@toolgate/core'
+import { isPlainObject } from '../shared/mcp-result.ts'
 import { RpcError } from './rpc-error.ts'
 
 /**

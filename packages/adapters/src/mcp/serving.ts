@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, defineCaller, type Gate, type Progress, type View } from '@toolgate/core'
+import { type Caller, defineCaller, type Gate, type Progress, toldResult, type View } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { Exchange, McpRequest } from './exchange.ts'
 import type { Listings } from './listing.ts'
 import type { ListWatch } from './list-watch.ts'
-import { toldResult, toResult, withoutHop } from './results.ts'
+import { toResult, withoutHop } from './results.ts'
 import { RpcError } from './rpc-error.ts'
 import type { HeldServer } from './sdk-server.ts'
 

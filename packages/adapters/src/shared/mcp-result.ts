@@ -1,13 +1,4 @@
-import { outputText } from '@toolgate/core'
-
-/** MCP's `CallToolResult`. */
-export interface McpResult {
-  readonly content?: readonly unknown[]
-  readonly structuredContent?: unknown
-  readonly isError?: boolean
-  readonly _meta?: Readonly<Record<string, unknown>>
-  readonly [field: string]: unknown
-}
+import { type McpResult, outputText } from '@toolgate/core'
 
 /** What clients refuse a block of content without, by its type. */
 const BLOCKS: ReadonlyMap<unknown, readonly string[]> = new Map([

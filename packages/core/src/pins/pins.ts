@@ -1,4 +1,4 @@
-import { ToolgateError } from '../errors.ts'
+import { quiet, ToolgateError } from '../errors.ts'
 import type { Mark } from '../layers/mark.ts'
 import { pinMarks } from '../layers/pins.ts'
 import type { Clock, StateStore } from '../ports.ts'
@@ -94,8 +94,8 @@ const MAX_ECHO = 64
  */
 export function createPins(options: PinsOptions): Pins {
   const { catalog, state, clock, mode = 'warn', check = 'warn', deadlineMs = DEFAULT_DEADLINE_MS } = options
-  const onFault = quietly(options.onFault, () => {})
-  const emit = quietly(options.onEvent, onFault)
+  const onFault = quiet(options.onFault)
+  const emit = quiet(options.onEvent, onFault)
   const changes = createRevision(onFault)
   const checks = createDefinitionChecks()
   const book = createPinBook({
@@ -196,7 +196,7 @@ function createRevision(onFault: (error: unknown) => void) {
     },
     subscribe(listener: () => void): () => void {
       // A function of its own for each: one that subscribes twice hears twice.
-      const own = quietly(listener, onFault)
+      const own = quiet(listener, onFault)
       listeners.add(own)
       return () => listeners.delete(own)
     },
@@ -208,18 +208,4 @@ function checkLookedAt(id: string, tool: Tool | undefined, hash: string): Tool {
   if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${capped(id, MAX_ECHO)}" now.`)
   if (definitionHash(tool) === hash) return tool
   throw new ToolgateError('pin_unknown', `The definition of "${id}" is not the one that was looked at: it has changed.`)
-}
-
-/** A listener's fault must not change an answer. */
-function quietly<T extends readonly unknown[]>(
-  listener: ((...told: T) => void) | undefined,
-  onFault: (error: unknown) => void,
-): (...told: T) => void {
-  return (...told) => {
-    try {
-      listener?.(...told)
-    } catch (error) {
-      onFault(error)
-    }
-  }
 }

@@ -1,16 +1,14 @@
 import {
   type CallOutcome,
-  type CallRefused,
   type Cancelling,
+  type McpResult,
   type Progress,
-  REASONS,
-  retryAfterSeconds,
+  toldResult,
+  toToldResult,
   type View,
   type WireNames,
 } from '@toolgate/core'
-import { type McpResult, UpstreamError } from '../upstream/upstream.ts'
-
-type Telling = (typeof REASONS)[keyof typeof REASONS]['telling']
+import { UpstreamError } from '../upstream/upstream.ts'
 
 export interface ToolCall {
   readonly view: View
@@ -69,17 +67,11 @@ export function toAnswer(outcome: CallOutcome): ToolAnswer {
     case 'done':
       return toOwnAnswer(outcome.output as McpResult)
     case 'waiting':
-      return {
-        result: {
-          ...toldResult(outcome.text),
-          _meta: { 'dev.toolgate/approval': { id: outcome.approval.id, expiresAt: outcome.approval.expiresAt } },
-        },
-      }
     case 'refused':
-      return { result: refusedResult(outcome) }
+      return { result: toToldResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof UpstreamError ? outcome.error.rpc : undefined
-      return rpc ? { error: toOwnError(rpc) } : { result: toldResult(outcome.text) }
+      return rpc ? { error: toOwnError(rpc) } : { result: toToldResult(outcome) }
     }
   }
 }
@@ -88,30 +80,6 @@ export function toAnswer(outcome: CallOutcome): ToolAnswer {
 function toOwnAnswer(result: McpResult): ToolAnswer {
   const isObject = typeof result === 'object' && result !== null
   return (isObject && within.get(result)) || { result }
-}
-
-/** Tools tell the model of refusals in results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
-export function toldResult(text: string): McpResult {
-  return { content: [{ type: 'text', text }], isError: true }
-}
-
-/** Of these a caller knows that the tool is there, so beside the text its client is told in fields. */
-const EXPLAINED: ReadonlySet<Telling> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
-
-/**
- * Says in `_meta`, for the client's own code, what the text says to the model: when to come again, as a 429 does, or
- * why not now and what to do. `structuredContent` is no place for it, as that must fit the tool's `outputSchema`.
- */
-function refusedResult({ text, decision }: CallRefused): McpResult {
-  const [deciding] = decision.reasons
-  if (deciding?.code === 'rate_limited')
-    return { ...toldResult(text), _meta: { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) } }
-  if (decision.outcome !== 'wait' || deciding === undefined || !EXPLAINED.has(REASONS[deciding.code].telling))
-    return toldResult(text)
-  const { code: error, message, text: why, suggestion } = deciding
-  // As the text says it: of what is for people only there is nothing in either.
-  const refusal = { error, reason: message ?? why, ...(suggestion === undefined ? {} : { suggestion }) }
-  return { ...toldResult(text), _meta: { 'dev.toolgate/refusal': refusal } }
 }
 
 /** What an upstream says about its own hop (versions, headers, capabilities) is not about ours. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller, Gate, Toolset, WireNames } from '@toolgate/core'
+import type { Caller, Gate, McpResult, Toolset, WireNames } from '@toolgate/core'
 import { callTool } from './call.ts'
 import { createCancellations } from './cancellations.ts'
 import { toListedTools } from './listing.ts'
@@ -11,7 +11,6 @@ import { inSession, readSession, SESSION_HEADER } from './session.ts'
 import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/operation.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
-import type { McpResult } from '../upstream/upstream.ts'
 
 export interface LegacyDeps {
   readonly gate: Pick<Gate, 'catalog' | 'view'>

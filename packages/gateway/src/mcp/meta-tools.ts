@@ -11,10 +11,11 @@ import {
   parseSelector,
   type Tool,
   type View,
+  type McpResult,
+  toldResult,
 } from '@toolgate/core'
 import type { SearchConfig } from '../config/config.ts'
-import type { McpResult } from '../upstream/upstream.ts'
-import { toAnswer, toldResult, toResult } from './call.ts'
+import { toAnswer, toResult } from './call.ts'
 import { isRequested, type LockedGroup, REQUEST_TEXTS } from './locked-groups.ts'
 
 export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool' | 'request_tools'

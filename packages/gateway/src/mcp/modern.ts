@@ -1,9 +1,16 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { type Caller, createCanceller, type Gate, type Toolset, type View, type WireNames } from '@toolgate/core'
+import {
+  type Caller,
+  createCanceller,
+  type Gate,
+  type McpResult,
+  type Toolset,
+  type View,
+  type WireNames,
+} from '@toolgate/core'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
 import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/operation.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
-import type { McpResult } from '../upstream/upstream.ts'
 import { callTool } from './call.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { decodeHeader, type Message, type Params } from './envelope.ts'

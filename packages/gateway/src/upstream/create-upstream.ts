@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { type Clock, redactor, type Redactor, systemClock } from '@toolgate/core'
+import { type Clock, type McpResult, redactor, type Redactor, systemClock } from '@toolgate/core'
 
 import type { ServerConfig } from '../config/config.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
@@ -13,7 +13,7 @@ import { completeResult } from './protocol.ts'
 import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
 import { fetchTools, type ToolList } from './tool-list.ts'
-import { type McpResult, type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
+import { type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
 
 export interface UpstreamLogLine {
   readonly level: LogLevel

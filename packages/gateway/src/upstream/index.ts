@@ -3,7 +3,6 @@ export type { LogLevel } from './connection.ts'
 export { createUpstream, type UpstreamDeps, type UpstreamLogLine } from './create-upstream.ts'
 export { createReaper, type Reaper } from './reaper.ts'
 export {
-  type McpResult,
   type McpTool,
   type Upstream,
   type UpstreamCall,

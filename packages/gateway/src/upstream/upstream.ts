@@ -1,4 +1,4 @@
-import type { Cancelling, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
+import type { Cancelling, JsonSchema, McpResult, Progress, ToolAnnotations } from '@toolgate/core'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
@@ -8,15 +8,6 @@ export interface McpTool {
   readonly inputSchema: JsonSchema
   readonly outputSchema?: JsonSchema
   readonly annotations?: ToolAnnotations
-  readonly [field: string]: unknown
-}
-
-/** An MCP `CallToolResult`, passed through as it came. */
-export interface McpResult {
-  readonly content?: readonly unknown[]
-  readonly structuredContent?: unknown
-  readonly isError?: boolean
-  readonly _meta?: Readonly<Record<string, unknown>>
   readonly [field: string]: unknown
 }
 
