@@ -34,6 +34,7 @@ const CORE_ORDER = [
   'ports.ts',
   'canonical.ts',
   'freeze.ts',
+  'util',
   'redact',
   'unlocks.ts',
   'decision',

@@ -203,4 +203,6 @@ export {
   type WrapToolMapOptions,
 } from './door/wrap-tool-map.ts'
 export { nearestNames } from './decision/nearest.ts'
+export { didYouMean, nearestOf } from './util/did-you-mean.ts'
+export { checkShape, type Shape, shapeOf } from './util/shape.ts'
 export { outputText } from './door/output.ts'

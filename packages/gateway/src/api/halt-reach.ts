@@ -1,6 +1,5 @@
-import { type HaltTarget, matchesSelector, type parseGroups, parseSelector, type Tool } from '@toolgate/core'
+import { type HaltTarget, matchesSelector, nearestOf, type parseGroups, parseSelector, type Tool } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
-import { nearestOf } from '../config/nearest.ts'
 import type { HaltReach } from './wire.ts'
 
 export interface HaltWorld {

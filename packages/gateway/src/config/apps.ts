@@ -1,6 +1,6 @@
+import { didYouMean } from '@toolgate/core'
 import type { AppConfig, AppImportConfig } from './config.ts'
 import { checkShape } from './explain.ts'
-import { didYouMean } from './nearest.ts'
 import { checkSelector, readPolicies } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
 import { has, keysOf, type Reading } from './reading.ts'

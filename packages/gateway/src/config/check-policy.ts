@@ -1,5 +1,4 @@
-import { ConfigError, parseGroups, parsePolicies, type Policy } from '@toolgate/core'
-import { didYouMean } from './nearest.ts'
+import { ConfigError, didYouMean, parseGroups, parsePolicies, type Policy } from '@toolgate/core'
 import type { CheckPolicy } from './reading.ts'
 
 /** Asks core whether policies can be used. It stops at its first problem. */

@@ -1,5 +1,5 @@
+import { didYouMean } from '@toolgate/core'
 import type { z } from 'zod'
-import { didYouMean } from './nearest.ts'
 import type { ConfigPath } from './problems.ts'
 import type { Source } from './source.ts'
 import type { SourceNode } from './tree.ts'

@@ -1,6 +1,6 @@
+import { didYouMean } from '@toolgate/core'
 import type { GroupConfig, ProbeConfig } from './config.ts'
 import { checkShape } from './explain.ts'
-import { didYouMean } from './nearest.ts'
 import { checkSelector } from './policy.ts'
 import { readProbes } from './probes.ts'
 import type { Reading } from './reading.ts'

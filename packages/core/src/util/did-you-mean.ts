@@ -1,10 +1,10 @@
-/** Gives `; did you mean "policy"?` for a misspelt word, or nothing when no known word is near it. */
+/** Returns `; did you mean "policy"?` for a misspelt word, or an empty text when no known word is near it. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestOf(word, known)
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
-/** Gives the known word that at most a third of the letters set apart, letter case aside. */
+/** Returns the nearest known word. At most a third of the letters may differ; letter case does not count. */
 export function nearestOf(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1

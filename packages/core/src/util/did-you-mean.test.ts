@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { didYouMean, nearestOf } from './nearest.ts'
+import { didYouMean, nearestOf } from './did-you-mean.ts'
 
 describe('didYouMean', () => {
   it('names the known word that was meant', () => {
