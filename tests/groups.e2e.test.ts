@@ -42,6 +42,7 @@ before(async () => {
   writeFileSync(
     file,
     `
+policy: [{ allow: ["*"] }]
 servers: { bank: { url: "${bank.url}" } }
 groups:
 ${many.join('\n')}

@@ -59,6 +59,7 @@ describe('a gateway that stops while calls run', () => {
 listen: { port: 0 }
 servers: { slow: { command: ${process.execPath}, args: [${SLOW}] } }
 callers: [{ key: demo-viewer, user: viewer }]
+policy: [{ allow: ['*'] }]
 state: { store: memory }
 audit: { store: sqlite, path: ${join(folder.path, 'audit.db')} }
 `

@@ -310,7 +310,7 @@ describe('the tools that find others', () => {
         servers: [],
         callers: [],
         groups: [group('all', ['*'], { unlock: 'request' })] as never,
-        policy: [],
+        policy: [{ allow: ['*'] }],
         limits: [],
         audit: { store: 'memory', mode: 'batched' },
       }),

@@ -45,7 +45,7 @@ export async function startTestGateway(given: Partial<GatewayConfig>): Promise<T
     servers: [],
     callers: CALLERS,
     groups: [],
-    policy: [],
+    policy: [{ allow: ['*'] }],
     limits: [],
     audit: { store: 'memory', mode: 'batched' },
     ...given,

@@ -17,6 +17,9 @@ import { createStopSignals } from './stop-signals.ts'
 import { auditRecord, CALLERS, type FakeGateway, fakeGateway, TOOLS, whyBody } from './testing/fake-gateway.ts'
 import { fakeIo } from './testing/fake-io.ts'
 
+/** The least that a configuration must say. */
+const BASE = 'servers: {}\npolicy: [{ allow: ["*"] }]'
+
 describe('toolgate', () => {
   let gateway: FakeGateway
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-cli-'))
@@ -205,7 +208,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
 
     it('takes the address and the console key from a configuration', async () => {
       const { port } = new URL(gateway.url)
-      const text = `servers: {}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
+      const text = `${BASE}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
       const file = write('target.yaml', text)
       const { code } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
       assert.equal(code, EXITS.key.code)
@@ -225,9 +228,27 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     })
 
     it('says ok, with a summary', async () => {
-      const { code, out } = await run(['check', write('good.yaml', 'servers: {}\naudit: { store: memory }')])
+      const { code, out } = await run(['check', write('good.yaml', `${BASE}\naudit: { store: memory }`)])
       assert.equal(code, 0)
-      assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 0 policies, 0 limits, audit in memory\n$/)
+      assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
+    })
+
+    it('refuses a configuration without a policy, as serve does', async () => {
+      const file = write(
+        'open.yaml',
+        'servers: {}\nlisten: { host: 0.0.0.0 }\ncallers: [{ key: a-long-key, user: vera }]\n',
+      )
+      for (const args of [
+        ['check', file],
+        ['serve', '--config', file],
+      ]) {
+        const { code, err } = await run(args)
+        assert.equal(code, 2)
+        assert.match(
+          err,
+          /open\.yaml:1:1: policy: is missing, .* write policy: \[\{ allow: \["\*"\] \}\] to mean that\n1 problem/,
+        )
+      }
     })
 
     it('gives programs the problems', async () => {
@@ -396,9 +417,9 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
 
       it('finds the file in the configuration', async () => {
         const store = kind === 'SQLite' ? 'sqlite' : 'jsonl'
-        const text = `servers: {}\naudit: { store: ${store}, path: ${JSON.stringify(file)} }`
+        const text = `${BASE}\naudit: { store: ${store}, path: ${JSON.stringify(file)} }`
         assert.equal((await run(['audit', 'verify', '--config', write(`${store}.yaml`, text)])).code, 0)
-        const memory = write('memory.yaml', 'servers: {}\naudit: { store: memory }')
+        const memory = write('memory.yaml', `${BASE}\naudit: { store: memory }`)
         const { code, err } = await run(['audit', 'verify', '--config', memory])
         assert.deepEqual([code, /kept in memory/.test(err)], [2, true])
       })
@@ -500,7 +521,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         tried.err,
         /is taken by another program\.\nChoose another: npm start -- --port 9001, or PORT=9001 npm start/,
       )
-      const served = await run(['serve', '--config', write('s.yaml', 'servers: {}')], { start: taken })
+      const served = await run(['serve', '--config', write('s.yaml', BASE)], { start: taken })
       assert.deepEqual([served.code, /--port 8788/.test(served.err)], [4, true])
     })
 
@@ -510,7 +531,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         ports.push(config.listen.port)
         return taken(config)
       }
-      const file = write('p.yaml', 'servers: {}\nlisten: { port: 7000 }')
+      const file = write('p.yaml', `${BASE}\nlisten: { port: 7000 }`)
       await run(['serve', '--config', file, '--port', '7002'], { start, env: { PORT: '7001' } })
       await run(['serve', '--config', file], { start, env: { PORT: '7001' } })
       await run(['serve', '--config', file], { start })

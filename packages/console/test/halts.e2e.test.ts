@@ -155,7 +155,7 @@ const CONFIG: GatewayConfig = {
     caller('demo-looker', 'console', { user: 'looker', roles: [] }),
   ],
   groups: [],
-  policy: [],
+  policy: [{ allow: ['*'] }],
   limits: [],
   audit: { store: 'memory', mode: 'batched' },
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import {
   type Clock,
   combineTelemetry,
+  ConfigError,
   createAvailability,
   createGate,
   type Gate,
@@ -24,6 +25,7 @@ import { serverGroupName, toGroups } from './catalog/server-groups.ts'
 import { toApps } from './catalog/apps.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
+import { saysNothing } from './config/policy.ts'
 import { listen } from './http/server.ts'
 import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
@@ -94,13 +96,16 @@ const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
  * Starts a gateway: its port first, then its servers. It answers as soon as it listens; tools of a server
  * that is still starting are not listed yet.
  *
- * @throws {ToolgateError} `port_taken`; {@link ConfigError} for a policy, group or limit that cannot be used
+ * @throws {ToolgateError} `port_taken`; {@link ConfigError} for a policy, group or limit that
+ * cannot be used, and for a missing policy
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
   const { clock = systemClock } = options
   const redact = createGatewayRedactor(config)
   const log = redactLog(options.log ?? (() => {}), redact)
   const onFault = (error: unknown) => log({ level: 'error', message: 'a fault', detail: describe(error) })
+  if (saysNothing(config.policy))
+    throw new ConfigError('policy', 'would let every key call every tool; use [{ allow: ["*"] }] to mean that')
   const keyring = createKeyring(config.callers)
   const listener = await listen(config.listen)
   const closers: (() => Promise<void> | void)[] = [() => listener.close()]

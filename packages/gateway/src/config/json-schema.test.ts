@@ -18,7 +18,16 @@ describe('toolgate.schema.json', () => {
   it('agrees with the gateway about files whose shape is wrong', () => {
     const schema = z.fromJSONSchema(published as Parameters<typeof z.fromJSONSchema>[0])
     const read = (name: string): unknown => parse(readFileSync(path.join(import.meta.dirname, 'cases', name), 'utf8'))
-    for (const name of ['unknown-keys', 'wrong-types', 'clause-types', 'no-servers', 'list', 'listen'])
+    for (const name of [
+      'unknown-keys',
+      'wrong-types',
+      'clause-types',
+      'no-servers',
+      'list',
+      'listen',
+      'policy-missing',
+      'policy-empty',
+    ])
       assert.equal(schema.safeParse(read(`${name}.yaml`)).success, false, name)
     const good = { servers: {}, policy: [{ deny: ['a', { match: ['b'], when: 'true' }] }], limits: ['*:1/1'] }
     assert.equal(schema.safeParse(good).success, true)

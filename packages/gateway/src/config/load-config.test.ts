@@ -8,6 +8,7 @@ import { loadConfig } from './load-config.ts'
 import { ConfigFileError } from './problems.ts'
 
 const CASES = path.join(import.meta.dirname, 'cases')
+const ALLOW_ALL = 'policy: [{ allow: ["*"] }]'
 const ENV = { SET: 'x', BLANK: '', SHORT: 'abc' }
 
 /** Every `cases/x.yaml` is refused with exactly the lines of `cases/x.txt`: `line:column: path: message`. */
@@ -227,7 +228,7 @@ describe('loadConfig', () => {
   })
 
   it('keeps the audit in SQLite beside the file unless told otherwise', () => {
-    withFile('servers: {}', (file) => {
+    withFile(`servers: {}\n${ALLOW_ALL}`, (file) => {
       const config = loadConfig(file, { env: {} })
       assert.deepEqual(config.audit, {
         store: 'sqlite',
@@ -239,13 +240,16 @@ describe('loadConfig', () => {
   })
 
   it('listens beyond loopback when the callers have keys of their own', () => {
-    withFile('servers: {}\nlisten: { host: 0.0.0.0 }\ncallers: [{ key: a-real-secret, user: vera }]', (file) => {
-      assert.equal(loadConfig(file, { env: {} }).listen.host, '0.0.0.0')
-    })
+    withFile(
+      `servers: {}\n${ALLOW_ALL}\nlisten: { host: 0.0.0.0 }\ncallers: [{ key: a-real-secret, user: vera }]`,
+      (file) => {
+        assert.equal(loadConfig(file, { env: {} }).listen.host, '0.0.0.0')
+      },
+    )
   })
 
   it('follows an alias to its anchor', () => {
-    withFile('servers:\n  a: &base { url: "http://127.0.0.1:1/mcp" }\n  b: *base\n', (file) => {
+    withFile(`servers:\n  a: &base { url: "http://127.0.0.1:1/mcp" }\n  b: *base\n${ALLOW_ALL}`, (file) => {
       assert.deepEqual(
         loadConfig(file, { env: {} }).servers.map(({ name, url }) => [name, url]),
         [

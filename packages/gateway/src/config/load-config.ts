@@ -7,7 +7,7 @@ import { checkPolicy as checkWithCore } from './check-policy.ts'
 import type { GatewayConfig } from './config.ts'
 import { reportUnknownKey } from './explain.ts'
 import { readGroups } from './groups.ts'
-import { readPolicies } from './policy.ts'
+import { readOwnPolicies } from './policy.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
@@ -103,7 +103,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     callers: readCallers(reading),
     groups: readGroups(reading),
     apps: readApps(reading),
-    policy: readPolicies(reading),
+    policy: readOwnPolicies(reading),
     limits: readLimits(reading),
     calls: readCalls(reading),
     approvals: readApprovals(reading),

@@ -1,8 +1,9 @@
-import type { Clause, Policy } from '@toolgate/core'
+import { type Clause, nearestOf, type Policy } from '@toolgate/core'
 import { checkShape } from './explain.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
-import { has, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
+import { has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
 import { clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
+import type { Source } from './source.ts'
 
 const KINDS = ['allow', 'deny', 'ask'] as const
 
@@ -10,7 +11,7 @@ const KINDS = ['allow', 'deny', 'ask'] as const
  * Reads `policy`, of the gateway or of an app. Core stops at its first problem, so each clause is shown to it alone:
  * one bad clause does not hide another.
  */
-export function readPolicies(reading: Reading, at: ConfigPath = ['policy']): readonly Policy[] {
+export function readPolicies(reading: Reading, at: ConfigPath): readonly Policy[] {
   const { source } = reading
   const node = source.get(at)
   if (node && !node.items) checkShape(source, at, policiesSchema)
@@ -24,8 +25,40 @@ export function readPolicies(reading: Reading, at: ConfigPath = ['policy']): rea
   return policies
 }
 
+/** Reads the gateway's own `policy`. A file without one would let every key call every tool, so it is refused. */
+export function readOwnPolicies(reading: Reading): readonly Policy[] {
+  const { source } = reading
+  const at: ConfigPath = ['policy']
+  const before = source.problems.length
+  const policies = readPolicies(reading, at)
+  if (isMisspelt(source) || source.problems.length > before || !source.root?.entries) return policies
+  if (!has(source, at)) source.report(at, `is missing, ${OPEN}`)
+  else if (policies.length === 0) source.report(at, `found an empty list, ${OPEN}`)
+  else if (saysNothing(policies)) source.report(at, `found no clause, ${OPEN}`)
+  return policies
+}
+
+const OPEN = 'and every key could call every tool; write policy: [{ allow: ["*"] }] to mean that'
+
+/** The unknown key is reported already. */
+function isMisspelt(source: Source): boolean {
+  return !has(source, ['policy']) && keysOf(source, []).some((key) => nearestOf(key, ['policy']) !== undefined)
+}
+
+/** Answers whether policies leave every tool open to everybody without an `allow` that says so. */
+export function saysNothing(policies: readonly Policy[]): boolean {
+  return policies.every(
+    ({ allow, deny = [], ask = [], requireTags = [] }) =>
+      allow === undefined && deny.length + ask.length + requireTags.length === 0,
+  )
+}
+
+const PARTS = [...KINDS, 'requireTags'] as const
+
 function readPolicy(reading: Reading, at: ConfigPath): Policy {
   const shell = checkShape(reading.source, at, policyShellSchema)
+  if (shell && PARTS.every((part) => shell[part] === undefined))
+    reading.source.report(at, 'says nothing, expected "allow", "deny", "ask" or "requireTags"')
   const clauses = KINDS.filter((kind) => has(reading.source, [...at, kind])).map((kind) => [
     kind,
     readClauses(reading, [...at, kind]),

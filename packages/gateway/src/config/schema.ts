@@ -362,7 +362,12 @@ export const configSchema = z
     callers: z.array(callerSchema).describe('Who may come, by API key.').optional(),
     groups: groupsSchema.optional(),
     apps: appsSchema.optional(),
-    policy: z.array(policySchema).describe('Policies are combined by meeting: each can only tighten.').optional(),
+    policy: z
+      .array(policySchema)
+      .min(1, 'at least one policy')
+      .describe(
+        'Required. Policies are combined by meeting: each can only tighten. [{ allow: ["*"] }] allows everything.',
+      ),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     calls: callsSchema.optional(),
     approvals: approvalsSchema.optional(),
@@ -378,5 +383,5 @@ export const configSchema = z
 
 /** A list or mapping whose entries are checked one by one: these tell what is wrong when it is neither. */
 export const callersSchema = configSchema.shape.callers.unwrap()
-export const policiesSchema = configSchema.shape.policy.unwrap()
+export const policiesSchema = configSchema.shape.policy
 export const limitsSchema = configSchema.shape.limits.unwrap()
