@@ -14,6 +14,7 @@ const FILES = [
   'audit-verify.ts',
   'stores.ts',
   'redact.ts',
+  'hostile.ts',
   'search.ts',
   'growth.ts',
   'pins.ts',
