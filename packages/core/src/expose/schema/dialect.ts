@@ -32,6 +32,8 @@ export interface Dialect {
   readonly allRequired?: boolean
   /** Every schema has a type, and every list its items. */
   readonly typed?: boolean
+  /** Every list says its items, if only that they are any: `items: {}`. */
+  readonly itemsNeeded?: boolean
   /** `minItems` that it takes. */
   readonly minItems?: ReadonlySet<number>
   /** The names that parameters may have. */
@@ -69,10 +71,18 @@ export const ANY_OUTPUT: Dialect = { ...ANY, name: 'any-output', objectRoot: fal
 /** JSON Schema with a root that is one object, which is what every provider takes. */
 export const FLAT: Dialect = { ...ANY, name: 'flat', rootLacks: ROOT_UNIONS }
 
+/** As FLAT: who stands behind a framework is not known here, and may be OpenAI. */
+export const FRAMEWORK: Dialect = { ...FLAT, name: 'framework', itemsNeeded: true }
+
 export const ANTHROPIC: Dialect = { ...FLAT, name: 'anthropic', parameterName: ANTHROPIC_PARAMETER }
 
 /** The message of its 400: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level". */
-export const OPENAI: Dialect = { ...FLAT, name: 'openai', rootLacks: new Set([...ROOT_UNIONS, 'enum', 'not']) }
+export const OPENAI: Dialect = {
+  ...FLAT,
+  name: 'openai',
+  rootLacks: new Set([...ROOT_UNIONS, 'enum', 'not']),
+  itemsNeeded: true,
+}
 
 export const OPENAI_STRICT: Dialect = {
   name: 'openai-strict',

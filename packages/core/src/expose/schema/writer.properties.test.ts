@@ -11,6 +11,7 @@ const DIALECTS: readonly dialects.Dialect[] = [
   dialects.ANY,
   dialects.ANY_OUTPUT,
   dialects.ANTHROPIC,
+  dialects.FRAMEWORK,
   dialects.OPENAI,
   dialects.OPENAI_STRICT,
   dialects.ANTHROPIC_STRICT,

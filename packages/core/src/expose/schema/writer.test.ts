@@ -6,6 +6,7 @@ import {
   ANY,
   BEDROCK_STRICT,
   type Dialect,
+  FRAMEWORK,
   GEMINI,
   GEMINI_OPENAPI,
   OPENAI,
@@ -26,6 +27,48 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
+  // OpenAI answers a whole request with 400 for one list without `items`.
+  {
+    shows: 'a list without items says that it takes any',
+    dialect: OPENAI,
+    from: { type: 'array' },
+    to: { type: 'array', items: {} },
+    notes: [' items rewritten'],
+  },
+  {
+    shows: 'a list among other types, of a tuple, and below another',
+    dialect: OPENAI,
+    from: {
+      type: ['array', 'null'],
+      prefixItems: [{ type: 'array' }, { type: 'object', additionalProperties: { type: 'array', items: true } }],
+    },
+    to: {
+      type: ['array', 'null'],
+      prefixItems: [
+        { type: 'array', items: {} },
+        { type: 'object', additionalProperties: { type: 'array', items: {} } },
+      ],
+      items: {},
+    },
+    notes: [
+      ' items rewritten',
+      '/prefixItems/0 items rewritten',
+      '/prefixItems/1/additionalProperties items rewritten',
+    ],
+  },
+  {
+    shows: 'a list without items, as OpenAI may be behind a framework',
+    dialect: FRAMEWORK,
+    from: { type: 'array' },
+    to: { type: 'array', items: {} },
+    notes: [' items rewritten'],
+  },
+  {
+    shows: 'a list without items stays where that is allowed',
+    dialect: ANY,
+    from: { type: 'array' },
+    to: { type: 'array' },
+  },
   // What every target takes, spelt in 2020-12.
   {
     shows: 'draft-07 tuples',

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../tools/tool.ts'
-import { ANY_OUTPUT, FLAT, OPENAI_STRICT } from '../schema/dialect.ts'
+import { ANY_OUTPUT, FRAMEWORK, OPENAI_STRICT } from '../schema/dialect.ts'
 import { present, type Target } from './target.ts'
 
 /** What the SDK's own `jsonSchema(…)` gives. The symbol is registered, so that copies of the SDK know each other's. */
@@ -27,7 +27,7 @@ export type AiSdkTools = Record<string, AiSdkTool>
  * `mask` is OpenAI's, where that is the provider; `defer` is the SDK's own, for its `toolSearch()`.
  */
 export const aiSdk: Target = {
-  dialect: FLAT,
+  dialect: FRAMEWORK,
   strictDialect: OPENAI_STRICT,
   outputDialect: ANY_OUTPUT,
   keeps: new Set(['title', 'annotations']),

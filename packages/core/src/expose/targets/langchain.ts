@@ -1,4 +1,4 @@
-import { ANY_OUTPUT, FLAT } from '../schema/dialect.ts'
+import { ANY_OUTPUT, FRAMEWORK } from '../schema/dialect.ts'
 import { present, type Target } from './target.ts'
 
 /** What `tool(run, fields)` and `model.bindTools([…])` take. */
@@ -13,7 +13,7 @@ export interface LangChainTool {
 
 /** LangChain, whatever the model behind it: schemas are what every provider takes. */
 export const langchain: Target = {
-  dialect: FLAT,
+  dialect: FRAMEWORK,
   outputDialect: ANY_OUTPUT,
   keeps: new Set(['title', 'annotations']),
   canMask: false,

@@ -68,10 +68,27 @@ export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): voi
   })
 }
 
-export function missingItems(draft: Draft, { dialect, note }: Writer): void {
-  const types = (draft.words.get('type') ?? []) as readonly string[]
+/** Items that are any are still said where a target wants them said. */
+export function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
-  if (!dialect.keywords || !types.includes('array') || typeof items === 'object') return
+  if (!dialect.itemsNeeded || !isListDraft(draft) || typeof items === 'object' || items === false) return
+  draft.words.set('items', createNode(draft.pointer, new Map()))
+  note({
+    path: draft.pointer,
+    feature: 'items',
+    from: items === true ? 'true' : 'absent',
+    to: '{}',
+    action: 'rewritten',
+  })
+}
+
+function isListDraft({ words }: Draft): boolean {
+  return ((words.get('type') ?? []) as readonly string[]).includes('array')
+}
+
+export function missingItems(draft: Draft, { dialect, note }: Writer): void {
+  const items = draft.words.get('items')
+  if (!dialect.keywords || !isListDraft(draft) || typeof items === 'object') return
   if (items === true) draft.words.delete('items')
   if (items === false) {
     draft.words.delete('items')

@@ -1,7 +1,7 @@
 import { takes } from '../dialect.ts'
 import type { At, Draft, Writer } from '../draft.ts'
 import { appliesTo, KEYWORDS } from '../keywords.ts'
-import { closedObject, missingItems, tupleToList, undeclaredRequired } from './containers.ts'
+import { closedObject, missingItems, tupleToList, undeclaredRequired, unsaidItems } from './containers.ts'
 import { bareAnyOf, missingType, nullBranch, oneOfToAnyOf, typeUnion, unionToOneObject } from './unions.ts'
 import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './values.ts'
 
@@ -24,6 +24,7 @@ export const REWRITES: readonly Rewrite[] = [
   closedObject,
   undeclaredRequired,
   missingItems,
+  unsaidItems,
   removeLacking,
 ]
 
