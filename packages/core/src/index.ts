@@ -63,7 +63,15 @@ export {
   type TracedCall,
   type ValidateInput,
 } from './ports.ts'
-export { defineTool, type JsonSchema, type Tool, type ToolAnnotations, type ToolDefinition } from './tools/tool.ts'
+export {
+  defineTool,
+  type JsonSchema,
+  type Tool,
+  type ToolAnnotations,
+  type ToolDefinition,
+  type ToolIcon,
+  type ToolMeta,
+} from './tools/tool.ts'
 export { compareToolIds, toToolId } from './tools/tool-id.ts'
 
 export { canonicalize } from './canonical.ts'

@@ -10,7 +10,7 @@ import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream, lastOf } from '../shared/streams.ts'
 import type { QueryCalls } from './calls.ts'
 import type { HarnessNames } from './names.ts'
-import { harnessNameOf, metaOf } from './tools.ts'
+import { harnessNameOf } from './tools.ts'
 
 export interface ServerOptions {
   readonly view: View
@@ -60,12 +60,9 @@ const TOOL_USE_ID = 'claudecode/toolUseId'
 
 function listTools(view: View): McpTool[] {
   const own = view.tools.filter((tool) => harnessNameOf(tool) === undefined)
-  const { tools, names } = expose(view.narrow({ activeTools: own.map(({ id }) => id) }), 'mcp')
-  return tools.map(({ outputSchema: _, ...listed }) => {
-    // The model is told nothing of outputs, and a client that knew of it would have every result fit it.
-    const meta = metaOf(view.get(names.toId(listed.name) ?? ''))
-    return { ...listed, ...(meta ? { _meta: meta } : {}) }
-  })
+  const { tools } = expose(view.narrow({ activeTools: own.map(({ id }) => id) }), 'mcp')
+  // A client that knew an output schema would reject every result that does not fit it.
+  return tools.map(({ outputSchema: _, ...listed }) => listed)
 }
 
 async function toResult(outcome: CallOutcome, name: string): Promise<CallToolResult> {

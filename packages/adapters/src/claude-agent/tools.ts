@@ -51,13 +51,7 @@ export function harnessNameOf(tool: Tool): string | undefined {
   return tool.execute && harnessNames.get(tool.execute)
 }
 
-/** What `tool()` was told for the harness beside the definition. */
-export function metaOf(tool: Tool | undefined): Record<string, unknown> | undefined {
-  return tool?.execute && metas.get(tool.execute)
-}
-
 const harnessNames = new WeakMap<object, string>()
-const metas = new WeakMap<object, Record<string, unknown>>()
 
 function toId(name: string): string {
   const parts = partsOfName(name)
@@ -90,13 +84,7 @@ const READ_ONLY: ReadonlyMap<string, ToolAnnotations> = new Map([
 
 function toOwnTool({ name, description, inputSchema, annotations, _meta, handler }: SdkTool): UnnamedToolDefinition {
   const execute = (input: unknown, call: CallContext): Promise<object> => handler(input, call.context)
-  if (_meta) metas.set(execute, _meta)
-  return {
-    description,
-    inputSchema: toSchema(name, inputSchema),
-    execute,
-    ...(annotations ? { annotations } : {}),
-  }
+  return { description, inputSchema: toSchema(name, inputSchema), annotations, _meta, execute }
 }
 
 /** One schema of those of the fields, as the SDK makes it. */

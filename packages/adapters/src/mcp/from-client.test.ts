@@ -195,6 +195,8 @@ for (const kind of KINDS) {
             description: 'Works.',
             inputSchema: { type: 'object', properties: { n: { type: 'integer' } } },
             outputSchema: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
+            icons: [{ src: 'https://example.com/i.png' }],
+            _meta: { 'example.com/own': 1 },
           },
         ],
         {
@@ -207,7 +209,8 @@ for (const kind of KINDS) {
       )
       const { gate } = await world(upstream)
       const view = await gate.view(VIEWER)
-      const { title, description, outputSchema } = view.tools[0] ?? {}
+      const { title, description, outputSchema, icons, _meta } = view.tools[0] ?? {}
+      assert.deepEqual([icons, _meta], [[{ src: 'https://example.com/i.png' }], { 'example.com/own': 1 }])
       assert.deepEqual([title, description, Object.keys(outputSchema ?? {})[0]], ['Work', 'Works.', 'type'])
       const heard: unknown[] = []
       const outcome = await view.call({ tool: 'work', input: { n: 3 }, onProgress: (progress) => heard.push(progress) })

@@ -50,6 +50,8 @@ for (const way of WAYS) {
             inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
             outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
             annotations: { readOnlyHint: true },
+            icons: [{ src: 'https://example.com/i.png' }],
+            _meta: { 'example.com/own': 1 },
           }),
           defineTool({ name: 'alpha' }),
         ],
@@ -64,6 +66,8 @@ for (const way of WAYS) {
           inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
           outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
           annotations: { readOnlyHint: true },
+          icons: [{ src: 'https://example.com/i.png' }],
+          _meta: { 'example.com/own': 1 },
         },
       ])
     })

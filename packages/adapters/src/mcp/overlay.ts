@@ -23,7 +23,7 @@ export interface Claims {
   readonly trustHints: boolean
 }
 
-type Words = Pick<ToolDefinition, 'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema'>
+type Words = Pick<ToolDefinition, 'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'icons' | '_meta'>
 
 /**
  * Gives the definition of a tool that a server lists: its own words, under the operator's overlay.
@@ -35,7 +35,7 @@ type Words = Pick<ToolDefinition, 'name' | 'title' | 'description' | 'inputSchem
  */
 export function toDefinition(listed: unknown, { namespace, overlay, trustHints }: Claims): ToolDefinition {
   const { execution, annotations: said, ...tool } = isPlainObject(listed) ? listed : {}
-  const { name, title, description, inputSchema, outputSchema } = tool as Words
+  const { name, title, description, inputSchema, outputSchema, icons, _meta } = tool as Words
   if (isPlainObject(execution) && execution['taskSupport'] === 'required')
     throw new ConfigError('tool', 'can only be run as a task, which is not supported')
   const given = overlay.filter(([, matches]) => typeof name === 'string' && matches(name)).map(([, , one]) => one)
@@ -50,6 +50,8 @@ export function toDefinition(listed: unknown, { namespace, overlay, trustHints }
     description,
     inputSchema,
     outputSchema,
+    icons: icons ?? undefined,
+    _meta: _meta ?? undefined,
     annotations: Object.assign({}, kept, ...stated) as ToolAnnotations,
     hintsTrusted: isVouchedFor,
     tags: given.flatMap(({ tags = [] }) => tags),

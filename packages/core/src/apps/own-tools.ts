@@ -58,6 +58,8 @@ const FIELDS = [
   'inputSchema',
   'outputSchema',
   'annotations',
+  'icons',
+  '_meta',
   'tags',
   'category',
   'requiredScopes',

@@ -1,10 +1,10 @@
-import type { JsonSchema, Tool, ToolAnnotations } from '../tools/tool.ts'
+import type { JsonSchema, Tool } from '../tools/tool.ts'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
 import type { Dialect } from './schema/dialect.ts'
 import { overLimit } from './schema/limits.ts'
 import { below, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'
 import { type Written, writeSchema } from './schema/writer.ts'
-import type { Target } from './targets/target.ts'
+import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
 /** One tool as a target takes it. */
 export interface Converted {
@@ -49,14 +49,10 @@ function convertNew(tool: Tool, target: Target, manner: Manner): Converted {
     const output = writeOutput(tool, target, warnings)
     const definition = target.define({
       name: manner.name,
-      title: target.keeps.has('title') ? tool.title : undefined,
       description: fitDescription(tool, target, warnings),
       input: schema,
       output,
-      annotations:
-        target.keeps.has('annotations') && hasFields(tool.annotations)
-          ? (sortKeys(tool.annotations) as ToolAnnotations)
-          : undefined,
+      ...keptExtras(tool, target),
       strict,
       deferred: manner.deferred,
     })
@@ -157,13 +153,21 @@ function fitDescription(
 function warnOfLosses(tool: Tool, target: Target, warnings: ExposeWarning[]): void {
   const lose = (feature: string, value: unknown): void =>
     void warnings.push({ tool: tool.id, path: '', feature, from: toText(value), action: 'removed' })
-  if (tool.title !== undefined && !target.keeps.has('title')) lose('title', tool.title)
-  if (hasFields(tool.annotations) && !target.keeps.has('annotations')) lose('annotations', tool.annotations)
+  for (const extra of EXTRAS) if (says(tool[extra]) && !target.keeps.has(extra)) lose(extra, tool[extra])
   if (tool.outputSchema && !target.outputDialect) lose('outputSchema', tool.outputSchema)
 }
 
-function hasFields(value: object): boolean {
-  return Object.keys(value).length > 0
+type Extras = Pick<Parts, Extra>
+
+/** With their keys sorted, so that equal definitions give equal bytes. */
+function keptExtras(tool: Tool, { keeps }: Target): Extras {
+  const kept = EXTRAS.map((extra) => [extra, keeps.has(extra) && says(tool[extra]) ? sortKeys(tool[extra]) : undefined])
+  return Object.fromEntries(kept) as Extras
+}
+
+/** An empty object says nothing. */
+function says(value: unknown): boolean {
+  return value !== undefined && (typeof value !== 'object' || value === null || Object.keys(value).length > 0)
 }
 
 function toWarning(tool: Tool, { path, feature, from, to, action }: Note): ExposeWarning {

@@ -20,7 +20,11 @@ const READ: ToolDefinition = {
   inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
   outputSchema: { type: 'object', properties: { text: { type: 'string' } } },
   annotations: { idempotentHint: true, readOnlyHint: true },
+  icons: [{ src: 'https://example.com/i.png', mimeType: 'image/png' }],
+  _meta: { 'example.com/own': 1 },
 }
+const ICONS = [{ mimeType: 'image/png', src: 'https://example.com/i.png' }]
+const META = { 'example.com/own': 1 }
 const INPUT = READ.inputSchema
 const OUTPUT = READ.outputSchema
 const lost = (...features: readonly string[]) => features.map((feature) => `files:read  ${feature} removed`)
@@ -31,7 +35,7 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
     'openai-chat',
     {},
     [{ type: 'function', function: { name: 'files__read', description: 'Reads a file.', parameters: INPUT } }],
-    lost('annotations', 'outputSchema', 'title'),
+    lost('_meta', 'annotations', 'icons', 'outputSchema', 'title'),
   ],
   [
     'openai-chat',
@@ -47,7 +51,7 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         },
       },
     ],
-    lost('annotations', 'outputSchema', 'title'),
+    lost('_meta', 'annotations', 'icons', 'outputSchema', 'title'),
   ],
   [
     'openai-responses',
@@ -62,13 +66,13 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         output_schema: OUTPUT,
       },
     ],
-    lost('annotations', 'title'),
+    lost('_meta', 'annotations', 'icons', 'title'),
   ],
   [
     'anthropic',
     {},
     [{ name: 'files__read', description: 'Reads a file.', input_schema: INPUT }],
-    lost('annotations', 'outputSchema', 'title'),
+    lost('_meta', 'annotations', 'icons', 'outputSchema', 'title'),
   ],
   [
     'gemini',
@@ -85,7 +89,7 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         ],
       },
     ],
-    lost('annotations', 'title'),
+    lost('_meta', 'annotations', 'icons', 'title'),
   ],
   [
     'gemini',
@@ -102,13 +106,13 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         ],
       },
     ],
-    lost('annotations', 'title'),
+    lost('_meta', 'annotations', 'icons', 'title'),
   ],
   [
     'bedrock',
     {},
     [{ toolSpec: { name: 'files__read', description: 'Reads a file.', inputSchema: { json: INPUT } } }],
-    lost('annotations', 'outputSchema', 'title'),
+    lost('_meta', 'annotations', 'icons', 'outputSchema', 'title'),
   ],
   [
     'mcp',
@@ -121,6 +125,8 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         inputSchema: INPUT,
         outputSchema: OUTPUT,
         annotations: { idempotentHint: true, readOnlyHint: true },
+        icons: ICONS,
+        _meta: META,
       },
     ],
     [],
@@ -133,7 +139,13 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         name: 'files__read',
         description: 'Reads a file.',
         schema: INPUT,
-        metadata: { title: 'Read', annotations: { idempotentHint: true, readOnlyHint: true }, outputSchema: OUTPUT },
+        metadata: {
+          title: 'Read',
+          annotations: { idempotentHint: true, readOnlyHint: true },
+          outputSchema: OUTPUT,
+          icons: ICONS,
+          _meta: META,
+        },
       },
     ],
     [],
@@ -146,7 +158,12 @@ const ROWS: readonly (readonly [ExposeTarget, ExposeOptions, tools: unknown, war
         description: 'Reads a file.',
         inputSchema: { jsonSchema: INPUT },
         outputSchema: { jsonSchema: OUTPUT },
-        metadata: { title: 'Read', annotations: { idempotentHint: true, readOnlyHint: true } },
+        metadata: {
+          title: 'Read',
+          annotations: { idempotentHint: true, readOnlyHint: true },
+          icons: ICONS,
+          _meta: META,
+        },
       },
     },
     [],

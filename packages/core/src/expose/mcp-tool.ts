@@ -1,4 +1,4 @@
-import type { JsonSchema, Tool } from '../tools/tool.ts'
+import type { JsonSchema, Tool, ToolIcon, ToolMeta } from '../tools/tool.ts'
 
 /** A tool as `tools/list` of MCP shows it. */
 export interface ListedTool {
@@ -8,6 +8,8 @@ export interface ListedTool {
   readonly inputSchema: JsonSchema
   readonly outputSchema?: JsonSchema
   readonly annotations?: object
+  readonly icons?: readonly ToolIcon[]
+  readonly _meta?: ToolMeta
 }
 
 /**
@@ -19,7 +21,7 @@ export interface ListedTool {
  * the objects that mean the same.
  */
 export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
-  const { title, description, annotations } = tool
+  const { title, description, annotations, icons, _meta } = tool
   const inputSchema = toInputSchema(tool.inputSchema)
   if (inputSchema === undefined) return undefined
   return {
@@ -30,6 +32,8 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
     // Its root may say what it likes since MCP 2026-07-28.
     ...(tool.outputSchema === undefined ? {} : { outputSchema: withObjects(tool.outputSchema) }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    ...(icons && { icons }),
+    ...(_meta && { _meta }),
   }
 }
 

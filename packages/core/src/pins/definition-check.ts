@@ -68,12 +68,14 @@ export function checkDefinition(tool: Tool): readonly Finding[] {
 const known = new WeakMap<Tool, readonly Finding[]>()
 
 function* findIn(tool: Tool): Generator<Finding> {
-  const { inputSchema, outputSchema, annotations, description, title } = definitionOf(tool)
+  const { inputSchema, outputSchema, annotations, icons, _meta, description, title } = definitionOf(tool)
   yield* findInText(tool.name, '/name', DEFINITION_LIMITS.name)
   yield* findMixedName(tool.name, '/name')
   if (title !== null) yield* findInText(title, '/title', DEFINITION_LIMITS.title)
   yield* findInText(description, '/description', DEFINITION_LIMITS.description)
   yield* findInValue(annotations, '/annotations')
+  if (icons) yield* findInValue(icons, '/icons')
+  if (_meta) yield* findInValue(_meta, '/_meta')
   yield* findInSchema(inputSchema, '/inputSchema')
   if (outputSchema) yield* findInSchema(outputSchema, '/outputSchema')
 }

@@ -25,6 +25,8 @@ describe('definitionHash', () => {
     { inputSchema: { type: 'object' } },
     { outputSchema: { type: 'object' } },
     { annotations: { readOnlyHint: true } },
+    { icons: [{ src: 'https://example.com/i.png' }] },
+    { _meta: { 'io.modelcontextprotocol/ui': { resourceUri: 'ui://chart' } } },
   ]
   for (const change of changes) {
     it(`changes with ${Object.keys(change).join()}`, () => assert.notEqual(hashOf(change), hashOf({})))

@@ -1,6 +1,6 @@
 import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
-import type { JsonSchema, Tool, ToolAnnotations } from './tool.ts'
+import type { JsonSchema, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
 /** All that a model or a person is told of a tool, as plain JSON. */
 export interface Definition {
@@ -10,6 +10,9 @@ export interface Definition {
   readonly inputSchema: JsonSchema
   readonly outputSchema: JsonSchema | null
   readonly annotations: ToolAnnotations
+  /** Absent where there are none, so that the hash of a tool without them is what it was before they were kept. */
+  readonly icons?: readonly ToolIcon[]
+  readonly _meta?: ToolMeta
 }
 
 /**
@@ -18,8 +21,18 @@ export interface Definition {
  * Tags, category, scopes and whether hints are trusted are not of it: the operator's overlay says those, nobody
  * else can, and a change of them is a change of the configuration.
  */
-export function definitionOf({ id, title, description, inputSchema, outputSchema, annotations }: Tool): Definition {
-  return { id, title: title ?? null, description, inputSchema, outputSchema: outputSchema ?? null, annotations }
+export function definitionOf(tool: Tool): Definition {
+  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta } = tool
+  return {
+    id,
+    title: title ?? null,
+    description,
+    inputSchema,
+    outputSchema: outputSchema ?? null,
+    annotations,
+    ...(icons && { icons }),
+    ...(_meta && { _meta }),
+  }
 }
 
 const hashes = new WeakMap<Tool, string>()

@@ -19,9 +19,21 @@ describe('defineTool', () => {
       category: undefined,
       requiredScopes: [],
       annotations: {},
+      icons: undefined,
+      _meta: undefined,
       hintsTrusted: true,
       parseInput: undefined,
     })
+  })
+
+  it('keeps icons and _meta as they were given, and nobody can change them', () => {
+    const icons = [{ src: 'https://example.com/i.png', sizes: ['48x48'], 'x-own': 1 }]
+    const _meta = { 'io.modelcontextprotocol/ui': { resourceUri: 'ui://chart' } }
+    const tool = defineTool({ name: 'chart', icons, _meta })
+    assert.deepEqual([tool.icons, tool._meta], [icons, _meta])
+    icons[0]!.src = 'https://example.org/other.png'
+    assert.equal(tool.icons?.[0]?.src, 'https://example.com/i.png')
+    assert.throws(() => Object.assign(tool._meta ?? {}, { more: 1 }), TypeError)
   })
 
   it('sorts tags and scopes and keeps one of each', () => {
@@ -72,6 +84,9 @@ describe('defineTool', () => {
     ['a schema that is too deep', { name: 'a', inputSchema: nested(64) }, /nested more than 64 levels/],
     ['a description that is no text', { name: 'a', description: 7 }, /description must be a string/],
     ['a description with a lone surrogate', { name: 'a', description: '\udfff' }, /description holds a lone surrogate/],
+    ['icons that are no list', { name: 'a', icons: { src: 'x' } }, /icons must be a list of icons/],
+    ['an icon without src', { name: 'a', icons: [{ url: 'x' }] }, /icons must be a list of icons, each with its src/],
+    ['_meta that is a list', { name: 'a', _meta: [] }, /_meta must be an object/],
     ['tags that are one text', { name: 'a', tags: 'read' }, /tags must be a list of strings/],
     ['scopes that are not texts', { name: 'a', requiredScopes: [1] }, /requiredScopes must be a list of strings/],
     ['an execute that is no function', { name: 'a', execute: 'rm' }, /execute must be a function/],

@@ -29,6 +29,19 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean | undefined
 }
 
+/** An icon of a tool (MCP 2025-11-25, `Icon`). Fields beyond these are kept. */
+export interface ToolIcon {
+  /** A URL or a `data:` URI. */
+  readonly src: string
+  readonly mimeType?: string | undefined
+  /** Such as `48x48`, or `any`. */
+  readonly sizes?: readonly string[] | undefined
+  readonly theme?: 'light' | 'dark' | undefined
+}
+
+/** MCP's `_meta`: fields for clients, by prefixed names. */
+export type ToolMeta = { readonly [name: string]: unknown }
+
 /** What an author writes. Everything but `name` may be absent. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `unknown` would reject an `execute` that destructures its input
 export interface ToolDefinition<Input = any, Output = unknown> {
@@ -49,6 +62,8 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   /** Groups of the gate that it joins, beside those that name it themselves. It is no part of the definition's hash. */
   readonly groups?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
+  readonly icons?: readonly ToolIcon[] | undefined
+  readonly _meta?: ToolMeta | undefined
   /** `false` when the annotations are somebody else's claim, as an upstream server's are. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
   /** Ends an execution that its host gave no deadline; `Infinity` ends none. Default: the gate's. It is no part of the definition's hash. */
@@ -71,6 +86,8 @@ export interface Tool {
   readonly category: string | undefined
   readonly requiredScopes: readonly string[]
   readonly annotations: ToolAnnotations
+  readonly icons: readonly ToolIcon[] | undefined
+  readonly _meta: ToolMeta | undefined
   readonly hintsTrusted: boolean
   /** The validation of a Standard Schema, which is asked instead of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
@@ -114,10 +131,8 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
   checkName(name)
   checkNamespace(namespace)
   const id = toToolId(namespace, name)
-  const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = plainParts(
-    id,
-    definition,
-  )
+  const parts = plainParts(id, definition)
+  const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = parts
   const tool: Tool = Object.freeze({
     id,
     namespace,
@@ -130,6 +145,8 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     category,
     requiredScopes: sortedSet(requiredScopes),
     annotations: annotations ?? NO_ANNOTATIONS,
+    icons: parts.icons,
+    _meta: parts._meta,
     hintsTrusted: definition.hintsTrusted ?? true,
     parseInput: isStandardSchema(definition.inputSchema) ? toParseInput(definition.inputSchema) : undefined,
     execute: checkExecute(id, definition.execute),
@@ -170,12 +187,20 @@ const TEXTS: Check = [
 ]
 const OBJECT: Check = ['an object', (value) => typeof value === 'object' && value !== null && !Array.isArray(value)]
 
+const ICONS: Check = ['a list of icons, each with its src', (value) => Array.isArray(value) && value.every(isIcon)]
+
+function isIcon(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'src' in value && typeof value.src === 'string'
+}
+
 const PLAIN_FIELDS = {
   title: TEXT,
   description: TEXT,
   inputSchema: OBJECT,
   outputSchema: OBJECT,
   annotations: OBJECT,
+  icons: ICONS,
+  _meta: OBJECT,
   category: TEXT,
   tags: TEXTS,
   requiredScopes: TEXTS,

@@ -27,12 +27,19 @@ describe('toTool', () => {
       description: 'Reads a file.',
       inputSchema: { type: 'object', required: ['path'] },
       outputSchema: { type: 'object' },
+      icons: [{ src: 'https://example.com/i.png' }],
+      _meta: { 'io.modelcontextprotocol/ui': { resourceUri: 'ui://chart' } },
     }
     const tool = offered({}, words)
     assert.equal(tool.id, 'files:read_file')
-    const { title, description, inputSchema, outputSchema } = tool
-    assert.deepEqual({ title, description, inputSchema, outputSchema }, words)
+    const { title, description, inputSchema, outputSchema, icons, _meta } = tool
+    assert.deepEqual({ title, description, inputSchema, outputSchema, icons, _meta }, words)
     assert.deepEqual(tool.tags, [])
+  })
+
+  it('takes icons and _meta that are null as absent: some servers write what they have not', () => {
+    const { icons, _meta } = offered({}, { icons: null, _meta: null })
+    assert.deepEqual([icons, _meta], [undefined, undefined])
   })
 
   it('adds up every overlay that names the tool, by name or by glob', () => {

@@ -25,6 +25,8 @@ export function toTool(server: ServerConfig, listed: McpTool, execute: Execute):
     description: listed.description,
     inputSchema: listed.inputSchema,
     outputSchema: listed.outputSchema,
+    icons: listed.icons ?? undefined,
+    _meta: listed._meta ?? undefined,
     annotations:
       stated === undefined || server.trustHints ? { ...claimed, ...stated } : { ...tightening(claimed), ...stated },
     hintsTrusted: server.trustHints || stated !== undefined,

@@ -14,6 +14,8 @@ const TOOLS = [
     inputSchema: { type: 'object', properties: { path: { type: 'string' } }, 'x-own': [1] },
     outputSchema: { type: 'object' },
     annotations: { readOnlyHint: true },
+    icons: [{ src: 'https://example.com/i.png', theme: 'dark' }],
+    _meta: { 'example.com/own': 1 },
     tags: ['secret-tag'],
     requiredScopes: ['files'],
     category: 'storage',
@@ -46,6 +48,8 @@ describe('toListedTools', () => {
       inputSchema: { type: 'object', properties: { path: { type: 'string' } }, 'x-own': [1] },
       outputSchema: { type: 'object' },
       annotations: { readOnlyHint: true },
+      icons: [{ src: 'https://example.com/i.png', theme: 'dark' }],
+      _meta: { 'example.com/own': 1 },
     })
     assert.deepEqual(write, { name: 'files__write', inputSchema: { type: 'object' } })
   })

@@ -1,4 +1,4 @@
-import type { Cancelling, JsonSchema, McpResult, Progress, ToolAnnotations } from '@toolgate/core'
+import type { Cancelling, JsonSchema, McpResult, Progress, ToolAnnotations, ToolIcon, ToolMeta } from '@toolgate/core'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
@@ -8,6 +8,8 @@ export interface McpTool {
   readonly inputSchema: JsonSchema
   readonly outputSchema?: JsonSchema
   readonly annotations?: ToolAnnotations
+  readonly icons?: readonly ToolIcon[] | null
+  readonly _meta?: ToolMeta | null
   readonly [field: string]: unknown
 }
 

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 import { ANY_OUTPUT, FRAMEWORK, OPENAI_STRICT } from '../schema/dialect.ts'
-import { present, type Target } from './target.ts'
+import { EVERYTHING, present, type Target } from './target.ts'
 
 /** What the SDK's own `jsonSchema(…)` gives. The symbol is registered, so that copies of the SDK know each other's. */
 export interface AiSdkSchema {
@@ -30,11 +30,11 @@ export const aiSdk: Target = {
   dialect: FRAMEWORK,
   strictDialect: OPENAI_STRICT,
   outputDialect: ANY_OUTPUT,
-  keeps: new Set(['title', 'annotations']),
+  keeps: EVERYTHING,
   canMask: false,
   canDefer: true,
-  define: ({ description, input, output, title, annotations, strict, deferred }): AiSdkTool => {
-    const metadata = present({ title, annotations })
+  define: ({ description, input, output, title, annotations, icons, _meta, strict, deferred }): AiSdkTool => {
+    const metadata = present({ title, annotations, icons, _meta })
     return present({
       description,
       inputSchema: toSchema(input),

@@ -1,5 +1,5 @@
 import { ANY_OUTPUT, FRAMEWORK } from '../schema/dialect.ts'
-import { present, type Target } from './target.ts'
+import { EVERYTHING, present, type Target } from './target.ts'
 
 /** What `tool(run, fields)` and `model.bindTools([…])` take. */
 export interface LangChainTool {
@@ -15,11 +15,11 @@ export interface LangChainTool {
 export const langchain: Target = {
   dialect: FRAMEWORK,
   outputDialect: ANY_OUTPUT,
-  keeps: new Set(['title', 'annotations']),
+  keeps: EVERYTHING,
   canMask: false,
   canDefer: true,
-  define: ({ name, description = '', input, output, title, annotations, deferred }): LangChainTool => {
-    const metadata = present({ title, annotations, outputSchema: output })
+  define: ({ name, description = '', input, output, title, annotations, icons, _meta, deferred }): LangChainTool => {
+    const metadata = present({ title, annotations, outputSchema: output, icons, _meta })
     return present({
       name,
       description,

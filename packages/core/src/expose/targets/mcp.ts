@@ -1,6 +1,13 @@
 import type { ToolAnnotations } from '../../tools/tool.ts'
 import { ANY, ANY_OUTPUT } from '../schema/dialect.ts'
-import { present, type Target } from './target.ts'
+import { EVERYTHING, present, type Target } from './target.ts'
+
+export interface McpIcon {
+  src: string
+  mimeType?: string
+  sizes?: string[]
+  theme?: 'light' | 'dark'
+}
 
 export interface McpTool {
   name: string
@@ -9,16 +16,18 @@ export interface McpTool {
   inputSchema: { type: 'object'; [keyword: string]: unknown }
   outputSchema?: { [keyword: string]: unknown }
   annotations?: ToolAnnotations
+  icons?: McpIcon[]
+  _meta?: { [name: string]: unknown }
 }
 
 /** `tools/list` of MCP 2026-07-28, which has a place for everything. It filters; deferring is for meta-tools. */
 export const mcp: Target = {
   dialect: ANY,
   outputDialect: ANY_OUTPUT,
-  keeps: new Set(['title', 'annotations']),
+  keeps: EVERYTHING,
   canMask: false,
   canDefer: false,
-  define: ({ name, title, description, input, output, annotations }): McpTool =>
+  define: ({ name, title, description, input, output, annotations, icons, _meta }): McpTool =>
     present({
       name,
       title,
@@ -26,6 +35,8 @@ export const mcp: Target = {
       inputSchema: input as McpTool['inputSchema'],
       outputSchema: output,
       annotations,
+      icons: icons as McpIcon[] | undefined,
+      _meta,
     }),
   collect(named) {
     const tools = named.map(({ definition }) => definition as McpTool)

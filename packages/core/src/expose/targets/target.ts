@@ -1,4 +1,4 @@
-import type { JsonSchema, ToolAnnotations } from '../../tools/tool.ts'
+import type { JsonSchema, ToolAnnotations, ToolIcon, ToolMeta } from '../../tools/tool.ts'
 import type { ExposeOptions } from '../options.ts'
 import type { Dialect } from '../schema/dialect.ts'
 
@@ -12,6 +12,8 @@ export interface Parts {
   readonly output: JsonSchema | undefined
   /** `undefined` where there are none. */
   readonly annotations: ToolAnnotations | undefined
+  readonly icons: readonly ToolIcon[] | undefined
+  readonly _meta: ToolMeta | undefined
   readonly strict: boolean
   readonly deferred: boolean
 }
@@ -24,6 +26,10 @@ export interface Named {
 /** Which of the tools may be called at a step, by their names on the wire. */
 export type Mask = readonly string[]
 
+/** Fields of a tool that only some targets have a place for. */
+export type Extra = 'title' | 'annotations' | 'icons' | '_meta'
+export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta']
+
 /** What a provider, protocol or framework takes for tools. */
 export interface Target {
   /** How input schemas are written, and in strict mode. Without one there is no such mode. */
@@ -32,7 +38,7 @@ export interface Target {
   /** How output schemas are written. Without one they have no place. */
   readonly outputDialect?: Dialect
   /** What it has a place for. */
-  readonly keeps: ReadonlySet<'title' | 'annotations'>
+  readonly keeps: ReadonlySet<Extra>
   readonly maxTools?: number
   /** Characters. */
   readonly maxDescription?: number
@@ -65,3 +71,4 @@ export function withTools(tools: readonly object[], more: object = {}): Readonly
 }
 
 export const NOTHING: ReadonlySet<never> = new Set()
+export const EVERYTHING: ReadonlySet<Extra> = new Set(EXTRAS)
