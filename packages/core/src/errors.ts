@@ -18,6 +18,7 @@ export const FAULTS = {
   caller_invalid: { status: 400, exit: 2 },
   approval_unknown: { status: 404, exit: 2 },
   approval_decided: { status: 409, exit: 2 },
+  approval_not_revocable: { status: 409, exit: 2 },
   approval_forbidden: { status: 403, exit: 2 },
   approval_too_many: { status: 429, exit: 2 },
   halt_unknown: { status: 404, exit: 2 },

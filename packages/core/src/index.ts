@@ -21,10 +21,12 @@ export { limitsFromEnv } from './door/limits-environment.ts'
 export {
   type Approval,
   type ApprovalBinding,
+  type ApprovalDecision,
   type ApprovalFilter,
   type ApprovalStatus,
   type ApprovalStore,
   type ApprovalVerdict,
+  APPROVAL_DECISIONS,
   APPROVAL_STATUSES,
   ATTEMPT_EVENTS,
   type AttemptEvent,

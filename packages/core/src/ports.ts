@@ -41,7 +41,7 @@ export interface CounterStore {
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
 }
 
-export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'expired', 'consumed'] as const
+export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'revoked', 'expired', 'consumed'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 
 /** What an approval is bound to. One that differs in any field is another approval. */
@@ -67,8 +67,12 @@ export interface Approval extends ApprovalBinding {
   readonly reason?: string
 }
 
+/** What a person can decide: of a pending approval `approve` or `reject`, of an approved one that is unused `revoke`. */
+export const APPROVAL_DECISIONS = ['approve', 'reject', 'revoke'] as const
+export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number]
+
 export interface ApprovalVerdict {
-  readonly decision: 'approve' | 'reject'
+  readonly decision: ApprovalDecision
   readonly by: string
   readonly reason?: string | undefined
   readonly atMs: number
@@ -89,7 +93,7 @@ export interface ApprovalFilter {
 /** Keeps approvals: single use, expiring. Times are wall-clock milliseconds. */
 export interface ApprovalStore {
   /**
-   * Gives the live approval (pending, approved or rejected) of this binding, or makes a pending one.
+   * Returns the live approval (pending, approved, rejected or revoked) of this binding, or makes a pending one.
    *
    * @throws {ToolgateError} `approval_too_many` when too many of this user, or of all, wait for a person
    */
@@ -97,7 +101,12 @@ export interface ApprovalStore {
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
   /** Newest first, those that are over among them for as long as the store keeps them. */
   list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>
-  /** @throws {ToolgateError} `approval_unknown`, `approval_decided` */
+  /**
+   * Approves or rejects a pending approval, or revokes an approved one. Of a `revoke` and a `consume` that race, exactly
+   * one succeeds.
+   *
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
+   */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
   /** Turns an approved one into a consumed one, exactly once; `false` when somebody else did or it expired. */
   consume(id: string, nowMs: number): MaybePromise<boolean>

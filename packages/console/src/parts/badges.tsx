@@ -36,6 +36,7 @@ const APPROVAL_LOOKS: Readonly<Record<ApprovalStatus, Look>> = {
   pending: 'ask',
   approved: 'good',
   rejected: 'bad',
+  revoked: 'bad',
   expired: 'plain',
   consumed: 'good',
 }

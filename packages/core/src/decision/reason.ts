@@ -46,6 +46,7 @@ export const REASONS = {
   approvals_full: { outcome: 'wait', telling: 'busy' },
   approval_used: { outcome: 'deny', telling: 'blocked' },
   approval_rejected: { outcome: 'deny', telling: 'blocked' },
+  approval_revoked: { outcome: 'deny', telling: 'blocked' },
   tool_changed: { outcome: 'deny', telling: 'blocked' },
   caller_gone: { outcome: 'deny', telling: 'blocked' },
   gate_closed: { outcome: 'deny', telling: 'blocked' },

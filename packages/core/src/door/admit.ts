@@ -27,6 +27,7 @@ import { type CapUse, type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
   approvalRejected,
+  approvalRevoked,
   approvalsFull,
   approvalUsed,
   auditFailed,
@@ -169,6 +170,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const shown = shownInput(input, ports.redactor, ports.onFault)
   const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
+  if (approval.status === 'revoked') return refused(approvalRevoked(approval))
   if (approval.status === 'approved') return attempt.onlyAsks ? NOTHING_TO_ASK : takeSlots(attempt, tool, approval)
   if (approval.status !== 'pending') throw new TypeError('the store of approvals answered nonsense')
   const stopped = decideAgain(attempt, tool, { mayAsk: true })

@@ -55,6 +55,18 @@ describe('createApprovals', () => {
     await assert.rejects(desk.decide(by, 'id-1', { decision: 'approve' }), { code: 'approval_decided' })
   })
 
+  it('lets only those revoke who may approve', async () => {
+    const { desk, store, clock } = await pending()
+    await store.decide('id-1', { decision: 'approve', by: 'owner', atMs: clock.wallMs() })
+    await assert.rejects(desk.decide({ tenant: 'acme', user: 'omar' }, 'id-1', { decision: 'revoke' }), {
+      code: 'approval_forbidden',
+    })
+    assert.equal(
+      (await desk.decide({ tenant: 'acme', user: 'vera' }, 'id-1', { decision: 'revoke' })).status,
+      'revoked',
+    )
+  })
+
   it('knows no approval that there is not', async () => {
     const { desk } = await pending()
     await assert.rejects(desk.decide({ tenant: 'acme', user: 'vera' }, 'id-2', { decision: 'approve' }), {

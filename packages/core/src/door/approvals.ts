@@ -1,18 +1,18 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalFilter, ApprovalStore, Clock, MayApprove } from '../ports.ts'
+import type { Approval, ApprovalFilter, ApprovalStore, ApprovalVerdict, Clock, MayApprove } from '../ports.ts'
 
 /** Approvals as people handle them. */
 export interface Approvals {
   get(id: string): Promise<Approval | undefined>
   /** Newest first, the history among them. */
   list(filter?: ApprovalFilter): Promise<readonly Approval[]>
-  /** @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_forbidden` */
-  decide(
-    approver: Caller,
-    id: string,
-    verdict: { decision: 'approve' | 'reject'; reason?: string | undefined },
-  ): Promise<Approval>
+  /**
+   * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
+   *
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`
+   */
+  decide(approver: Caller, id: string, verdict: Pick<ApprovalVerdict, 'decision' | 'reason'>): Promise<Approval>
 }
 
 export interface ApprovalsPorts {

@@ -419,7 +419,7 @@ describe('an approval', () => {
     await gate.approvals.decide(VERA, waiting.approval.id, { decision: 'approve' })
     const [one, other] = await Promise.all([call(), call()])
     assert.deepEqual([one.status, other.status], ['done', 'refused'])
-    assert.equal(other.text, 'TOOL_CALL_BLOCKED: its approval was already used; call again to ask anew')
+    assert.equal(other.text, 'TOOL_CALL_BLOCKED: its approval is no longer valid; call again to ask for one')
   })
 
   it('that was rejected refuses, and tells the reason', async () => {
@@ -429,6 +429,37 @@ describe('an approval', () => {
     await gate.approvals.decide(VERA, waiting.approval.id, { decision: 'reject', reason: 'too much' })
     assert.equal((await call()).text, 'TOOL_CALL_BLOCKED: a person rejected this call: too much')
     assert.ok(!log.includes('execute'))
+  })
+
+  it('that was revoked refuses, and tells the reason', async () => {
+    const audit = memoryAudit()
+    const { call, gate, log } = setup({ ...ASK, audit })
+    const waiting = await call()
+    assert.ok(waiting.status === 'waiting')
+    await gate.approvals.decide(VERA, waiting.approval.id, { decision: 'approve' })
+    const revoked = await gate.approvals.decide(VERA, waiting.approval.id, { decision: 'revoke', reason: 'wrong one' })
+    assert.equal(revoked.status, 'revoked')
+    assert.equal((await call()).text, 'TOOL_CALL_BLOCKED: a person revoked the approval of this call: wrong one')
+    const decided = audit.records.filter(({ event }) => event === 'approval_decided')
+    assert.deepEqual(
+      decided.map(({ detail }) => detail),
+      ['approved', 'revoked: wrong one'],
+    )
+    assert.equal(audit.records.at(-1)?.reason, 'approval_revoked')
+    assert.ok(!log.includes('execute'))
+  })
+
+  it('cannot be revoked once its call runs', async () => {
+    const { call, gate, log } = setup(ASK)
+    const waiting = await call()
+    assert.ok(waiting.status === 'waiting')
+    await gate.approvals.decide(VERA, waiting.approval.id, { decision: 'approve' })
+    const running = call()
+    await assert.rejects(
+      running.then(async () => gate.approvals.decide(VERA, waiting.approval.id, { decision: 'revoke' })),
+      { code: 'approval_not_revocable' },
+    )
+    assert.ok(log.includes('execute'))
   })
 
   it('says so when too many of its user are pending, which is no fault of a store', async () => {

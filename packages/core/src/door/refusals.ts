@@ -51,15 +51,22 @@ export function rateLimited(uses: readonly LimitUseOf[], { refused, resetMs }: L
   })
 }
 
-export function approvalRejected({ decidedBy, reason: why, id }: Approval): Decision {
-  return denial(
-    'approval',
-    'approval_rejected',
-    `approval ${id} was rejected by ${decidedBy}${why ? `: ${why}` : ''}`,
-    {
-      message: `a person rejected this call${why ? `: ${why}` : '.'}`,
-    },
-  )
+export function approvalRejected(approval: Approval): Decision {
+  return saidNo(approval, 'approval_rejected', 'a person rejected this call')
+}
+
+export function approvalRevoked(approval: Approval): Decision {
+  return saidNo(approval, 'approval_revoked', 'a person revoked the approval of this call')
+}
+
+function saidNo(
+  { id, status, decidedBy, reason: why }: Approval,
+  code: 'approval_rejected' | 'approval_revoked',
+  told: string,
+): Decision {
+  return denial('approval', code, `approval ${id} was ${status} by ${decidedBy}${why ? `: ${why}` : ''}`, {
+    message: `${told}${why ? `: ${why}` : '.'}`,
+  })
 }
 
 export function approvalsFull(error: ToolgateError): Decision {
@@ -69,8 +76,8 @@ export function approvalsFull(error: ToolgateError): Decision {
 }
 
 export function approvalUsed(): Decision {
-  return denial('approval', 'approval_used', 'the approval was used or expired meanwhile', {
-    message: 'its approval was already used; call again to ask anew',
+  return denial('approval', 'approval_used', 'the approval was used or revoked, or has expired, meanwhile', {
+    message: 'its approval is no longer valid; call again to ask for one',
   })
 }
 

@@ -1,5 +1,5 @@
 import { ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalBinding, ApprovalStatus } from '../ports.ts'
+import type { Approval, ApprovalBinding, ApprovalStatus, ApprovalVerdict } from '../ports.ts'
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */
 const MAX_PENDING_PER_USER = 100
@@ -9,13 +9,43 @@ const MAX_PENDING_INPUT_PER_USER = 8_000_000
 /** How far the clock may go back, or those of two machines differ, without an approval being over by it. */
 const CLOCK_TOLERANCE_MS = 5000
 
-/** Gives an approval as it is at a time: one that is open is over by then or not, what was rejected or consumed stays so. */
+/** Gives an approval as it is at a time: one that is open is over by then or not, what was rejected, revoked or consumed stays so. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
   const isOpen = approval.status === 'pending' || approval.status === 'approved'
   return isOpen && isOver(approval, nowMs) ? Object.freeze({ ...approval, status: 'expired' }) : approval
 }
 
-const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected'])
+const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
+
+/** The status that each decision leads to. */
+const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const satisfies Record<
+  ApprovalVerdict['decision'],
+  ApprovalStatus
+>
+
+/**
+ * Returns an approval after a decision. `approval` is as it is at the time of the decision; `undefined` where no
+ * approval has the id.
+ *
+ * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
+ */
+export function decidedApproval(
+  approval: Approval | undefined,
+  id: string,
+  { decision, by, reason, atMs }: ApprovalVerdict,
+): Approval {
+  if (!approval) throw new ToolgateError('approval_unknown', `There is no approval "${id.slice(0, 100)}".`)
+  const { reason: _earlier, ...rest } = approval
+  if (decision === 'revoke' && rest.status !== 'approved')
+    throw new ToolgateError(
+      'approval_not_revocable',
+      `The approval "${id}" is ${rest.status}. Only an approved one that was not used can be revoked.`,
+    )
+  if (decision !== 'revoke' && rest.status !== 'pending')
+    throw new ToolgateError('approval_decided', `The approval "${id}" is ${rest.status}.`)
+  const decided = { ...rest, status: STATUS_AFTER[decision], decidedAt: atMs, decidedBy: by }
+  return Object.freeze(reason === undefined ? decided : { ...decided, reason })
+}
 
 /** Tells whether the next request of its binding is answered by this approval. */
 export function isLiveAt(approval: Approval, nowMs: number): boolean {

@@ -1,6 +1,12 @@
-import { ToolgateError } from '../errors.ts'
 import type { Approval, ApprovalFilter, ApprovalStore } from '../ports.ts'
-import { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from './approval-rules.ts'
+import {
+  approvalAt,
+  approvalKeys,
+  checkPendingApprovals,
+  isLiveAt,
+  decidedApproval,
+  tooManyApprovals,
+} from './approval-rules.ts'
 
 export interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */
@@ -34,10 +40,9 @@ export function memoryApprovals({
     return approval && approvalAt(approval, nowMs)
   }
 
-  function change(approval: Approval, changes: Partial<Approval>): Approval {
-    const changed = Object.freeze({ ...approval, ...changes })
-    kept.set(approval.id, changed)
-    return changed
+  function keep(approval: Approval): Approval {
+    kept.set(approval.id, Object.freeze(approval))
+    return approval
   }
 
   function forget(approval: Approval): void {
@@ -110,27 +115,16 @@ export function memoryApprovals({
         .filter((approval) => matches(approval, filter))
         .slice(0, limit)
     },
-    decide(id, { decision, by, reason, atMs }) {
-      const approval = find(id, atMs)
-      if (!approval) throw new ToolgateError('approval_unknown', `There is no approval "${id.slice(0, 100)}".`)
-      if (approval.status !== 'pending')
-        throw new ToolgateError('approval_decided', `The approval "${id}" is ${approval.status}.`)
-      return change(approval, {
-        status: decision === 'approve' ? 'approved' : 'rejected',
-        decidedAt: atMs,
-        decidedBy: by,
-        ...(reason === undefined ? {} : { reason }),
-      })
-    },
+    decide: (id, verdict) => keep(decidedApproval(find(id, verdict.atMs), id, verdict)),
     consume(id, nowMs) {
       const approval = find(id, nowMs)
       if (approval?.status !== 'approved') return false
-      change(approval, { status: 'consumed' })
+      keep({ ...approval, status: 'consumed' })
       return true
     },
     giveBack(id) {
       const approval = kept.get(id)
-      if (approval?.status === 'consumed') change(approval, { status: 'approved' })
+      if (approval?.status === 'consumed') keep({ ...approval, status: 'approved' })
     },
   }
 }

@@ -102,6 +102,7 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       await store.giveBack('nothing')
       await assert.rejects(async () => store.decide('nothing', verdict('approve')), { code: 'approval_unknown' })
       await assert.rejects(async () => store.decide('__proto__', verdict('approve')), { code: 'approval_unknown' })
+      await assert.rejects(async () => store.decide('nothing', verdict('revoke')), { code: 'approval_unknown' })
     })
 
     it('is used by exactly one of 100 who try at once', async (t) => {
@@ -118,6 +119,79 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.equal(await store.consume(id, NOW), false)
       await store.decide(id, verdict('reject'))
       assert.equal(await store.consume(id, NOW), false)
+    })
+
+    it('can be revoked while it is approved, and is then not used', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      const verdictOf = { decision: 'revoke', by: 'eve', reason: 'wrong account', atMs: NOW + 7 } as const
+      const revoked = await store.decide(id, verdictOf)
+      const { status, decidedBy, decidedAt, reason } = revoked
+      assert.deepEqual([status, decidedBy, decidedAt, reason], ['revoked', 'eve', NOW + 7, 'wrong account'])
+      assert.deepEqual(await store.get(id, NOW + 7), revoked)
+      assert.equal(await store.consume(id, NOW + 7), false)
+      await store.giveBack(id)
+      assert.equal((await store.get(id, NOW + 7))?.status, 'revoked')
+      assert.deepEqual(idsOf(await store.list({ status: 'revoked' }, NOW + 7)), [id])
+    })
+
+    it('drops the reason of the approval when it is revoked without one', async (t) => {
+      const store = await make(t)
+      const { id } = await store.request(BINDING, {}, NOW)
+      await store.decide(id, { ...verdict('approve'), reason: 'looks right' })
+      assert.equal((await store.decide(id, verdict('revoke'))).reason, undefined)
+    })
+
+    it('answers the next request of its binding with the revoked one until it expires', async (t) => {
+      const store = await make(t)
+      const { id, expiresAt } = await approved(store)
+      await store.decide(id, verdict('revoke'))
+      const again = await store.request(BINDING, {}, expiresAt - 1)
+      assert.deepEqual([again.id, again.status], [id, 'revoked'])
+      assert.equal((await store.request(BINDING, {}, expiresAt)).status, 'pending')
+      assert.equal((await store.get(id, expiresAt))?.status, 'revoked')
+    })
+
+    for (const [first, second] of [
+      ['revoke', 'consume'],
+      ['consume', 'revoke'],
+    ] as const) {
+      it(`is either revoked or used, when both are tried at once, ${first} first`, async (t) => {
+        const store = await make(t)
+        const { id } = await approved(store)
+        const attempts = {
+          revoke: async () => isFulfilled(async () => store.decide(id, verdict('revoke'))),
+          consume: async () => store.consume(id, NOW),
+        }
+        const [one, other] = await Promise.all([attempts[first](), attempts[second]()])
+        assert.notEqual(one, other, 'exactly one of them succeeds')
+        const winner = one ? first : second
+        assert.equal((await store.get(id, NOW))?.status, winner === 'revoke' ? 'revoked' : 'consumed')
+      })
+    }
+
+    it('is revoked by one of many who try at once', async (t) => {
+      const store = await make(t)
+      const { id } = await approved(store)
+      const results = await Promise.allSettled(
+        Array.from({ length: 20 }, async () => store.decide(id, verdict('revoke'))),
+      )
+      assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1)
+    })
+
+    it('cannot be revoked unless it is approved', async (t) => {
+      const store = await make(t)
+      const { id, expiresAt } = await store.request(BINDING, {}, NOW)
+      const revoke = async (atMs = NOW) => store.decide(id, { ...verdict('revoke'), atMs })
+      await assert.rejects(revoke, { code: 'approval_not_revocable', message: /pending/ })
+      await store.decide(id, verdict('approve'))
+      await assert.rejects(revoke(expiresAt), { code: 'approval_not_revocable', message: /expired/ })
+      await store.consume(id, NOW)
+      await assert.rejects(revoke, { code: 'approval_not_revocable', message: /consumed/ })
+      await store.giveBack(id)
+      await revoke()
+      await assert.rejects(revoke, { code: 'approval_not_revocable', message: /revoked/ })
+      await assert.rejects(async () => store.decide(id, verdict('approve')), { code: 'approval_decided' })
     })
 
     it('asks anew once it was used', async (t) => {
@@ -332,6 +406,11 @@ const BINDING: ApprovalBinding = {
 
 function verdict(decision: ApprovalVerdict['decision']): ApprovalVerdict {
   return { decision, by: 'ada', atMs: NOW }
+}
+
+async function isFulfilled(work: () => Promise<unknown>): Promise<boolean> {
+  const [result] = await Promise.allSettled([work()])
+  return result.status === 'fulfilled'
 }
 
 async function approved(store: ApprovalStore): Promise<Approval> {

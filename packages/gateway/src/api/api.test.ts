@@ -364,6 +364,14 @@ describe('createApi', () => {
       assert.equal((await post('/api/approvals/a2', { decision: 'approve' }, vera)).status, 200)
     })
 
+    it('takes the revocation of an approval that was given', async () => {
+      const answer = await post('/api/approvals/a1', { decision: 'revoke', reason: 'wrong account' }, CONSOLE)
+      assert.deepEqual([answer.status, ((await answer.json()) as Approval).status], [200, 'revoked'])
+      assert.deepEqual(world.decided, [
+        ['a1', { decision: 'revoke', by: 'owner', reason: 'wrong account', atMs: 1000 }],
+      ])
+    })
+
     it('answers 404 for one that is not there and 409 for one that was decided', async () => {
       const unknown = await post('/api/approvals/none', { decision: 'approve' }, CONSOLE)
       assert.deepEqual([unknown.status, await codeOf(unknown)], [404, 'approval_unknown'])
@@ -374,7 +382,7 @@ describe('createApi', () => {
 
     it('refuses a body that is not exactly a verdict', async () => {
       const bad: readonly (readonly [unknown, RegExp])[] = [
-        [{}, /"decision" must be "approve" or "reject"/],
+        [{}, /"decision" must be "approve", "reject" or "revoke"/],
         [{ decision: 'yes' }, /"decision"/],
         [{ decision: 'approve', force: true }, /"force" is not known here; known are decision, reason/],
         [{ decision: 'approve', reason: 1 }, /"reason" must be a string/],
@@ -519,7 +527,7 @@ function makeWorld(): World {
             world.decided.push([id, verdict])
             return {
               ...(approvals.get(id) as Approval),
-              status: verdict.decision === 'approve' ? 'approved' : 'rejected',
+              status: DECIDED[verdict.decision],
             }
           },
         },
@@ -532,6 +540,8 @@ function makeWorld(): World {
   }
   return world
 }
+
+const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
 
 /** Whoever has the role `approver` sees all, everybody else only `files:read`. */
 function fakeView(caller: Caller): View {

@@ -1,5 +1,6 @@
 import type {
   Approval,
+  ApprovalDecision,
   AuditRecord,
   DefinitionDiff,
   Finding,
@@ -159,9 +160,10 @@ export interface ApprovalsBody {
   readonly approvals: readonly Approval[]
 }
 
-/** `POST /api/approvals/<id>` */
+/** `POST /api/approvals/<id>`: answered with the approval. `revoke` is for an approved one that was not used yet. */
 export interface ApprovalVerdictBody {
-  readonly decision: 'approve' | 'reject'
+  readonly decision: ApprovalDecision
+  /** At most 500 characters. The model is told it when its call is refused. */
   readonly reason?: string
 }
 

@@ -5,9 +5,15 @@ import {
   type ApprovalFilter,
   type ApprovalStatus,
   type ApprovalStore,
-  ToolgateError,
 } from '@toolgate/core'
-import { approvalAt, approvalKeys, checkPendingApprovals, isLiveAt, tooManyApprovals } from '@toolgate/core/store-kit'
+import {
+  approvalAt,
+  approvalKeys,
+  checkPendingApprovals,
+  isLiveAt,
+  decidedApproval,
+  tooManyApprovals,
+} from '@toolgate/core/store-kit'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteApprovalsOptions {
@@ -47,7 +53,9 @@ export function approvalsIn(
     'INSERT INTO approvals (id, binding, asker, tenant, user, tool, status, requested_at, expires_at, characters, request) ' +
       "VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
   )
-  const verdict = db.prepare('UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?')
+  const setVerdict = db.prepare(
+    'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?',
+  )
   const setStatus = db.prepare('UPDATE approvals SET status = ? WHERE id = ?')
   const room = roomIn(db, { historyMs, maxKept })
   const select = selectIn(db)
@@ -104,15 +112,11 @@ export function approvalsIn(
     },
     get: (id, nowMs) => db.read(() => find(id, nowMs)),
     list: (filter, nowMs) => db.read(() => select(filter, nowMs)),
-    decide: (id, { decision, by, reason, atMs }) =>
+    decide: (id, verdict) =>
       db.write(() => {
-        const approval = find(id, atMs)
-        if (!approval) throw new ToolgateError('approval_unknown', `There is no approval "${id.slice(0, 100)}".`)
-        if (approval.status !== 'pending')
-          throw new ToolgateError('approval_decided', `The approval "${id}" is ${approval.status}.`)
-        const status: ApprovalStatus = decision === 'approve' ? 'approved' : 'rejected'
-        verdict.run(status, atMs, by, reason ?? null, id)
-        return find(id, atMs) as Approval
+        const approval = decidedApproval(find(id, verdict.atMs), id, verdict)
+        setVerdict.run(approval.status, verdict.atMs, verdict.by, verdict.reason ?? null, id)
+        return approval
       }),
     consume: (id, nowMs) =>
       db.write(() => {

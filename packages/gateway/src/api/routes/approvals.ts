@@ -1,4 +1,4 @@
-import { APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
@@ -25,7 +25,7 @@ export function approvalsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `POST /api/approvals/<id>`: a person's verdict. Who may give it is the gate's to say. */
+/** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may. */
 export function verdictRoute(deps: ApiDeps): Route {
   return async ({ id, person, query, request }) => {
     parseQuery(query, {})
@@ -39,10 +39,9 @@ export function verdictRoute(deps: ApiDeps): Route {
 }
 
 function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
-  const decision = body.get('decision')
+  const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
   const reason = body.get('reason')
-  if (decision !== 'approve' && decision !== 'reject')
-    throw invalid('The field "decision" must be "approve" or "reject".')
+  if (decision === undefined) throw invalid('The field "decision" must be "approve", "reject" or "revoke".')
   if (reason === undefined) return { decision }
   if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
     throw invalid(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
