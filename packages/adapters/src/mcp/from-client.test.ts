@@ -389,7 +389,11 @@ describe('fromMcpClient', () => {
     }
     const said = (code: unknown, message: string) => Object.assign(new Error(message), { code })
     assert.equal(await fault(said(-32_050, 'MCP error -32050: no')), '-32050 no')
-    assert.equal(await fault(said(-32_022, 'Unsupported version')), '-32603 The tool could not be reached.')
+    assert.equal(await fault(said(-32_021, 'needs sampling')), '-32021 needs sampling')
+    assert.equal(
+      await fault(said(-32_022, 'wrong')),
+      '-32603 The server does not speak the MCP revision of the request to it (-32022: wrong).',
+    )
     for (const code of [-32_000, -32_001, 404, 'ECONNRESET', undefined])
       assert.equal(await fault(said(code, 'gone')), 'a failed: gone')
   })

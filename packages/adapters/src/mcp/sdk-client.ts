@@ -1,4 +1,4 @@
-import type { McpResult, Progress } from '@toolgate/core'
+import { type McpResult, type Progress, relayedError } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import { RpcError } from './rpc-error.ts'
 
@@ -194,8 +194,6 @@ function listen(client: OfficialClient, hear: LinkListener): () => void {
 
 /** v1 gives these codes to what no server has said: the connection is closed, the time is up. */
 const LOCAL_CODES: ReadonlySet<number> = new Set([-32_000, -32_001])
-/** What a server says of its own hop (versions, headers, capabilities) is none of the caller's business. */
-const HOP_CODES: ReadonlySet<number> = new Set([-32_020, -32_021, -32_022])
 
 async function asOwnErrors(answer: Promise<McpResult>): Promise<McpResult> {
   try {
@@ -211,9 +209,9 @@ function toRpcError(error: unknown): RpcError | undefined {
   const { code, data } = error as { code?: unknown; data?: unknown }
   // Those of HTTP and of the DOM are positive.
   if (typeof code !== 'number' || !Number.isSafeInteger(code) || code >= 0 || LOCAL_CODES.has(code)) return undefined
-  if (HOP_CODES.has(code)) return new RpcError(-32_603, 'The tool could not be reached.')
   // v1 writes the code before the words.
-  return new RpcError(code, error.message.replace(/^MCP error -?\d+: /, ''), data)
+  const relayed = relayedError({ code, message: error.message.replace(/^MCP error -?\d+: /, ''), data })
+  return new RpcError(relayed.code, relayed.message, relayed.data)
 }
 
 /** Reads one page, however little it may be one. */

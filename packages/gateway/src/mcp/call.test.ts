@@ -123,11 +123,19 @@ describe('callTool', () => {
     assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc: bare }))), { error: bare })
   })
 
-  it("keeps to itself an upstream's error about the hop to it: a client would take it for its own", async () => {
-    for (const code of [-32_020, -32_021, -32_022]) {
-      const rpc = { code, message: 'versions', data: { supported: ['2025-11-25'] } }
+  it('passes on the error of an upstream that wants a capability of its client', async () => {
+    const rpc = { code: -32_021, message: 'needs sampling', data: { requiredCapabilities: { sampling: {} } } }
+    assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc }))), { error: rpc })
+  })
+
+  it('explains an error about the hop to the upstream under another code: a client would act on it', async () => {
+    for (const [code, why] of [
+      [-32_020, 'The server refused the headers of the request to it'],
+      [-32_022, 'The server does not speak the MCP revision of the request to it'],
+    ] as const) {
+      const rpc = { code, message: 'wrong', data: { supported: ['2025-11-25'] } }
       assert.deepEqual(await ask(fails(new UpstreamError('upstream_rpc', 'failed', { rpc }))), {
-        error: { code: -32_603, message: 'The tool could not be reached.' },
+        error: { code: -32_603, message: `${why} (${code}: wrong).` },
       })
     }
   })

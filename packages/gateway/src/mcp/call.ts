@@ -1,8 +1,10 @@
 import {
   type CallOutcome,
   type Cancelling,
+  type JsonRpcError,
   type McpResult,
   type Progress,
+  relayedError,
   toldResult,
   toToldResult,
   type View,
@@ -21,13 +23,7 @@ export interface ToolCall {
 }
 
 /** What a client is answered: a result, or the JSON-RPC error that the upstream gave. */
-export type ToolAnswer = { readonly result: McpResult } | { readonly error: RpcError }
-
-export interface RpcError {
-  readonly code: number
-  readonly message: string
-  readonly data?: unknown
-}
+export type ToolAnswer = { readonly result: McpResult } | { readonly error: JsonRpcError }
 
 /** Calls a tool through the gate, for a client that knows it by its wire name. */
 export async function callTool({ view, names, name, input, signal, onProgress }: ToolCall): Promise<ToolAnswer> {
@@ -71,7 +67,7 @@ export function toAnswer(outcome: CallOutcome): ToolAnswer {
       return { result: toToldResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof UpstreamError ? outcome.error.rpc : undefined
-      return rpc ? { error: toOwnError(rpc) } : { result: toToldResult(outcome) }
+      return rpc ? { error: relayedError(rpc) } : { result: toToldResult(outcome) }
     }
   }
 }
@@ -80,12 +76,4 @@ export function toAnswer(outcome: CallOutcome): ToolAnswer {
 function toOwnAnswer(result: McpResult): ToolAnswer {
   const isObject = typeof result === 'object' && result !== null
   return (isObject && within.get(result)) || { result }
-}
-
-/** What an upstream says about its own hop (versions, headers, capabilities) is not about ours. */
-const HOP_CODES: ReadonlySet<number> = new Set([-32020, -32021, -32022])
-
-function toOwnError({ code, message, data }: RpcError): RpcError {
-  if (HOP_CODES.has(code)) return { code: -32603, message: 'The tool could not be reached.' }
-  return { code, message, ...(data === undefined ? {} : { data }) }
 }

@@ -151,7 +151,7 @@ describe('createUpstream', () => {
     server.subscribe(() => told++)
     t.mock.timers.enable({ apis: ['setTimeout'] })
     await Promise.all([server.call(call('grow')), server.call(call('grow')), server.call(call('grow'))])
-    t.mock.timers.tick(99)
+    t.mock.timers.tick(24)
     await server.call(call('echo'))
     assert.deepEqual([told, server.tools], [0, before])
     t.mock.timers.tick(1)

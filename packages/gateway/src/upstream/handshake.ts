@@ -3,6 +3,8 @@ import { clip, isObject, type JsonObject, notMcp } from './json-rpc.ts'
 import { CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY_VERSIONS, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
+/** The request with which MCP 2026-07-28 begins. */
+export const DISCOVER = 'server/discover'
 const UNSUPPORTED_VERSION = -32_022
 
 type Ask = (method: string, params: JsonObject) => Promise<JsonObject>
@@ -32,7 +34,7 @@ export async function initialize(ask: Ask): Promise<Handshake> {
 export async function discover(ask: Ask): Promise<Handshake | undefined> {
   let result: JsonObject
   try {
-    result = await ask('server/discover', {})
+    result = await ask(DISCOVER, {})
   } catch (error) {
     if (error instanceof UpstreamError && error.code === 'upstream_rpc') return refuseLater(supportedOf(error))
     throw error

@@ -26,31 +26,34 @@ export class SessionLost extends UpstreamError {
 /**
  * Gives the error that an answer stands for, which holds no result.
  *
- * A refusal (401, 403) and a fault (5xx) are told by their status, anything else by the JSON-RPC error in the body,
- * where there is one.
+ * A refusal of access (401, 403) is named by its status, anything else by the JSON-RPC error in the body, where there is
+ * one. What stands before a server answers 5xx too, so there the error must carry the request's id; and no error with 5xx
+ * says which era a server speaks.
  */
 export function answerError(
   answer: HttpAnswer,
-  request: { readonly id: number; readonly inSession: boolean },
+  request: { readonly id: number; readonly inSession: boolean; readonly isProbe?: boolean },
 ): UpstreamError {
   const { status, text } = answer
   if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
-  const byStatus = status < 400 || status === 401 || status === 403 || status >= 500
-  const error = byStatus ? undefined : errorIn(text, request.id)
+  const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
+  const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
   return error ? rpcError(error) : statusError(answer)
 }
 
 function losesSession({ status, text }: HttpAnswer, id: number): boolean {
   if (status !== 404 && status !== 400) return false
-  const error = errorIn(text, id)
+  const error = errorIn(text, id, { named: false })
   return error === undefined || LOST_SESSION_CODES.has(error.code)
 }
 
-/** Gives the JSON-RPC error that a body holds, about this request or about one that could not be told. */
-function errorIn(text: string, id: number): RpcError | undefined {
+/** Returns the JSON-RPC error in a body: about this request or, unless it must be `named`, about an unknown one. */
+function errorIn(text: string, id: number, { named }: { readonly named: boolean }): RpcError | undefined {
   try {
     const message = parseMessages(text)[0]
-    return message?.kind === 'error' && (message.id === id || message.id === null) ? message.error : undefined
+    return message?.kind === 'error' && (message.id === id || (message.id === null && !named))
+      ? message.error
+      : undefined
   } catch {
     return undefined
   }

@@ -41,6 +41,12 @@ async function scripted(
   return { server, upstream }
 }
 
+/** Begins the stream of `subscriptions/listen` with what the server will announce. */
+function acknowledge({ res }: Exchange, notifications: object = { toolsListChanged: true }) {
+  events(res)({ method: 'notifications/subscriptions/acknowledged', params: { notifications } })
+  return res
+}
+
 /** Answers only in the session `current()`, as a server does that has forgotten all others. */
 const inSession =
   (current: () => string, lost: (exchange: Exchange) => void, answer: (exchange: Exchange) => void) =>
@@ -160,6 +166,69 @@ describe('an upstream of MCP 2026-07-28', () => {
       message: /sent the request roots\/list/,
     })
     assert.ok(!server.seen.some(({ message }) => message.error !== undefined))
+  })
+
+  it('announces that its tools changed on the stream that it is asked for', async (t) => {
+    const { server, upstream } = await modern(t)
+    server.remove('echo')
+    await until(() => upstream.tools.every(({ name }) => name !== 'echo'))
+    server.remove('add')
+    await until(() => upstream.tools.every(({ name }) => name !== 'add'))
+  })
+
+  const listening: Script = {
+    ...modernScript,
+    'server/discover': (exchange) => discovered(exchange, { capabilities: { tools: { listChanged: true } } }),
+  }
+
+  it('is asked for that stream again when it ends, and its list is read again then', async (t) => {
+    const streams: Exchange[] = []
+    const tools = [tool('a')]
+    const { upstream } = await scripted(t, {
+      ...listening,
+      'tools/list': (exchange) => result(exchange, { tools, resultType: 'complete', ttlMs: 3_600_000 }),
+      'subscriptions/listen': (exchange) => {
+        streams.push(exchange)
+        acknowledge(exchange)
+      },
+    })
+    assert.equal(streams.length, 1)
+    assert.deepEqual(streams[0]?.message.params?.['notifications'], { toolsListChanged: true })
+    assert.equal(streams[0]?.headers['mcp-method'], 'subscriptions/listen')
+    tools.push(tool('b'))
+    streams[0]?.res.end()
+    await until(() => streams.length === 2)
+    await until(() => upstream.tools.length === 2)
+    assert.equal(upstream.state.restarts, 0)
+  })
+
+  for (const [what, refuse] of [
+    ['does not know the method', (exchange: Exchange) => error(exchange, -32_601, 404)],
+    ['does not announce what was asked for', (exchange: Exchange) => acknowledge(exchange, {}).end()],
+  ] as const) {
+    it(`is asked for that stream once when it ${what}`, async (t) => {
+      const { server, upstream } = await scripted(t, { ...listening, 'subscriptions/listen': refuse })
+      await upstream.call(call('t'))
+      await runFor(1_500)
+      assert.equal(server.sent('subscriptions/listen').length, 1)
+      assert.equal(upstream.state.status, 'ready')
+    })
+  }
+
+  it('is asked for that stream again when it had no room', async (t) => {
+    let asked = 0
+    const { upstream } = await scripted(t, {
+      ...listening,
+      'subscriptions/listen': (exchange) => (asked++ === 0 ? error(exchange, -32_603) : acknowledge(exchange)),
+    })
+    await until(() => asked === 2)
+    assert.equal(upstream.state.status, 'ready')
+  })
+
+  it('is not asked for that stream when it announces nothing', async (t) => {
+    const { server, upstream } = await scripted(t, modernScript)
+    await upstream.call(call('t'))
+    assert.deepEqual(server.sent('subscriptions/listen'), [])
   })
 
   it('must give results their type', async (t) => {
@@ -375,6 +444,52 @@ describe('an upstream of an earlier revision', () => {
 })
 
 describe('an upstream over HTTP', () => {
+  for (const [code, httpStatus] of [
+    [-32_020, 400],
+    [-32_021, 400],
+    [-32_022, 400],
+    [-32_042, 200],
+    [-32_601, 404],
+    [-32_602, 200],
+    [-32_603, 500],
+    [-32_603, 503],
+    [-31_999, 200],
+    [7, 422],
+  ] as const) {
+    it(`keeps the error ${code} of a call with its data, also with HTTP ${httpStatus}`, async (t) => {
+      const { upstream } = await scripted(t, {
+        ...modernScript,
+        'tools/call': (exchange) => error(exchange, code, httpStatus, { of: 'the server' }),
+      })
+      await assert.rejects(upstream.call(call('t')), {
+        code: 'upstream_rpc',
+        rpc: { code, message: 'scripted', data: { of: 'the server' } },
+      })
+    })
+  }
+
+  for (const [era, ttlMs, script] of [
+    ['legacy', 60_000, {}],
+    ['modern', 5_000, modernScript],
+  ] as const) {
+    it(`is read again when its list is stale, although it announced no change (${era})`, async (t) => {
+      const tools = [tool('a')]
+      const list = era === 'modern' ? { resultType: 'complete', ttlMs } : {}
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const { upstream } = await scripted(t, {
+        ...script,
+        'tools/list': (exchange) => result(exchange, { tools, ...list }),
+      })
+      assert.equal(upstream.tools.length, 1)
+      tools.push(tool('b'))
+      t.mock.timers.tick(ttlMs - 1)
+      await upstream.call(call('a'))
+      assert.equal(upstream.tools.length, 1)
+      t.mock.timers.tick(1)
+      await until(() => upstream.tools.length === 2)
+    })
+  }
+
   const answers: readonly (readonly [string, (exchange: Exchange) => void, string, RegExp])[] = [
     ['a page', status(200, '<html>', { 'content-type': 'text/html' }), 'upstream_protocol', /not MCP: "<html>"/],
     ['another request', ({ res }) => json(res, { jsonrpc: '2.0', id: 99, result: {} }), 'upstream_protocol', /not MCP/],

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { ConnectOptions, Connection, Era, Handshake, RequestOptions } from './connection.ts'
-import { discover, initialize } from './handshake.ts'
+import { DISCOVER, discover, initialize } from './handshake.ts'
 import { answerError, SessionLost, StatusError } from './http-answer.ts'
 import { exchange, type HttpAnswer, type HttpExchange } from './http-exchange.ts'
 import {
   clip,
-  isObject,
   type JsonObject,
   METHOD_NOT_FOUND,
   notMcp,
@@ -14,19 +13,17 @@ import {
   type RpcId,
   type RpcMessage,
 } from './json-rpc.ts'
+import { keepListening, type Listening, REOPEN_MS, reopenMs, type StreamEnd } from './listening.ts'
 import { abortedError, createPending, type Pending } from './pending.ts'
 import { createPool } from './pool.ts'
 import { encode, encodeRequest, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { rpcError } from './rpc-error.ts'
+import { ACKNOWLEDGE_MS, announcesChanges, createSubscription, LISTEN, LISTEN_PARAMS } from './subscription.ts'
 import { UpstreamError } from './upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
 const NOTIFY_TIMEOUT_MS = 5_000
 const GOODBYE_MS = 300
-/** Before an event stream that ended is opened again, where the server names no time. */
-const REOPEN_MS = 1_000
-const MIN_REOPEN_MS = 100
-const MAX_REOPEN_MS = 30_000
 const MAX_RESUMES = 100
 /** What stands before a server answers so when the server is gone. */
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
@@ -75,14 +72,19 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   let connected = false
   let renewing: Promise<void> | undefined
   let checking = false
-  let stopListening: (() => void) | undefined
+  let listening: Listening | undefined
 
   const stopped = () => void pool.destroy(abortedError(signal))
   signal.addEventListener('abort', stopped)
   try {
     const handshake = await shakeHands()
     connected = true
-    if (session.era === 'legacy' && listensForChanges(handshake)) void listen(session)
+    if (announcesChanges(handshake)) {
+      listen(session)
+      // A change between the reading of the list and the first stream would be missed.
+      if (session.era === 'modern')
+        await Promise.race([listening?.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
+    }
     return { ...handshake, request, close }
   } catch (error) {
     await pool.destroy()
@@ -169,7 +171,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
       const handshake = await openSession({ timeoutMs, signal: closing.signal })
       hooks.log('info', 'had lost the session and was given a new one')
       hooks.onListChanged()
-      if (listensForChanges(handshake)) void listen(session)
+      if (announcesChanges(handshake)) listen(session)
     } catch (error) {
       fail(error as UpstreamError)
       throw new UpstreamError('upstream_down', 'lost its session', { cause: error })
@@ -211,11 +213,16 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
         current = exchange(pool, resumption(used, answer), onEvent)
         answer = await current.answer
       }
-      if (!pending.isSettled()) conclude(answer, id, used, pending)
+      if (!pending.isSettled()) conclude(answer, { id, method }, used, pending)
     }
   }
 
-  function modernHeaders(used: Session, method: string, params: JsonObject, asked: RequestOptions): readonly string[] {
+  function modernHeaders(
+    used: Session,
+    method: string,
+    params: JsonObject,
+    asked: Pick<RequestOptions, 'paramHeaders'>,
+  ): readonly string[] {
     const { name } = params
     return [
       ...used.headers,
@@ -272,7 +279,12 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   }
 
   /** Ends a request whose answer has ended: with the JSON in it, or in words for what it was instead. */
-  function conclude(answer: HttpAnswer, id: number, used: Session, pending: Pending<Received>): void {
+  function conclude(
+    answer: HttpAnswer,
+    { id, method }: { readonly id: number; readonly method: string },
+    used: Session,
+    pending: Pending<Received>,
+  ): void {
     const { status, contentType, text } = answer
     if (status === 200 && contentType === 'application/json') {
       receive(text, id, used, pending, () => answer.sessionId)
@@ -280,7 +292,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     } else if (status === 200 && contentType === 'text/event-stream') {
       pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
     } else {
-      const error = answerError(answer, { id, inSession: used.id !== undefined })
+      const error = answerError(answer, { id, inSession: used.id !== undefined, isProbe: method === DISCOVER })
       pending.reject(error)
       if (GATEWAY_STATUSES.has(status)) void check(error)
     }
@@ -299,26 +311,57 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     await post(used, message).catch(ignore)
   }
 
-  /** Keeps open the stream on which a legacy server says what nobody asked for, as long as its session lives. */
-  async function listen(used: Session): Promise<void> {
-    stopListening?.()
-    const stopping = new AbortController()
-    stopListening = () => stopping.abort()
-    for (let waitMs = REOPEN_MS; !stopping.signal.aborted; waitMs = reopenMs(waitMs * 2)) {
-      const openedMs = performance.now()
-      const stream = exchange(pool, { method: 'GET', path, headers: used.headers }, (data) =>
-        receive(data, undefined, used, undefined, ignore),
-      )
-      stopping.signal.addEventListener('abort', stream.abort, { once: true })
-      const answer = await stream.answer.catch((error: unknown) => error as UpstreamError)
-      stopping.signal.removeEventListener('abort', stream.abort)
-      if (stopping.signal.aborted || !(await goesOn(answer, used))) return
-      if (performance.now() - openedMs > MAX_REOPEN_MS) waitMs = REOPEN_MS
-      const asked = answer instanceof UpstreamError ? undefined : answer.retryMs
-      await sleep(reopenMs(asked ?? waitMs), undefined, { signal: stopping.signal }).catch(ignore)
-      // What was said in between is lost.
-      hooks.onListChanged()
+  /** Keeps open the stream on which a server announces changes, as long as its session lives. */
+  function listen(used: Session): void {
+    listening?.stop()
+    const open = used.era === 'modern' ? subscribe : openStream
+    listening = keepListening({ open: (signal, onOpen) => open(used, signal, onOpen), onGap: hooks.onListChanged })
+  }
+
+  async function openStream(used: Session, signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+    onOpen()
+    const onEvent = (data: string) => receive(data, undefined, used, undefined, ignore)
+    const answer = await follow({ method: 'GET', path, headers: used.headers }, onEvent, signal)
+    if (signal.aborted) return { again: false }
+    return { again: await goesOn(answer, used), retryMs: retryMsOf(answer) }
+  }
+
+  async function subscribe(used: Session, signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+    const id = nextId++
+    const subscription = createSubscription(onOpen)
+    let ended: StreamEnd | undefined
+    const take = (text: string) => {
+      for (const message of parseMessages(text)) {
+        if (message.kind === 'notification') subscription.onNotification(message.method, message.params)
+        if (message.kind === 'error') ended = subscription.end(message.error.code)
+      }
     }
+    const onEvent = (data: string) => {
+      take(data)
+      receive(data, undefined, used, undefined, ignore)
+    }
+    const headers = modernHeaders(used, LISTEN, LISTEN_PARAMS, {})
+    const body = encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })
+    const answer = await follow({ method: 'POST', path, headers, body }, onEvent, signal)
+    if (signal.aborted) return { again: false }
+    if (answer instanceof UpstreamError) return { again: await check(answer) }
+    if (answer.status === 200 && answer.contentType === 'application/json') take(answer.text)
+    if (ended || answer.contentType === 'text/event-stream')
+      return { ...(ended ?? subscription.end()), retryMs: answer.retryMs }
+    const code = answerError(answer, { id, inSession: false }).rpc?.code
+    return code === undefined ? { again: answer.status === 429 || answer.status >= 500 } : subscription.end(code)
+  }
+
+  function follow(
+    request: Parameters<typeof exchange>[1],
+    onEvent: (data: string) => void,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer | UpstreamError> {
+    const stream = exchange(pool, request, onEvent)
+    signal.addEventListener('abort', stream.abort, { once: true })
+    return stream.answer
+      .catch((error: unknown) => error as UpstreamError)
+      .finally(() => signal.removeEventListener('abort', stream.abort))
   }
 
   /** Says whether a stream that ended is worth opening again. */
@@ -335,7 +378,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     if (!connected || checking) return connected
     checking = true
     try {
-      await request(session.era === 'modern' ? 'server/discover' : 'ping', {}, { timeoutMs: CHECK_TIMEOUT_MS })
+      await request(session.era === 'modern' ? DISCOVER : 'ping', {}, { timeoutMs: CHECK_TIMEOUT_MS })
     } catch (error) {
       const { code } = error as UpstreamError
       // Any answer will do, a refusal too.
@@ -355,7 +398,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
 
   function stop(): void {
     closing.abort()
-    stopListening?.()
+    listening?.stop()
   }
 
   async function close(): Promise<void> {
@@ -379,12 +422,8 @@ function ignore(): undefined {
   return undefined
 }
 
-function listensForChanges({ capabilities }: Handshake): boolean {
-  return isObject(capabilities['tools']) && capabilities['tools']['listChanged'] === true
-}
-
-function reopenMs(ms: number): number {
-  return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
+function retryMsOf(answer: HttpAnswer | UpstreamError): number | undefined {
+  return answer instanceof UpstreamError ? undefined : answer.retryMs
 }
 
 function canResume(answer: HttpAnswer, pending: Pending<Received>, used: Session): boolean {

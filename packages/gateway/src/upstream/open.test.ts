@@ -10,6 +10,7 @@ import {
   everythingOverHttp,
   HOSTILE,
   MODERN,
+  MODERN_STDIO,
   nodeServer,
   SERVERS,
   testUpstream,
@@ -176,5 +177,19 @@ describe('loopback.js', () => {
       server.listen('\\0toolgate-test-' + process.pid, () => { console.log(typeof server.address()); server.close() })`
     const args = ['--import', LOOPBACK, '--input-type=module', '-e', program]
     assert.equal((await run(process.execPath, args)).stdout, 'string\n')
+  })
+})
+
+describe('a server of MCP 2026-07-28 on stdio', () => {
+  it('announces that its tools changed on the subscription that it is asked for', async (t) => {
+    const upstream = testUpstream(t, nodeServer([MODERN_STDIO], { era: 'modern' }))
+    await upstream.start()
+    assert.deepEqual(
+      upstream.tools.map(({ name }) => name),
+      ['keep', 'drop'],
+    )
+    await upstream.call({ tool: 'drop', arguments: {}, signal })
+    await until(() => upstream.tools.length === 1)
+    assert.equal(upstream.state.restarts, 0)
   })
 })

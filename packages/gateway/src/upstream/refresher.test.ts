@@ -24,41 +24,112 @@ function counted(t: TestContext): {
   return { refresher, runs: () => running.length, finish }
 }
 
+/** Lets mocked time pass in small steps, and lets what is due run in between. */
+async function pass(t: TestContext, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 10) {
+    t.mock.timers.tick(10)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
 describe('createRefresher', () => {
   it('makes one run of many requests, and one at a time', async (t) => {
     const { refresher, runs, finish } = counted(t)
     for (let i = 0; i < 5; i++) refresher.request()
-    t.mock.timers.tick(100)
+    t.mock.timers.tick(25)
     assert.equal(runs(), 1)
     for (let i = 0; i < 5; i++) refresher.request()
     t.mock.timers.tick(10_000)
     assert.equal(runs(), 1)
     await finish()
-    t.mock.timers.tick(999)
-    assert.equal(runs(), 1, 'a second between runs')
-    t.mock.timers.tick(1)
+    t.mock.timers.tick(25)
     assert.equal(runs(), 2)
   })
 
-  it('asks again when the list is stale, at most every 30 s', async (t) => {
+  it('reads a server that announces a change at each reading with growing pauses', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let runs = 0
+    const refresher = createRefresher(async () => {
+      runs++
+      setTimeout(refresher.request, 5)
+      return undefined
+    })
+    t.after(() => refresher.close())
+    refresher.request()
+    await pass(t, 4_000)
+    assert.equal(runs, 4, 'two at once, then after 1 s and 2 s')
+    await pass(t, 60_000)
+    assert.equal(runs, 8, 'after 4 s, 8 s, 16 s and 30 s')
+  })
+
+  it('reads the last of many changes at the end of the pause', async (t) => {
     const { refresher, runs, finish } = counted(t)
-    refresher.requestAfterTtl(0)
-    t.mock.timers.tick(30_000)
-    t.mock.timers.tick(100)
-    assert.equal(runs(), 1)
-    await finish(60_000)
-    t.mock.timers.tick(59_999)
-    t.mock.timers.tick(100)
-    assert.equal(runs(), 1)
-    t.mock.timers.tick(1)
-    t.mock.timers.tick(100)
+    for (let i = 1; i <= 2; i++) {
+      refresher.request()
+      await pass(t, 30)
+      await finish()
+    }
+    refresher.request()
+    await pass(t, 960)
     assert.equal(runs(), 2)
-    await finish(undefined)
-    t.mock.timers.tick(1_000_000)
-    assert.equal(runs(), 2, 'without a TTL it is never stale')
+    await pass(t, 80)
+    assert.equal(runs(), 3)
   })
 
-  it('runs no more when it is closed', (t) => {
+  it('reads an announced change at once, however often the stale list is read', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let runs = 0
+    const refresher = createRefresher(async () => (runs++, 1_000))
+    t.after(() => refresher.close())
+    refresher.requestAfterTtl(1_000)
+    await pass(t, 10_500)
+    assert.equal(runs, 10)
+    refresher.request()
+    await pass(t, 30)
+    assert.equal(runs, 11)
+  })
+
+  it('reads at once again after a quiet time', async (t) => {
+    const { refresher, runs, finish } = counted(t)
+    for (let i = 1; i <= 3; i++) {
+      refresher.request()
+      await pass(t, 1_050)
+      await finish()
+    }
+    assert.equal(runs(), 3)
+    await pass(t, 10_000)
+    refresher.request()
+    await pass(t, 30)
+    assert.equal(runs(), 4)
+  })
+
+  it('asks again when the list is stale, after 60 s where the server names no time', async (t) => {
+    const { refresher, runs, finish } = counted(t)
+    refresher.requestAfterTtl(2_000)
+    await pass(t, 1_990)
+    assert.equal(runs(), 0)
+    await pass(t, 10)
+    assert.equal(runs(), 1)
+    await finish(undefined)
+    await pass(t, 59_990)
+    assert.equal(runs(), 1)
+    await pass(t, 10)
+    assert.equal(runs(), 2)
+  })
+
+  it('asks at most once a second, and every 30 s where the server calls its list stale at once', async (t) => {
+    const { refresher, runs, finish } = counted(t)
+    refresher.requestAfterTtl(1)
+    await pass(t, 1_000)
+    assert.equal(runs(), 1)
+    await finish(0)
+    await pass(t, 29_990)
+    assert.equal(runs(), 1)
+    await pass(t, 10)
+    assert.equal(runs(), 2)
+  })
+
+  it('does not run after it is closed', (t) => {
     const { refresher, runs } = counted(t)
     refresher.requestAfterTtl(30_000)
     refresher.request()

@@ -1,52 +1,121 @@
-const DEBOUNCE_MS = 100
-const MIN_GAP_MS = 1_000
-const MIN_TTL_MS = 30_000
+/** Gathers announcements that come together. */
+const DEBOUNCE_MS = 25
+/** How many readings may follow each other at once, after a quiet time. */
+const BURST = 2
+/** The pause after the burst. It doubles with each reading. */
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 30_000
+/** Without announcements for so long, or for two pauses, everything begins again. */
+const QUIET_MS = 10_000
+
+const MIN_TTL_MS = 1_000
+/** For a server that calls its list stale at once. */
+const NO_TTL_MS = 30_000
+/** For a server that names no time, as earlier revisions of MCP have none. */
+const DEFAULT_TTL_MS = 60_000
 /** The longest delay of a timer. */
 const MAX_TTL_MS = 2 ** 31 - 1
+/** A list that is slow to read is read less often: reading takes at most this share of the time. */
+const READING_SHARE = 1 / 20
 
-/** Runs a refresh when it is asked for: many requests are one run, and there is one at a time. */
+/** Runs a refresh on request: many requests are one run, runs do not overlap, and they are bounded. */
 export interface Refresher {
   readonly request: () => void
-  /** Asks again once the list is stale. */
+  /** Requests a refresh once the list is stale. */
   requestAfterTtl(ttlMs: number | undefined): void
   close(): void
 }
 
-/** `refresh` gives the TTL of what it read and does not reject. */
+/** `refresh` returns the TTL of the list that it read. It does not reject. */
 export function createRefresher(refresh: () => Promise<number | undefined>): Refresher {
-  let soon: NodeJS.Timeout | undefined
-  let stale: NodeJS.Timeout | undefined
-  let running = false
-  let again = false
-  let closed = false
-  const refresher: Refresher = {
-    request: () => schedule(DEBOUNCE_MS),
-    requestAfterTtl(ttlMs) {
-      clearTimeout(stale)
-      if (ttlMs === undefined || closed) return
-      stale = setTimeout(refresher.request, Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TTL_MS))
-    },
-    close() {
-      closed = true
-      clearTimeout(soon)
-      clearTimeout(stale)
-    },
-  }
-  return refresher
+  return new BoundedRefresher(refresh)
+}
 
-  function schedule(delayMs: number): void {
-    if (running) again = true
-    else if (!closed) soon ??= setTimeout(() => void run(), delayMs)
+class BoundedRefresher implements Refresher {
+  readonly #refresh: () => Promise<number | undefined>
+  readonly #timers = new Map<'soon' | 'pause' | 'quiet' | 'stale', NodeJS.Timeout>()
+  #running = false
+  #again = false
+  #burst = BURST
+  #pauseMs = FIRST_PAUSE_MS
+  #tookMs = 0
+  #closed = false
+
+  constructor(refresh: () => Promise<number | undefined>) {
+    this.#refresh = refresh
   }
 
-  async function run(): Promise<void> {
-    soon = undefined
-    running = true
-    again = false
-    const ttlMs = await refresh()
-    running = false
-    refresher.requestAfterTtl(ttlMs)
-    // A server that reports a change at every reading is read once a second.
-    if (again) schedule(MIN_GAP_MS)
+  readonly request = (): void => {
+    if (this.#closed) return
+    this.#set('quiet', Math.max(QUIET_MS, 2 * this.#pauseMs), () => this.#calmDown())
+    if (this.#running || this.#timers.has('pause')) this.#again = true
+    else if (!this.#timers.has('soon')) this.#set('soon', DEBOUNCE_MS, () => void this.#runAnnounced())
+  }
+
+  requestAfterTtl(ttlMs: number | undefined): void {
+    const wantedMs = ttlMs === 0 ? NO_TTL_MS : (ttlMs ?? DEFAULT_TTL_MS)
+    const delayMs = Math.max(wantedMs, MIN_TTL_MS, this.#tookMs / READING_SHARE)
+    this.#set('stale', Math.min(delayMs, MAX_TTL_MS), () => void this.#runStale())
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.#timers.clear()
+  }
+
+  async #run(): Promise<void> {
+    this.#clear('soon')
+    this.#running = true
+    this.#again = false
+    const startedMs = performance.now()
+    const ttlMs = await this.#refresh()
+    this.#tookMs = performance.now() - startedMs
+    this.#running = false
+    this.requestAfterTtl(ttlMs)
+  }
+
+  async #runStale(): Promise<void> {
+    if (this.#running) return
+    await this.#run()
+    if (!this.#timers.has('pause')) this.#goOn()
+  }
+
+  /** Lets the burst pass, and holds back the readings after it. Readings of a stale list do not count. */
+  async #runAnnounced(): Promise<void> {
+    if (this.#running) {
+      this.#again = true
+      return
+    }
+    await this.#run()
+    if (--this.#burst > 0) return this.#goOn()
+    this.#set('pause', this.#pauseMs, () => this.#goOn())
+    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS)
+  }
+
+  #goOn(): void {
+    if (!this.#again) return
+    this.#again = false
+    this.request()
+  }
+
+  #calmDown(): void {
+    this.#burst = BURST
+    this.#pauseMs = FIRST_PAUSE_MS
+  }
+
+  #set(name: 'soon' | 'pause' | 'quiet' | 'stale', delayMs: number, due: () => void): void {
+    this.#clear(name)
+    if (this.#closed) return
+    const timer = setTimeout(() => {
+      this.#timers.delete(name)
+      due()
+    }, delayMs)
+    this.#timers.set(name, timer)
+  }
+
+  #clear(name: 'soon' | 'pause' | 'quiet' | 'stale'): void {
+    clearTimeout(this.#timers.get(name))
+    this.#timers.delete(name)
   }
 }

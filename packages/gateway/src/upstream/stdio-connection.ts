@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 import type { Child } from './child.ts'
 import type { ConnectOptions, Connection, Handshake, RequestOptions } from './connection.ts'
 import { createFloodGuard, FLOOD } from './flood.ts'
@@ -5,10 +7,25 @@ import { discover, initialize } from './handshake.ts'
 import { clip, type JsonObject, METHOD_NOT_FOUND, notMcp, parseMessages, type RpcMessage } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
 import { createLineSplitter } from './lines.ts'
+import { keepListening, type Listening, type StreamEnd } from './listening.ts'
 import { abortedError, createPending, type Pending } from './pending.ts'
 import { encode, encodeRequest, MODERN_VERSION } from './protocol.ts'
 import { rpcError } from './rpc-error.ts'
+import {
+  ACKNOWLEDGE_MS,
+  announcesChanges,
+  createSubscription,
+  LISTEN,
+  LISTEN_PARAMS,
+  type Subscription,
+} from './subscription.ts'
 import { UpstreamError } from './upstream.ts'
+
+interface OpenSubscription {
+  readonly id: number
+  readonly subscription: Subscription
+  resolve(end: StreamEnd): void
+}
 
 /**
  * Speaks MCP with a child over its stdin and stdout: one JSON-RPC message a line.
@@ -27,6 +44,8 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   let connected = false
   let stray: string | undefined
   let strays = 0
+  let listening: Listening | undefined
+  let subscribed: OpenSubscription | undefined
 
   const split = createLineSplitter(LIMITS.messageBytes, onLine)
   child.stdout?.on('data', onData)
@@ -34,6 +53,11 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
 
   const handshake = await shakeHands()
   connected = true
+  if (era === 'modern' && announcesChanges(handshake)) {
+    listening = keepListening({ open: subscribe, onGap: hooks.onListChanged })
+    // A change between the reading of the list and the subscription would be missed.
+    await Promise.race([listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
+  }
   return { ...handshake, request, close }
 
   async function shakeHands(): Promise<Handshake> {
@@ -75,6 +99,23 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
       pending.reject(error as UpstreamError)
     }
     return pending.promise
+  }
+
+  function subscribe(signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+    const { promise, resolve } = Promise.withResolvers<StreamEnd>()
+    const id = nextId++
+    subscribed = { id, subscription: createSubscription(onOpen), resolve }
+    signal.addEventListener('abort', () => resolve({ again: false }), { once: true })
+    if (!ended) child.stdin?.write(`${encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })}\n`)
+    return promise
+  }
+
+  /** Returns `true` for the answer that ends the subscription. */
+  function endsSubscription(id: unknown, code?: number): boolean {
+    if (subscribed === undefined || id !== subscribed.id) return false
+    subscribed.resolve(subscribed.subscription.end(code))
+    subscribed = undefined
+    return true
   }
 
   function send(message: JsonObject): void {
@@ -123,8 +164,9 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
       case 'notification':
         return onNotification(message.method, message.params)
       case 'result':
-        return take(message.id)?.resolve(message.result)
+        return endsSubscription(message.id) ? undefined : take(message.id)?.resolve(message.result)
       case 'error':
+        if (endsSubscription(message.id, message.error.code)) return undefined
         return take(message.id)?.reject(rpcError(message.error))
       case 'unusable':
         return take(message.id)?.reject(message.error)
@@ -140,6 +182,7 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   function onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/progress') waiting.get(params['progressToken'] as number)?.progress(params)
     else if (method === 'notifications/tools/list_changed') hooks.onListChanged()
+    else subscribed?.subscription.onNotification(method, params)
   }
 
   /** MCP 2026-07-28 has no requests from server to client, and clients must not answer one there. */
@@ -153,6 +196,7 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   function fail(error: UpstreamError): void {
     if (ended) return
     ended = error
+    listening?.stop()
     // A flood is not read to its end; the child itself is stopped by whoever started it.
     child.stdout?.destroy()
     for (const pending of waiting.values()) pending.reject(error)
