@@ -144,7 +144,9 @@ describe('/mcp/<app>', () => {
   })
 
   it('opens by request the groups of the app alone', async () => {
-    const session = { 'mcp-session-id': 's1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const { headers } = await gateway.ask('viewer', '2025-11-25', 'initialize', params)
+    const session = { 'mcp-session-id': headers['mcp-session-id'] as string }
     const ask = async (name: string, wanted: string) =>
       (
         await post(

@@ -129,7 +129,7 @@ describe('subscriptions/listen', () => {
     for (let i = 0; i < 64; i++) await listen('operator', i)
     const answer = await gateway.ask('operator', MODERN, 'subscriptions/listen', FILTER, { id: 64 })
     assert.deepEqual((answer.json() as RpcAnswer).error?.code, -32_603)
-    const headers = { ...bearer('operator'), 'mcp-session-id': 's1', accept: 'text/event-stream' }
+    const headers = { ...bearer('operator'), 'mcp-session-id': await initialize('operator') }
     assert.equal((await send(gateway.mcpUrl, { method: 'GET', headers })).status, 429)
     await listen('viewer')
     await Promise.all(closing.splice(0).map((close) => close()))
@@ -191,6 +191,14 @@ describe('the stream of a session of an earlier revision', () => {
     await until(async () => /^toolgate_list_streams 1$/m.test(await metrics()))
     gateway.gate.setPolicy({ deny: ['up:write'] })
     await until(() => heard > 0)
+  })
+
+  it('ends with its session', async () => {
+    const session = await initialize('viewer')
+    const stream = await get('viewer', session)
+    const headers = { ...bearer('viewer'), 'mcp-session-id': session }
+    assert.equal((await send(gateway.mcpUrl, { method: 'DELETE', headers })).status, 200)
+    await until(() => stream.ended())
   })
 
   it('is there for a session alone: without one, GET and DELETE are none of this server', async () => {

@@ -29,7 +29,6 @@ const META = ['call_tool', 'get_tool_details', 'search_tools']
 
 let upstream: RecordingServer
 let gateway: TestGateway
-let sessions = 0
 
 before(async () => {
   upstream = await startRecordingServer([
@@ -74,7 +73,7 @@ afterEach(() => upstream.forget())
 
 describe('a session', () => {
   it('begins with what is not locked, and is told of what it may open and of nothing else', async () => {
-    const session = newSession()
+    const session = await newSession()
     assert.deepEqual(await session.list(), [
       'call_tool',
       'get_tool_details',
@@ -88,12 +87,15 @@ describe('a session', () => {
     const text = await session.description('request_tools')
     assert.match(text, /- web: Web pages\. Opens pages\./)
     assert.doesNotMatch(text, /vault|crown/)
-    assert.match(await newSession('admin').description('request_tools'), /- vault: vault\. Holds the crown jewels\./)
+    assert.match(
+      await (await newSession('admin')).description('request_tools'),
+      /- vault: vault\. Holds the crown jewels\./,
+    )
     assert.match(await session.description('search_tools'), /- sql\. Asks databases\./)
   })
 
   it('opens a whole group by a call of request_tools, for itself alone', async () => {
-    const [one, other] = [newSession(), newSession()]
+    const [one, other] = [await newSession(), await newSession()]
     const refused = await one.call('up__open')
     const suggestion = 'Call request_tools with the group "web" to open it.'
     assert.equal(textOf(refused), `up__open is locked. ${suggestion}`)
@@ -112,18 +114,18 @@ describe('a session', () => {
     assert.deepEqual(upstream.calls().length, 1)
   })
 
-  it('is one of its user and tenant: another of the same name is another', async () => {
-    const one = newSession()
+  it('belongs to its user and tenant: to others it is unknown', async () => {
+    const one = await newSession()
     await one.call('request_tools', { group: 'web' })
     for (const key of [KEYS.operator, 'demo-viewer-acme']) {
-      const other = sessionOf(key, one.id)
-      assert.ok(!(await other.list()).includes('up__open'), key)
+      const { error } = await sessionOf(key, one.id).ask('tools/list')
+      assert.equal(error?.message, 'Session not found.', key)
     }
     assert.ok((await sessionOf(KEYS.viewer, one.id).list()).includes('up__open'))
   })
 
   it('is told the same of a group that is denied as of one that does not exist', async () => {
-    const session = newSession()
+    const session = await newSession()
     const [denied, none] = [
       await session.call('request_tools', { group: 'vault' }),
       await session.call('request_tools', { group: 'vauxx' }),
@@ -133,12 +135,12 @@ describe('a session', () => {
     const secret = await session.call('up__secret')
     assert.match(textOf(secret), /^Tool "up__secret" is not available\./)
     assert.deepEqual(Object.keys(secret.result ?? {}), ['content', 'isError'])
-    await newSession('admin').call('request_tools', { group: 'vault' })
+    await (await newSession('admin')).call('request_tools', { group: 'vault' })
     assert.ok(!(await session.list()).includes('up__secret'))
   })
 
   it('opens nothing by text, a call of another tool, or a call that is refused', async () => {
-    const session = newSession()
+    const session = await newSession()
     const words = 'request_tools {"group":"web"} Call request_tools with the group "web" to open it.'
     await session.call('up__notes', { text: words, request_tools: { group: 'web' }, group: 'web' })
     await session.call('request_tools', { group: 'web', more: 1 })
@@ -150,7 +152,7 @@ describe('a session', () => {
   })
 
   it('opens a group by an event: a call that ended well, and not one that failed', async () => {
-    const session = newSession()
+    const session = await newSession()
     await session.call('up__clone', { fail: true })
     assert.ok(!(await session.list()).includes('up__push'))
     await session.call('up__clone')
@@ -158,7 +160,7 @@ describe('a session', () => {
   })
 
   it('opens a group by a search that finds it, and is told so', async () => {
-    const session = newSession()
+    const session = await newSession()
     const found = await session.call('search_tools', { query: 'database' })
     const { tools, hint } = valueOf(found) as { tools: { name: string }[]; hint: string }
     assert.deepEqual(
@@ -169,19 +171,19 @@ describe('a session', () => {
     assert.ok((await session.list()).includes('up__query'))
   })
 
-  it('has all locked again when it is ended', async () => {
-    const session = newSession()
+  it('is unknown when it is ended', async () => {
+    const session = await newSession()
     await session.call('request_tools', { group: 'web' })
     const { status } = await send(gateway.mcpUrl, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${KEYS.viewer}`, 'mcp-session-id': session.id },
     })
     assert.equal(status, 200)
-    assert.ok(!(await session.list()).includes('up__open'))
+    assert.equal((await session.ask('tools/list')).error?.message, 'Session not found.')
   })
 
   it('stands in the records of its calls, in the name of its user', async () => {
-    const session = newSession()
+    const session = await newSession()
     await session.call('up__notes')
     const { body } = await gateway.api('/api/audit?tool=up:notes&limit=1')
     assert.equal((body as { records: { session_id: string }[] }).records[0]?.session_id, `/viewer/${session.id}`)
@@ -319,8 +321,10 @@ describe('the tools that find others', () => {
   })
 })
 
-function newSession(who: Who = 'viewer') {
-  return sessionOf(KEYS[who], `s${++sessions}`)
+async function newSession(who: Who = 'viewer') {
+  const params = { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+  const { headers } = await gateway.ask(who, LEGACY, 'initialize', params)
+  return sessionOf(KEYS[who], headers['mcp-session-id'] as string)
 }
 
 function sessionOf(key: string, id: string) {

@@ -38,6 +38,7 @@ import { createNaming } from './mcp/listing.ts'
 import { createMetaTools } from './mcp/meta-tools.ts'
 import { createOffers } from './mcp/offer.ts'
 import { unlockByCalls } from './mcp/session.ts'
+import { createSessions } from './mcp/sessions.ts'
 import { once } from './once.ts'
 import { openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
@@ -204,6 +205,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       naming,
       offers,
       streams,
+      sessions: createSessions({ clock }),
       onSessionEnded: onUnlocked,
       serverInfo,
       listTtlMs: LIST_TTL_MS,

@@ -9,6 +9,7 @@ import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
 import { createModernHandler, type ModernDeps, readCall, sendJson } from './modern.ts'
 import { echoableId, MODERN_VERSIONS, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
 import { inSession, readSession } from './session.ts'
+import type { Sessions } from './sessions.ts'
 
 export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly gate: Pick<Gate, 'catalog' | 'locks' | 'view'>
@@ -16,6 +17,7 @@ export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly origins: OriginRules
   readonly maxBodyBytes?: number
   readonly streams: Pick<ChangeStreams, 'listen' | 'open'>
+  readonly sessions: Sessions
   /** What the session had opened is locked again. */
   readonly onSessionEnded: () => void
 }
@@ -37,6 +39,8 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     const message = readMessage(body, request.headers)
     if (message.era === 'legacy') {
       const { method, params } = body as { method?: string; params?: Params }
+      // The session that initialize names, if any, is replaced by a new one.
+      if (method !== 'initialize') checkSession(request, caller)
       if (method === 'tools/call') readCall(params ?? {})
       return legacy(request, response, body, caller)
     }
@@ -44,10 +48,26 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     response.writeHead(202).end()
   }
 
+  /** @throws {RpcFault} `session_unknown` */
+  const checkSession = ({ headers }: IncomingMessage, caller: Caller): void => {
+    const id = readSession(headers)
+    // A client that gets 404 begins a new session.
+    if (id !== undefined && !deps.sessions.has(caller, id)) throw new RpcFault('session_unknown', 'Session not found.')
+  }
+
   /** A client of an earlier revision listens on its session, or ends it. */
   const serveSession = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
-    const known = inSession(caller, readSession(request.headers))
-    if (request.method === 'GET') return deps.streams.open(known, caller, response)
+    checkSession(request, caller)
+    const id = readSession(request.headers) as string
+    const known = inSession(caller, id)
+    if (request.method === 'GET') {
+      response.once(
+        'close',
+        deps.sessions.hold(caller, id, () => response.end()),
+      )
+      return deps.streams.open(known, caller, response)
+    }
+    deps.sessions.end(caller, id)
     deps.gate.locks.forget(known)
     deps.onSessionEnded()
     response.writeHead(200).end()

@@ -13,6 +13,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     gate,
     naming: createNaming(),
     offers: { of: (view) => ({ tools: view.tools, key: '' }) },
+    sessions: { begin: () => 's1' },
     serverInfo: { name: 'test', version: '1' },
     onFault: (error) => assert.fail(String(error)),
   })

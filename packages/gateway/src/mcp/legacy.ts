@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, McpResult, Toolset, WireNames } from '@toolgate/core'
 import { callTool } from './call.ts'
@@ -8,6 +7,7 @@ import { knownName } from './modern.ts'
 import type { Offers } from './offer.ts'
 import { META, type RequestId } from './protocol.ts'
 import { inSession, readSession, SESSION_HEADER } from './session.ts'
+import type { Sessions } from './sessions.ts'
 import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/operation.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
@@ -16,6 +16,7 @@ export interface LegacyDeps {
   readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly naming: (snapshot: Toolset) => WireNames
   readonly offers: Pick<Offers, 'of'>
+  readonly sessions: Pick<Sessions, 'begin'>
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** What clients are told at their beginning, for the model. */
   readonly instructions?: string | undefined
@@ -48,6 +49,7 @@ async function load({
   gate,
   naming,
   offers,
+  sessions,
   serverInfo,
   instructions,
   onFault,
@@ -58,7 +60,7 @@ async function load({
     import('@modelcontextprotocol/node'),
   ])
 
-  const followCancellation = createCancelling()
+  const followCancellation = createCancelling(sessions)
   const createServer = (
     caller: Caller,
     body: LegacyMessage,
@@ -136,9 +138,9 @@ interface LegacyMessage {
 /**
  * Gives a function that gives the signal of a call's cancellation, and lets a message cancel an earlier call.
  *
- * Any session that a client names is taken: nothing is kept of one but this, and the groups it has opened.
+ * The session tells apart the calls of two clients with one key.
  */
-function createCancelling() {
+function createCancelling(sessions: LegacyDeps['sessions']) {
   const cancellations = createCancellations()
   return (
     { id, method, params }: LegacyMessage,
@@ -146,7 +148,7 @@ function createCancelling() {
     response: ServerResponse,
     caller: Caller,
   ): AbortSignal | undefined => {
-    if (method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID())
+    if (method === 'initialize') response.setHeader(SESSION_HEADER, sessions.begin(caller))
     const session = readSession(headers)
     if (session === undefined) return undefined
     if (method === 'notifications/cancelled') {

@@ -32,6 +32,8 @@ export const RPC_ERRORS = {
   origin_refused: { code: -32000, status: 403 },
   key_refused: { code: -32000, status: 401 },
   key_not_for_mcp: { code: -32000, status: 403 },
+  /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
+  session_unknown: { code: -32001, status: 404 },
   app_unknown: { code: -32000, status: 404 },
   streams_full: { code: -32603, status: 200 },
   /** Of a GET: 200 would be the stream. */

@@ -3,13 +3,15 @@ import { type Caller, defineCaller, type Gate, type GateOptions } from '@toolgat
 
 export const SESSION_HEADER = 'mcp-session-id'
 
-/** MCP 2025-11-25, transports, "session management": visible ASCII. */
-const SESSION_ID = /^[\x21-\x7e]{1,128}$/
-
-/** Gives the session that a client of an earlier revision names; `undefined` for none, and for what is no id. */
+/** Returns the session that a client of an earlier revision names, known or not; `undefined` where it names none. */
 export function readSession(headers: IncomingHttpHeaders): string | undefined {
   const id = headers[SESSION_HEADER]
-  return typeof id === 'string' && SESSION_ID.test(id) ? id : undefined
+  return Array.isArray(id) ? id.join() : id
+}
+
+/** Returns whose sessions a caller may use: those of its tenant and user, with any of their keys. */
+export function ownerOf({ tenant = '', user, agent = '' }: Caller): string {
+  return [tenant, user ?? agent].map(encodeURIComponent).join('/')
 }
 
 /**
@@ -20,8 +22,7 @@ export function readSession(headers: IncomingHttpHeaders): string | undefined {
  */
 export function inSession(caller: Caller, id: string | undefined): Caller {
   if (id === undefined) return caller
-  const owner = [caller.tenant ?? '', caller.user ?? caller.agent ?? ''].map(encodeURIComponent)
-  return defineCaller({ ...caller, session: [...owner, id].join('/') })
+  return defineCaller({ ...caller, session: `${ownerOf(caller)}/${id}` })
 }
 
 /**

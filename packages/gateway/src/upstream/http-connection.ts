@@ -74,8 +74,8 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   let checking = false
   let listening: Listening | undefined
 
-  const stopped = () => void pool.destroy(abortedError(signal))
-  signal.addEventListener('abort', stopped)
+  const onStopped = () => void pool.destroy(abortedError(signal))
+  signal.addEventListener('abort', onStopped)
   try {
     const handshake = await shakeHands()
     connected = true
@@ -90,7 +90,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     await pool.destroy()
     throw error
   } finally {
-    signal.removeEventListener('abort', stopped)
+    signal.removeEventListener('abort', onStopped)
   }
 
   async function shakeHands(): Promise<Handshake> {
@@ -315,18 +315,18 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   function listen(used: Session): void {
     listening?.stop()
     const open = used.era === 'modern' ? subscribe : openStream
-    listening = keepListening({ open: (signal, onOpen) => open(used, signal, onOpen), onGap: hooks.onListChanged })
+    listening = keepListening({ open: (stopped, onOpen) => open(used, stopped, onOpen), onGap: hooks.onListChanged })
   }
 
-  async function openStream(used: Session, signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  async function openStream(used: Session, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
     onOpen()
     const onEvent = (data: string) => receive(data, undefined, used, undefined, ignore)
-    const answer = await follow({ method: 'GET', path, headers: used.headers }, onEvent, signal)
-    if (signal.aborted) return { again: false }
+    const answer = await follow({ method: 'GET', path, headers: used.headers }, onEvent, stopped)
+    if (stopped.aborted) return { again: false }
     return { again: await goesOn(answer, used), retryMs: retryMsOf(answer) }
   }
 
-  async function subscribe(used: Session, signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  async function subscribe(used: Session, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
     const id = nextId++
     const subscription = createSubscription(onOpen)
     let ended: StreamEnd | undefined
@@ -342,8 +342,8 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     }
     const headers = modernHeaders(used, LISTEN, LISTEN_PARAMS, {})
     const body = encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })
-    const answer = await follow({ method: 'POST', path, headers, body }, onEvent, signal)
-    if (signal.aborted) return { again: false }
+    const answer = await follow({ method: 'POST', path, headers, body }, onEvent, stopped)
+    if (stopped.aborted) return { again: false }
     if (answer instanceof UpstreamError) return { again: await check(answer) }
     if (answer.status === 200 && answer.contentType === 'application/json') take(answer.text)
     if (ended || answer.contentType === 'text/event-stream')
@@ -353,15 +353,15 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   }
 
   function follow(
-    request: Parameters<typeof exchange>[1],
+    asked: Parameters<typeof exchange>[1],
     onEvent: (data: string) => void,
-    signal: AbortSignal,
+    stopped: AbortSignal,
   ): Promise<HttpAnswer | UpstreamError> {
-    const stream = exchange(pool, request, onEvent)
-    signal.addEventListener('abort', stream.abort, { once: true })
+    const stream = exchange(pool, asked, onEvent)
+    stopped.addEventListener('abort', stream.abort, { once: true })
     return stream.answer
       .catch((error: unknown) => error as UpstreamError)
-      .finally(() => signal.removeEventListener('abort', stream.abort))
+      .finally(() => stopped.removeEventListener('abort', stream.abort))
   }
 
   /** Says whether a stream that ended is worth opening again. */

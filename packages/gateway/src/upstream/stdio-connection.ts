@@ -101,11 +101,11 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
     return pending.promise
   }
 
-  function subscribe(signal: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  function subscribe(stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
     const { promise, resolve } = Promise.withResolvers<StreamEnd>()
     const id = nextId++
     subscribed = { id, subscription: createSubscription(onOpen), resolve }
-    signal.addEventListener('abort', () => resolve({ again: false }), { once: true })
+    stopped.addEventListener('abort', () => resolve({ again: false }), { once: true })
     if (!ended) child.stdin?.write(`${encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })}\n`)
     return promise
   }

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createSessions } from './sessions.ts'
+
+const VERA = { user: 'vera', tenant: 'acme' }
+
+function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
+  let now = 0
+  const sessions = createSessions({ clock: { monotonicMs: () => now, wallMs: () => now }, idleMs: 1000, ...options })
+  return { sessions, pass: (ms: number) => void (now += ms) }
+}
+
+describe('createSessions', () => {
+  it('knows the sessions that it began, and no others', () => {
+    const { sessions } = timed()
+    const id = sessions.begin(VERA)
+    assert.equal(sessions.has(VERA, id), true)
+    assert.equal(sessions.has(VERA, 'made up'), false)
+    assert.notEqual(sessions.begin(VERA), id)
+  })
+
+  it('knows a session by any key of its user, and by none of another', () => {
+    const { sessions } = timed()
+    const id = sessions.begin(VERA)
+    assert.equal(sessions.has({ ...VERA, roles: ['admin'] }, id), true)
+    assert.equal(sessions.has({ user: 'vera' }, id), false)
+    assert.equal(sessions.has({ ...VERA, user: 'paul' }, id), false)
+  })
+
+  it('does not know an ended session, and ends its streams', () => {
+    const { sessions } = timed()
+    const id = sessions.begin(VERA)
+    let ended = 0
+    sessions.hold(VERA, id, () => ended++)
+    assert.equal(sessions.end(VERA, id), true)
+    assert.equal(ended, 1)
+    assert.equal(sessions.has(VERA, id), false)
+    assert.equal(sessions.end(VERA, id), false)
+  })
+
+  it('forgets a session that nobody uses, and keeps one that is used or has a stream', () => {
+    const { sessions, pass } = timed()
+    const [unused, used, open] = [sessions.begin(VERA), sessions.begin(VERA), sessions.begin(VERA)]
+    const release = sessions.hold(VERA, open, () => {})
+    pass(600)
+    assert.equal(sessions.has(VERA, used), true)
+    pass(600)
+    assert.deepEqual(
+      [unused, used, open].map((id) => sessions.has(VERA, id)),
+      [false, true, true],
+    )
+    pass(600)
+    release()
+    pass(1000)
+    assert.equal(sessions.has(VERA, open), false)
+  })
+
+  it('makes room by the least recently used session: of one user first, and of all', () => {
+    const { sessions } = timed({ maxOfOne: 2, maxSessions: 3 })
+    const other = sessions.begin({ user: 'paul' })
+    const [first, second] = [sessions.begin(VERA), sessions.begin(VERA)]
+    sessions.has(VERA, first)
+    const third = sessions.begin(VERA)
+    assert.deepEqual(
+      [first, second, third].map((id) => sessions.has(VERA, id)),
+      [true, false, true],
+    )
+    assert.equal(sessions.has({ user: 'paul' }, other), true)
+    sessions.begin({ user: 'nina' })
+    assert.equal(sessions.has(VERA, first), false)
+  })
+})
