@@ -137,6 +137,24 @@ export type { RejectedTool } from './tools/read-source.ts'
 export type { NativeToolRecord, RecordTool, ToolRecord, UnnamedToolDefinition } from './tools/record.ts'
 export type { ParseInput, StandardSchema } from './tools/standard-schema.ts'
 export { expose } from './expose/expose.ts'
+export {
+  type CustomExposure,
+  type CustomTarget,
+  defineTarget,
+  type SchemaFeatures,
+  type TargetDefinition,
+  type ToolParts,
+} from './expose/define-target.ts'
+export {
+  fromAnthropicTools,
+  fromBedrockTools,
+  fromGeminiTools,
+  fromOpenAiTools,
+  type ImportedTools,
+  type ImportError,
+  type ImportOptions,
+} from './expose/imports/import-tools.ts'
+export type { ToolOverlay } from './tools/overlay.ts'
 export type {
   ExposedNames,
   ExposedTools,

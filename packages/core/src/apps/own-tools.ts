@@ -60,6 +60,7 @@ const FIELDS = [
   'annotations',
   'icons',
   '_meta',
+  'strict',
   'tags',
   'category',
   'requiredScopes',

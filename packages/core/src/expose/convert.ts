@@ -57,6 +57,8 @@ function convertNew(tool: Tool, target: Target, manner: Manner): Converted {
       deferred: manner.deferred,
     })
     warnOfLosses(tool, target, warnings)
+    if (tool.strict && manner.strict && !target.strictDialect)
+      warnings.push({ tool: tool.id, path: '', feature: 'strict', from: 'true', action: 'removed' })
     return { definition: deepFreeze(definition), warnings: warnings.toSorted(byPlace), error: undefined }
   } catch (error) {
     if (!(error instanceof SchemaProblem)) throw error

@@ -3,6 +3,7 @@ import { ConfigError } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { convert, deepFreeze, toError } from './convert.ts'
+import { type CustomExposure, type CustomTarget, customTarget } from './define-target.ts'
 import type { ExposedTools, ExposeError, ExposeWarning, Exposure } from './exposure.ts'
 import { createWireNames, toWireName, type WireNames } from './names.ts'
 import type { ExposeMode, ExposeOptions } from './options.ts'
@@ -23,44 +24,68 @@ const kept = createBoundedCache<string, Exposure>(MAX_KEPT)
  * an error entry, and the others still come. Equal views give equal bytes. The gate still enforces: call with
  * `view.call({ tool: exposure.names.toId(name), input: exposure.toInput(id, input) })`.
  *
- * @throws {ConfigError} for a target that does not exist
+ * @throws {ConfigError} for an unknown target
  * @example
  * const exposure = expose(view, 'openai-responses')
  * await client.responses.create({ model, input, ...exposure.request })
  */
-export function expose<T extends ExposeTarget>(
+export function expose<T extends ExposeTarget>(view: View, target: T, options?: ExposeOptions): Exposure<T>
+export function expose<Shape extends object>(
   view: View,
-  target: T,
+  target: CustomTarget<Shape>,
+  options?: ExposeOptions,
+): CustomExposure<Shape>
+export function expose(
+  view: View,
+  target: ExposeTarget | CustomTarget,
   options: ExposeOptions = NO_OPTIONS,
-): Exposure<T> {
-  const known = findTarget(target, options)
-  if (!known) throw new ConfigError('target', `"${target}" is none of ${EXPOSE_TARGETS.join(', ')}`)
-  if (known.writesInto) return exposeNew(view, target, known, options) as unknown as Exposure<T>
-  const key = keyOf(view, target, options)
-  let exposure = kept.get(key)
-  if (!exposure) kept.set(key, (exposure = exposeNew(view, target, known, options)))
-  return exposure as unknown as Exposure<T>
+): Exposure | CustomExposure<object> {
+  const { name, known, key } = lookUp(target, options)
+  if (known.writesInto) return exposeNew(view, name, known, options)
+  const fullKey = keyOf(view, key, options)
+  let exposure = kept.get(fullKey)
+  if (!exposure) kept.set(fullKey, (exposure = exposeNew(view, name, known, options)))
+  return exposure
+}
+
+interface KnownTarget {
+  readonly name: string
+  readonly known: Target
+  /** Two targets of a host may have one name. */
+  readonly key: string
+}
+
+function lookUp(target: ExposeTarget | CustomTarget, options: ExposeOptions): KnownTarget {
+  const isCustom = typeof target === 'object' && target !== null
+  const known = isCustom ? customTarget(target) : findTarget(target, options)
+  if (!known)
+    throw new ConfigError(
+      'target',
+      isCustom ? 'was not made by defineTarget' : `"${target}" is none of ${EXPOSE_TARGETS.join(', ')}`,
+    )
+  return isCustom ? { name: target.name, known, key: `#${identify(target)}` } : { name: target, known, key: target }
 }
 
 const NO_OPTIONS: ExposeOptions = {}
 
 function keyOf(view: View, target: string, options: ExposeOptions): string {
-  const { mode = 'filter', step, strict = false, loaded, search, schemas, provider, tokenizer } = options
+  const { mode = 'filter', step, strict, loaded, search, schemas, provider, tokenizer } = options
   const tokens = tokenizer ? identify(tokenizer) : 0
   return `${view.fingerprint} ${target} ${mode} ${step?.fingerprint} ${strict} ${search} ${schemas} ${provider} ${tokens} ${loaded ? JSON.stringify(loaded) : ''}`
 }
 
-const tokenizers = new WeakMap<Tokenizer, number>()
-let lastTokenizer = 0
+/** Numbers of the host's own objects, as parts of keys. */
+const numbers = new WeakMap<object, number>()
+let lastNumber = 0
 
-function identify(tokenizer: Tokenizer): number {
-  const known = tokenizers.get(tokenizer)
+function identify(one: Tokenizer | CustomTarget): number {
+  const known = numbers.get(one)
   if (known !== undefined) return known
-  tokenizers.set(tokenizer, ++lastTokenizer)
-  return lastTokenizer
+  numbers.set(one, ++lastNumber)
+  return lastNumber
 }
 
-function exposeNew(view: View, name: ExposeTarget, target: Target, options: ExposeOptions): Exposure {
+function exposeNew(view: View, name: string, target: Target, options: ExposeOptions): Exposure {
   const warnings: ExposeWarning[] = []
   const mode = settleMode(target, options, warnings)
   if (options.strict && !target.strictDialect)
@@ -77,7 +102,7 @@ function exposeNew(view: View, name: ExposeTarget, target: Target, options: Expo
   const bytes = Buffer.byteLength(text)
 
   return Object.freeze({
-    target: name,
+    target: name as ExposeTarget,
     mode,
     tools: (target.writesInto ? tools : deepFreeze(tools)) as ExposedTools[ExposeTarget],
     request: target.writesInto ? request : deepFreeze(request),
@@ -91,7 +116,8 @@ function exposeNew(view: View, name: ExposeTarget, target: Target, options: Expo
     bytes,
     toInput: (id: string, input: unknown) => {
       const tool = exposed.get(id)
-      return tool && options.strict && target.strictDialect?.allRequired ? withoutNulls(tool, input) : input
+      const isStrict = options.strict ?? tool?.strict
+      return tool && isStrict && target.strictDialect?.allRequired ? withoutNulls(tool, input) : input
     },
   })
 }
@@ -113,7 +139,7 @@ function convertAll(
   tools: readonly Tool[],
   target: Target,
   names: WireNames,
-  { mode, strict = false, loaded = [] }: ExposeOptions,
+  { mode, strict, loaded = [] }: ExposeOptions,
   warnings: ExposeWarning[],
 ): All {
   const named: (Named & { id: string })[] = []
@@ -127,7 +153,11 @@ function convertAll(
       if (refusal) errors.push(refusal)
       continue
     }
-    const converted = convert(tool, target, { name, strict, deferred: mode === 'defer' && !always.has(tool.id) })
+    const converted = convert(tool, target, {
+      name,
+      strict: strict ?? tool.strict ?? false,
+      deferred: mode === 'defer' && !always.has(tool.id),
+    })
     warnings.push(...converted.warnings)
     if (converted.error) errors.push(converted.error)
     if (!converted.definition) continue

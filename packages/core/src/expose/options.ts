@@ -14,7 +14,7 @@ export interface ExposeOptions {
   readonly mode?: ExposeMode | undefined
   /** What the step sees, of what the run's view sees. Default: all of it. */
   readonly step?: View | undefined
-  /** The provider guarantees inputs that match, which takes a smaller JSON Schema. Default `false`. */
+  /** The provider guarantees inputs that match, which takes a smaller JSON Schema. Default: as each tool's own `strict` says. */
   readonly strict?: boolean | undefined
   /** With `defer`: ids that are loaded from the start. */
   readonly loaded?: readonly string[] | undefined

@@ -18,8 +18,12 @@ export interface TokenCount {
 
 const BYTES_PER_TOKEN = 4
 
-export function countTokens(text: string, bytes: number, target: ExposeTarget, tokenizer?: Tokenizer): TokenCount {
+export function countTokens(text: string, bytes: number, target: string, tokenizer?: Tokenizer): TokenCount {
   if (!tokenizer)
     return { count: Math.ceil(bytes / BYTES_PER_TOKEN), exact: false, tokenizer: `${BYTES_PER_TOKEN} bytes a token` }
-  return { count: tokenizer.count(text), exact: tokenizer.exactFor.includes(target), tokenizer: tokenizer.name }
+  return {
+    count: tokenizer.count(text),
+    exact: tokenizer.exactFor.some((exact) => exact === target),
+    tokenizer: tokenizer.name,
+  }
 }

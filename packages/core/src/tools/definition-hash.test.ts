@@ -25,6 +25,7 @@ describe('definitionHash', () => {
     { inputSchema: { type: 'object' } },
     { outputSchema: { type: 'object' } },
     { annotations: { readOnlyHint: true } },
+    { strict: true },
     { icons: [{ src: 'https://example.com/i.png' }] },
     { _meta: { 'io.modelcontextprotocol/ui': { resourceUri: 'ui://chart' } } },
   ]

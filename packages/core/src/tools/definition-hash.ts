@@ -13,6 +13,7 @@ export interface Definition {
   /** Absent where there are none, so that the hash of a tool without them is what it was before they were kept. */
   readonly icons?: readonly ToolIcon[]
   readonly _meta?: ToolMeta
+  readonly strict?: boolean
 }
 
 /**
@@ -22,7 +23,7 @@ export interface Definition {
  * else can, and a change of them is a change of the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
-  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta } = tool
+  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta, strict } = tool
   return {
     id,
     title: title ?? null,
@@ -32,6 +33,7 @@ export function definitionOf(tool: Tool): Definition {
     annotations,
     ...(icons && { icons }),
     ...(_meta && { _meta }),
+    ...(strict !== undefined && { strict }),
   }
 }
 

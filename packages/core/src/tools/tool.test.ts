@@ -21,6 +21,7 @@ describe('defineTool', () => {
       annotations: {},
       icons: undefined,
       _meta: undefined,
+      strict: undefined,
       hintsTrusted: true,
       parseInput: undefined,
     })
@@ -86,6 +87,7 @@ describe('defineTool', () => {
     ['a description with a lone surrogate', { name: 'a', description: '\udfff' }, /description holds a lone surrogate/],
     ['icons that are no list', { name: 'a', icons: { src: 'x' } }, /icons must be a list of icons/],
     ['an icon without src', { name: 'a', icons: [{ url: 'x' }] }, /icons must be a list of icons, each with its src/],
+    ['strict that is a text', { name: 'a', strict: 'yes' }, /strict must be true or false/],
     ['_meta that is a list', { name: 'a', _meta: [] }, /_meta must be an object/],
     ['tags that are one text', { name: 'a', tags: 'read' }, /tags must be a list of strings/],
     ['scopes that are not texts', { name: 'a', requiredScopes: [1] }, /requiredScopes must be a list of strings/],

@@ -64,6 +64,8 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
+  /** Whether providers shall guarantee inputs that match, where `expose` is not told otherwise. */
+  readonly strict?: boolean | undefined
   /** `false` when the annotations are somebody else's claim, as an upstream server's are. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
   /** Ends an execution that its host gave no deadline; `Infinity` ends none. Default: the gate's. It is no part of the definition's hash. */
@@ -88,6 +90,7 @@ export interface Tool {
   readonly annotations: ToolAnnotations
   readonly icons: readonly ToolIcon[] | undefined
   readonly _meta: ToolMeta | undefined
+  readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
   /** The validation of a Standard Schema, which is asked instead of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
@@ -147,6 +150,7 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     annotations: annotations ?? NO_ANNOTATIONS,
     icons: parts.icons,
     _meta: parts._meta,
+    strict: parts.strict,
     hintsTrusted: definition.hintsTrusted ?? true,
     parseInput: isStandardSchema(definition.inputSchema) ? toParseInput(definition.inputSchema) : undefined,
     execute: checkExecute(id, definition.execute),
@@ -193,6 +197,8 @@ function isIcon(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'src' in value && typeof value.src === 'string'
 }
 
+const FLAG: Check = ['true or false', (value) => typeof value === 'boolean']
+
 const PLAIN_FIELDS = {
   title: TEXT,
   description: TEXT,
@@ -201,6 +207,7 @@ const PLAIN_FIELDS = {
   annotations: OBJECT,
   icons: ICONS,
   _meta: OBJECT,
+  strict: FLAG,
   category: TEXT,
   tags: TEXTS,
   requiredScopes: TEXTS,

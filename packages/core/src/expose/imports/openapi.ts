@@ -1,0 +1,74 @@
+import { below, isObject } from '../schema/node.ts'
+import type { ForeignNote } from './definition.ts'
+
+/** A message `Schema` of the Gemini API as JSON Schema, and what that has no keyword for. */
+export interface ReadSchema {
+  readonly schema: unknown
+  readonly notes: readonly ForeignNote[]
+}
+
+type Entry = readonly [keyword: string, word: unknown]
+
+/** Deeper than a gate takes a schema: what is below stays as it is, and is refused with the rest. */
+const MAX_DEPTH = 64
+
+/** Returns a schema in OpenAPI 3.0 as JSON Schema: types in small letters, counts as numbers, `nullable` as a type. */
+export function readOpenApi(schema: unknown): ReadSchema {
+  const notes: ForeignNote[] = []
+  return { schema: schema === null ? undefined : read(schema, '', notes), notes }
+}
+
+function read(value: unknown, path: string, notes: ForeignNote[], depth = 0): unknown {
+  if (!isObject(value) || depth > MAX_DEPTH) return value
+  const entries = Object.entries(value).flatMap(([keyword, word]): readonly Entry[] => {
+    if (word === undefined || word === null || keyword === 'nullable') return []
+    const at = below(path, keyword)
+    const inner = (one: unknown, ...steps: readonly (string | number)[]) =>
+      read(one, steps.reduce<string>(below, at), notes, depth + 1)
+    const spell = SPELLINGS.get(keyword)
+    return spell ? spell(word, inner, () => notes.push({ path: at, feature: keyword, from: word })) : [[keyword, word]]
+  })
+  return value['nullable'] === true ? orNull(entries) : Object.fromEntries(entries)
+}
+
+type ReadInner = (schema: unknown, ...steps: readonly (string | number)[]) => unknown
+type Spell = (word: unknown, inner: ReadInner, lose: () => void) => readonly Entry[]
+
+const count =
+  (keyword: string): Spell =>
+  (word) => [[keyword, Number(word)]]
+
+/** The keywords that JSON Schema writes in another way. */
+const SPELLINGS: ReadonlyMap<string, Spell> = new Map<string, Spell>([
+  [
+    'type',
+    (word) => (word === 'TYPE_UNSPECIFIED' ? [] : [['type', typeof word === 'string' ? word.toLowerCase() : word]]),
+  ],
+  ['items', (word, inner) => [['items', inner(word)]]],
+  ['anyOf', (word, inner) => [['anyOf', Array.isArray(word) ? word.map((one, i) => inner(one, i)) : word]]],
+  [
+    'properties',
+    (word, inner) => [
+      [
+        'properties',
+        isObject(word) ? Object.fromEntries(Object.entries(word).map(([name, one]) => [name, inner(one, name)])) : word,
+      ],
+    ],
+  ],
+  ['example', (word) => [['examples', [word]]]],
+  ['propertyOrdering', (_word, _inner, lose) => (lose(), [])],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'].map(
+    (keyword) => [keyword, count(keyword)] as const,
+  ),
+])
+
+/** What may be null besides: in JSON Schema a type, a listed value, or a branch of its own. */
+const NULLABLE: ReadonlyMap<string, (word: unknown) => unknown> = new Map<string, (word: unknown) => unknown>([
+  ['type', (type) => [type, 'null']],
+  ['enum', (values) => (Array.isArray(values) ? [...(values as unknown[]), null] : values)],
+  ['anyOf', (branches) => (Array.isArray(branches) ? [...(branches as unknown[]), { type: 'null' }] : branches)],
+])
+
+function orNull(entries: readonly Entry[]): object {
+  return Object.fromEntries(entries.map(([keyword, word]) => [keyword, NULLABLE.get(keyword)?.(word) ?? word]))
+}
