@@ -16,6 +16,10 @@ export const EXITS = {
     means: '`audit verify`: the last line is half a record, as a crash leaves it; all others are right.',
   },
   gap: { code: 8, means: '`audit verify`: records are missing; those that are there are right.' },
+  unsigned: {
+    code: 9,
+    means: '`audit verify`: the checkpoints that the audit was configured with, or that it says it has, are missing.',
+  },
   forced: { code: 130, means: 'A second Ctrl-C (or SIGTERM) ended it before it had stopped by itself.' },
 } as const satisfies Record<string, { code: number; means: string }>
 

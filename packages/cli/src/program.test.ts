@@ -10,6 +10,7 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import { ToolgateError } from '@toolgate/core'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { checkpointsPath } from '@toolgate/stores/verify'
 import type { StartGateway } from './commands/run-gateway.ts'
 import { EXITS } from './exit.ts'
 import { runProgram } from './program.ts'
@@ -233,6 +234,23 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
     })
 
+    it('warns when the audit, its checkpoints and its key are in one folder', async () => {
+      const text = `${BASE}\naudit: { path: ./one/audit.db, checkpoints: { path: ./one/audit.checkpoints } }`
+      const file = write('together.yaml', text)
+      const { code, out, err } = await run(['check', file])
+      assert.deepEqual([code, out.startsWith('ok')], [0, true])
+      assert.match(
+        err,
+        /^warn {2}The checkpoints .*one\/audit\.checkpoints are in the folder of the audit.*\nwarn {2}The signing key/,
+      )
+      const { ok, warnings } = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual(
+        [ok, warnings.map(({ code: kind }: { code: string }) => kind)],
+        [true, ['checkpoints_together', 'key_together']],
+      )
+      assert.equal((await run(['check', write('apart.yaml', BASE)])).err, '')
+    })
+
     it('refuses a configuration without a policy, as serve does', async () => {
       const file = write(
         'open.yaml',
@@ -427,7 +445,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       it('proves that a call is there, and checks the proof without the audit', async () => {
         const { code, out } = await run(['audit', 'prove', '--call', 'c3', '--file', file])
         assert.deepEqual([code, out.trimEnd().split('\n').length], [0, 2])
-        const key = ['--public-key', `${file}.checkpoints.pub`]
+        const key = ['--public-key', `${checkpointsPath(file)}.pub`]
         const checked = await run(['audit', 'check-proof', write('proof.jsonl', out), ...key])
         assert.deepEqual([checked.code, checked.out.match(/^holds/gm)?.length], [0, 2])
         const forged = write('forged.jsonl', out.replace('boom', 'bang'))
@@ -487,6 +505,25 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { code, out } = await run(['audit', 'verify', '--file', file, '--public-key', pem])
       assert.equal(code, 6)
       assert.match(out, /which is not trusted/)
+    })
+
+    it('is not ok when the checkpoints that were configured are gone, with 9', async () => {
+      const audit = path.join(folder, 'configured.jsonl')
+      const checkpoints = path.join(folder, 'second-place', 'configured.checkpoints')
+      await openJsonlAudit({ path: audit, checkpoints: { path: checkpoints } }).close()
+      const text = `${BASE}\naudit: { store: jsonl, path: ${JSON.stringify(audit)}, checkpoints: { path: ${JSON.stringify(checkpoints)} } }`
+      const config = write('configured.yaml', text)
+      assert.equal((await run(['audit', 'verify', '--config', config])).code, 0)
+      rmSync(checkpoints)
+      const configured = await run(['audit', 'verify', '--config', config])
+      assert.equal(configured.code, 9)
+      assert.match(
+        configured.out,
+        /^unsigned {2}2 records, the last is 2\n {2}checkpoints: The checkpoints .* are missing\./,
+      )
+      assert.equal((await run(['audit', 'verify', '--file', audit, '--checkpoints', checkpoints])).code, 9)
+      const alone = await run(['audit', 'verify', '--file', audit, '--json'])
+      assert.deepEqual([alone.code, JSON.parse(alone.out).status], [9, 'unsigned'])
     })
 
     it('says what no checkpoint has signed yet', async () => {

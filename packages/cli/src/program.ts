@@ -80,7 +80,7 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .description('say what is wrong with a configuration, or that nothing is; starts nothing')
     .argument('[file]', 'the configuration', DEFAULT_CONFIG)
     .option('--json', 'for programs')
-    .action((file: string, options: CheckOptions) => end(checkCommand(file, options, io)))
+    .action(async (file: string, options: CheckOptions) => end(await checkCommand(file, options, io)))
   asking(program.command('tools'))
     .description('list what a caller sees; without one, how much each of them does')
     .option('--as <user>', 'a caller of the configuration')

@@ -5,6 +5,7 @@ export type {
   AppRow,
   AppsBody,
   AuditBody,
+  AuditEvidenceBody,
   CallersBody,
   ErrorBody,
   GroupBadge,

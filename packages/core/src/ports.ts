@@ -184,6 +184,8 @@ export interface AuditRecord {
   readonly input_hash?: string
   /** The first 200 characters or so of the input in RFC 8785 form, redacted. Absent where previews are switched off. */
   readonly input_preview?: string
+  /** Of `audit_opened` and `audit_closed`, where checkpoints are made: the last record that one had signed then, or 0. */
+  readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
   /** SHA-256, hex, of `prev` and of this record in RFC 8785 form without this field. */

@@ -40,6 +40,7 @@ import { createOffers } from './mcp/offer.ts'
 import { unlockByCalls } from './mcp/session.ts'
 import { createSessions } from './mcp/sessions.ts'
 import { once } from './once.ts'
+import { findAuditProblems } from './audit-places.ts'
 import { openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
 import { countCalls } from './telemetry/call-counts.ts'
@@ -116,6 +117,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
     const audit = await openAudit(config.audit, { redact, onFault })
     closers.push(() => audit.close())
+    const auditProblems = await findAuditProblems(config.audit)
+    for (const { message } of auditProblems) log({ level: 'warn', message })
     const { close: closeState, ...kept } = await openState(config.state, config.approvals)
     closers.push(closeState)
 
@@ -230,6 +233,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       groups,
       servers,
       audit,
+      evidence: () => {
+        const { checkpoints, problems = [] } = audit.evidence?.() ?? {}
+        const { store } = config.audit
+        return { store, ...(checkpoints && { checkpoints }), problems: [...auditProblems, ...problems] }
+      },
       approvals: redactApprovals(gate.approvals, redact),
       pins: gate.pins,
       apps: () => toAppRows(gate.apps, new Set(metaIds)),

@@ -10,10 +10,17 @@ import {
   type Redactor,
   type StateStore,
 } from '@toolgate/core'
+import type { AuditEvidence } from './audit-places.ts'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
 /** What an audit tells of itself: what it drops, where it counts that. */
-export type OpenedAudit = AuditSink & AuditReader & AuditExporter & { readonly droppedCount?: number }
+export type OpenedAudit = AuditSink &
+  AuditReader &
+  AuditExporter & {
+    readonly droppedCount?: number
+    /** Absent for an audit that nothing vouches for, as one in memory. */
+    evidence?(): AuditEvidence
+  }
 
 export interface AuditDeps {
   readonly redact: Redactor

@@ -1,5 +1,6 @@
 import type { AuditExporter, AuditReader, AuditSink } from '@toolgate/core'
 import type { SealOptions } from '@toolgate/core/audit'
+import type { AuditEvidence } from './evidence.ts'
 
 export interface AuditFileOptions extends SealOptions {
   readonly path: string
@@ -23,7 +24,10 @@ export interface AuditFileOptions extends SealOptions {
 }
 
 export interface CheckpointOptions {
-  /** A file of JSON lines. Default `<path of the audit>.checkpoints`; better on another disk, or one that is shipped. */
+  /**
+   * A file of JSON lines. Default: `checkpoints/<name of the audit>.checkpoints` in the audit's folder, or
+   * `<audit>.checkpoints` where an earlier version left it. Better on another disk, or a file that is shipped.
+   */
   readonly path?: string
   /** An Ed25519 private key in PEM. Default: `<path of the checkpoints>.key`, which is made at first use. */
   readonly key?: string
@@ -37,6 +41,8 @@ export interface CheckpointOptions {
 
 /** An audit in a file. */
 export interface FileAudit extends AuditSink, AuditReader, AuditExporter {
+  /** What vouches for the audit, as it is now. */
+  evidence(): AuditEvidence
   /** Entries whose write was refused, or which were lost when it was closed on a failing disk. */
   readonly droppedCount: number
 }

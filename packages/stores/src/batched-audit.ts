@@ -86,6 +86,7 @@ export function createBatchedAudit(parts: SinkParts): FileAudit {
   }
 
   return {
+    evidence: parts.evidence,
     get droppedCount() {
       return waiting.droppedCount
     },

@@ -9,10 +9,11 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -30,7 +31,8 @@ import {
 } from '@toolgate/core/audit'
 import type { CheckpointOptions } from './audit-options.ts'
 import { linesBackwards } from './lines-backwards.ts'
-import { isBusy } from './sqlite-file.ts'
+import { checkpointsPath, privateKeyOf } from './evidence.ts'
+import { createPrivately, isBusy } from './sqlite-file.ts'
 
 /** What a checkpoint says of the records since the one before. */
 export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleRoot' | 'seq'>
@@ -41,6 +43,7 @@ export interface CheckpointFile {
   alone(work: () => void): Promise<void>
   /** The last one, as it is now. */
   last(): Checkpoint | undefined
+  readonly path: string
   /** Signs a segment and makes the checkpoint durable, or throws and leaves none. */
   append(segment: Segment): void
   close(): void
@@ -53,13 +56,14 @@ export interface CheckpointFileOptions extends CheckpointOptions {
 
 /** @throws when the file or its key cannot be had */
 export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointFileOptions): CheckpointFile {
-  const path = resolve(options.path ?? checkpointsBeside(auditPath))
+  const path = checkpointsPath(auditPath, options)
   const { writer = basename(auditPath) } = options
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const key = options.key === undefined ? keyBeside(path) : parseSigningKey(options.key)
   publish(path, key)
   const fd = openSync(path, 'a+', 0o600)
   // Node has no file locks of its own; an SQLite transaction holds one.
+  createPrivately(`${path}.lock`)
   const lock = new DatabaseSync(`${path}.lock`)
 
   async function takeLock(): Promise<void> {
@@ -81,7 +85,16 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     return undefined
   }
 
+  /** What is appended to a file that was removed is written nowhere. */
+  function checkIsThere(): void {
+    const here = statSync(path, { throwIfNoEntry: false })
+    const { dev, ino } = fstatSync(fd)
+    if (here?.dev === dev && here.ino === ino) return
+    throw new Error(`the checkpoints ${path} were removed or replaced while the audit was open`)
+  }
+
   return {
+    path,
     async alone(work) {
       await takeLock()
       try {
@@ -92,6 +105,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     },
     last: () => parseCheckpoint(lastLine()?.text ?? ''),
     append(segment) {
+      checkIsThere()
       const before = lastLine()
       // What a crash left of a line would spoil the next one.
       if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
@@ -117,11 +131,6 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
 const PATIENCE_MS = 2000
 const RETRY_MS = 10
 
-/** Gives where the checkpoints of an audit are unless told otherwise. */
-export function checkpointsBeside(auditPath: string): string {
-  return `${auditPath}.checkpoints`
-}
-
 /** Gives where the public keys of checkpoints are. */
 export function publicKeysOf(checkpoints: string): string {
   return `${checkpoints}.pub`
@@ -136,7 +145,7 @@ export function parsePublicKeys(text: string): readonly VerifyingKey[] {
 
 /** Gives the key beside the checkpoints. It is made at first use, whole or not at all, by whichever process is first. */
 function keyBeside(path: string): SigningKey {
-  const keyPath = `${path}.key`
+  const keyPath = privateKeyOf(path)
   if (!existsSync(keyPath)) {
     const draft = `${keyPath}.${randomUUID()}`
     writeFileSync(draft, newSigningKey(), { flag: 'wx', mode: 0o600, flush: true })

@@ -5,6 +5,8 @@ import type { CheckpointFile } from './checkpoint-file.ts'
 export interface Checkpointing {
   /** Hears how many records were stored. */
   stored(count: number): void
+  /** Why the latest checkpoint could not be made; `undefined` where it could. */
+  readonly failure: unknown
   /** Makes the last one. */
   close(): Promise<void>
 }
@@ -19,7 +21,7 @@ export interface CheckpointingOptions {
 
 const FIRST_MS = 1000
 
-export const NO_CHECKPOINTS: Checkpointing = { stored: () => {}, close: async () => {} }
+export const NO_CHECKPOINTS: Checkpointing = { stored: () => {}, failure: undefined, close: async () => {} }
 
 /** Makes a checkpoint after so many records and after so much time, whichever comes first; one at a time. */
 export function createCheckpointing(
@@ -28,6 +30,7 @@ export function createCheckpointing(
   { everyRecords, everyMs, sync, onFault }: CheckpointingOptions,
 ): Checkpointing {
   let since = 0
+  let failure: unknown
   let running: Promise<void> | undefined
   const timer = setInterval(() => void run(), everyMs).unref()
   // What was there before, and what comes first, is vouched for soon, not only after a while.
@@ -45,12 +48,17 @@ export function createCheckpointing(
   async function make(): Promise<void> {
     try {
       await file.checkpoint(checkpoints, sync)
+      failure = undefined
     } catch (error) {
+      failure = error
       onFault(error)
     }
   }
 
   return {
+    get failure() {
+      return failure
+    },
     stored(count) {
       since += count
       if (since >= everyRecords) void run()

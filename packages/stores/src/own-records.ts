@@ -99,7 +99,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
 export function ownEntry(
   event: 'audit_opened' | 'audit_closed' | 'audit_dropped',
   wallMs: number,
-  { reason, detail }: Pick<AuditEntry, 'reason' | 'detail'> = {},
+  fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq'> = {},
 ): AuditEntry {
-  return { event, wallMs, policy_revision: 0, catalog_revision: 0, reason, detail }
+  return { event, wallMs, policy_revision: 0, catalog_revision: 0, ...fields }
 }

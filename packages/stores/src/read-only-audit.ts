@@ -12,6 +12,7 @@ export function createReadOnlyAudit(file: AuditFile): FileAudit {
 
   return {
     droppedCount: 0,
+    evidence: () => ({ problems: [] }),
     write() {
       throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: file.path })
     },

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { type AuditRecord } from '@toolgate/core'
@@ -13,6 +22,7 @@ import {
   SOLE_WRITER,
 } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
+import { checkpointsPath, privateKeyOf } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
 import { openSqliteAudit } from './sqlite.ts'
 import { FORMATS, openAny } from './testing/open-any.ts'
@@ -25,7 +35,7 @@ const eventsOf = (records: readonly AuditRecord[]): unknown[] =>
   records.map(({ event, reason, tool_call_id: id }) => [event, id ?? reason].filter(Boolean).join(' '))
 
 const checkpointsOf = (path: string) =>
-  readFileSync(`${path}.checkpoints`, 'utf8')
+  readFileSync(checkpointsPath(path), 'utf8')
     .split('\n')
     .filter(Boolean)
     .map((line) => parseCheckpoint(line) ?? assert.fail())
@@ -123,10 +133,10 @@ for (const format of FORMATS) {
     it('keeps its key for its owner, makes it once, and takes one that is given', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       await openAny(format, { path }).close()
-      const made = readFileSync(`${path}.checkpoints.key`, 'utf8')
-      assert.equal(statSync(`${path}.checkpoints.key`).mode & 0o777, 0o600)
+      const made = readFileSync(privateKeyOf(checkpointsPath(path)), 'utf8')
+      assert.equal(statSync(privateKeyOf(checkpointsPath(path))).mode & 0o777, 0o600)
       await openAny(format, { path }).close()
-      assert.equal(readFileSync(`${path}.checkpoints.key`, 'utf8'), made)
+      assert.equal(readFileSync(privateKeyOf(checkpointsPath(path)), 'utf8'), made)
       const key = newSigningKey()
       await openAny(format, { path, checkpoints: { key } }).close()
       assert.equal(checkpointsOf(path).at(-1)?.keyId, parseSigningKey(key).keyId)
@@ -138,14 +148,15 @@ for (const format of FORMATS) {
     it('goes on when its checkpoints cannot be written, tells of it, and signs all when they can', async (t) => {
       const folder = scratchFolder(t)
       const path = join(folder, 'audit')
-      symlinkSync('/dev/full', `${path}.checkpoints`)
+      mkdirSync(dirname(checkpointsPath(path)))
+      symlinkSync('/dev/full', checkpointsPath(path))
       const faults: unknown[] = []
       const onFault = (error: unknown): void => void faults.push(error)
       const audit = openAny(format, { path, checkpoints: { everyRecords: 5 }, onFault })
       for (let i = 0; i < 20; i++) await audit.write(auditEntry({ event: 'tool_result' }))
       await audit.close()
       assert.ok(faults.length > 0)
-      unlinkSync(`${path}.checkpoints`)
+      unlinkSync(checkpointsPath(path))
       await openAny(format, { path }).close()
       assert.equal((await verifyAudit({ path })).status, 'ok')
     })
@@ -153,7 +164,7 @@ for (const format of FORMATS) {
     it('makes no checkpoints where it is told so', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       await openAny(format, { path, checkpoints: false }).close()
-      assert.equal(existsSync(`${path}.checkpoints`), false)
+      assert.equal(existsSync(checkpointsPath(path)), false)
       assert.equal((await verifyAudit({ path })).checkpoints.count, 0)
     })
 

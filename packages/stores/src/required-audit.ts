@@ -111,6 +111,7 @@ export function createRequiredAudit(parts: SinkParts): FileAudit {
   }
 
   return {
+    evidence: parts.evidence,
     get droppedCount() {
       return waiting.droppedCount
     },

@@ -1,5 +1,4 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { ConfigError, ToolgateError } from '@toolgate/core'
@@ -14,20 +13,31 @@ import {
   type VerifyingKey,
 } from '@toolgate/core/audit'
 import { checkKind, APPLICATION_ID } from './audit-schema.ts'
-import { checkpointsBeside, parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
+import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
+import { checkpointsPath } from './evidence.ts'
 import { linesForwards } from './lines-forwards.ts'
 import { numberOf } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
   /** An audit, SQLite or JSON lines, as its first bytes say. */
   readonly path: string
-  /** Default: `<path>.checkpoints`, if it is there. */
+  /** Default: where the audit keeps them by itself, see {@link checkpointsPath}. */
   readonly checkpoints?: string | undefined
+  /** The audit is configured to have checkpoints: without any it is `unsigned`. Default: where they are given, or the audit says so. */
+  readonly mustBeSigned?: boolean | undefined
   /** The public keys that are trusted, in PEM. Default: those beside the checkpoints, which who can change these can change too. */
   readonly publicKeys?: string | undefined
   /** How many findings are kept; all are counted. */
   readonly maxFindings?: number | undefined
 }
+
+export {
+  type AuditEvidence,
+  checkpointsPath,
+  type EvidenceProblem,
+  type EvidenceProblemCode,
+  findPlaceProblems,
+} from './evidence.ts'
 
 /**
  * Verifies an audit against its chain and its checkpoints, also while it is being written.
@@ -36,17 +46,40 @@ export interface VerifyAuditOptions {
  * @throws {ConfigError} for a key that cannot be used
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
+  const verdict = await verifyOnce(options)
+  // The audit may say of checkpoints that were made after they had been read.
+  return verdict.status === 'unsigned' ? verifyOnce(options) : verdict
+}
+
+async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
+  const { maxFindings } = options
   return withFile(options.path, async (audit) => {
     const place = openCheckpoints(options)
     try {
+      const keys = place && trustedKeys(place.path, options)
       // Read before the records: one that is signed meanwhile would be ahead of what is read.
-      const checkpoints = place?.lines() ?? []
-      const verifier = createVerifier({ checkpoints, keys: place?.keys, maxFindings: options.maxFindings })
+      const checkpoints = keys === undefined ? [] : place?.lines()
+      const missing = missingText(options, { place, keys })
+      const verifier = createVerifier({ checkpoints, keys, missing, maxFindings })
       return verifier.finish({ torn: await audit.feed(verifier) })
     } finally {
       place?.close()
     }
   })
+}
+
+/** Returns what to say where no checkpoint vouches for an audit that must have some. */
+function missingText(
+  options: VerifyAuditOptions,
+  { place, keys }: { place: CheckpointPlace | undefined; keys: readonly VerifyingKey[] | undefined },
+): string | undefined {
+  const { mustBeSigned = options.checkpoints !== undefined } = options
+  if (place !== undefined && keys === undefined)
+    return `The public keys ${publicKeysOf(place.path)} are missing, so the checkpoints cannot be checked.`
+  if (!mustBeSigned) return undefined
+  return place === undefined
+    ? `The checkpoints ${checkpointsFile(options)} are missing.`
+    : `There is no checkpoint in ${place.path}.`
 }
 
 /**
@@ -221,24 +254,35 @@ function says(text: string, field: string, value: unknown): boolean {
 }
 
 interface CheckpointPlace {
-  readonly keys: readonly VerifyingKey[]
+  readonly path: string
   /** As they are now. */
   lines(): Iterable<string>
   close(): void
 }
 
-function openCheckpoints({ path, checkpoints, publicKeys }: VerifyAuditOptions): CheckpointPlace | undefined {
-  const file = resolve(checkpoints ?? checkpointsBeside(path))
-  if (checkpoints === undefined && !existsSync(file)) return undefined
-  const keys = parsePublicKeys(publicKeys ?? readFileSync(publicKeysOf(file), 'utf8'))
-  if (keys.length === 0) throw new ConfigError('', 'there is no public key in PEM to verify checkpoints with')
-  const fd = openSync(file, 'r')
+function checkpointsFile({ path, checkpoints }: VerifyAuditOptions): string {
+  return checkpointsPath(path, checkpoints === undefined ? {} : { path: checkpoints })
+}
+
+function openCheckpoints(options: VerifyAuditOptions): CheckpointPlace | undefined {
+  const path = checkpointsFile(options)
+  if (!existsSync(path)) return undefined
+  const fd = openSync(path, 'r')
   const { size } = fstatSync(fd)
   return {
-    keys,
+    path,
     *lines() {
       for (const lines of linesForwards(fd, size)) yield* lines
     },
     close: () => closeSync(fd),
   }
+}
+
+/** Returns the keys that are trusted; `undefined` where none is given and those beside the checkpoints are gone. */
+function trustedKeys(checkpoints: string, { publicKeys }: VerifyAuditOptions): readonly VerifyingKey[] | undefined {
+  const file = publicKeysOf(checkpoints)
+  if (publicKeys === undefined && !existsSync(file)) return undefined
+  const keys = parsePublicKeys(publicKeys ?? readFileSync(file, 'utf8'))
+  if (keys.length === 0) throw new ConfigError('', 'there is no public key in PEM to verify checkpoints with')
+  return keys
 }

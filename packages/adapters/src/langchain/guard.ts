@@ -37,10 +37,7 @@ export interface GuardOptions<Name extends string = string> extends RunsOptions<
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
-/**
- * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
- * and snapshots, which LangGraph's server returns: so it names no tool.
- */
+/** Kept in the graph's state. The underscore keeps it out of what an invocation is given and gives. */
 const SAVED = '_toolgate'
 const STATE = z.object({
   [SAVED]: z.object({ run: z.string(), ceiling: z.array(z.string()) }).optional(),

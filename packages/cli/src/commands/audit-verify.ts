@@ -7,6 +7,7 @@ import {
   type RecordProof,
 } from '@toolgate/core/audit'
 import { loadConfig } from '@toolgate/gateway'
+import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 
@@ -85,22 +86,26 @@ function parseProof(line: string): RecordProof | undefined {
   }
 }
 
-function placesOf(options: AuditVerifyOptions, io: Io): { path: string; checkpoints?: string; publicKeys?: string } {
-  const { checkpoints, publicKey } = options
+function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {
+  const { file, checkpoints, publicKey } = options
   return {
-    path: options.file ?? fileOf(options.config, io),
-    ...(checkpoints === undefined ? {} : { checkpoints }),
+    ...(file === undefined ? configuredPlaces(options.config, io) : { path: file }),
+    ...(checkpoints === undefined ? {} : { checkpoints, mustBeSigned: true }),
     ...(publicKey === undefined ? {} : { publicKeys: read(publicKey, 'public key') }),
   }
 }
 
-function fileOf(config: string, { env }: Io): string {
-  const { audit } = loadConfig(config, { env })
-  if (audit.path === undefined)
+/** Checkpoints that a configuration asks for must be there; the audit cannot say that they were never made. */
+function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
+  const {
+    audit: { path, checkpoints },
+  } = loadConfig(config, { env })
+  if (path === undefined)
     throw new CliError('usage', 'The audit of this configuration is kept in memory.', {
       hint: 'Give a file with --file.',
     })
-  return audit.path
+  if (checkpoints === false) return { path, mustBeSigned: false }
+  return { path, mustBeSigned: true, checkpoints: checkpoints?.path }
 }
 
 function read(path: string, what: string): string {
@@ -115,6 +120,7 @@ const TITLES = {
   ok: ['green', 'ok'],
   torn: ['yellow', 'torn'],
   gap: ['red', 'gap'],
+  unsigned: ['red', 'unsigned'],
   tampered: ['red', 'tampered'],
 } as const
 
@@ -125,6 +131,8 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
   printLine(io.stdout, `${paint(style, title)}  ${countOf(records, 'record')}, the last is ${lastSeq}`)
   for (const finding of findings) printLine(io.stdout, `  ${whereOf(finding)}: ${printable(finding.text)}`)
   if (findingCount > findings.length) printLine(io.stdout, `  and ${findingCount - findings.length} more`)
+  if (status === 'unsigned')
+    printLine(io.stdout, 'If the checkpoints are elsewhere, name them with --checkpoints, or with --config.')
   if (unchainedBefore !== undefined)
     printLine(
       io.stdout,
@@ -144,7 +152,8 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
 }
 
 function whereOf({ line, checkpoint }: AuditFinding): string {
-  return line === undefined ? `checkpoint ${checkpoint ?? 0}` : `line ${line}`
+  if (line !== undefined) return `line ${line}`
+  return checkpoint === undefined ? 'checkpoints' : `checkpoint ${checkpoint}`
 }
 
 function countOf(count: number, what: string): string {

@@ -1,4 +1,4 @@
-import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
+import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render/words.ts'
@@ -7,12 +7,17 @@ export interface CheckOptions {
   readonly json?: boolean
 }
 
-/** `toolgate check`: every problem of a configuration, each with its line and column; starts nothing. */
-export function checkCommand(file: string, options: CheckOptions, io: Io): ExitName {
+/** `toolgate check`: every problem of a configuration, each with its line and column, and warnings; starts nothing. */
+export async function checkCommand(file: string, options: CheckOptions, io: Io): Promise<ExitName> {
   try {
     const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
-    if (options.json) printJson(io.stdout, { ok: true, problems: [] })
-    else printLine(io.stdout, `${painter(io.stdout, io.env)('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+    const warnings = await findAuditProblems(config.audit)
+    if (options.json) printJson(io.stdout, { ok: true, problems: [], warnings })
+    else {
+      const paint = painter(io.stdout, io.env)
+      printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+      for (const { message } of warnings) printLine(io.stderr, `${paint('yellow', 'warn')}  ${printable(message)}`)
+    }
     return 'ok'
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error

@@ -6,6 +6,7 @@ import { formatNumber } from '../format.ts'
 import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
+import { EvidenceStrip } from '../parts/evidence-strip.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { RecordDrawer } from '../parts/record-drawer.tsx'
 import { RecordTable } from '../parts/record-table.tsx'
@@ -32,6 +33,7 @@ export function LivePage(): ReactElement {
         <h1>Live</h1>
         <p>Every attempt to call a tool, and how it ended.</p>
       </div>
+      <EvidenceStrip />
       <FilterBar filter={filter} choose={choose} isFiltered={isFiltered} />
       {shownError && !isReady && <Failed error={shownError} retry={() => feed.catchUp()} />}
       {!isReady && !shownError && <Loading what="the audit" />}

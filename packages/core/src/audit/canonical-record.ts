@@ -26,6 +26,7 @@ const FIELDS: readonly (readonly [name: string, type: string, isOptional?: true]
   ['run_id', TEXT, true],
   ['seq', NUMBER],
   ['session_id', TEXT, true],
+  ['signed_seq', NUMBER, true],
   ['step', NUMBER, true],
   ['tenant', TEXT, true],
   ['tool', TEXT, true],

@@ -58,6 +58,7 @@ export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions =
   if (runId !== undefined) record.run_id = capText(runId)
   record.seq = seq
   if (entry.session_id !== undefined) record.session_id = capText(entry.session_id)
+  if (isFinite(entry.signed_seq)) record.signed_seq = entry.signed_seq
   const step = entry.step ?? run?.step
   if (isFinite(step)) record.step = step
   if (entry.tenant !== undefined) record.tenant = capText(entry.tenant)
@@ -106,6 +107,7 @@ export function textAfterHash(entry: AuditEntry, seq: number, prev: string, opti
   if (runId !== undefined) text += `,"run_id":${quote(runId)}`
   text += `,"seq":${seq}`
   if (entry.session_id !== undefined) text += `,"session_id":${quote(entry.session_id)}`
+  if (isFinite(entry.signed_seq)) text += `,"signed_seq":${entry.signed_seq}`
   const step = entry.step ?? run?.step
   if (isFinite(step)) text += `,"step":${step}`
   if (entry.tenant !== undefined) text += `,"tenant":${quote(entry.tenant)}`

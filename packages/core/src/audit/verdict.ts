@@ -10,13 +10,17 @@ export const AUDIT_FINDINGS = {
   unreadable: 'tampered',
   missing: 'gap',
   truncated: 'gap',
+  unsigned: 'unsigned',
   torn: 'torn',
 } as const satisfies Record<string, Exclude<AuditVerdictStatus, 'ok'>>
 
 export type AuditFindingKind = keyof typeof AUDIT_FINDINGS
 
-/** `tampered`: what is there is not what was written. `gap`: records are not there. `torn`: the last line is half a record. */
-export type AuditVerdictStatus = 'ok' | 'tampered' | 'gap' | 'torn'
+/**
+ * `tampered`: what is there is not what was written. `gap`: records are not there.
+ * `unsigned`: its checkpoints are not there. `torn`: the last line is half a record.
+ */
+export type AuditVerdictStatus = 'ok' | 'tampered' | 'gap' | 'unsigned' | 'torn'
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind
@@ -53,7 +57,7 @@ export interface AuditVerdict {
   readonly findingCount: number
 }
 
-const STRICTNESS: readonly AuditVerdictStatus[] = ['ok', 'torn', 'gap', 'tampered']
+const STRICTNESS: readonly AuditVerdictStatus[] = ['ok', 'torn', 'unsigned', 'gap', 'tampered']
 
 /** Gives the worst of two. */
 export function worse(a: AuditVerdictStatus, b: AuditVerdictStatus): AuditVerdictStatus {

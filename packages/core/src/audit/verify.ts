@@ -12,6 +12,11 @@ export interface VerifyOptions {
   readonly checkpoints?: Iterable<string> | undefined
   /** Whose signatures are trusted. */
   readonly keys?: readonly VerifyingKey[] | undefined
+  /**
+   * What to say when there are records and no checkpoint: the audit is `unsigned`. Default: nothing, unless its records say
+   * that it has checkpoints.
+   */
+  readonly missing?: string | undefined
   /** How many findings are kept; all are counted. Default 100. */
   readonly maxFindings?: number | undefined
 }
@@ -29,10 +34,16 @@ export interface AuditVerifier {
 /**
  * Verifies an audit against its chain and its checkpoints, in one pass and in memory that does not grow with it.
  *
- * Finds an edit, an insertion, a deletion, a reordering, a tail that was cut off, and a rewriting of everything, and says where.
+ * Finds an edit, an insertion, a deletion, a reordering, a tail that was cut off, a rewriting of everything, and the loss of
+ * checkpoints, and says where.
  * Works on the stored texts and parses none that is as it should be.
  */
-export function createVerifier({ checkpoints = [], keys = [], maxFindings = 100 }: VerifyOptions = {}): AuditVerifier {
+export function createVerifier({
+  checkpoints = [],
+  keys = [],
+  missing,
+  maxFindings = 100,
+}: VerifyOptions = {}): AuditVerifier {
   const findings: AuditFinding[] = []
   let findingCount = 0
   let status: AuditVerdictStatus = 'ok'
@@ -44,12 +55,14 @@ export function createVerifier({ checkpoints = [], keys = [], maxFindings = 100 
   const trail = readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), tell)
   const sequence = createSequence(tell)
   const segments = createSegments(trail, tell)
+  const claims = createClaims(tell)
   let line = 0
 
   return {
     add(text) {
       line++
       segments.before(sequence.lastSeq, sequence.head)
+      claims.add(text, segments.lastSeq)
       const link = readLink(text)
       if (link === undefined) {
         sequence.addUnchained(text, line)
@@ -67,6 +80,7 @@ export function createVerifier({ checkpoints = [], keys = [], maxFindings = 100 
     finish({ torn = false } = {}) {
       segments.finish(sequence.lastSeq, sequence.head)
       sequence.finish()
+      claims.finish({ hasCheckpoints: segments.count > 0, missing: line > 0 ? missing : undefined })
       if (torn) tell({ kind: 'torn', line: line + 1, text: 'The last line has no end: a crash left half a record.' })
       const { firstSeq, lastSeq, head, unchainedBefore } = sequence
       const { count, lastSeq: checkedSeq, lastTs } = segments
@@ -308,14 +322,50 @@ function createSegments(
   }
 }
 
+/** Compares the checkpoints with what the audit's own records say of them: their loss shows without a configuration. */
+function createClaims(tell: Tell): {
+  add(text: string, signedSeq: number): void
+  finish(end: { readonly hasCheckpoints: boolean; readonly missing: string | undefined }): void
+} {
+  let hasClaim = false
+  let lost: AuditRecord | undefined
+
+  return {
+    add(text, signedSeq) {
+      // In JSON, the quotes of a field's name occur nowhere else.
+      if (!text.includes(',"signed_seq":')) return
+      const record = parseRecord(text)
+      if (record?.signed_seq === undefined) return
+      hasClaim = true
+      if (record.signed_seq > signedSeq) lost ??= record
+    },
+    finish({ hasCheckpoints, missing }) {
+      if (lost !== undefined)
+        tell({
+          kind: 'unsigned',
+          seq: lost.seq,
+          text: `Record ${lost.seq} says that checkpoints signed up to record ${lost.signed_seq}. Those checkpoints are missing.`,
+        })
+      if (hasCheckpoints) return
+      if (missing !== undefined) tell({ kind: 'unsigned', text: missing })
+      else if (hasClaim && lost === undefined)
+        tell({ kind: 'unsigned', text: 'The audit says that it has checkpoints, and none of them is there.' })
+    },
+  }
+}
+
 function areMissing(from: number, to: number): string {
   return from === to ? `Record ${from} is missing` : `Records ${from} to ${to} are missing`
 }
 
 function parseSeq(text: string): number | undefined {
+  const seq = parseRecord(text)?.seq
+  return Number.isSafeInteger(seq) ? seq : undefined
+}
+
+function parseRecord(text: string): AuditRecord | undefined {
   try {
-    const seq = (JSON.parse(text) as Partial<AuditRecord> | null)?.seq
-    return Number.isSafeInteger(seq) ? seq : undefined
+    return (JSON.parse(text) as AuditRecord | null) ?? undefined
   } catch {
     return undefined
   }

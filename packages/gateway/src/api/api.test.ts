@@ -17,7 +17,7 @@ import { createKeyring, createOriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
 import type { ApiDeps } from './deps.ts'
-import type { ApprovalsBody, AuditBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from './wire.ts'
+import type { ApprovalsBody, AuditBody, AuditEvidenceBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from './wire.ts'
 
 const OWN = 'http://127.0.0.1:8787'
 const CONSOLE = { authorization: 'Bearer demo-console' }
@@ -37,6 +37,7 @@ describe('createApi', () => {
       '/api/callers',
       '/api/why?tool=files:read&as=viewer',
       '/api/audit',
+      '/api/audit/evidence',
       '/api/approvals',
       '/api/session',
     ]
@@ -246,6 +247,21 @@ describe('createApi', () => {
       const body = await json<AuditBody>('/api/audit')
       assert.deepEqual(world.queries[2], {})
       assert.equal(body.records[0]?.event, 'tool_call')
+    })
+  })
+
+  describe('/api/audit/evidence', () => {
+    it('says what vouches for the audit and what is wrong with it, to a person of a tenant without paths', async () => {
+      assert.deepEqual(await json<AuditEvidenceBody>('/api/audit/evidence'), EVIDENCE)
+      const tenants = await json<AuditEvidenceBody>('/api/audit/evidence', { authorization: 'Bearer vera-console' })
+      assert.deepEqual([tenants.store, tenants.checkpoints], ['sqlite', { signedSeq: 41 }])
+      assert.deepEqual(
+        tenants.problems.map(({ code }) => code),
+        ['checkpoints_missing'],
+      )
+      assert.doesNotMatch(JSON.stringify(tenants), /srv/)
+      assert.equal((await get('/api/audit/evidence?x=1', CONSOLE)).status, 400)
+      assert.equal((await get('/api/audit/evidence', {})).status, 401)
     })
   })
 
@@ -513,6 +529,7 @@ function makeWorld(): World {
             yield { seq, event: 'tool_call', tenant: seq % 2 === 0 ? 'acme' : 'other' } as AuditRecord
         },
       },
+      evidence: () => EVIDENCE,
       approvals: createApprovals({
         clock,
         approvals: {
@@ -539,6 +556,12 @@ function makeWorld(): World {
     },
   }
   return world
+}
+
+const EVIDENCE: AuditEvidenceBody = {
+  store: 'sqlite',
+  checkpoints: { path: '/srv/audit.checkpoints', signedSeq: 41 },
+  problems: [{ code: 'checkpoints_missing', message: 'The checkpoints /srv/audit.checkpoints were removed.' }],
 }
 
 const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const

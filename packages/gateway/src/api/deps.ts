@@ -14,7 +14,7 @@ import type {
 } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
-import type { AppRow, GroupRow, HaltReach, ServerRow } from './wire.ts'
+import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow } from './wire.ts'
 
 /** What halts need: the gate's own, and what their targets name now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -43,6 +43,8 @@ export interface ApiDeps {
   /** Absent where nothing can be switched off. */
   readonly preferences?: Gate['preferences']
   readonly audit: AuditReader & AuditExporter
+  /** What vouches for the audit. Absent for one in memory. */
+  evidence?(): AuditEvidenceBody
   readonly approvals: Approvals
   /** Absent where there are none. */
   readonly pins?: Pick<Pins, 'list' | 'accept'>

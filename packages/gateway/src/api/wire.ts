@@ -155,6 +155,22 @@ export interface AuditBody {
   readonly records: readonly AuditRecord[]
 }
 
+/**
+ * `GET /api/audit/evidence`: what vouches for the audit beside its own chain, as it is now. `toolgate audit verify` checks
+ * the records. A person of a tenant is told the codes of problems, and no paths.
+ */
+export interface AuditEvidenceBody {
+  readonly store: 'sqlite' | 'jsonl' | 'memory'
+  /** Absent where no checkpoints are made. */
+  readonly checkpoints?: {
+    readonly path?: string
+    /** The last record that a checkpoint has signed; 0 for none. */
+    readonly signedSeq: number
+    readonly signedAt?: string
+  }
+  readonly problems: readonly { readonly code: string; readonly message: string }[]
+}
+
 /** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
 export interface ApprovalsBody {
   readonly approvals: readonly Approval[]

@@ -190,7 +190,7 @@ export interface ApprovalsConfig {
 
 /** Where signed checkpoints go, and how often. */
 export interface CheckpointConfig {
-  /** Absolute; absent: beside the audit. */
+  /** Absolute; absent: in a folder of its own beside the audit. */
   readonly path?: string
   /** Absolute path of a private key in PEM. */
   readonly keyFile?: string

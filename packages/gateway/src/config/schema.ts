@@ -287,7 +287,9 @@ export const auditSchema = z.strictObject({
       z.literal(false),
       z.strictObject({
         path: text
-          .describe('Default: beside the audit. Better on another disk, or a file that is shipped elsewhere.')
+          .describe(
+            'Default: in a folder checkpoints beside the audit. Better on another disk, or shipped to another host.',
+          )
           .optional(),
         keyFile: text
           .describe('An Ed25519 private key in PEM. Default: made at first use, beside the checkpoints.')

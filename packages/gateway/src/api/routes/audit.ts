@@ -2,7 +2,7 @@ import { AUDIT_EVENTS, AUDIT_OUTCOMES, type AuditExportQuery, type AuditRecord }
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, text, time, wholeNumber } from '../query.ts'
 import { exportFor, queryFor } from '../tenant.ts'
-import type { AuditBody } from '../wire.ts'
+import type { AuditBody, AuditEvidenceBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
@@ -42,6 +42,28 @@ export function auditExportRoute(deps: ApiDeps): Route {
         'content-disposition': 'attachment; filename="audit.jsonl"',
       },
     })
+  }
+}
+
+/** `GET /api/audit/evidence`: whether the checkpoints that sign the audit are there and can be made. */
+export function auditEvidenceRoute(deps: ApiDeps): Route {
+  return ({ query, person }) => {
+    parseQuery(query, {})
+    const evidence: AuditEvidenceBody = deps.evidence?.() ?? { store: 'memory', problems: [] }
+    return person.tenant === undefined ? evidence : withoutPaths(evidence)
+  }
+}
+
+/** Where files lie is for those who run the gateway. */
+function withoutPaths({ store, checkpoints, problems }: AuditEvidenceBody): AuditEvidenceBody {
+  const { path: _path, ...signed } = checkpoints ?? { signedSeq: 0 }
+  return {
+    store,
+    ...(checkpoints === undefined ? {} : { checkpoints: signed }),
+    problems: problems.map(({ code }) => ({
+      code,
+      message: 'The evidence for the audit has a problem. The people who run this gateway can see which.',
+    })),
   }
 }
 

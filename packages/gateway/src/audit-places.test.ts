@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { checkpointsPath } from '@toolgate/stores/verify'
+import { createHash } from 'node:crypto'
+import type { AuditConfig, GatewayConfig } from './config/config.ts'
+import { type LogLine, type RunningGateway, startGateway } from './gateway.ts'
+import type { AuditEvidenceBody } from './api/wire.ts'
+
+const KEY = 'console-key'
+
+async function start(t: TestContext, audit: AuditConfig): Promise<{ gateway: RunningGateway; log: LogLine[] }> {
+  const log: LogLine[] = []
+  const config: GatewayConfig = {
+    file: '/test/toolgate.yaml',
+    listen: { host: '127.0.0.1', port: 0 },
+    servers: [],
+    callers: [{ keyHash: createHash('sha256').update(KEY).digest(), for: 'console', caller: { user: 'ada' } }],
+    groups: [],
+    policy: [{ allow: ['*'] }],
+    limits: [],
+    audit,
+    state: { store: 'memory' },
+  }
+  const gateway = await startGateway(config, { log: (line) => log.push(line) })
+  t.after(() => gateway.close())
+  return { gateway, log }
+}
+
+async function evidenceOf({ url }: RunningGateway): Promise<AuditEvidenceBody> {
+  const answer = await fetch(`${url}/api/audit/evidence`, { headers: { authorization: `Bearer ${KEY}` } })
+  assert.equal(answer.status, 200)
+  return (await answer.json()) as AuditEvidenceBody
+}
+
+const codesOf = ({ problems }: AuditEvidenceBody): readonly string[] => problems.map(({ code }) => code)
+
+describe('a gateway whose audit has checkpoints', () => {
+  const scratch = (t: TestContext): AuditConfig & { path: string } => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolgate-evidence-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    return { store: 'sqlite', mode: 'batched', path: join(folder, 'audit.db') }
+  }
+
+  it('has no problem to tell of at first', async (t) => {
+    const audit = scratch(t)
+    const { gateway, log } = await start(t, audit)
+    const { store, checkpoints, problems } = await evidenceOf(gateway)
+    assert.deepEqual([store, checkpoints?.path, problems], ['sqlite', checkpointsPath(audit.path), []])
+    assert.deepEqual(log, [])
+  })
+
+  it('tells by its API that they were removed while it runs', async (t) => {
+    const audit = scratch(t)
+    const { gateway } = await start(t, audit)
+    rmSync(dirname(checkpointsPath(audit.path)), { recursive: true })
+    assert.deepEqual(codesOf(await evidenceOf(gateway)), ['checkpoints_missing'])
+  })
+
+  it('tells in its log and by its API that they were gone when it started', async (t) => {
+    const audit = scratch(t)
+    for (let i = 0; i < 2; i++) await openSqliteAudit({ path: audit.path }).close()
+    rmSync(dirname(checkpointsPath(audit.path)), { recursive: true })
+    const { gateway, log } = await start(t, audit)
+    assert.deepEqual(codesOf(await evidenceOf(gateway)), ['checkpoints_missing'])
+    assert.match(log[0]?.detail ?? '', /checkpoints signed up to record 2/)
+  })
+
+  it('warns in its log and by its API when audit, checkpoints and key are in one folder', async (t) => {
+    const audit = scratch(t)
+    const checkpoints = { path: `${audit.path}.checkpoints` }
+    const { gateway, log } = await start(t, { ...audit, checkpoints })
+    assert.deepEqual(codesOf(await evidenceOf(gateway)), ['checkpoints_together', 'key_together'])
+    assert.deepEqual(
+      log.map(({ level }) => level),
+      ['warn', 'warn'],
+    )
+    assert.match(log[0]?.message ?? '', /are in the folder of the audit/)
+  })
+
+  it('promises nothing where none are made', async (t) => {
+    const { gateway } = await start(t, { store: 'memory', mode: 'batched' })
+    assert.deepEqual(await evidenceOf(gateway), { store: 'memory', problems: [] })
+  })
+})
