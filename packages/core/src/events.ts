@@ -9,7 +9,7 @@ export type GateNotice =
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
   | { readonly event: 'preferences-changed' }
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
-  | { readonly event: 'tool-changed' | 'tool-flagged' | 'tool-accepted'; readonly pin: PinEvent }
+  | { readonly event: 'tool-added' | 'tool-changed' | 'tool-flagged' | 'tool-accepted'; readonly pin: PinEvent }
 
 export interface Events<Event> {
   /** Gives the way to end it. What a listener throws is told to the host and stops nothing. */

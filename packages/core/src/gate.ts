@@ -29,7 +29,13 @@ import { createAvailability } from './groups/availability.ts'
 import { createLoads, type Loads, type LoadsOfGate } from './groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 import { createHalts, type Halts } from './halts/halts.ts'
-import type { DefinitionMode, PinMode } from './pins/holding.ts'
+import {
+  type DefinitionMode,
+  parseDefinitionMode,
+  parsePinRules,
+  type PinMode,
+  type PinRules,
+} from './pins/pin-rules.ts'
 import { createPins, type Pins } from './pins/pins.ts'
 import { redactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
@@ -85,8 +91,11 @@ export interface GateOptions {
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
-  /** What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`. */
-  readonly pins?: PinMode
+  /**
+   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`.
+   * `{ new: 'suspend' }` also holds tools that were not there before.
+   */
+  readonly pins?: PinMode | PinRules
   /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
   readonly definitions?: DefinitionMode
   /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
@@ -294,8 +303,8 @@ export function createGate(
     state,
     catalog,
     clock,
-    mode: options.pins ?? 'warn',
-    check: options.definitions ?? 'warn',
+    ...parsePinRules(options.pins),
+    check: parseDefinitionMode(options.definitions),
     onEvent: recorder.pinned,
     onFault,
   })

@@ -198,7 +198,17 @@ export { memoryLock, type MemoryLock } from './memory/lock.ts'
 export { memoryState, type MemoryState } from './memory/state.ts'
 export { combineTelemetry } from './telemetry/combine.ts'
 export { type AcceptPin, createPins, type PinnedTool, type Pins, type PinsOptions } from './pins/pins.ts'
-export { DEFINITION_MODES, type DefinitionMode, PIN_MODES, type PinMode, type PinStatus } from './pins/holding.ts'
+export {
+  DEFINITION_MODES,
+  type DefinitionMode,
+  NEW_TOOL_MODES,
+  type NewToolMode,
+  PIN_MODES,
+  type PinMode,
+  type PinRules,
+} from './pins/pin-rules.ts'
+export type { PinStatus } from './pins/holding.ts'
+export { markOwnTool } from './tools/own-tool.ts'
 export type { PinEvent } from './pins/notices.ts'
 export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'
 export {

@@ -26,15 +26,26 @@ const PINS: readonly PinRow[] = [
   },
 ]
 
+const NEW: PinRow = {
+  tool: 'files:send',
+  status: 'suspended',
+  isNew: true,
+  hash: 'f'.repeat(64),
+  findings: [],
+  quarantined: false,
+}
+
 describe('toolgate pins', () => {
   const posted: unknown[] = []
+  let shown = PINS
   const run = serveScripted(({ method, url, authorization, body }) => {
-    if (method !== 'POST') return { body: { pins: PINS } }
+    if (method !== 'POST') return { body: { pins: shown } }
     posted.push([url, authorization, body])
     return { body: { ...PINS[1], status: 'pinned' } }
   })
   beforeEach(() => {
     posted.length = 0
+    shown = PINS
   })
 
   it('lists what wants a look, and how much does not', async () => {
@@ -51,6 +62,12 @@ files:read  suspended, quarantined  0123456789ab  5 changes, invisible
     )
     assert.match((await run('pins', '--all')).out, /files:list {2}pinned/)
     assert.deepEqual(JSON.parse((await run('pins', '--json')).out), { pins: PINS })
+  })
+
+  it('says which tools are new', async () => {
+    shown = [NEW]
+    const { out } = await run('pins')
+    assert.match(out, /files:send {2}suspended {2}f{12} {2}new tool/)
   })
 
   it('shows what a definition has become and accepts nothing, and lets no text write on the terminal', async () => {

@@ -91,10 +91,10 @@ function stateOf({ status, quarantined }: PinRow): string {
   return quarantined ? `${status}, quarantined` : status
 }
 
-function whyOf({ diff, findings }: PinRow): string {
+function whyOf({ isNew, diff, findings }: PinRow): string {
   const places = diff ? [count(diff.changes.length + diff.more, 'change')] : []
   const codes = [...new Set(findings.map(({ code }) => code))]
-  return [...places, ...codes].join(', ')
+  return [...(isNew ? ['new tool'] : []), ...places, ...codes].join(', ')
 }
 
 function short(hash: string): string {

@@ -57,6 +57,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
     pinned(pin) {
       record(PIN_RECORDS[pin.kind], {
         tool: pin.tool,
+        reason: pin.kind === 'added' ? 'tool_new' : undefined,
         user_id: pin.kind === 'accepted' ? pin.by : undefined,
         detail: pin.text,
       })
@@ -66,6 +67,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
 }
 
 const PIN_RECORDS = {
+  added: 'tool_changed',
   changed: 'tool_changed',
   flagged: 'tool_flagged',
   accepted: 'tool_accepted',

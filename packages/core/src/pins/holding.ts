@@ -4,14 +4,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { DefinitionChecks } from './checks.ts'
 import type { PinBook } from './pin-book.ts'
-
-export const PIN_MODES = ['off', 'warn', 'suspend'] as const
-/** What a changed definition does: nothing, an event, or an event and the tool is taken away until it is accepted. */
-export type PinMode = (typeof PIN_MODES)[number]
-
-export const DEFINITION_MODES = ['off', 'warn', 'quarantine'] as const
-/** What a finding of the definition check does: nothing, an event, or an event and the tool is hidden. */
-export type DefinitionMode = (typeof DEFINITION_MODES)[number]
+import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
 /** `new`: not pinned yet. `changed`: not the pinned definition. `suspended`: either of them, and taken away. */
 export type PinStatus = 'pinned' | 'changed' | 'suspended' | 'new'
@@ -25,15 +18,18 @@ export interface Holding {
 
 const SUGGESTION = 'A person has to accept its definition first.'
 const CHANGED = 'its definition has changed'
+const NEW = 'it is new'
 const UNKNOWN = 'its definition cannot be compared with the accepted one now'
 
 export function createHolding({
   mode,
+  newTools,
   check,
   book,
   checks,
 }: {
   readonly mode: PinMode
+  readonly newTools: NewToolMode
   readonly check: DefinitionMode
   readonly book: PinBook
   readonly checks: DefinitionChecks
@@ -41,9 +37,14 @@ export function createHolding({
   const statusOf = (tool: Tool): PinStatus => {
     const pin = book.get(tool.id)
     if (pin?.hash === definitionHash(tool)) return 'pinned'
-    if (mode === 'suspend') return 'suspended'
+    const isHeld = mode === 'suspend' || (pin === undefined && newTools === 'suspend')
+    if (isHeld) return 'suspended'
     return pin && mode === 'warn' ? 'changed' : 'new'
   }
+  const unpinned = ({ id }: Tool): Held =>
+    book.isNew(id)
+      ? { text: `${NEW}: nobody has accepted it`, message: NEW, suggestion: SUGGESTION, since: book.firstOf(id)?.since }
+      : { text: book.problemOf(id), message: UNKNOWN }
   const isAccepted = (tool: Tool): boolean => {
     const pin = book.get(tool.id)
     return pin?.by !== undefined && pin.hash === definitionHash(tool)
@@ -60,7 +61,7 @@ export function createHolding({
             suggestion: SUGGESTION,
             since: pin.since,
           }
-        : { text: book.problemOf(tool.id), message: UNKNOWN }
+        : unpinned(tool)
     },
     quarantined(tool, snapshot) {
       if (check !== 'quarantine' || isAccepted(tool)) return undefined

@@ -5,8 +5,9 @@ import type { Toolset } from '../tools/toolset.ts'
 import type { DefinitionChecks } from './checks.ts'
 import type { Finding } from './definition-check.ts'
 import { type DefinitionDiff, diffDefinitions } from './diff.ts'
-import type { DefinitionMode, Holding, PinMode } from './holding.ts'
+import type { Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
+import type { DefinitionMode, PinMode } from './pin-rules.ts'
 import { capped } from './spell.ts'
 import type { TellOnce } from './telling.ts'
 
@@ -19,6 +20,12 @@ export type PinEvent =
       readonly diff: DefinitionDiff
       readonly text: string
       readonly suspended: boolean
+    }
+  | {
+      readonly kind: 'added'
+      readonly tool: string
+      readonly hash: string
+      readonly text: string
     }
   | {
       readonly kind: 'flagged'
@@ -50,6 +57,7 @@ const MAX_TEXT = 2000
 
 export function createNotices({
   mode,
+  holdsNew,
   check,
   book,
   checks,
@@ -58,6 +66,7 @@ export function createNotices({
   tellOnce,
 }: {
   readonly mode: PinMode
+  readonly holdsNew: boolean
   readonly check: DefinitionMode
   readonly book: PinBook
   readonly checks: DefinitionChecks
@@ -67,6 +76,7 @@ export function createNotices({
 }): Notices {
   const diffs = new Map<string, { readonly key: string; diff: DefinitionDiff | undefined }>()
   const flagged = new WeakMap<Tool, string>()
+  const added = new Set<string>()
   const underWay = new Set<Promise<void>>()
   const start = (work: Promise<void>) => {
     const done = work.finally(() => underWay.delete(done))
@@ -104,6 +114,12 @@ export function createNotices({
       }),
     )
   }
+  const lookAtNew = ({ id, description = '' }: Tool, hash: string) => {
+    if (!book.isNew(id) || added.has(id)) return
+    added.add(id)
+    const text = capped(`"${id}" is new: ${description}`, MAX_TEXT)
+    start(tellOnce(id, 'added', () => emit({ kind: 'added', tool: id, hash, text })))
+  }
   const lookAtFindings = (tool: Tool, snapshot: Toolset) => {
     const findings = checks.findings(tool, snapshot)
     if (findings.length === 0) return
@@ -127,6 +143,7 @@ export function createNotices({
         for (const tool of diffs.keys()) if (!snapshot.has(tool)) diffs.delete(tool)
         for (const tool of snapshot) lookAtChange(tool, book.firstOf(tool.id))
       }
+      if (holdsNew) for (const tool of snapshot) lookAtNew(tool, definitionHash(tool))
       if (check !== 'off') for (const tool of snapshot) lookAtFindings(tool, snapshot)
     },
     diffOf: (tool) => diffs.get(tool.id)?.diff,

@@ -1,6 +1,7 @@
 import { ToolgateError } from '../errors.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import { type Definition, definitionHash, definitionOf } from '../tools/definition-hash.ts'
+import { isOwnTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createPinStore, type Pin, type ReadPins, type Sight } from './pin-store.ts'
 
@@ -13,6 +14,8 @@ export interface PinBookOptions {
   readonly isUsed: boolean
   /** Whether tools are pinned at first sight; otherwise only what is accepted is. */
   readonly pinsAtFirstSight: boolean
+  /** Whether a tool that joins the tools of a known namespace waits to be accepted. */
+  readonly holdsNew: boolean
   readonly deadlineMs: number
   readonly retryMs: number
   /** Changes of the store that follow each other faster are read together. */
@@ -27,6 +30,8 @@ export interface PinBook {
   get(tool: string): Pin | undefined
   /** The pin, or where it cannot be known what the tool was when this process first saw it. */
   firstOf(tool: string): Pin | undefined
+  /** Returns `true` for a tool that joined the tools of a known namespace and that nobody has accepted. */
+  isNew(tool: string): boolean
   /** Why a tool has no pin. */
   problemOf(tool: string): string
   /** Pins what is seen for the first time. */
@@ -53,6 +58,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
   const { state, clock, deadlineMs, onChange, onFault } = options
   const store = createPinStore(state, deadlineMs)
   const firstSeen = new Map<string, Sight>()
+  const newcomers = createNewcomers()
   let known: ReadPins = { pins: new Map(), unreadable: new Set(), isBroken: false }
   let isRead = false
   let isBusy = false
@@ -106,10 +112,13 @@ export function createPinBook(options: PinBookOptions): PinBook {
     for (const tool of firstSeen.keys()) if (read.pins.has(tool)) firstSeen.delete(tool)
     if (!isSame) onChange()
   }
+  const isNew = (tool: string) => options.holdsNew && isRead && isMissing(tool) && newcomers.has(tool, known)
   const missing = (): readonly (readonly [string, Sight])[] =>
     known.isBroken
       ? []
-      : [...firstSeen].filter(([tool]) => isMissing(tool)).slice(0, Math.max(0, MAX_PINS - known.pins.size))
+      : [...firstSeen]
+          .filter(([tool]) => isMissing(tool) && !isNew(tool))
+          .slice(0, Math.max(0, MAX_PINS - known.pins.size))
   const keep = (added: readonly (readonly [string, Pin])[]) => {
     for (const [tool, pin] of added) {
       known.pins.set(tool, pin)
@@ -123,6 +132,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
   return {
     get: (tool) => known.pins.get(tool),
     firstOf: (tool) => known.pins.get(tool) ?? firstSeen.get(tool)?.pin,
+    isNew,
     problemOf(tool) {
       if (known.unreadable.has(tool)) return 'its pin cannot be read'
       if (known.isBroken) return 'some pins cannot be read, and this may be of them'
@@ -131,6 +141,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
     },
     see(tools) {
       if (!options.isUsed) return
+      if (options.holdsNew) newcomers.see(tools)
       const isNews = options.pinsAtFirstSight && seeFirst(firstSeen, tools, (tool) => known.pins.has(tool), clock)
       if ((isNews || !isRead) && !failure) update()
     },
@@ -168,6 +179,44 @@ function follow(state: StateStore, listener: () => void, onFault: (error: unknow
     onFault(unavailable(error))
     return () => {}
   }
+}
+
+/**
+ * Tells the first listing of a namespace from the tools that join it later.
+ *
+ * A namespace is known by the pins of its tools in the store, and by what this process saw before.
+ */
+function createNewcomers() {
+  const seen = new Set<string>()
+  const late = new Set<string>()
+  let latest: { readonly pins: ReadPins; readonly namespaces: ReadonlySet<string> } | undefined
+  const namespacesOf = (pins: ReadPins): ReadonlySet<string> => {
+    if (latest?.pins !== pins) {
+      const ids = [...pins.pins.keys(), ...pins.unreadable]
+      latest = { pins, namespaces: new Set(ids.map(namespaceOf)) }
+    }
+    return latest.namespaces
+  }
+  const listed = new Set<string>()
+  const own = new Set<string>()
+  return {
+    see(tools: readonly Tool[]) {
+      for (const bounded of [listed, late]) if (bounded.size > MAX_PINS) bounded.clear()
+      for (const tool of tools) if (isOwnTool(tool)) own.add(tool.id)
+      const news = tools.filter(({ id }) => !listed.has(id))
+      for (const { id } of news) if (seen.has(namespaceOf(id))) late.add(id)
+      for (const { id } of news) {
+        listed.add(id)
+        seen.add(namespaceOf(id))
+      }
+    },
+    has: (tool: string, pins: ReadPins) =>
+      !own.has(tool) && (late.has(tool) || namespacesOf(pins).has(namespaceOf(tool))),
+  }
+}
+
+function namespaceOf(id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf(':')))
 }
 
 /** Answers whether there is something that has to be pinned. */

@@ -3,8 +3,10 @@ import { after, describe, it } from 'node:test'
 import { memoryState } from '../memory/state.ts'
 import type { StateStore } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
+import { createGate } from '../gate.ts'
+import { metaTools } from '../search/meta-tools.ts'
 import { createCatalog } from '../tools/catalog.ts'
-import type { ToolDefinition } from '../tools/tool.ts'
+import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 import type { PinEvent } from './notices.ts'
 import { createPins, type Pins, type PinsOptions } from './pins.ts'
 
@@ -526,5 +528,133 @@ describe('createPins with a definition check', () => {
     const { list, kinds } = open({ tools: [copy] })
     await list(copy, { namespace: 'evil', name: '\u0441\u043e\u0440\u0443' })
     assert.deepEqual(kinds().toSorted(), ['flagged evil:\u0441\u043e\u0440\u0443', 'flagged files:copy'])
+  })
+})
+
+describe('createPins with newTools: suspend', () => {
+  const WRITE: ToolDefinition = { namespace: 'files', name: 'write', description: 'Writes a file.' }
+  const SEND: ToolDefinition = { namespace: 'mail', name: 'send', description: 'Sends a mail.' }
+  const NEW = ['files:write: tool_suspended']
+
+  it('pins the first listing of a namespace, and suspends a tool that comes later', async () => {
+    const { pins, held, list, events } = open({ newTools: 'suspend' })
+    assert.deepEqual(held(), [])
+    await list(READ, WRITE, SEND)
+    assert.deepEqual(held(), NEW)
+    assert.equal(statusOf(pins)?.status, 'pinned')
+    assert.equal(statusOf(pins, 'mail:send')?.status, 'pinned')
+    const write = statusOf(pins, 'files:write')
+    assert.deepEqual([write?.status, write?.isNew, write?.pinnedHash], ['suspended', true, undefined])
+    assert.deepEqual(
+      events.map(({ kind, tool, text }) => [kind, tool, text]),
+      [['added', 'files:write', '"files:write" is new: Writes a file.']],
+    )
+  })
+
+  it('says why it is suspended, and nothing of what an upstream wrote', async () => {
+    const { pins, catalog, list } = open({ newTools: 'suspend' })
+    await list(READ, WRITE)
+    const [mark] = pins.marksFor(catalog.snapshot())
+    const { outcome, message, suggestion, text } = mark?.reason(catalog.get('files:write') as Tool) ?? {}
+    assert.deepEqual(
+      [outcome, message, suggestion, text],
+      ['wait', 'it is new', 'A person has to accept its definition first.', 'it is new: nobody has accepted it'],
+    )
+  })
+
+  it('offers it when a person accepts it, for good', async () => {
+    const { pins, state, held, list } = open({ newTools: 'suspend' })
+    await list(READ, WRITE)
+    await pins.accept('files:write', { hash: hashOf(pins, 'files:write'), by: 'vera' })
+    assert.deepEqual(held(), [])
+    await list(READ)
+    await list(READ, WRITE)
+    assert.deepEqual(held(), [])
+    assert.deepEqual(open({ state, tools: [READ, WRITE], newTools: 'suspend' }).held(), [])
+  })
+
+  it('still holds it after a restart, and in another process, and tells of it once', async () => {
+    const state = newState()
+    const first = open({ state, newTools: 'suspend' })
+    await first.list(READ, WRITE)
+    const second = open({ state, tools: [READ, WRITE], newTools: 'suspend' })
+    await second.pins.settled()
+    assert.deepEqual(second.held(), NEW)
+    assert.deepEqual([first.kinds(), second.kinds()], [['added files:write'], []])
+  })
+
+  it('is held while the store does not answer, as its pin is not known', async () => {
+    const { state, fail } = breakable()
+    fail('throws')
+    const { held, pins } = open({ state, newTools: 'suspend' })
+    assert.deepEqual(held(), SUSPENDED)
+    fail(undefined)
+    await eventually(() => held().length === 0)
+    assert.equal(statusOf(pins)?.status, 'pinned')
+  })
+
+  it('does not take a tool of the first listing that comes before the store answers', async () => {
+    const { held, list, pins } = open({ state: later(newState()), newTools: 'suspend' })
+    const listed = list(READ, WRITE)
+    await listed
+    await pins.settled()
+    assert.deepEqual(held(), NEW)
+  })
+
+  it('does not hold the tools of Toolgate itself', async () => {
+    const state = newState()
+    const first = createGate({ tools: { 'say:hello': {} }, state, pins: { new: 'suspend' } })
+    await first.close()
+    const gate = createGate({
+      tools: [defineTool({ name: 'hello' }), defineTool({ name: 'search_all' }), ...metaTools()],
+      state,
+      pins: { new: 'suspend' },
+    })
+    assert.deepEqual(
+      gate.pins.list().map(({ tool, status }) => [tool, status]),
+      [
+        ['call_tool', 'pinned'],
+        ['get_tool_details', 'pinned'],
+        ['hello', 'pinned'],
+        ['search_all', 'pinned'],
+        ['search_tools', 'pinned'],
+      ],
+    )
+    await gate.close()
+    const next = createGate({
+      tools: [defineTool({ name: 'hello' }), defineTool({ name: 'late' }), ...metaTools({ namespace: 'meta' })],
+      state,
+      pins: { new: 'suspend' },
+    })
+    opened.push({ close: () => void next.close() })
+    assert.deepEqual(
+      next.pins
+        .list()
+        .filter(({ status }) => status === 'suspended')
+        .map(({ tool }) => tool),
+      ['late'],
+    )
+  })
+
+  it('is read strictly', () => {
+    for (const [pins, message] of [
+      [{ new: 'suspent' }, /pins\.new: "suspent" is unknown; .*did you mean "suspend"/],
+      [{ nwe: 'suspend' }, /pins\.nwe: unknown option; did you mean "new"/],
+      ['supend', /pins: "supend" is unknown; .*did you mean "suspend"/],
+    ] as const)
+      assert.throws(() => createGate({ tools: [], pins: pins as never }), message)
+    assert.throws(() => createGate({ tools: [], definitions: 'quarantin' as never }), /did you mean "quarantine"/)
+  })
+
+  it('stands beside each mode for changes', async () => {
+    for (const [mode, expected] of [
+      ['off', NEW],
+      ['warn', NEW],
+      ['suspend', [...SUSPENDED, ...NEW]],
+    ] as const) {
+      const { held, list } = open({ mode, newTools: 'suspend' })
+      await list(EVIL, WRITE)
+      assert.deepEqual(held(), expected, mode)
+    }
   })
 })

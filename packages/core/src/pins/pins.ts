@@ -9,9 +9,10 @@ import type { Toolset } from '../tools/toolset.ts'
 import { createDefinitionChecks } from './checks.ts'
 import type { Finding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
-import { createHolding, type DefinitionMode, type Holding, type PinMode, type PinStatus } from './holding.ts'
+import { createHolding, type Holding, type PinStatus } from './holding.ts'
 import { createNotices, type PinEvent } from './notices.ts'
 import { createPinBook } from './pin-book.ts'
+import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 import { capped } from './spell.ts'
 import { createTelling } from './telling.ts'
 
@@ -19,6 +20,8 @@ import { createTelling } from './telling.ts'
 export interface PinnedTool {
   readonly tool: string
   readonly status: PinStatus
+  /** It joined the tools of a known namespace, and nobody has accepted it. Only with `newTools: 'suspend'`. */
+  readonly isNew: boolean
   /** Of the definition as it is: what `accept` takes. */
   readonly hash: string
   /** Of the definition that is pinned. */
@@ -38,6 +41,8 @@ export interface PinsOptions {
   readonly state: StateStore
   /** Default `warn`. */
   readonly mode?: PinMode
+  /** Default `pin`. */
+  readonly newTools?: NewToolMode
   /** Default `warn`. */
   readonly check?: DefinitionMode
   readonly clock: Clock
@@ -93,7 +98,9 @@ const MAX_ECHO = 64
  * was gone since. Marks are computed from the snapshot they are for, so no change is in force before it is compared.
  */
 export function createPins(options: PinsOptions): Pins {
-  const { catalog, state, clock, mode = 'warn', check = 'warn', deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const { catalog, state, clock, mode = 'warn', newTools = 'pin', check = 'warn' } = options
+  const { deadlineMs = DEFAULT_DEADLINE_MS } = options
+  const holdsNew = newTools === 'suspend'
   const onFault = quiet(options.onFault)
   const emit = quiet(options.onEvent, onFault)
   const changes = createRevision(onFault)
@@ -101,20 +108,21 @@ export function createPins(options: PinsOptions): Pins {
   const book = createPinBook({
     state,
     clock,
-    isUsed: mode !== 'off' || check === 'quarantine',
-    pinsAtFirstSight: mode !== 'off',
+    isUsed: mode !== 'off' || holdsNew || check === 'quarantine',
+    pinsAtFirstSight: mode !== 'off' || holdsNew,
+    holdsNew,
     deadlineMs,
     retryMs: options.retryMs ?? DEFAULT_RETRY_MS,
     refreshMs: options.refreshMs ?? DEFAULT_REFRESH_MS,
     onChange: () => {
-      if (mode === 'suspend' || check === 'quarantine') changes.grow()
+      if (mode === 'suspend' || holdsNew || check === 'quarantine') changes.grow()
       notices.look(catalog.snapshot())
     },
     onFault,
   })
-  const holding = createHolding({ mode, check, book, checks })
+  const holding = createHolding({ mode, newTools, check, book, checks })
   const tellOnce = createTelling(state, clock, deadlineMs)
-  const notices = createNotices({ mode, check, book, checks, holding, emit, tellOnce })
+  const notices = createNotices({ mode, holdsNew, check, book, checks, holding, emit, tellOnce })
   const see = () => {
     const snapshot = catalog.snapshot()
     book.see(snapshot.tools)
@@ -129,6 +137,7 @@ export function createPins(options: PinsOptions): Pins {
     return {
       tool: tool.id,
       status: holding.statusOf(tool),
+      isNew: book.isNew(tool.id),
       hash: definitionHash(tool),
       pinnedHash: pin?.hash,
       since: pin?.since,

@@ -1,5 +1,6 @@
 import type { CallOutcome } from '../door/outcome.ts'
 import type { Caller } from '../caller.ts'
+import { markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
 import { type Calling, callingOf } from './calling.ts'
 import { META_INPUTS, META_TEXTS, type MetaToolName, notAvailable } from './meta-texts.ts'
@@ -74,7 +75,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       execute: async (input: never, call: CallContext) => toOutput(await answer(input, callingOf(call), options)),
     })
     made.set(tool, name)
-    return tool
+    return markOwnTool(tool)
   })
 }
 

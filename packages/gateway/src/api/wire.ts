@@ -192,6 +192,8 @@ export interface PinsBody {
 export interface PinRow {
   readonly tool: string
   readonly status: PinStatus
+  /** It joined the tools of a known server, and nobody has accepted it. Only with `pins: { new: suspend }`. */
+  readonly isNew?: boolean
   /** Of the definition as it is: what is accepted. */
   readonly hash: string
   readonly pinnedHash?: string

@@ -3,6 +3,7 @@ import type {
   ConcurrencyCap,
   DefinitionMode,
   PinMode,
+  PinRules,
   Policy,
   ToolAnnotations,
   UnlockRule,
@@ -29,7 +30,7 @@ export interface GatewayConfig {
   readonly approvals?: ApprovalsConfig
   readonly audit: AuditConfig
   /** Default `warn`. */
-  readonly pins?: PinMode
+  readonly pins?: PinMode | PinRules
   /** Default `warn`. */
   readonly definitions?: DefinitionMode
   /** Absent: in memory. */

@@ -34,7 +34,8 @@ function explainIssue(source: Source, base: ConfigPath, schema: z.ZodType, issue
     return
   }
   if (issue.code === 'invalid_union') {
-    const branch = source.get(path) && closestBranch(issue.errors)
+    const at = source.get(path)
+    const branch = at && closestBranch(issue.errors, at)
     if (branch) {
       for (const inner of branch) explainIssue(source, path, schemaAt(schema, issue.path), inner)
       return
@@ -52,8 +53,12 @@ export function reportUnknownKey(source: Source, path: ConfigPath, key: string, 
 }
 
 /** The branch of a union that the author meant: the one whose kind fits, if there is exactly one. */
-function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
-  const fitting = branches.filter((issues) => !issues.some((i) => i.code === 'invalid_type' && i.path.length === 0))
+function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode): readonly Issue[] | undefined {
+  // A mapping or a list is none of the words of an enum.
+  const isWord = node.entries === undefined && node.items === undefined
+  const misses = ({ code, path }: Issue) =>
+    path.length === 0 && (code === 'invalid_type' || (code === 'invalid_value' && !isWord))
+  const fitting = branches.filter((issues) => !issues.some(misses))
   return fitting.length === 1 ? fitting[0] : undefined
 }
 

@@ -239,6 +239,18 @@ describe('loadConfig', () => {
     })
   })
 
+  it('reads pins as a word, or as rules for changed and for new tools', () => {
+    for (const [pins, expected] of [
+      ['suspend', 'suspend'],
+      ['{ new: suspend }', { new: 'suspend' }],
+      ['{ changed: off, new: pin }', { changed: 'off', new: 'pin' }],
+    ] as const) {
+      withFile(`servers: {}\n${ALLOW_ALL}\npins: ${pins}`, (file) =>
+        assert.deepEqual(loadConfig(file, { env: {} }).pins, expected),
+      )
+    }
+  })
+
   it('listens beyond loopback when the callers have keys of their own', () => {
     withFile(
       `servers: {}\n${ALLOW_ALL}\nlisten: { host: 0.0.0.0 }\ncallers: [{ key: a-real-secret, user: vera }]`,

@@ -1,4 +1,4 @@
-import { DEFINITION_MODES, PIN_MODES } from '@toolgate/core'
+import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core'
 import { z } from 'zod'
 import { approvalsSchema, callsSchema } from './calls-schema.ts'
 
@@ -308,7 +308,18 @@ export const auditSchema = z.strictObject({
 
 const PIN_HELP =
   'When the definition of a tool changes. suspend: it is taken away until a person accepts it. Default: warn.'
-export const pinsSchema = z.enum(PIN_MODES).describe(PIN_HELP)
+export const pinsSchema = z
+  .union([
+    z.enum(PIN_MODES),
+    z.strictObject({
+      changed: z.enum(PIN_MODES).describe(PIN_HELP).optional(),
+      new: z
+        .enum(NEW_TOOL_MODES)
+        .describe('suspend: a tool that joins a known server is held until a person accepts it. Default: pin.')
+        .optional(),
+    }),
+  ])
+  .describe(PIN_HELP)
 const CHECK_HELP =
   'What a definition with invisible characters or the like does. quarantine: it is hidden. Default: warn.'
 export const definitionsSchema = z.enum(DEFINITION_MODES).describe(CHECK_HELP)

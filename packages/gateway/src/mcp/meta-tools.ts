@@ -5,6 +5,7 @@ import {
   defineTool,
   type Gate,
   type Group,
+  markOwnTool,
   matchesSelector,
   type MetaAnswer,
   metaTools,
@@ -52,7 +53,7 @@ export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
       ? []
       : metaTools({ onFound: open, own: (tool) => made.has(tool), toOutput: toMcpOutput })
   const tools = [...finders, ...([...locked.values()].some(isByRequest) ? [requestTool(deps)] : [])]
-  for (const tool of tools) made.set(tool, tool.id as MetaToolName)
+  for (const tool of tools) made.set(markOwnTool(tool), tool.id as MetaToolName)
   checkLocked(locked, tools)
   return tools
 

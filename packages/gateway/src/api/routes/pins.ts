@@ -52,11 +52,12 @@ function nameApprover({ user, tenant, roles = [] }: Caller): string {
 
 /** Diffs and findings quote what a server wrote. */
 function toRow(pin: PinnedTool, { redactText }: Redactor): PinRow {
-  const { tool, status, hash, pinnedHash, since, by, diff, findings, quarantined } = pin
+  const { tool, status, isNew, hash, pinnedHash, since, by, diff, findings, quarantined } = pin
   const quoted = <T extends { readonly text: string }>(one: T): T => ({ ...one, text: redactText(one.text) })
   return {
     tool,
     status,
+    ...(isNew ? { isNew } : {}),
     hash,
     ...(pinnedHash === undefined ? {} : { pinnedHash }),
     ...(since === undefined ? {} : { since }),

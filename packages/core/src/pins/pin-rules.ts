@@ -1,0 +1,53 @@
+import { ConfigError } from '../errors.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+
+export const PIN_MODES = ['off', 'warn', 'suspend'] as const
+/** What a changed definition does: nothing, an event, or an event and the tool is taken away until it is accepted. */
+export type PinMode = (typeof PIN_MODES)[number]
+
+export const NEW_TOOL_MODES = ['pin', 'suspend'] as const
+/**
+ * What a tool does that was not there before: it is pinned at first sight, or an event tells of it and the tool is held
+ * until a person accepts it. The first listing of a namespace is always pinned.
+ */
+export type NewToolMode = (typeof NEW_TOOL_MODES)[number]
+
+export const DEFINITION_MODES = ['off', 'warn', 'quarantine'] as const
+/** What a finding of the definition check does: nothing, an event, or an event and the tool is hidden. */
+export type DefinitionMode = (typeof DEFINITION_MODES)[number]
+
+export interface PinRules {
+  /** Default `warn`. */
+  readonly changed?: PinMode | undefined
+  /** Default `pin`. */
+  readonly new?: NewToolMode | undefined
+}
+
+const SHAPE = shapeOf<PinRules>({ changed: true, new: true })
+
+/**
+ * Reads the `pins` of a gate.
+ *
+ * @throws {ConfigError} for an unknown mode or key
+ */
+export function parsePinRules(pins: PinMode | PinRules | undefined): { mode: PinMode; newTools: NewToolMode } {
+  if (pins === undefined || typeof pins === 'string')
+    return { mode: modeOf('pins', pins, PIN_MODES) ?? 'warn', newTools: 'pin' }
+  checkShape('pins', pins, SHAPE)
+  return {
+    mode: modeOf('pins.changed', pins.changed, PIN_MODES) ?? 'warn',
+    newTools: modeOf('pins.new', pins.new, NEW_TOOL_MODES) ?? 'pin',
+  }
+}
+
+/** @throws {ConfigError} for an unknown mode */
+export function parseDefinitionMode(mode: DefinitionMode | undefined): DefinitionMode {
+  return modeOf('definitions', mode, DEFINITION_MODES) ?? 'warn'
+}
+
+function modeOf<Mode extends string>(path: string, given: Mode | undefined, modes: readonly Mode[]): Mode | undefined {
+  if (given === undefined || modes.includes(given)) return given
+  const near = didYouMean(String(given), modes)
+  throw new ConfigError(path, `"${String(given)}" is unknown; the modes are ${modes.join(', ')}${near}`)
+}
