@@ -57,6 +57,7 @@ const CORE_ORDER = [
   'app-views.ts',
   'views.ts',
   'steps.ts',
+  'lint-config.ts',
   'gate.ts',
   'expose',
   'testing',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { memoryAudit } from './audit/memory.ts'
 import { type Apps, createApps } from './app-views.ts'
-import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOf } from './apps/app.ts'
+import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOfApp } from './apps/app.ts'
 import { collectTools } from './apps/own-tools.ts'
 import type { Caller } from './caller.ts'
 import { createEpochs } from './decide/epoch.ts'
@@ -39,15 +39,11 @@ import {
 import { createPins, type Pins } from './pins/pins.ts'
 import { redactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
-import {
-  checkNames as checkSelectorNames,
-  checkSelectors,
-  lintAll,
-  lintSelectors,
-  type LintWarning,
-} from './policy/lint.ts'
+import { lintAll, type LintWarning, selectorsOfGroups } from './policy/lint.ts'
+import { createNameWatch, emitWarning, type NameWatch } from './policy/name-watch.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
+import { selectorsOfList, selectorsOfPolicies, type WrittenSelector } from './policy/unknown-names.ts'
 import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
 import type {
   ApprovalStore,
@@ -120,6 +116,11 @@ export interface GateOptions {
   readonly visibilityDeadlineMs?: number
   /** Hears of faults that must not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
+  /**
+   * Called for each name that no tool has, once: as soon as the tools are known. `gate.lint()` lists them too.
+   * Default: `process.emitWarning`.
+   */
+  readonly onWarning?: (warning: LintWarning) => void
 }
 
 /** Tools by their ids: those names are a type, and any other is a compile error. */
@@ -176,7 +177,10 @@ export interface Gate<Name extends string = string, Native = unknown> {
   readonly loads: Loads
   /** The ids of a group's tools, visible or not. */
   membersOf(group: string): readonly string[]
-  /** What is allowed and probably not meant: selectors that name no tool, tools that nobody can see, names that look alike. */
+  /**
+   * What is allowed and probably not meant: selectors of policies, groups, limits, caps, apps and halts that name no tool,
+   * tools that nobody can see, names that look alike.
+   */
   lint(): readonly LintWarning[]
   readonly approvals: Approvals
   /**
@@ -261,15 +265,26 @@ export function createGate(
     tools,
     sources: [...(options.sources ?? []), ...loads.sources],
     groups: groups.selectors,
+    onRead: () => names.look(),
     onFault,
   })
+  const names = createNameWatch(catalog, options.onWarning ? quiet(options.onWarning, onFault) : emitWarning)
+  const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
-    const parsed = parsePolicies(policy, groups.selectors)
-    if (!catalog.dynamic) checkSelectors(parsed, catalog.snapshot())
+    const parsed = read(policy)
+    names.check(selectorsOfPolicies(parsed))
     return parsed
   }
-  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: parse })
-  if (!catalog.dynamic) checkSelectorNames([...apps.values()].flatMap(selectorsOf), catalog.snapshot())
+  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: read })
+  const policies = read(options.policy)
+  const limits = parseLimits(options.limits, groups.selectors)
+  const caps = parseCaps(options.concurrency, groups.selectors)
+  const written = [
+    ...selectorsOfList(limits, 'limits'),
+    ...selectorsOfList(caps, 'concurrency'),
+    ...[...apps.values()].flatMap(selectorsOfApp),
+  ]
+  names.check([...selectorsOfPolicies(policies), ...selectorsOfGroups(groups.selectors), ...written])
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
   const events = createEvents<GateNotice>(onFault)
@@ -296,7 +311,7 @@ export function createGate(
     onFault,
     inTime,
   })
-  const stack = createPolicyStack(parse(options.policy))
+  const stack = createPolicyStack(policies)
   const revisions = () => ({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
@@ -317,7 +332,7 @@ export function createGate(
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
     hooks: parseHooks(options.hooks),
-    slots: createSlots(parseCaps(options.concurrency, groups.selectors)),
+    slots: createSlots(caps),
     live,
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,
@@ -340,7 +355,9 @@ export function createGate(
     preferences,
     recorder,
     subscribe: events.subscribe,
-    usesOf: createUses(parseLimits(options.limits, groups.selectors)),
+    usesOf: createUses(limits),
+    names,
+    written,
     parse,
     approvals: createApprovals({ approvals: ports.approvals, clock, onDecided: recorder.decided }, options.mayApprove),
     visibilityDeadlineMs: checkDeadline(
@@ -370,6 +387,9 @@ interface Shared {
   readonly recorder: GateRecorder
   readonly subscribe: Gate['subscribe']
   readonly usesOf: UsesOf
+  readonly names: NameWatch
+  /** The selectors of limits, caps and apps. */
+  readonly written: readonly WrittenSelector[]
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
@@ -379,7 +399,7 @@ interface Shared {
 
 function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe, loads, preferences } = shared
+  const { recorder, subscribe, loads, preferences, names } = shared
   const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }
   const today = createEpochs(world)
   const { apps, hostOf } = createApps(shared.apps, today, world)
@@ -425,15 +445,15 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     locks: createLocks(groups, unlocks, membersOf, loads.use),
     loads,
     membersOf,
-    lint: () => [
-      ...lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot()),
-      ...lintSelectors([...shared.apps.values()].flatMap(selectorsOf), catalog.snapshot()),
-    ],
+    lint: () =>
+      lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot(), [...shared.written, ...halts.selectors()]),
     approvals,
     async halt(request) {
       if (!catalog.dynamic) checkTarget(request, groups, catalog)
       const { halt, stored } = halts.set(request)
       recorder.halted(halt)
+      if (halt.target.tool !== undefined)
+        names.check([{ path: 'halt.tool', selector: parseSelector(halt.target.tool, groups.selectors) }])
       await stored
       return halt
     },

@@ -183,7 +183,7 @@ export type { App, AppImport, AppInfo, AppsInput } from './apps/app.ts'
 export type { Preferences } from './preferences/switches.ts'
 export type { View, NarrowOptions } from './view.ts'
 export type { LintCode, LintWarning } from './policy/lint.ts'
-export { lint, type LintOptions } from './policy/lint-config.ts'
+export { lint, type LintOptions } from './lint-config.ts'
 export { type Calling, callingOf } from './search/calling.ts'
 export {
   type DetailsAnswer,

@@ -3,6 +3,7 @@ import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
 import type { ImportedGroup, Offer } from '../layers/app.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
+import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import type { Group, Groups } from '../tools/groups.ts'
 import { parseSelector, type Selector } from '../tools/selector.ts'
 import { type OwnTool, readOwnTools } from './own-tools.ts'
@@ -158,9 +159,12 @@ function parseOwnPolicies(path: string, name: string, { policy }: App, ground: A
   }
 }
 
-/** Gives what an app names of tools beside its groups, and where it was written. */
-export function selectorsOf({ name, own }: ParsedApp): { readonly path: string; readonly selector: Selector }[] {
-  return own.map((selector, i) => ({ path: `apps.${name}.tools[${i}]`, selector }))
+/** Returns the selectors of an app: its own tools and its policies. */
+export function selectorsOfApp({ name, own, policies }: ParsedApp): readonly WrittenSelector[] {
+  return [
+    ...own.map((selector, i) => ({ path: `apps.${name}.tools[${i}]`, selector })),
+    ...selectorsOfPolicies(policies, `apps.${name}.policy`),
+  ]
 }
 
 /** Gives the fault of a name that no app has. */

@@ -1,9 +1,9 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
 import { callerMarks, fixedMarks, indexPolicy } from '../layers/policy.ts'
-import { checkSelectors } from '../policy/lint.ts'
 import { parsePolicies } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
+import { checkKnown, selectorsOfPolicies } from '../policy/unknown-names.ts'
 import { hasBit } from '../tools/bits.ts'
 import type { Source } from '../tools/catalog.ts'
 import { and, checkFilters, type ToolFilter } from '../tools/filters.ts'
@@ -42,7 +42,7 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   const all = createToolset(toolsFrom(from, groups && selectors))
   const kept = all.filter(and(...filters))
   const parsed = parsePolicies(policy, selectors)
-  checkSelectors(parsed, all)
+  checkKnown(selectorsOfPolicies(parsed), all)
   const asked = defineCaller(caller)
   const marks = parsed.flatMap((one, i) => {
     const index = indexPolicy(one, i, kept)

@@ -3,6 +3,7 @@ import type { Caller } from '../caller.ts'
 import { ConfigError } from '../errors.ts'
 import type { LimitUse } from '../ports.ts'
 import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
+import { checkEntry, splitEntries } from '../tools/selector-list.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
@@ -43,7 +44,7 @@ export function parseLimits(
   groups: GroupSelectors,
   path = 'limits',
 ): readonly ParsedLimit[] {
-  const list = limits === undefined ? [] : typeof limits === 'string' ? splitLimits(limits) : limits
+  const list = limits === undefined ? [] : typeof limits === 'string' ? splitEntries(limits) : limits
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of limits')
   return list.map((limit: string | RateLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
 }
@@ -54,17 +55,12 @@ export function parseLimits(
  * @throws {ConfigError} for what looks like JSON and is none
  */
 export function readLimits(text: string, path: string): readonly (string | RateLimit)[] {
-  if (!/^\s*[[{]/.test(text)) return splitLimits(text)
+  if (!/^\s*[[{]/.test(text)) return splitEntries(text)
   try {
     return JSON.parse(text) as readonly (string | RateLimit)[]
   } catch (cause) {
     throw new ConfigError(path, `is no JSON: ${(cause as Error).message}`, { cause })
   }
-}
-
-/** Gives the entries of a text with commas between them. */
-function splitLimits(text: string): readonly string[] {
-  return text.split(',').map((entry) => entry.trim())
 }
 
 /** `web_search:10/60,*:100/60`, or a list of such texts or of objects. */
@@ -118,6 +114,7 @@ function readText(path: string, text: string): RateLimit {
   const [, match, max, seconds] = /^(.+):(\d{1,9})\/(\d{1,9})$/.exec(text) ?? []
   if (match === undefined)
     throw new ConfigError(path, `${JSON.stringify(text)} must read selector:uses/seconds, as "web_search:10/60"`)
+  checkEntry(path, text, match)
   return { match, max: Number(max), windowMs: Number(seconds) * 1000 }
 }
 

@@ -5,6 +5,7 @@ import { reason } from '../decision/reason.ts'
 import { ConfigError } from '../errors.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
+import { checkEntry, splitEntries } from '../tools/selector-list.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from '../deadlines.ts'
 import { callerGone } from './refusals.ts'
@@ -52,7 +53,7 @@ export function parseCaps(
   groups?: GroupSelectors,
   path = 'concurrency',
 ): readonly ParsedCap[] {
-  const list = typeof caps === 'string' ? caps.split(',').map((entry) => entry.trim()) : (caps ?? [])
+  const list = typeof caps === 'string' ? splitEntries(caps) : (caps ?? [])
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of caps')
   return list.map((cap: string | ConcurrencyCap, i) => parseCap(`${path}[${i}]`, cap, groups))
 }
@@ -103,6 +104,7 @@ function readText(path: string, text: string): ConcurrencyCap {
   const [, match, max] = /^(.+):(\d{1,9})$/.exec(text) ?? []
   if (match === undefined)
     throw new ConfigError(path, `${JSON.stringify(text)} must read selector:calls, as "browser:*:2"`)
+  checkEntry(path, text, match)
   return { match, max: Number(max) }
 }
 

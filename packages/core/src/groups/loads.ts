@@ -4,7 +4,7 @@ import type { AvailabilitySource, Clock } from '../ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
 import { readSource } from '../tools/read-source.ts'
-import { matchesSelector } from '../tools/selector.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { backoffMs } from './backoff.ts'
@@ -167,7 +167,7 @@ export function createLoads(deps: LoadsDeps): LoadsOfGate {
   }
 
   return {
-    sources: [...all.values()].map(toSource),
+    sources: [...all.values()].map((loading) => toSource(loading, groups.selectors.get(loading.name) ?? [])),
     unused: () => unused.size > 0 && !isClosed,
     async usedBy(view, caller, { unlocks, app }) {
       try {
@@ -222,15 +222,36 @@ function toLoading(name: string, group: LoadedGroup, clock: Clock): Loading {
   }
 }
 
-function toSource(loading: Loading): Source {
+function toSource(loading: Loading, members: readonly Selector[]): Source {
+  const namespaces = literalNamespaces(members)
   return {
     name: `group:${loading.name}`,
     tools: () => loading.tools,
+    isListed: () => loading.state.status === 'loaded',
+    ...(namespaces === undefined ? {} : { namespaces }),
     subscribe(listener) {
       loading.listeners.add(listener)
       return () => void loading.listeners.delete(listener)
     },
   }
+}
+
+/** Returns the namespaces that a group's selectors name; `undefined` where one of them may name any. */
+function literalNamespaces(members: readonly Selector[]): readonly string[] | undefined {
+  const found: string[] = []
+  for (const member of members) {
+    if (member.kind === 'joined') continue
+    const namespace = member.kind === 'id' || member.kind === 'glob' ? literalNamespace(member) : undefined
+    if (namespace === undefined) return undefined
+    found.push(namespace)
+  }
+  // Without selectors, all its tools join by themselves.
+  return found.length === 0 ? undefined : found
+}
+
+function literalNamespace(selector: Extract<Selector, { kind: 'id' | 'glob' }>): string | undefined {
+  if (selector.kind === 'id') return selector.text.includes(':') ? selector.text.split(':')[0] : ''
+  return selector.namespace?.length === 1 ? selector.namespace[0] : undefined
 }
 
 /** Takes the tools that the group's selectors name. Gives what is wrong with the others, if anything is. */

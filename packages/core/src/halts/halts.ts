@@ -3,6 +3,7 @@ import { haltMarks, type HaltMark, indexHalts, stopsCaller, stopsTool, unknownHa
 import type { Mark } from '../layers/mark.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock, MaybePromise, StateEntry, StateStore } from '../ports.ts'
+import type { WrittenSelector } from '../policy/unknown-names.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -22,6 +23,8 @@ export interface Halts {
   /** Grows whenever a decision may change. */
   readonly revision: number
   list(): readonly Halt[]
+  /** The selectors of those that name tools, with their place in the list. */
+  selectors(): readonly WrittenSelector[]
   /** In force when this returns; resolves when the store has it. */
   set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> }
   /**
@@ -150,6 +153,8 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
       return revision
     },
     list: () => [...halts.values()].map(({ selector: _, ...halt }) => halt),
+    selectors: () =>
+      [...halts.values()].flatMap(({ selector }, i) => (selector ? [{ path: `halts[${i}].tool`, selector }] : [])),
     set(request) {
       const halt = parseHalt(request, clock.wallMs(), groups)
       unsaved.set(halt.id, halt)

@@ -1,6 +1,7 @@
 import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
+import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
 import type { Clause, Policy } from './policy.ts'
 
 /** What `process.env` is. */
@@ -88,7 +89,7 @@ function readSelectors(
 ): readonly string[] | undefined {
   const text = readVariable(variable, env)
   if (text === undefined) return undefined
-  const entries = text.split(',').map((entry) => entry.trim())
+  const entries = splitEntries(text)
   for (const [i, entry] of entries.entries()) {
     const path = `${variable}[${i}]`
     if (entry === '') throw new ConfigError(path, 'an entry is empty; there is a comma too many')
@@ -97,6 +98,7 @@ function readSelectors(
     } catch (cause) {
       throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
     }
+    checkListed(path, entry, entry)
   }
   return entries
 }

@@ -11,6 +11,13 @@ export interface Source {
   tools(): Iterable<Tool | ToolDefinition>
   /** Hears of every change, until the function it gives is called. */
   subscribe?(listener: () => void): () => void
+  /**
+   * Answers whether its tools are known. Until they are, no name is reported that it may still bring.
+   * Default: a source with `subscribe` is unknown until it offers a tool.
+   */
+  isListed?(): boolean
+  /** The namespaces of all its tools; `''` stands for none. Default: any. */
+  readonly namespaces?: readonly string[]
 }
 
 /** Two sources offered the same id: the first one's tool is the one in the catalog. */
@@ -48,6 +55,8 @@ export interface Catalog {
   readonly failures: readonly SourceFailure[]
   /** Whether the tools can still change. */
   readonly dynamic: boolean
+  /** Sources whose tools are not known yet. */
+  readonly unlisted: readonly Source[]
   snapshot(): Toolset
   get(id: string): Tool | undefined
   /** Whether some snapshot, now or before, had this id. Of those that are gone, the latest 100,000 ids are known. */
@@ -62,6 +71,8 @@ export interface CatalogOptions {
   readonly sources?: readonly Source[]
   /** Those that tools of sources may join. Default: any. */
   readonly groups?: Pick<GroupSelectors, 'has'>
+  /** Called after each reading of a source, also when its tools stay the same. Default: ignores it. */
+  readonly onRead?: () => void
   /** Hears of listeners that throw. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
@@ -74,9 +85,17 @@ export interface CatalogOptions {
  *
  * @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool
  */
-export function createCatalog({ tools = [], sources = [], groups, onFault = () => {} }: CatalogOptions): Catalog {
+export function createCatalog({
+  tools = [],
+  sources = [],
+  groups,
+  onRead = () => {},
+  onFault = () => {},
+}: CatalogOptions): Catalog {
   const fixed = createToolset(Array.from(tools, checkTool))
   const readings = new Map(sources.map((source) => [source, read(source, groups)]))
+  /** A source that listed its tools once stays known, also when it lists none later. */
+  const listed = new Set<Source>()
   const announce = createAnnouncer(onFault)
   let revision = 1
   let state = merge(fixed, readings)
@@ -84,6 +103,10 @@ export function createCatalog({ tools = [], sources = [], groups, onFault = () =
 
   const update = (source: Source) => {
     readings.set(source, read(source, groups, readings.get(source)))
+    renew()
+    onRead()
+  }
+  const renew = () => {
     const before = state.snapshot
     state = merge(fixed, readings)
     const change = compare(before, state.snapshot, revision + 1)
@@ -108,6 +131,10 @@ export function createCatalog({ tools = [], sources = [], groups, onFault = () =
       return state.failures
     },
     dynamic: sources.some((source) => source.subscribe !== undefined),
+    get unlisted() {
+      for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)
+      return sources.filter((source) => !listed.has(source))
+    },
     snapshot: () => state.snapshot,
     get: (id) => state.snapshot.get(id),
     hasSeen: (id) => state.snapshot.has(id) || seen.has(id),
@@ -117,6 +144,11 @@ export function createCatalog({ tools = [], sources = [], groups, onFault = () =
       announce.close()
     },
   }
+}
+
+function isListed(source: Source, reading: Reading = NOTHING): boolean {
+  if (source.isListed) return source.isListed()
+  return source.subscribe === undefined || reading.tools.length + reading.rejected.length > 0
 }
 
 const MAX_SEEN = 100_000

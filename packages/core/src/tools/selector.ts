@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts'
+import { nearestOf } from '../util/did-you-mean.ts'
 import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
 import { groupsJoinedBy, type Tool } from './tool.ts'
 
@@ -47,6 +48,7 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
   const rest = text.slice(colon + 1)
   if (head === '' || rest === '') throw invalid(text, 'has nothing on one side of its ":"')
   if (rest.includes(':')) throw invalid(text, 'has more than one ":"')
+  checkKind(text, head, rest, groups)
   switch (head) {
     case 'group':
       return groupSelector(text, rest, groups)
@@ -122,9 +124,23 @@ function isStars(text: string): boolean {
   return /^\*+$/.test(text)
 }
 
+const KINDS: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
+
+/** `GROUP:WEB` would name a tool "WEB" that no catalog has: tools cannot have these namespaces in any letter case. */
+function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {
+  const kind = head.toLowerCase()
+  if (head === kind || !KINDS.has(kind)) return
+  const meant = kind === 'group' ? (nearestOf(rest, groups.keys()) ?? rest) : rest
+  throw invalid(text, `"${head}" must be written "${kind}"; did you mean "${kind}:${meant}"?`)
+}
+
 function groupSelector(text: string, group: string, groups: GroupSelectors): Selector {
   const members = groups.get(group)
-  if (!members) throw invalid(text, `names no group; the groups are ${[...groups.keys()].join(', ') || '(none)'}`)
+  if (!members) {
+    const near = nearestOf(group, groups.keys())
+    const meant = near === undefined ? '' : `; did you mean "group:${near}"?`
+    throw invalid(text, `names no group; the groups are ${[...groups.keys()].join(', ') || '(none)'}${meant}`)
+  }
   return { kind: 'group', text, group, members }
 }
 

@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 
-/** Namespaces that the selector language uses for itself. */
+/** Namespaces that the selector language uses for itself, in any letter case. */
 export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 
 const MAX_NAME_LENGTH = 128
@@ -23,7 +23,8 @@ export function checkName(name: unknown): asserts name is string {
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
   const problem =
-    problemOf(namespace) ?? (RESERVED_NAMESPACES.has(namespace as string) ? 'is reserved for selectors' : undefined)
+    problemOf(namespace) ??
+    (RESERVED_NAMESPACES.has((namespace as string).toLowerCase()) ? 'is reserved for selectors' : undefined)
   if (problem)
     throw new ConfigError(`namespace ${JSON.stringify(namespace)}`, `the namespace ${problem}`, {
       code: 'tool_invalid',

@@ -3,33 +3,34 @@ import { describe, it } from 'node:test'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { checkSelectors, lintPolicies } from './lint.ts'
 import { parsePolicies } from './parse.ts'
 import type { Policy } from './policy.ts'
+import { checkKnown, findUnknown, selectorsOfPolicies } from './unknown-names.ts'
 
 const snapshot = createToolset([
   defineTool({ namespace: 'web', name: 'search', tags: ['read'] }),
   defineTool({ namespace: 'files', name: 'read_file' }),
 ])
-const parse = (policy: Policy) => parsePolicies(policy, new Map([['none', [parseSelector('x:*')]]]))
+const parse = (policy: Policy) =>
+  selectorsOfPolicies(parsePolicies(policy, new Map([['none', [parseSelector('x:*')]]])))
 
-describe('lintPolicies', () => {
+describe('findUnknown', () => {
   it('has nothing to say of selectors that name something', () => {
     assert.deepEqual(
-      lintPolicies(parse({ allow: ['web:search', 'tag:read', '*'], deny: ['hint:destructive'] }), snapshot),
+      findUnknown(parse({ allow: ['web:search', 'tag:read', '*'], deny: ['hint:destructive'] }), snapshot),
       [],
     )
   })
 
-  it('warns of each selector that names nothing, with its path', () => {
-    const warnings = lintPolicies(
+  it('finds each selector that names nothing, with its path', () => {
+    const warnings = findUnknown(
       parse({ allow: ['web:*', 'tag:raed'], ask: [{ match: ['group:none', 'mail:*'] }] }),
       snapshot,
     )
     assert.deepEqual(
       warnings.map(({ path, text }) => [path, text]),
       [
-        ['policy[0].allow[1]', '"tag:raed" names no tool'],
+        ['policy[0].allow[1]', 'no tool has the tag "raed"; did you mean "read"?'],
         ['policy[0].ask[0]', '"group:none" names no tool'],
         ['policy[0].ask[0]', '"mail:*" names no tool'],
       ],
@@ -37,9 +38,9 @@ describe('lintPolicies', () => {
   })
 })
 
-describe('checkSelectors', () => {
+describe('checkKnown', () => {
   it('lets globs, tags and groups name nothing', () => {
-    checkSelectors(parse({ deny: ['mail:*', 'tag:danger', 'category:x', 'group:none'] }), snapshot)
+    checkKnown(parse({ deny: ['mail:*', 'tag:danger', 'category:x', 'group:none'] }), snapshot)
   })
 
   const refused: readonly (readonly [selector: string, problem: string])[] = [
@@ -49,7 +50,7 @@ describe('checkSelectors', () => {
   ]
   for (const [selector, problem] of refused) {
     it(`refuses ${selector} and suggests what may be meant`, () => {
-      assert.throws(() => checkSelectors(parse({ deny: ['web:*', selector] }), snapshot), {
+      assert.throws(() => checkKnown(parse({ deny: ['web:*', selector] }), snapshot), {
         code: 'selector_invalid',
         path: 'policy[0].deny[1]',
         problem,

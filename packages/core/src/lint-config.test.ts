@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate.ts'
-import { defineTool } from '../tools/tool.ts'
+import { createGate } from './gate.ts'
+import { defineTool } from './tools/tool.ts'
 import { lint, type LintOptions } from './lint-config.ts'
 
 const toolsOf = (...ids: readonly string[]) =>
@@ -113,6 +113,20 @@ describe('lint', () => {
       ],
     ],
     [
+      'limits and caps that name nothing, and those that cannot be read',
+      {
+        limits: ['files:raed:1/60', 'x', 'category:mail:1/60'],
+        concurrency: 'mail:*:1',
+      },
+      [
+        'config_invalid limits[1]: "x" must read selector:uses/seconds, as "web_search:10/60"',
+        'selector_unmatched limits[0]: "files:raed" names no tool; the nearest are "files:read", "files:write", "web:search"',
+        'selector_unmatched limits[2]: no tool has the category "mail"',
+        'selector_unmatched concurrency[0]: "mail:*" names no tool',
+      ],
+    ],
+    ['limits that are no list', { limits: 7 as unknown as string }, ['config_invalid limits: must be a list']],
+    [
       'names that look alike',
       { tools: toolsOf('files:read', 'files:re\u0430d', 'files:list1', 'files:listl') },
       [
@@ -155,7 +169,7 @@ describe('gate.lint', () => {
       'selector_unmatched groups.mail.tools[0]',
       'tool_unreachable policy[1].deny[0]',
     ])
-    gate.setPolicy({ deny: ['tag:raed'], requireTags: ['read'] })
+    gate.setPolicy({ deny: ['tag:payments'], requireTags: ['read'] })
     assert.deepEqual(codes(gate), [
       'selector_unmatched policy[0].deny[0]',
       'selector_unmatched groups.mail.tools[0]',

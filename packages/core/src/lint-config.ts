@@ -1,18 +1,24 @@
-import { ConfigError } from '../errors.ts'
-import type { Group } from '../tools/groups.ts'
-import { lintGroups } from '../tools/lint-groups.ts'
-import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
-import type { Tool } from '../tools/tool.ts'
-import { createToolset } from '../tools/toolset.ts'
-import { lintAll, type LintWarning } from './lint.ts'
-import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from './parse.ts'
-import type { FunctionPolicy, Policies, Policy } from './policy.ts'
+import { type LimitInput, parseLimits } from './door/limits.ts'
+import { type CapInput, parseCaps } from './door/slots.ts'
+import { ConfigError, isErrorOf } from './errors.ts'
+import type { Group } from './tools/groups.ts'
+import { lintGroups } from './tools/lint-groups.ts'
+import { type GroupSelectors, parseSelector, type Selector } from './tools/selector.ts'
+import { splitEntries } from './tools/selector-list.ts'
+import type { Tool } from './tools/tool.ts'
+import { createToolset } from './tools/toolset.ts'
+import { lintAll, type LintWarning } from './policy/lint.ts'
+import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from './policy/parse.ts'
+import type { FunctionPolicy, Policies, Policy } from './policy/policy.ts'
+import type { WrittenSelector } from './policy/unknown-names.ts'
 
 /** What is looked at: everything as it is written, before any of it is checked. */
 export interface LintOptions {
   readonly tools: Iterable<Tool>
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
   readonly policy?: Policies
+  readonly limits?: LimitInput
+  readonly concurrency?: CapInput
 }
 
 /**
@@ -21,7 +27,7 @@ export interface LintOptions {
  *
  * | code | means |
  * |---|---|
- * | `selector_unmatched` | a clause, or a member of a group, names no tool |
+ * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group names no tool |
  * | `tool_unreachable` | no caller could ever see these tools |
  * | `name_confusable` | ids that look alike, or that mix scripts |
  * | `group_cycle`, `group_unknown` | groups that depend on themselves, or that there are not |
@@ -30,19 +36,54 @@ export interface LintOptions {
  * @example
  * for (const { path, text } of lint({ tools, groups, policy })) console.warn(`${path}: ${text}`)
  */
-export function lint({ tools, groups = {}, policy }: LintOptions): readonly LintWarning[] {
+export function lint({ tools, groups = {}, policy, limits, concurrency }: LintOptions): readonly LintWarning[] {
   const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
   const written = listPolicies(policy)
   const known = readableSelectors(byName)
   const strays = findStrays(written, byName)
   const withStrays = new Map([...known, ...strays.map(({ group }) => [group, []] as const)])
   const policies = readPolicies(written, withStrays)
-  const found = lintAll(policies.parsed, known, createToolset(tools))
+  const rates = readEntries('limits', limits, (one) => parseLimits([one], known))
+  const caps = readEntries('concurrency', concurrency, (one) => parseCaps([one], known))
+  const found = lintAll(policies.parsed, known, createToolset(tools), [...rates.written, ...caps.written])
   // A group that there is not names no tool either; once is enough.
   const rest = found.filter(
     ({ path, text }) => !strays.some((stray) => stray.path === path && text.startsWith(stray.text)),
   )
-  return [...lintGroups(byName), ...strays.map((stray) => toWarning(stray, byName)), ...policies.faults, ...rest]
+  return [
+    ...lintGroups(byName),
+    ...strays.map((stray) => toWarning(stray, byName)),
+    ...policies.faults,
+    ...rates.faults,
+    ...caps.faults,
+    ...rest,
+  ]
+}
+
+interface ReadEntries {
+  readonly written: readonly WrittenSelector[]
+  readonly faults: readonly LintWarning[]
+}
+
+/** Reads the entries of a list one by one: one that cannot be read does not hide another. */
+function readEntries<Entry>(
+  path: string,
+  list: string | readonly (string | Entry)[] = [],
+  parse: (entry: string | Entry) => readonly { readonly selector: Selector }[],
+): ReadEntries {
+  const written: WrittenSelector[] = []
+  const faults: LintWarning[] = []
+  const entries = typeof list === 'string' ? splitEntries(list) : list
+  if (!Array.isArray(entries)) return { written, faults: [{ code: 'config_invalid', path, text: 'must be a list' }] }
+  for (const [i, entry] of (entries as readonly (string | Entry)[]).entries()) {
+    try {
+      for (const { selector } of parse(entry)) written.push({ path: `${path}[${i}]`, selector })
+    } catch (error) {
+      if (!isErrorOf(error, ConfigError)) throw error
+      faults.push({ code: error.code, path: error.path.replace(`${path}[0]`, `${path}[${i}]`), text: error.problem })
+    }
+  }
+  return { written, faults }
 }
 
 /** A `group:` selector of a policy that names no group. */

@@ -1,0 +1,148 @@
+import { nearestNames } from '../decision/nearest.ts'
+import { ConfigError, UnknownToolError } from '../errors.ts'
+import type { Source } from '../tools/catalog.ts'
+import { matchesGlob, matchesSelector, type Selector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
+import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
+
+/** A selector, and where it was written. */
+export interface WrittenSelector {
+  readonly path: string
+  readonly selector: Selector
+}
+
+/** A selector that no tool matches. */
+export interface UnknownName {
+  readonly path: string
+  readonly text: string
+  readonly selector: Selector
+  /** Whether it can only be a mistake: a tool name, or a tag or category near a known one. */
+  readonly isMistake: boolean
+}
+
+/** Returns every selector of some policies, required tags among them. */
+export function selectorsOfPolicies(policies: readonly ParsedPolicy[], path = 'policy'): readonly WrittenSelector[] {
+  return policies.flatMap((policy, p) => [
+    ...CLAUSE_KINDS.flatMap((kind) =>
+      (policy[kind] ?? []).flatMap(({ index, selectors }) =>
+        selectors.map((selector) => ({ path: `${path}[${p}].${kind}[${index}]`, selector })),
+      ),
+    ),
+    ...policy.requireTags.map((value, i): WrittenSelector => ({
+      path: `${path}[${p}].requireTags[${i}]`,
+      selector: { kind: 'tag', text: `tag:${value}`, value },
+    })),
+  ])
+}
+
+/** Returns the selectors of a list of limits or caps. */
+export function selectorsOfList(
+  list: readonly { readonly selector: Selector }[],
+  path: string,
+): readonly WrittenSelector[] {
+  return list.map(({ selector }, i) => ({ path: `${path}[${i}]`, selector }))
+}
+
+/** Returns the selectors that no tool of the snapshot matches. `*` names everything, so it cannot be unknown. */
+export function findUnknown(written: readonly WrittenSelector[], snapshot: Toolset): readonly UnknownName[] {
+  return written.flatMap(({ path, selector }) =>
+    isEverything(selector) || namesATool(selector, snapshot)
+      ? []
+      : [{ path, selector, ...describe(selector, snapshot) }],
+  )
+}
+
+const MAX_TOLD = 20
+
+/**
+ * Checks selectors against fixed tools.
+ *
+ * A glob, a group and a tag far from any known one may match nothing: a baseline policy may be shared.
+ *
+ * @throws {ConfigError} `selector_invalid` for names that can only be mistakes: the path of the first, the text of all
+ */
+export function checkKnown(written: readonly WrittenSelector[], snapshot: Toolset): void {
+  refuseMistakes(findUnknown(written, snapshot), snapshot)
+}
+
+/** @throws {ConfigError} `selector_invalid`, as `checkKnown` */
+export function refuseMistakes(unknown: readonly UnknownName[], snapshot: Toolset): void {
+  const mistakes = unknown.filter(({ isMistake }) => isMistake)
+  const [first, ...others] = mistakes
+  if (!first) return
+  const more = others.slice(0, MAX_TOLD).map(({ path, text }) => `${path}: ${text}`)
+  if (others.length > MAX_TOLD) more.push(`and ${others.length - MAX_TOLD} more`)
+  const { text } = first.selector
+  throw new ConfigError(first.path, [first.text, ...more].join('\n'), {
+    code: 'selector_invalid',
+    cause: new UnknownToolError(text, nearestNames(text, snapshot.ids, 3)),
+  })
+}
+
+/** Answers whether a source whose tools are not known yet may bring one that the selector names. */
+export function mayStillCome(selector: Selector, unlisted: readonly Source[]): boolean {
+  return unlisted.some(({ namespaces }) => namespaces === undefined || mayBeIn(selector, namespaces))
+}
+
+function mayBeIn(selector: Selector, namespaces: readonly string[]): boolean {
+  if (selector.kind === 'id') return namespaces.includes(namespaceOf(selector.text))
+  const { namespace } = selector.kind === 'glob' ? selector : {}
+  return namespace === undefined || namespaces.some((one) => matchesGlob(namespace, one))
+}
+
+function namespaceOf(id: string): string {
+  const colon = id.indexOf(':')
+  return colon === -1 ? '' : id.slice(0, colon)
+}
+
+function isEverything(selector: Selector): boolean {
+  return selector.kind === 'glob' && selector.namespace === undefined && selector.name.every((part) => part === '')
+}
+
+/** What the tools of a snapshot are marked with. */
+interface Marks {
+  readonly tag: ReadonlySet<string>
+  readonly category: ReadonlySet<string>
+}
+
+const marksOf = new WeakMap<Toolset, Marks>()
+
+function marksIn(snapshot: Toolset): Marks {
+  let marks = marksOf.get(snapshot)
+  if (!marks) {
+    const categories = snapshot.tools.flatMap(({ category }) => category ?? [])
+    marks = { tag: new Set(snapshot.tools.flatMap(({ tags }) => tags)), category: new Set(categories) }
+    marksOf.set(snapshot, marks)
+  }
+  return marks
+}
+
+function namesATool(selector: Selector, snapshot: Toolset): boolean {
+  if (selector.kind === 'id') return snapshot.has(selector.text)
+  if (selector.kind === 'tag' || selector.kind === 'category')
+    return marksIn(snapshot)[selector.kind].has(selector.value)
+  return snapshot.tools.some((tool: Tool) => matchesSelector(selector, tool, 'possible'))
+}
+
+function describe(selector: Selector, snapshot: Toolset): Pick<UnknownName, 'text' | 'isMistake'> {
+  const { text } = selector
+  if (selector.kind === 'tag' || selector.kind === 'category') {
+    const { kind, value } = selector
+    const known = marksIn(snapshot)[kind]
+    return {
+      text: `no tool has the ${kind} "${value}"${didYouMean(value, known)}`,
+      isMistake: nearestOf(value, known) !== undefined,
+    }
+  }
+  if (selector.kind !== 'id') return { text: `"${text}" names no tool`, isMistake: false }
+  return { text: `"${text}" names no tool${nearText(text, snapshot)}`, isMistake: true }
+}
+
+function nearText(text: string, snapshot: Toolset): string {
+  const elsewhere = snapshot.tools.find((tool) => tool.name === text)
+  if (elsewhere) return `; "${elsewhere.id}" has that name, "*:${text}" would name it in any namespace`
+  const near = nearestNames(text, snapshot.ids, 3)
+  return near.length > 0 ? `; the nearest are ${near.map((id) => `"${id}"`).join(', ')}` : ''
+}
