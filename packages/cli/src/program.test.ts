@@ -269,6 +269,19 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       }
     })
 
+    it('warns of names that nothing can have, and is ok', async () => {
+      const file = write('warned.yaml', 'servers: {}\naudit: { store: memory }\npolicy:\n  - deny: [write_file]\n')
+      const { code, out, err } = await run(['check', file])
+      assert.equal(code, 0)
+      assert.match(err, /^warn {2}.*warned\.yaml:4:12: policy\[0\]\.deny\[0\]: "write_file" names no tool: .*\n$/)
+      assert.match(out, /^ok .*, 1 warning\n$/)
+      const json = JSON.parse((await run(['check', file, '--json'])).out) as {
+        ok: boolean
+        warnings: { line: number }[]
+      }
+      assert.deepEqual([json.ok, json.warnings.map(({ line }) => line)], [true, [4]])
+    })
+
     it('gives programs the problems', async () => {
       const file = write('bad.yaml', 'servers: {}\npolcy: []\n')
       const { code, out } = await run(['check', file, '--json'])

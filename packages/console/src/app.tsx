@@ -16,6 +16,7 @@ import { Header, TITLES } from './parts/header.tsx'
 import { Failed, Loading } from './parts/panels.tsx'
 import { SessionEnded } from './parts/session-ended.tsx'
 import { StaleStrip } from './parts/stale-strip.tsx'
+import { Warnings } from './parts/warnings.tsx'
 import type { SessionBody } from './wire.ts'
 
 const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
@@ -55,6 +56,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       </button>
       <Header session={session} page={page} />
       <StaleStrip />
+      <Warnings />
       <Halts />
       <main ref={main} tabIndex={-1} className={isStale || hasEnded ? 'stale' : undefined}>
         <FaultBoundary key={page}>

@@ -23,6 +23,8 @@ export type {
   ToolExport,
   ToolRow,
   ToolsBody,
+  WarningRow,
+  WarningsBody,
   WhyBody,
 } from '../../gateway/src/api/wire.ts'
 export type {

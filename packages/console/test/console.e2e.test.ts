@@ -47,6 +47,24 @@ if (executablePath !== undefined)
       })
     })
 
+    describe('the warnings', () => {
+      it('lists names in the configuration that nothing has, on every page', async () => {
+        await context.close()
+        await gateway.close()
+        gateway = await startFakeGateway({
+          consoleDir: stage.consoleDir,
+          warnings: [
+            { code: 'selector_unmatched', path: 'policy[0].deny[1]', text: `"${HOSTILE_NAME}" names no tool` },
+          ],
+        })
+        await openPage({})
+        await open('#/live')
+        await page.getByText('1 warning about the configuration').click()
+        await page.getByText(`policy[0].deny[1]: "${HOSTILE_NAME}" names no tool`).waitFor()
+        await checkPage(page, 'warnings')
+      })
+    })
+
     describe('Tools', () => {
       it('shows what a chosen user sees, and for each hidden tool the reason', async () => {
         await open('#/tools?as=viewer')

@@ -22,7 +22,7 @@ import {
   type View,
 } from '@toolgate/core'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
-import type { GroupRow } from '../../gateway/src/api/wire.ts'
+import type { GroupRow, WarningRow } from '../../gateway/src/api/wire.ts'
 import { createKeyring, createOriginRules } from '../../gateway/src/auth/index.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
 import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
@@ -58,6 +58,8 @@ export interface FakeOptions {
   readonly port?: number
   /** Starts with no audit, no approvals and no tools. */
   readonly empty?: boolean
+  /** What `/api/warnings` lists. Default: nothing. */
+  readonly warnings?: readonly WarningRow[]
   /** Refuses the live socket, as a proxy in between might. */
   readonly withoutSocket?: boolean
   /** Beside the few that are told apart. */
@@ -113,7 +115,7 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
   }
 }
 
-function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 260 }: FakeOptions) {
+function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 260, warnings = [] }: FakeOptions) {
   const startedAt = Date.now() - 3 * 60_000
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
@@ -172,6 +174,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
         tools: ['everything:get-tiny-image', 'everything:gzip-file-as-resource'],
       },
     ],
+    warnings: () => warnings,
     servers: () => [
       {
         name: 'everything',

@@ -446,7 +446,10 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     loads,
     membersOf,
     lint: () =>
-      lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot(), [...shared.written, ...halts.selectors()]),
+      lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot(), {
+        written: [...shared.written, ...halts.selectors()],
+        unlisted: catalog.unlisted,
+      }),
     approvals,
     async halt(request) {
       if (!catalog.dynamic) checkTarget(request, groups, catalog)

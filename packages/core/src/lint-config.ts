@@ -45,7 +45,7 @@ export function lint({ tools, groups = {}, policy, limits, concurrency }: LintOp
   const policies = readPolicies(written, withStrays)
   const rates = readEntries('limits', limits, (one) => parseLimits([one], known))
   const caps = readEntries('concurrency', concurrency, (one) => parseCaps([one], known))
-  const found = lintAll(policies.parsed, known, createToolset(tools), [...rates.written, ...caps.written])
+  const found = lintAll(policies.parsed, known, createToolset(tools), { written: [...rates.written, ...caps.written] })
   // A group that there is not names no tool either; once is enough.
   const rest = found.filter(
     ({ path, text }) => !strays.some((stray) => stray.path === path && text.startsWith(stray.text)),

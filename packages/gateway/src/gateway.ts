@@ -50,6 +50,7 @@ import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import type { FindTracing } from './telemetry/operation.ts'
 import { createReaper, createUpstream, type Reaper, type Upstream } from './upstream/index.ts'
 import { VERSION } from './version.ts'
+import { createWarnings } from './warnings.ts'
 
 export interface GatewayOptions {
   readonly clock?: Clock
@@ -150,6 +151,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       onUnlocked,
     })
     const metaIds = metaTools.map(({ id }) => id)
+    const warnings = createWarnings({
+      config,
+      sources: fleet.sources,
+      gate: () => gate,
+      log: (message) => log({ level: 'warn', message }),
+    })
     const gate: Gate = createGate({
       tools: metaTools,
       ...([...locked.values()].some(({ unlock }) => typeof unlock === 'object')
@@ -165,12 +172,14 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       audit,
       clock,
       onFault,
+      onWarning: warnings.logOfGate,
       telemetry: combineTelemetry(followed, counts),
       ...(config.pins === undefined ? {} : { pins: config.pins }),
       ...(config.definitions === undefined ? {} : { definitions: config.definitions }),
       redactor: redact,
       ...toBounds(config),
     })
+    gate.catalog.subscribe(warnings.logNew)
     closers.push(async () => {
       await endsWithin(gate.close(), RECORDS_MS)
       // What was stopped is answered before the rest goes.
@@ -232,6 +241,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
       groups,
       servers,
+      warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
       audit,
       evidence: () => {
         const { checkpoints, problems = [] } = audit.evidence?.() ?? {}
@@ -264,6 +274,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const metrics = createMetrics({
       counts,
       gate,
+      warnings: warnings.list,
       approvals: gate.approvals,
       audit,
       servers,
@@ -295,7 +306,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const ready = Promise.all([
       endsWithin(asked, FIRST_ASK_MS),
       ...fleet.upstreams.map((upstream) => upstream.start()),
-    ]).then(() => {})
+    ]).then(warnings.logNew)
     return {
       url: `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
       port: listener.port,

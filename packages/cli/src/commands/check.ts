@@ -11,12 +11,14 @@ export interface CheckOptions {
 export async function checkCommand(file: string, options: CheckOptions, io: Io): Promise<ExitName> {
   try {
     const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
-    const warnings = await findAuditProblems(config.audit)
-    if (options.json) printJson(io.stdout, { ok: true, problems: [], warnings })
+    const names = config.warnings ?? []
+    const audit = await findAuditProblems(config.audit)
+    if (options.json) printJson(io.stdout, { ok: true, problems: [], warnings: [...names, ...audit] })
     else {
       const paint = painter(io.stdout, io.env)
       printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
-      for (const { message } of warnings) printLine(io.stderr, `${paint('yellow', 'warn')}  ${printable(message)}`)
+      for (const text of [...names.map((one) => lineOf(one, io)), ...audit.map(({ message }) => printable(message))])
+        printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
     }
     return 'ok'
   } catch (error) {
@@ -30,14 +32,28 @@ export async function checkCommand(file: string, options: CheckOptions, io: Io):
 /** Prints every problem on a line of its own, as `file:line:column: path: message`, and how many there are. */
 export function printProblems({ problems }: ConfigFileError, io: Io): void {
   const paint = painter(io.stderr, io.env)
-  for (const { file, line, column, path, message } of problems) {
-    const place = paint('cyan', `${file}:${line}:${column}:`)
-    printLine(io.stderr, `${place} ${path ? `${paint('bold', `${printable(path)}:`)} ` : ''}${printable(message)}`)
-  }
+  for (const problem of problems) printLine(io.stderr, lineOf(problem, io))
   printLine(io.stderr, paint('red', `${count(problems.length, 'problem')} (exit code ${EXITS.usage.code})`))
 }
 
-function summaryOf({ servers, callers, groups, apps = [], policy, limits, audit }: GatewayConfig): string {
+type Problem = ConfigFileError['problems'][number]
+
+function lineOf({ file, line, column, path, message }: Problem, io: Io): string {
+  const paint = painter(io.stderr, io.env)
+  const place = paint('cyan', `${file}:${line}:${column}:`)
+  return `${place} ${path ? `${paint('bold', `${printable(path)}:`)} ` : ''}${printable(message)}`
+}
+
+function summaryOf({
+  servers,
+  callers,
+  groups,
+  apps = [],
+  policy,
+  limits,
+  audit,
+  warnings = [],
+}: GatewayConfig): string {
   const parts = [
     count(servers.length, 'server'),
     count(callers.length, 'caller'),
@@ -46,6 +62,7 @@ function summaryOf({ servers, callers, groups, apps = [], policy, limits, audit 
     count(policy.length, 'policy', 'policies'),
     count(limits.length, 'limit'),
     `audit in ${audit.path ?? 'memory'}`,
+    ...(warnings.length === 0 ? [] : [count(warnings.length, 'warning')]),
   ]
   return parts.join(', ')
 }

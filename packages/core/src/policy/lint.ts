@@ -1,10 +1,11 @@
 import type { FaultCode } from '../errors.ts'
 import { findConfusions } from '../tools/confusables.ts'
+import type { Source } from '../tools/catalog.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { findUnreachable } from './lint-reach.ts'
 import type { ParsedPolicy } from './parse.ts'
-import { findUnknown, selectorsOfPolicies, type WrittenSelector } from './unknown-names.ts'
+import { findUnknown, mayStillCome, selectorsOfPolicies, type WrittenSelector } from './unknown-names.ts'
 
 /** Something that is allowed and probably not meant; or, of a configuration, something that a gate would refuse. */
 export interface LintWarning {
@@ -24,20 +25,25 @@ export type LintCode =
   | 'group_unknown'
   | FaultCode
 
+export interface LintMore {
+  /** Selectors beside those of policies and groups. */
+  readonly written?: readonly WrittenSelector[]
+  /** Sources whose tools are not known yet: a name that one of them may bring is no warning. */
+  readonly unlisted?: readonly Source[]
+}
+
 /** Returns what is allowed and probably not meant: selectors that name nothing, tools that nobody sees, names that look alike. */
 export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
   snapshot: Toolset,
-  others: readonly WrittenSelector[] = [],
+  { written: others = [], unlisted = [] }: LintMore = {},
 ): readonly LintWarning[] {
   const written = [...selectorsOfPolicies(policies), ...selectorsOfGroups(groups), ...others]
   return [
-    ...findUnknown(written, snapshot).map(({ path, text }): LintWarning => ({
-      code: 'selector_unmatched',
-      path,
-      text,
-    })),
+    ...findUnknown(written, snapshot)
+      .filter(({ selector }) => !mayStillCome(selector, unlisted))
+      .map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
     ...findUnreachable(policies, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
     ...findConfusions(snapshot.ids).map(({ ids, text }): LintWarning => ({
       code: 'name_confusable',

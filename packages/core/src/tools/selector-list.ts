@@ -17,7 +17,8 @@ const LISTED = /^[\p{L}\p{N}\p{M}_.*:@$/+~#-]+$/u
  * @throws {ConfigError} naming the entry
  */
 export function checkEntry(path: string, entry: string, selector: string): void {
-  if (LISTED.test(selector) && !/:\d+\/\d/.test(selector)) return
+  // The selector itself says what is wrong with spaces.
+  if (/\s/.test(selector) || (LISTED.test(selector) && !/:\d+\/\d/.test(selector))) return
   throw new ConfigError(
     path,
     `${JSON.stringify(entry)} is not one entry: entries have commas between them, and a selector holds letters, digits and _ . * : @ $ / + ~ # -`,

@@ -40,6 +40,7 @@ describe('createApi', () => {
       '/api/audit/evidence',
       '/api/approvals',
       '/api/session',
+      '/api/warnings',
     ]
 
     it('answers 401 with a challenge where there is no key, a wrong one or a malformed one', async () => {

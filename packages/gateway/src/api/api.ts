@@ -15,6 +15,7 @@ import type { Route } from './routes/route.ts'
 import { login, logout, sessionRoute } from './routes/session.ts'
 import { toolRoute } from './routes/tool.ts'
 import { toolsRoute } from './routes/tools.ts'
+import { warningsRoute } from './routes/warnings.ts'
 import { whyRoute } from './routes/why.ts'
 import { createSessions } from './sessions.ts'
 
@@ -56,6 +57,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/session', { GET: asPerson(sessionRoute) })
   serve('/api/tools', { GET: asPerson(toolsRoute(deps, callers)) })
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
+  serve('/api/warnings', { GET: asPerson(warningsRoute(deps)) })
   serve('/api/apps', { GET: asPerson(appsRoute(deps)) })
   serve('/api/preferences', {
     GET: asPerson(preferencesRoute(deps, callers)),

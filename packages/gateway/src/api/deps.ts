@@ -14,7 +14,11 @@ import type {
 } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
+<<<<<<< HEAD
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow } from './wire.ts'
+=======
+import type { AppRow, GroupRow, HaltReach, ServerRow, WarningRow } from './wire.ts'
+>>>>>>> ac6b8ce (feat(gateway): names that nothing has are shown by check, the log, the API, the metrics and the console)
 
 /** What halts need: the gate's own, and what their targets name now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -38,6 +42,8 @@ export interface ApiDeps {
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
+  /** What is allowed and probably not meant. Absent: nothing is. */
+  warnings?(): readonly WarningRow[]
   /** Absent where there are none. */
   apps?(): readonly AppRow[]
   /** Absent where nothing can be switched off. */

@@ -257,6 +257,22 @@ export interface HaltBody {
   readonly reason: string
 }
 
+/** `GET /api/warnings`: names in the configuration that nothing has, and the like, as they are now */
+export interface WarningsBody {
+  readonly warnings: readonly WarningRow[]
+}
+
+export interface WarningRow {
+  /** Such as `selector_unmatched`. */
+  readonly code: string
+  /** Where it was written, such as `policy[0].deny[1]`. */
+  readonly path: string
+  /** For people. */
+  readonly text: string
+  /** The tools that it is about, where it is about some. */
+  readonly tools?: readonly string[]
+}
+
 /** `GET /api/session` and `POST /api/login` (which takes `{ key }`) */
 export interface SessionBody {
   readonly user: string

@@ -18,6 +18,7 @@ function fakeUpstream(...tools: McpTool[]) {
   const calls: UpstreamCall[] = []
   const upstream = {
     name: 'files',
+    state: { status: 'ready' },
     tools: tools as readonly McpTool[],
     subscribe(listener: () => void) {
       listeners.add(listener)

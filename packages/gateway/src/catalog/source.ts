@@ -5,6 +5,8 @@ import { toTool } from './overlay.ts'
 
 export interface UpstreamSource extends Source {
   tools(): Iterable<Tool>
+  /** Whether the server has listed its tools once. */
+  isListed(): boolean
   /** Tools that the upstream lists and the catalog does not take, with the reason. */
   readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
 }
@@ -19,6 +21,8 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
   let known = new Map<string, { text: string; tool: Tool }>()
   let rejected: { tool: string; reason: string }[] = []
   let read: readonly McpTool[] | undefined
+  let wasReady = false
+  const isListed = () => (wasReady ||= upstream.state.status === 'ready')
 
   const toKnown = (listed: McpTool): { text: string; tool: Tool } => {
     const text = JSON.stringify(listed)
@@ -31,6 +35,8 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
 
   return {
     name: server.name,
+    namespaces: [server.name],
+    isListed,
     get rejected() {
       return rejected
     },
@@ -53,7 +59,8 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
     },
     subscribe(listener) {
       return upstream.subscribe(() => {
-        if (read !== upstream.tools) listener()
+        const isFirst = !wasReady && isListed()
+        if (isFirst || read !== upstream.tools) listener()
       })
     },
   }

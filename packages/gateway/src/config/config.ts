@@ -8,6 +8,7 @@ import type {
   ToolAnnotations,
   UnlockRule,
 } from '@toolgate/core'
+import type { ConfigProblem } from './problems.ts'
 
 /** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
 export interface GatewayConfig {
@@ -39,6 +40,8 @@ export interface GatewayConfig {
   /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig
+  /** Names in the file that nothing has, with their lines. */
+  readonly warnings?: readonly ConfigProblem[]
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }

@@ -23,6 +23,7 @@ import {
   readState,
 } from './settings.ts'
 import { parseSource, type Source } from './source.ts'
+import { findNameWarnings } from './warnings.ts'
 import type { FillContext } from './fill.ts'
 
 export interface LoadConfigOptions {
@@ -60,7 +61,8 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
-  return { ...config, secrets: secrets.list() }
+  for (const { at, path: shown, text } of findNameWarnings(config)) source.warn(at, text, shown)
+  return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
 }
 
 function readText(file: string): string {

@@ -7,9 +7,13 @@ import { type SourceNode, toTree } from './tree.ts'
 export interface Source {
   readonly root: SourceNode | undefined
   readonly problems: ConfigProblem[]
+  /** Probably not meant; the file can be used. */
+  readonly warnings: ConfigProblem[]
   get(path: ConfigPath): SourceNode | undefined
   /** Reports a problem with a value; with the nearest value around it when it is absent. */
   report(path: ConfigPath, message: string, options?: { atKey?: boolean; offset?: number | undefined }): void
+  /** Warns of a value. `shown` is its path in messages, where it differs. */
+  warn(path: ConfigPath, message: string, shown?: string): void
 }
 
 const MAX_LENGTH = 1024 * 1024
@@ -18,6 +22,7 @@ const MAX_LENGTH = 1024 * 1024
 export function parseSource(file: string, text: string, fill: (path: ConfigPath) => FillContext): Source {
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
+  const warnings: ConfigProblem[] = []
   // A value that could not be read has one problem, not one more for each check that it then fails.
   const unread = new Set<string>()
   const add: Add = (offset, path, message) => {
@@ -31,6 +36,11 @@ export function parseSource(file: string, text: string, fill: (path: ConfigPath)
   return {
     root,
     problems,
+    warnings,
+    warn(path, message, shown = formatPath(path)) {
+      const { line, col } = lines.linePos(find(root, path).at(-1)?.node.start ?? 0)
+      warnings.push({ file, line: line || 1, column: col || 1, path: shown, message })
+    },
     get: (path) => find(root, path).at(path.length)?.node,
     report(path, message, { atKey = false, offset } = {}) {
       if (unread.has(formatPath(path))) return

@@ -7,7 +7,9 @@ import { type Family, type Sample, toExposition } from './exposition.ts'
 
 export interface MetricsDeps {
   readonly counts: CallCounts
-  readonly gate: Pick<Gate, 'catalog' | 'policyRevision' | 'lint'>
+  readonly gate: Pick<Gate, 'catalog'>
+  /** What is allowed and probably not meant, as it is now. */
+  warnings(): readonly { readonly code: string }[]
   readonly approvals: Pick<Approvals, 'list'>
   /** Its `droppedCount`, where it has one, says what was lost. */
   readonly audit: AuditReader & { readonly droppedCount?: number }
@@ -35,7 +37,6 @@ const MAX_APPROVALS = 1000
  */
 export function createMetrics(deps: MetricsDeps): () => Promise<string> {
   const { counts, servers, onFault } = deps
-  const warnings = createWarnings(deps.gate)
   const optional = async (read: () => Promise<Family> | Family): Promise<readonly Family[]> => {
     try {
       return [await read()]
@@ -52,7 +53,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       ...streamFamilies(deps.streams?.()),
       gauge('toolgate_catalog_tools', 'Tools in the catalog.', deps.gate.catalog.snapshot().size),
       ...(await optional(() => pendingFamily(deps.approvals))),
-      ...(await optional(warnings)),
+      ...(await optional(() => warningsFamily(deps.warnings().map(({ code }) => code)))),
       ...(await optional(() => writtenFamily(deps.audit))),
       counter(
         'toolgate_audit_dropped_records_total',
@@ -164,20 +165,6 @@ function streamFamilies({ lists, pages } = { lists: 0, pages: 0 }): readonly Fam
 async function pendingFamily(approvals: MetricsDeps['approvals']): Promise<Family> {
   const { length } = await approvals.list({ status: 'pending', limit: MAX_APPROVALS })
   return gauge('toolgate_pending_approvals', `Calls that wait for a person; ${MAX_APPROVALS} at most.`, length)
-}
-
-/** Linting asks every clause of every tool, so it is done once for each policy and catalog. */
-function createWarnings(gate: MetricsDeps['gate']): () => Family {
-  let of: string | undefined
-  let family: Family | undefined
-  return () => {
-    const now = `${gate.policyRevision} ${gate.catalog.revision}`
-    if (!family || of !== now) {
-      family = warningsFamily(gate.lint().map(({ code }) => code))
-      of = now
-    }
-    return family
-  }
 }
 
 /** A selector that matches nothing is what goes wrong in silence when a server renames a tool, so it is always there. */

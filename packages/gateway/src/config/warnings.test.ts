@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import { loadConfig } from './load-config.ts'
+
+/** The warnings of a file, as `line:column path: message`. */
+function warningsOf(yaml: string): readonly string[] {
+  const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-warnings-'))
+  try {
+    const file = path.join(folder, 'toolgate.yaml')
+    writeFileSync(file, yaml)
+    const { warnings = [] } = loadConfig(file, { env: {} })
+    return warnings.map(({ line, column, path: at, message }) => `${line}:${column} ${at}: ${message}`)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const BASE = `servers:
+  files: { url: "http://127.0.0.1:9000/mcp", tools: { "rm_*": { tags: [danger], category: disk } } }
+`
+
+describe('the warnings of a configuration', () => {
+  it('are names that nothing can have, whatever the servers list, each with its place', () => {
+    const yaml = `${BASE}groups:
+  web: { tools: ["fiels:*", "files:read"] }
+apps:
+  desk: { import: [web], tools: ["read_file"], policy: [{ deny: ["mial:send"] }] }
+policy:
+  - deny: ["tag:dangr", "write_file", { match: ["files:*", "fiels:rm"] }, "fi*:x", "nope*:x", "rm_*"]
+    ask: ["category:dsik", "category:mail"]
+    requireTags: [danger, reviewed]
+limits: ["fiels:read:1/60", "files:read:1/60"]
+calls: { concurrency: [{ match: "mail:send", max: 1 }] }
+`
+    assert.deepEqual(warningsOf(yaml), [
+      '8:12 policy[0].deny[0]: no overlay gives a tool the tag "dangr"; did you mean "danger"?',
+      '8:25 policy[0].deny[1]: "write_file" names no tool: every tool of a server has its name before it, as in "files:write_file"; "*:write_file" names it in any server',
+      '8:39 policy[0].deny[2]: "fiels:rm" names no tool: no server is named "fiels"; did you mean "files"?',
+      '8:84 policy[0].deny[4]: "nope*:x" names no tool: no server is named "nope*"',
+      '8:95 policy[0].deny[5]: "rm_*" names no tool: every tool of a server has its name before it, as in "files:rm_*"; "*:rm_*" names it in any server',
+      '9:11 policy[0].ask[0]: no overlay gives a tool the category "dsik"; did you mean "disk"?',
+      '9:28 policy[0].ask[1]: no overlay gives a tool the category "mail"',
+      '10:27 policy[0].requireTags[1]: no overlay gives a tool the tag "reviewed"',
+      '11:10 limits[0]: "fiels:read" names no tool: no server is named "fiels"; did you mean "files"?',
+      '12:24 concurrency[0]: "mail:send" names no tool: no server is named "mail"',
+      '4:18 groups.web.tools[0]: "fiels:*" names no tool: no server is named "fiels"; did you mean "files"?',
+      '6:34 apps.desk.tools[0]: "read_file" names no tool: every tool of a server has its name before it, as in "files:read_file"; "*:read_file" names it in any server',
+      '6:66 apps.desk.policy[0].deny[0]: "mial:send" names no tool: no server is named "mial"',
+    ])
+  })
+
+  it('leave out what a server may list, the gateway’s own tools, hints and everything', () => {
+    const yaml = `${BASE}policy: [{ deny: ["files:anything", "files:a*", "*:delete_*", "*", "hint:destructive", "search_tools", "request_*"] }]\n`
+    assert.deepEqual(warningsOf(yaml), [])
+  })
+})

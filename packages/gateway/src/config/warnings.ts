@@ -1,0 +1,134 @@
+import { didYouMean, matchesGlob, parseGroups, parseSelector, type Policy } from '@toolgate/core'
+import type { GatewayConfig } from './config.ts'
+import type { ConfigPath } from './problems.ts'
+
+/** A name in the configuration that nothing can have, whatever the servers list. */
+export interface NameWarning {
+  /** Where it stands in the file. */
+  readonly at: ConfigPath
+  /** The path that the gate gives it. */
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * Returns the names that are wrong whatever the servers list.
+ *
+ * Servers, tags and categories are known from the file: every tool has the namespace of its server, and its tags come
+ * from overlays alone. What a server lists is known when it runs.
+ */
+export function findNameWarnings(config: Named): readonly NameWarning[] {
+  const known = namesOf(config)
+  const groups = parseGroups(new Map(config.groups.map(({ name, tools }) => [name, { tools }]))).selectors
+  return written(config).flatMap(({ at, path, text, isTag = false }) => {
+    const problem = problemOf(isTag ? { kind: 'tag', text, value: text } : parseSelector(text, groups), known)
+    return problem === undefined ? [] : [{ at, path, text: problem }]
+  })
+}
+
+type Selector = ReturnType<typeof parseSelector>
+type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'apps' | 'policy' | 'limits' | 'calls'>
+
+interface Names {
+  readonly servers: readonly string[]
+  readonly tag: ReadonlySet<string>
+  readonly category: ReadonlySet<string>
+}
+
+/** The gateway's own tools, which have no namespace. */
+const OWN_TOOLS = ['call_tool', 'get_tool_details', 'request_tools', 'search_tools']
+
+function namesOf({ servers }: Named): Names {
+  const overlays = servers.flatMap(({ tools }) => [...tools.values()])
+  return {
+    servers: servers.map(({ name }) => name),
+    tag: new Set(overlays.flatMap(({ tags = [] }) => tags)),
+    category: new Set(overlays.flatMap(({ category }) => category ?? [])),
+  }
+}
+
+function problemOf(selector: Selector, known: Names): string | undefined {
+  switch (selector.kind) {
+    case 'tag':
+    case 'category': {
+      const { kind, value } = selector
+      if (known[kind].has(value)) return undefined
+      return `no overlay gives a tool the ${kind} "${value}"${didYouMean(value, known[kind])}`
+    }
+    case 'id':
+      return problemOfId(selector.text, known.servers)
+    case 'glob': {
+      const { namespace, name, text } = selector
+      if (namespace === undefined) return undefined
+      if (namespace.length === 1 && namespace[0] === '')
+        return OWN_TOOLS.some((tool) => matchesGlob(name, tool)) ? undefined : bare(text)
+      if (known.servers.some((server) => matchesGlob(namespace, server))) return undefined
+      return noServer(text, text.slice(0, text.indexOf(':')), known.servers)
+    }
+    default:
+      return undefined
+  }
+}
+
+function problemOfId(id: string, servers: readonly string[]): string | undefined {
+  const colon = id.indexOf(':')
+  if (colon === -1) return OWN_TOOLS.includes(id) ? undefined : bare(id)
+  const namespace = id.slice(0, colon)
+  return servers.includes(namespace) ? undefined : noServer(id, namespace, servers)
+}
+
+function bare(name: string): string {
+  return `"${name}" names no tool: every tool of a server has its name before it, as in "files:${name}"; "*:${name}" names it in any server`
+}
+
+function noServer(text: string, namespace: string, servers: readonly string[]): string {
+  return `"${text}" names no tool: no server is named "${namespace}"${didYouMean(namespace, servers)}`
+}
+
+interface Written {
+  readonly at: ConfigPath
+  readonly path: string
+  readonly text: string
+  readonly isTag?: true
+}
+
+/** Every selector of the file, and where it stands. */
+function written({ groups, apps = [], policy, limits, calls }: Named): readonly Written[] {
+  return [
+    ...inPolicies(policy, ['policy'], 'policy'),
+    ...limits.map((limit, i) => inEntry(limit, ['limits', i], `limits[${i}]`)),
+    ...(calls?.concurrency ?? []).map((cap, i) => inEntry(cap, ['calls', 'concurrency', i], `concurrency[${i}]`)),
+    ...groups.flatMap(({ name, tools }) => inList(tools, ['groups', name, 'tools'], `groups.${name}.tools`)),
+    ...apps.flatMap(({ name, tools, policy: own }) => [
+      ...inList(tools, ['apps', name, 'tools'], `apps.${name}.tools`),
+      ...inPolicies(own, ['apps', name, 'policy'], `apps.${name}.policy`),
+    ]),
+  ]
+}
+
+function inPolicies(policies: readonly Policy[], at: ConfigPath, path: string): readonly Written[] {
+  return policies.flatMap((policy, p) => [
+    ...(['deny', 'allow', 'ask'] as const).flatMap((kind) =>
+      (policy[kind] ?? []).flatMap((clause, c) => {
+        const place = [...at, p, kind, c]
+        const match = typeof clause === 'string' ? clause : clause.match
+        return [match].flat().map((text) => ({ at: place, path: `${path}[${p}].${kind}[${c}]`, text }))
+      }),
+    ),
+    ...(policy.requireTags ?? []).map((text, t) => ({
+      at: [...at, p, 'requireTags', t],
+      path: `${path}[${p}].requireTags[${t}]`,
+      text,
+      isTag: true as const,
+    })),
+  ])
+}
+
+function inList(selectors: readonly string[], at: ConfigPath, path: string): readonly Written[] {
+  return selectors.map((text, i) => ({ at: [...at, i], path: `${path}[${i}]`, text }))
+}
+
+/** A limit or a cap: text that ends with its numbers, or an object. */
+function inEntry(entry: string | { readonly match: string }, at: ConfigPath, path: string): Written {
+  return { at, path, text: typeof entry === 'string' ? entry.slice(0, entry.lastIndexOf(':')) : entry.match }
+}

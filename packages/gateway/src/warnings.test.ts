@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, defineTool, type GateOptions } from '@toolgate/core'
+import type { UpstreamSource } from './catalog/source.ts'
+import type { GatewayConfig } from './config/config.ts'
+import { createWarnings } from './warnings.ts'
+
+const files = ['read_file', 'remove'].map((name) => defineTool({ namespace: 'files', name }))
+
+/** The warnings of a gateway with the server `files`, and what it logged. */
+function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnings'] } = {}) {
+  const lines: string[] = []
+  const state = { tools: [] as typeof files, isListed: false }
+  const listeners = new Set<() => void>()
+  const source: UpstreamSource = {
+    name: 'files',
+    namespaces: ['files'],
+    isListed: () => state.isListed,
+    rejected: [],
+    tools: () => state.tools,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+  const overlay = new Map([
+    ['read_*', {}],
+    ['raed_file', {}],
+    ['x*', {}],
+  ])
+  const { warnings: ofFile, ...rest } = options
+  const config = { servers: [{ name: 'files', tools: overlay }], warnings: ofFile } as unknown as GatewayConfig
+  const warnings = createWarnings({ config, sources: [source], gate: () => gate, log: (text) => lines.push(text) })
+  const gate = createGate({ sources: [source], onWarning: warnings.logOfGate, ...rest })
+  gate.catalog.subscribe(warnings.logNew)
+  return {
+    gate,
+    lines,
+    paths: () => warnings.list().map(({ path }) => path),
+    list(tools: typeof files) {
+      Object.assign(state, { tools, isListed: true })
+      for (const listener of listeners) listener()
+    },
+    warnings,
+  }
+}
+
+const OVERLAYS = ['servers.files.tools.raed_file', 'servers.files.tools["x*"]']
+
+describe('createWarnings', () => {
+  it('logs each name that nothing has when its server has listed its tools, once', () => {
+    const { lines, list } = open({ policy: { deny: ['files:raed_file'] }, concurrency: 'files:x*:1' })
+    assert.equal(lines.length, 0)
+    list(files)
+    list(files.slice(0, 1))
+    assert.deepEqual(lines.toSorted(), [
+      'calls.concurrency[0]: "files:x*" names no tool',
+      'policy[0].deny[0]: "files:raed_file" names no tool; the nearest are "files:read_file", "files:remove"',
+      'servers.files.tools.raed_file: "raed_file" names no tool of the server; did you mean "read_file"?',
+      'servers.files.tools["x*"]: "x*" names no tool of the server',
+    ])
+  })
+
+  it('lists what is wrong now, and no more when its reason has ended', async () => {
+    const { gate, paths, list } = open({ policy: { deny: ['files:late'] } })
+    list(files)
+    assert.deepEqual(paths(), ['policy[0].deny[0]', ...OVERLAYS])
+    const halt = await gate.halt({ tool: 'files:none', reason: 'x' })
+    assert.deepEqual(paths(), ['policy[0].deny[0]', 'halts[0].tool', ...OVERLAYS])
+    await gate.release(halt)
+    list([...files, ...['late', 'raed_file', 'x1'].map((name) => defineTool({ namespace: 'files', name }))])
+    assert.deepEqual(
+      paths().filter((path) => path !== 'policy[0].deny[0]' && path !== 'tools'),
+      [],
+    )
+    gate.setPolicy({ allow: ['*'] })
+    assert.deepEqual(
+      paths().filter((path) => path !== 'tools'),
+      [],
+    )
+  })
+
+  it('says once what the file alone shows to be wrong', () => {
+    const problem = { file: 'f', line: 1, column: 1, path: 'policy[0].deny[0]', message: 'no server is named "fiels"' }
+    const { lines, paths, list } = open({ policy: { deny: ['fiels:*'] }, warnings: [problem] })
+    list(files)
+    assert.deepEqual(lines.slice(0, 1), ['policy[0].deny[0]: no server is named "fiels"'])
+    assert.equal(lines.filter((line) => line.startsWith('policy')).length, 1)
+    assert.deepEqual(paths(), ['policy[0].deny[0]', ...OVERLAYS])
+  })
+
+  it('lints once for each policy, catalog and list of halts', () => {
+    const { gate, warnings } = open()
+    let lints = 0
+    const { lint } = gate
+    Object.assign(gate, {
+      lint: () => {
+        lints++
+        return lint()
+      },
+    })
+    warnings.list()
+    warnings.list()
+    assert.equal(lints, 1)
+    gate.setPolicy({ deny: ['no:such'] })
+    warnings.list()
+    assert.equal(lints, 2)
+  })
+})

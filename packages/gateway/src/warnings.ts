@@ -1,0 +1,95 @@
+import { didYouMean, type Gate, type LintWarning, matchesGlob, parseGlob } from '@toolgate/core'
+import type { GatewayConfig, ServerConfig } from './config/config.ts'
+import { formatPath } from './config/problems.ts'
+import { serverGroupName } from './catalog/server-groups.ts'
+import type { UpstreamSource } from './catalog/source.ts'
+
+/** What is allowed and probably not meant, as it is now. */
+export interface Warnings {
+  list(): readonly LintWarning[]
+  /** Logs those about overlays that were not logged before. */
+  logNew(): void
+  /** Logs a warning of the gate, unless it is about a name that the file alone shows to be wrong. */
+  logOfGate(warning: LintWarning): void
+}
+
+export interface WarningsDeps {
+  readonly config: GatewayConfig
+  readonly sources: readonly UpstreamSource[]
+  /** The gate exists after its own warnings. */
+  gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
+  log(text: string): void
+}
+
+/**
+ * Gives the warnings of a gateway: those of the file, of the gate and of overlays. The file's are logged at once.
+ *
+ * Linting asks every clause of every tool, so it is done once for each policy, catalog and list of halts.
+ */
+export function createWarnings({ config, sources, gate, log }: WarningsDeps): Warnings {
+  const ofFile = (config.warnings ?? []).map(({ path, message }): LintWarning => ({
+    code: 'selector_unmatched',
+    path: shownPath(path),
+    text: message,
+  }))
+  const inFile = new Set(ofFile.map(({ path }) => path))
+  const logged = new Set<string>()
+  const overlays = () => config.servers.flatMap((server, i) => findUnmatched(server, sources[i]))
+  const tell = ({ path, text }: LintWarning) => log(`${path}: ${text}`)
+  let of: string | undefined
+  let found: readonly LintWarning[] = []
+  ofFile.forEach(tell)
+  return {
+    list() {
+      const { policyRevision, catalog, halts } = gate()
+      const listed = sources.map((source) => source.isListed()).join()
+      const now = [policyRevision, catalog.revision, listed, ...halts.map(({ id }) => id)].join(' ')
+      if (of !== now) {
+        const ofGate = gate()
+          .lint()
+          .map((warning) => ({ ...warning, path: shownPath(warning.path) }))
+        const isNew = ({ code, path }: LintWarning) =>
+          code !== 'selector_unmatched' || (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP))
+        found = [...ofFile, ...ofGate.filter(isNew), ...overlays()]
+        of = now
+      }
+      return found
+    },
+    logNew() {
+      for (const warning of overlays()) {
+        if (logged.has(warning.path)) continue
+        logged.add(warning.path)
+        tell(warning)
+      }
+    },
+    logOfGate(warning) {
+      const path = shownPath(warning.path)
+      if (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP)) tell({ ...warning, path })
+    },
+  }
+}
+
+/** The group of a server without tools. It is not in the file. */
+const IMPLICIT_GROUP = `groups.${serverGroupName('')}`
+
+/** The gate calls `calls.concurrency` of the file by its own option. */
+function shownPath(path: string): string {
+  return path.startsWith('concurrency[') ? `calls.${path}` : path
+}
+
+/** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */
+function findUnmatched({ name, tools }: ServerConfig, source: UpstreamSource | undefined): readonly LintWarning[] {
+  if (tools.size === 0 || !source?.isListed()) return []
+  const names = Array.from(source.tools(), (tool) => tool.name)
+  return [...tools.keys()].flatMap((pattern) => {
+    const glob = parseGlob(pattern)
+    if (names.some((tool) => matchesGlob(glob, tool))) return []
+    return [
+      {
+        code: 'selector_unmatched',
+        path: formatPath(['servers', name, 'tools', pattern]),
+        text: `"${pattern}" names no tool of the server${didYouMean(pattern, names)}`,
+      },
+    ]
+  })
+}
