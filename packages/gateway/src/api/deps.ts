@@ -14,11 +14,7 @@ import type {
 } from '@toolgate/core'
 import type { Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
-<<<<<<< HEAD
-import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow } from './wire.ts'
-=======
-import type { AppRow, GroupRow, HaltReach, ServerRow, WarningRow } from './wire.ts'
->>>>>>> ac6b8ce (feat(gateway): names that nothing has are shown by check, the log, the API, the metrics and the console)
+import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow, WarningRow } from './wire.ts'
 
 /** What halts need: the gate's own, and what their targets name now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
