@@ -1,10 +1,11 @@
 import { keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { type RefCallback, useEffect, useState, useSyncExternalStore } from 'react'
 import { type Address, formatAddress, parseAddress, withChoices } from './address.ts'
 import { ApiError, getJson, type GetOptions } from './api.ts'
 import { type Health, health } from './health.ts'
 import type { LiveState } from './live.ts'
 import { live } from './live-updates.ts'
+import { createMoveWatch } from './move-watch.ts'
 
 export interface Query {
   readonly key: readonly unknown[]
@@ -80,6 +81,32 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer)
   }, [everyMs])
   return now
+}
+
+/** How long the buttons that decide an approval must have stood still before they act. */
+const STILL_MS = 500
+const moves = createMoveWatch({ stillMs: STILL_MS })
+
+export interface Arming {
+  /** The element whose place on the screen counts. */
+  readonly ref: RefCallback<Element>
+  readonly isArmed: boolean
+  /** Looks again at this moment: whether an action may go ahead. */
+  check(): boolean
+}
+
+/**
+ * Arms buttons only while the page stands still.
+ *
+ * Otherwise a person may press a button that has just moved under the pointer, and an agent can choose that moment.
+ */
+export function useArming(): Arming {
+  const isArmed = useSyncExternalStore(moves.subscribe, () => moves.isStill)
+  return { ref: watchMoves, isArmed, check: moves.check }
+}
+
+function watchMoves(element: Element | null): (() => void) | undefined {
+  return element ? moves.watch(element) : undefined
 }
 
 /** Whether the reader has scrolled down from the top of the page. */

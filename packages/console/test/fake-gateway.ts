@@ -263,7 +263,15 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
       for (const listener of groupListeners) listener([{ name: 'web', before: undefined, now: { available } }])
     },
     ask(id: string) {
-      const approval: Approval = { ...(makeApprovals()[0] as Approval), id, tool: 'files:move_file', input: { id } }
+      const now = Date.now()
+      const approval: Approval = {
+        ...(makeApprovals()[0] as Approval),
+        id,
+        tool: 'files:move_file',
+        input: { id },
+        requestedAt: now,
+        expiresAt: now + 600_000,
+      }
       approvals.set(id, approval)
       tellGate({ event: 'approval-requested', approval })
     },

@@ -66,12 +66,13 @@ if (executablePath !== undefined)
       await card.getByText('"note": "for U+202Eevar"').waitFor()
       assert.equal(upstream.calls('pay').length, 0)
       await card.getByRole('button', { name: 'Approve up:pay' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
+      await card.getByText('The call can run once.').waitFor()
       assert.doesNotMatch(await call('up__pay', input), /Waiting/)
       assert.deepEqual(
         upstream.calls('pay').map(({ params }) => params['arguments']),
         [input],
       )
+      await card.getByText('The call has run.').waitFor()
       await page.locator('.decided').getByText('approved, used').last().waitFor()
       await page.getByRole('link', { name: 'Live' }).click()
       const row = page.getByRole('row').filter({ hasText: 'tool_result' }).filter({ hasText: 'up:pay' })

@@ -1,21 +1,24 @@
 import { useInfiniteQuery, type UseQueryResult } from '@tanstack/react-query'
-import { type ReactElement, useId, useRef } from 'react'
+import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
 import { type ApiError, getJson } from '../api.ts'
-import { formatTime } from '../format.ts'
+import { type Card, toQueue } from '../approval-queue.ts'
+import { formatNumber, formatTime } from '../format.ts'
 import { type Choose, useAddress, useApi, useLiveState, useNow } from '../hooks.ts'
+import { live } from '../live-updates.ts'
+import { announce } from '../parts/announcer.tsx'
 import { ApprovalCard } from '../parts/approval-card.tsx'
 import { ApprovalBadge } from '../parts/badges.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { JsonBlock } from '../parts/json-block.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
-import type { Approval, ApprovalsBody } from '../wire.ts'
+import type { Approval, ApprovalsBody, AuditEvent } from '../wire.ts'
 
 const REFRESH_MS = 2000
 const MAX_PENDING = 1000
 const PAGE = 50
 const DECIDED = ['approved', 'consumed', 'rejected', 'expired']
 
-/** What waits, for the page and for the count in the header. */
+/** The requests that wait, for the page and for the count in the header. */
 export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
   return useApi({
     key: ['approvals', 'pending'],
@@ -25,7 +28,7 @@ export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
   })
 }
 
-/** What waits for a person, with the input, and what was decided before. */
+/** The requests that wait for a person, with their inputs, and the decisions made before. */
 export function ApprovalsPage(): ReactElement {
   const { data, error, refetch } = usePending()
   const [{ choices }, choose] = useAddress()
@@ -33,10 +36,7 @@ export function ApprovalsPage(): ReactElement {
     <>
       <div className="page-head">
         <h1>Approvals</h1>
-        <p>
-          Calls that wait for a person. What you approve is this input, once; of what looks like a secret, a mark is
-          shown.
-        </p>
+        <p>Calls that wait for a person. You approve this exact input, once. Secrets are masked.</p>
       </div>
       {error && !data && <Failed error={error} retry={refetch} />}
       {!data && !error && <Loading what="the approvals" />}
@@ -48,32 +48,82 @@ export function ApprovalsPage(): ReactElement {
 
 function Pending({ approvals }: { approvals: readonly Approval[] }): ReactElement {
   const nowMs = useNow(1000)
-  const heading = useRef<HTMLHeadingElement>(null)
-  const pending = approvals.filter(({ status, expiresAt }) => status === 'pending' && expiresAt > nowMs)
+  const [ended, addEnded] = useEnded()
+  const [shown, setShown] = useState<readonly Approval[]>([])
+  const { cards, fresh } = toQueue({ shown, pending: approvals, ended, nowMs })
+  // On an empty page nothing can be moved: requests show at once.
+  if (shown.length === 0 && fresh.length > 0) setShown(fresh)
+  useEffect(() => {
+    if (fresh.length > 0) announce(newRequests(fresh.length))
+  }, [fresh.length])
+  const waiting = cards.filter(({ state }) => state === 'pending').length
+  const over = cards.length - waiting
   return (
     <section aria-labelledby="waiting-title">
-      <h2 id="waiting-title" ref={heading} tabIndex={-1}>
-        Waiting <span className="dim">{pending.length}</span>
-      </h2>
-      {pending.length === 0 && (
+      <div className="queue-bar">
+        <h2 id="waiting-title" tabIndex={-1}>
+          Waiting <span className="dim">{waiting + fresh.length}</span>
+        </h2>
+        {fresh.length > 0 && (
+          <button type="button" className="main" onClick={() => setShown([...shown, ...fresh])}>
+            {formatNumber(fresh.length)} new
+            <span className="wide"> request{fresh.length === 1 ? '' : 's'}</span> – show
+          </button>
+        )}
+        {over > 0 && (
+          <button type="button" className="end" onClick={() => setShown(stillWaiting(cards))}>
+            Clear {over}
+            <span className="wide"> finished</span>
+          </button>
+        )}
+      </div>
+      {cards.length === 0 && (
         <Empty title="Nothing waits for you">
           <p>
-            A call that the policy says to <code>ask</code> about shows here, and goes on when you approve it.
+            Calls that the policy says to <code>ask</code> about show here. A call can run once you approve it.
           </p>
         </Empty>
       )}
       <ul className="approvals">
-        {pending.map((approval) => (
-          <ApprovalCard
-            key={approval.id}
-            approval={approval}
-            nowMs={nowMs}
-            onDecided={() => heading.current?.focus()}
-          />
+        {cards.map((card) => (
+          <ApprovalCard key={card.approval.id} card={card} nowMs={nowMs} onDecided={addEnded} />
         ))}
       </ul>
     </section>
   )
+}
+
+function newRequests(n: number): string {
+  return `${formatNumber(n)} new request${n === 1 ? '' : 's'}`
+}
+
+function stillWaiting(cards: readonly Card[]): readonly Approval[] {
+  return cards.filter(({ state }) => state === 'pending').map(({ approval }) => approval)
+}
+
+const RAN: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['tool_call', 'tool_result', 'tool_abandoned'])
+
+function withUsed(ended: ReadonlyMap<string, Approval>, id: string | undefined): ReadonlyMap<string, Approval> {
+  const approval = id === undefined ? undefined : ended.get(id)
+  if (approval?.status !== 'approved') return ended
+  return new Map(ended).set(approval.id, { ...approval, status: 'consumed' })
+}
+
+/** The decisions made while the page is open, here or elsewhere, by approval id. */
+function useEnded(): readonly [ReadonlyMap<string, Approval>, (approval: Approval) => void] {
+  const [ended, setEnded] = useState<ReadonlyMap<string, Approval>>(new Map())
+  const add = useCallback((approval: Approval) => setEnded((before) => new Map(before).set(approval.id, approval)), [])
+  useEffect(
+    () =>
+      live.onMessage((message) => {
+        if (message.type === 'approval' && message.approval.status !== 'pending') add(message.approval)
+        // The use of an approval is not a decision: the record of the call that used it says so.
+        else if (message.type === 'audit' && RAN.has(message.record.event))
+          setEnded((before) => withUsed(before, message.record.approval_id))
+      }),
+    [add],
+  )
+  return [ended, add]
 }
 
 function History({ status, choose }: { status: string; choose: Choose }): ReactElement {
