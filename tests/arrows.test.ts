@@ -32,6 +32,7 @@ const CORE_ORDER = [
   'deadlines.ts',
   'caller.ts',
   'ports.ts',
+  'words.ts',
   'canonical.ts',
   'freeze.ts',
   'util',

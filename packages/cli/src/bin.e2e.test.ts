@@ -15,6 +15,24 @@ describe('bin/toolgate.js', () => {
     assert.match(stdout, /^\d+\.\d+\.\d+/)
   })
 
+  it('loads no package for its version and its help', () => {
+    const tell = `import { registerHooks } from 'node:module'
+registerHooks({ load(url, context, next) { console.error('loaded ' + url); return next(url, context) } })`
+    const hooks = `data:text/javascript,${encodeURIComponent(tell)}`
+    for (const asked of ['--version', '--help']) {
+      const { status, stderr } = run('--conditions=toolgate-source', '--import', hooks, BIN, asked)
+      const loaded = [...stderr.matchAll(/^loaded file:.*\/(packages|node_modules)\/(.*)$/gm)].map(([, , file]) => file)
+      assert.equal(status, 0)
+      assert.ok(loaded.includes('cli/src/program.ts'), 'what is loaded is seen')
+      const others = loaded.filter((file) => !file?.startsWith('cli/') && !file?.startsWith('commander/'))
+      assert.deepEqual(others, ['core/src/words.ts', 'core/src/ports.ts'])
+      assert.deepEqual(
+        loaded.filter((file) => file?.includes('/commands/')),
+        [],
+      )
+    }
+  })
+
   it('passes the exit code on', () => {
     assert.equal(run('--conditions=toolgate-source', BIN, 'nonsense').status, 2)
   })

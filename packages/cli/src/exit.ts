@@ -31,10 +31,13 @@ export class CliError extends Error {
   readonly exit: ExitName
   /** What to do about it, on lines of its own. */
   readonly hint: string | undefined
+  /** For programs, where it says more than the exit code. */
+  readonly code: string | undefined
 
-  constructor(exit: ExitName, message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(exit: ExitName, message: string, options: { hint?: string; code?: string; cause?: unknown } = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.exit = exit
     this.hint = options.hint
+    this.code = options.code
   }
 }

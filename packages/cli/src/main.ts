@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { startGateway } from '@toolgate/gateway'
 import { runProgram } from './program.ts'
 import { createStopSignals } from './stop-signals.ts'
 
@@ -17,7 +16,7 @@ const code = await runProgram(process.argv.slice(2), {
     exit: (status) => process.exit(status),
     nowMs: () => performance.now(),
   }),
-  start: startGateway,
+  start: async (...args) => (await import('@toolgate/gateway')).startGateway(...args),
 })
 process.exitCode = code
 // A child's pipe or a probe's socket must not keep a command alive that has ended.

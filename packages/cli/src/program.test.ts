@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { ToolgateError } from '@toolgate/core'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
@@ -173,6 +174,61 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { code, err } = await run(['try'], { env: { PORT: 'abc' } })
       assert.equal(code, 2)
       assert.match(err, /PORT is "abc", which is no port/)
+    })
+  })
+
+  describe('an error', () => {
+    const bad = () => write('errors.yaml', 'servers: {}\npolcy: []\n')
+    const cases: readonly (readonly [
+      what: string,
+      args: () => string[],
+      code: string,
+      exit: number,
+      message: RegExp,
+    ])[] = [
+      ['of the command line', () => ['toools'], 'usage', 2, /^unknown command 'toools'\n\(Did you mean tools\?\)$/],
+      ['of an option', () => ['tools', '--foo'], 'usage', 2, /^unknown option '--foo'$/],
+      [
+        'of a value',
+        () => ['audit', 'query', '--limit', '0'],
+        'usage',
+        2,
+        /^option '--limit <n>' argument '0' is invalid/,
+      ],
+      ['of a command', () => ['why', 'files:read'], 'usage', 2, /^Say whose view is meant/],
+      ['of the gateway', () => ['tools', '--as', 'nobody'], 'caller_unknown', 2, /^No caller is named "nobody"/],
+      ['of the gateway itself', () => ['why', 'broken', '--as', 'viewer'], 'internal', 1, /^The gateway failed/],
+      ['of the key', () => ['tools', '--key', 'wrong'], 'unauthenticated', 5, /^The key is not known/],
+      ['of no gateway', () => ['tools', '--url', 'http://127.0.0.1:1'], 'unreachable', 3, /^No gateway answers/],
+      ['of a configuration', () => ['serve', '--config', bad()], 'config_invalid', 2, /polcy/],
+      ['of a file', () => ['audit', 'verify', '--file', bad()], 'audit_invalid', 2, /errors\.yaml is not an audit\.$/],
+      ['of a file that is missing', () => ['audit', 'verify', '--file', '/nowhere'], 'audit_unavailable', 1, /ENOENT/],
+    ]
+    for (const [what, args, code, exit, message] of cases) {
+      it(`${what} is JSON on stderr with --json`, async () => {
+        const { code: ended, out, err } = await run([...args(), '--json'])
+        assert.deepEqual([ended, out], [exit, ''])
+        const { error } = JSON.parse(err)
+        assert.deepEqual([error.code, error.exit], [code, exit])
+        assert.match(error.message, message)
+      })
+      if (code !== 'config_invalid')
+        it(`${what} begins with "error" for people`, async () => {
+          const { code: ended, out, err } = await run(args())
+          assert.deepEqual([ended, out], [exit, ''])
+          assert.match(err, /^error {2}/)
+          assert.match(
+            err.slice('error  '.length).trimEnd().split('\n').slice(0, 2).join('\n'),
+            new RegExp(message.source.replace(/\$$/, '')),
+          )
+        })
+    }
+
+    it('says what to do about it in a field of its own', async () => {
+      const { error } = JSON.parse((await run(['tools', '--url', 'http://127.0.0.1:1', '--json'])).err)
+      assert.match(error.hint, /^Start one with "toolgate serve/)
+      const { error: invalid } = JSON.parse((await run(['serve', '--config', bad(), '--json'])).err)
+      assert.equal(invalid.problems[0].line, 2)
     })
   })
 
@@ -537,6 +593,26 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.equal((await run(['audit', 'verify', '--file', audit, '--checkpoints', checkpoints])).code, 9)
       const alone = await run(['audit', 'verify', '--file', audit, '--json'])
       assert.deepEqual([alone.code, JSON.parse(alone.out).status], [9, 'unsigned'])
+    })
+
+    it('says of a file that is no audit that it is none, with 2', async () => {
+      const others = [
+        write('notes.txt', 'not an audit\nat all\n'),
+        write('line.txt', 'one line without an end'),
+        write('other.json', '{ "a": 1 }\n'),
+      ]
+      const other = path.join(folder, 'other.db')
+      new DatabaseSync(other).exec('CREATE TABLE audit (seq INTEGER)')
+      for (const foreign of [...others, other]) {
+        const { code, out, err } = await run(['audit', 'verify', '--file', foreign])
+        assert.deepEqual([code, out, err], [2, '', `error  The file ${foreign} is not an audit.\n`])
+      }
+    })
+
+    it('still says tampered of an audit that was overwritten, as its checkpoints vouch for another', async () => {
+      const whole = await lines()
+      assert.equal((await verifyWith(['something else', '']))[0], 6)
+      await verifyWith(whole)
     })
 
     it('says what no checkpoint has signed yet', async () => {

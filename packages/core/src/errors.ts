@@ -34,6 +34,7 @@ export const FAULTS = {
   port_taken: { status: 500, exit: 4 },
   audit_closed: { status: 500, exit: 1 },
   audit_unavailable: { status: 503, exit: 1 },
+  audit_invalid: { status: 500, exit: 2 },
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type FaultCode = keyof typeof FAULTS

@@ -42,7 +42,7 @@ export {
 /**
  * Verifies an audit against its chain and its checkpoints, also while it is being written.
  *
- * @throws {ToolgateError} `audit_unavailable` for a file that cannot be read or is no audit
+ * @throws {ToolgateError} `audit_unavailable` for a file that cannot be read, `audit_invalid` for one that is not an audit
  * @throws {ConfigError} for a key that cannot be used
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
@@ -61,11 +61,22 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
       const checkpoints = keys === undefined ? [] : place?.lines()
       const missing = missingText(options, { place, keys })
       const verifier = createVerifier({ checkpoints, keys, missing, maxFindings })
-      return verifier.finish({ torn: await audit.feed(verifier) })
+      const verdict = verifier.finish({ torn: await audit.feed(verifier) })
+      if (isForeign(verdict, audit)) throw notAnAudit(options.path)
+      return verdict
     } finally {
       place?.close()
     }
   })
+}
+
+/** Tells whether a file holds something else than an audit: lines, none of which is a record, and no checkpoint of them. */
+function isForeign({ records, lastSeq, checkpoints }: AuditVerdict, { beginsAsAudit }: RawAudit): boolean {
+  return (records > 0 || !beginsAsAudit) && lastSeq === 0 && checkpoints.count === 0
+}
+
+function notAnAudit(path: string): ToolgateError {
+  return new ToolgateError('audit_invalid', `The file ${path} is not an audit.`)
 }
 
 /** Returns what to say where no checkpoint vouches for an audit that must have some. */
@@ -117,6 +128,8 @@ export async function proveCall(
 
 /** What verifying and proving ask of an audit of any format. */
 interface RawAudit {
+  /** Its first bytes are those of an audit, or it is empty. */
+  readonly beginsAsAudit: boolean
   /** Gives the verifier every record. Resolves to whether the last line has no end. */
   feed(verifier: AuditVerifier): Promise<boolean>
   recordsOf(callId: string): readonly string[]
@@ -130,7 +143,8 @@ const SQLITE_MAGIC = 'SQLite format 3\0'
 async function withFile<T>(path: string, use: (audit: RawAudit) => Promise<T>): Promise<T> {
   let audit: RawAudit | undefined
   try {
-    audit = firstBytes(path) === SQLITE_MAGIC ? openRows(path) : openLines(path)
+    const first = firstBytes(path)
+    audit = first === SQLITE_MAGIC ? openRows(path) : openLines(path, first)
     return await use(audit)
   } catch (error) {
     if (error instanceof ToolgateError) throw error
@@ -151,7 +165,7 @@ function firstBytes(path: string): string {
   }
 }
 
-function openLines(path: string): RawAudit {
+function openLines(path: string, first: string): RawAudit {
   const fd = openSync(path, 'r')
   /** As far as it is written now: asked after the checkpoints, which are never ahead. */
   const linesNow = () => linesForwards(fd, fstatSync(fd).size)
@@ -161,6 +175,7 @@ function openLines(path: string): RawAudit {
   }
 
   return {
+    beginsAsAudit: first === '' || first.startsWith('{'),
     async feed(verifier) {
       const groups = linesNow()
       for (;;) {
@@ -193,6 +208,7 @@ const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 function openRows(path: string): RawAudit {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
+    if (numberOf(db, 'PRAGMA application_id') !== APPLICATION_ID) throw notAnAudit(path)
     checkKind(db, [APPLICATION_ID])
   } catch (error) {
     db.close()
@@ -206,6 +222,7 @@ function openRows(path: string): RawAudit {
       .map((row) => row['record'] as string)
 
   return {
+    beginsAsAudit: true,
     async feed(verifier) {
       // One transaction, so that all rows are of one moment.
       db.exec('BEGIN')

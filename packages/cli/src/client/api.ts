@@ -1,6 +1,15 @@
-import { type AuditExporter, type AuditReader, type AuditRecord, FAULTS } from '@toolgate/core'
+import {
+  type Approval,
+  type ApprovalFilter,
+  type AuditExporter,
+  type AuditReader,
+  type AuditRecord,
+  FAULTS,
+} from '@toolgate/core'
 import type {
   AcceptPinBody,
+  ApprovalsBody,
+  ApprovalVerdictBody,
   AuditBody,
   CallersBody,
   ErrorBody,
@@ -31,6 +40,8 @@ export interface Api extends AuditReader, AuditExporter {
   halts(): Promise<HaltsBody>
   halt(asked: HaltBody): Promise<HaltRow>
   release(id: string): Promise<HaltRow>
+  approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
+  decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
 }
 
 const TIMEOUT_MS = 10_000
@@ -50,6 +61,8 @@ export function createApi(target: Target): Api {
     halts: () => get<HaltsBody>('/api/halts'),
     halt: (asked) => change<HaltRow>('POST', '/api/halts', asked),
     release: (id) => change<HaltRow>('DELETE', `/api/halts/${encodeURIComponent(id)}`),
+    approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
+    decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
       return body.records
@@ -92,7 +105,10 @@ function faultOf(target: Target, status: number, body: object | undefined): CliE
   if (!error)
     return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
   const exit = exitOf(status, error.code)
-  return new CliError(exit, printable(error.message), exit === 'key' ? { hint: target.keyHint } : {})
+  return new CliError(exit, printable(error.message), {
+    code: error.code,
+    ...(exit === 'key' ? { hint: target.keyHint } : {}),
+  })
 }
 
 /** Waits for the head of the answer only: what flows may take its time. */

@@ -1,3 +1,4 @@
+import { nearestOf } from '@toolgate/core'
 import type { PinRow } from '@toolgate/gateway'
 import { createApi } from '../client/api.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'
@@ -45,8 +46,9 @@ export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitNam
  */
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
-  const pin = (await api.pins()).pins.find((one) => one.tool === tool)
-  if (!pin) throw new CliError('usage', `There is no tool "${printable(tool)}" among the pins.`)
+  const { pins } = await api.pins()
+  const pin = pins.find((one) => one.tool === tool)
+  if (!pin) throw new CliError('usage', unknownPin(tool, pins))
   if (options.hash === undefined) {
     printPin(pin, io)
     return 'no'
@@ -60,6 +62,15 @@ export async function acceptPinCommand(tool: string, options: AcceptPinOptions, 
   if (options.json) printJson(io.stdout, accepted)
   else printLine(io.stdout, `${printable(tool)} is accepted as it is (${short(accepted.hash)}).`)
   return 'ok'
+}
+
+function unknownPin(tool: string, pins: readonly PinRow[]): string {
+  const near = nearestOf(
+    tool,
+    pins.map((pin) => pin.tool),
+  )
+  const hint = near === undefined ? '' : ` Did you mean "${printable(near)}"?`
+  return `There is no tool "${printable(tool)}" among the pins.${hint}`
 }
 
 function printPin(pin: PinRow, io: Io): void {

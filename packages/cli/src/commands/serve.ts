@@ -46,6 +46,7 @@ function printReady(gateway: RunningGateway, io: Io): void {
     io.stdout,
     `${paint('green', 'ready')}  ${gateway.url}/mcp  ${count(tools, 'tool')} of ${count(gateway.servers().length, 'server')}`,
   )
+  printLine(io.stdout, `       ${gateway.url}/     console`)
   for (const note of [...serverNotes(gateway.servers()), ...groupNotes(gateway.groups())])
     printLine(io.stdout, `  ${note}`)
 }

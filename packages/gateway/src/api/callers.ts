@@ -1,4 +1,4 @@
-import { type Caller, defineCaller } from '@toolgate/core'
+import { type Caller, defineCaller, nearestOf } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
 import { ApiFault } from './faults.ts'
 import { maySee } from './tenant.ts'
@@ -66,11 +66,14 @@ export function findCaller(
   const found = callers.get(required('as', as))
   if (found && maySee(person, found.caller)) return found
   const mine = [...callers.values()].filter((one) => maySee(person, one.caller))
-  const known = mine
-    .map(({ name }) => name)
-    .slice(0, MAX_NAMED)
-    .join(', ')
-  throw new ApiFault('caller_unknown', `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.`)
+  const names = mine.map(({ name }) => name)
+  const known = names.slice(0, MAX_NAMED).join(', ')
+  const near = nearestOf(as ?? '', names)
+  const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+  throw new ApiFault(
+    'caller_unknown',
+    `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.${hint}`,
+  )
 }
 
 const MAX_CALLER_LENGTH = 4096

@@ -1,3 +1,4 @@
+import { nearestOf } from '@toolgate/core'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
@@ -25,9 +26,15 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
   }
 }
 
-/** People copy the name that their client shows, which is the one on the wire. */
+/** People copy the name that their client shows, which is the one on the wire, or misspell an id. */
 export function unknownTool(id: string, deps: ApiDeps): ApiFault {
-  const meant = deps.tools().find((tool) => deps.wireName(tool.id) === id || tool.name === id)
-  const hint = meant ? ` Did you mean ${JSON.stringify(meant.id)}?` : ' GET /api/tools lists the known ones.'
+  const tools = deps.tools()
+  const meant =
+    tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
+    nearestOf(
+      id,
+      tools.map((tool) => tool.id),
+    )
+  const hint = meant ? ` Did you mean ${JSON.stringify(meant)}?` : ' GET /api/tools lists the known ones.'
   return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
 }

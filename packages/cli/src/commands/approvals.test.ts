@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import type { Approval, ApprovalStatus } from '@toolgate/core'
+import { serveScripted } from '../testing/scripted-api.ts'
+
+const BINDING = { tenant: 'acme', user: 'vera', definitionHash: 'd', inputHash: 'i', run: undefined }
+const STATUS_AFTER: Readonly<Record<string, ApprovalStatus>> = {
+  approve: 'approved',
+  reject: 'rejected',
+  revoke: 'revoked',
+}
+
+function approval(id: string, more: Partial<Approval> = {}): Approval {
+  const expiresAt = Date.now() + 5 * 60_000 - 1000
+  const input = { path: 'a.txt', text: 'x\u001b[2Jy' }
+  return { ...BINDING, id, tool: 'files:write_file', status: 'pending', input, requestedAt: 0, expiresAt, ...more }
+}
+
+describe('toolgate approvals', () => {
+  const asked: { method: string | undefined; url: string | undefined; body: unknown }[] = []
+  let approvals: readonly Approval[] = []
+  const run = serveScripted(({ method, url, body }) => {
+    asked.push({ method, url, body })
+    if (method === 'GET') return { body: { approvals } }
+    if (url === '/api/approvals/gone')
+      return { status: 404, body: { error: { code: 'approval_unknown', message: 'No approval has the id "gone".' } } }
+    if (url === '/api/approvals/used')
+      return { status: 409, body: { error: { code: 'approval_not_revocable', message: 'It is consumed.' } } }
+    const { decision } = body as { decision: string }
+    return { body: approval('a1', { status: STATUS_AFTER[decision] ?? 'pending' }) }
+  })
+  beforeEach(() => {
+    asked.length = 0
+    approvals = [approval('a1')]
+  })
+
+  it('lists what waits, with the whole input and with control characters spelt out', async () => {
+    const { code, out, err } = await run('approvals')
+    assert.deepEqual([code, err, asked[0]?.url], [0, '', '/api/approvals?status=pending'])
+    assert.equal(
+      out,
+      `pending  files:write_file for vera of acme, expires in 5 minutes
+  id a1
+  {
+    "path": "a.txt",
+    "text": "x\\u001b[2Jy"
+  }
+
+"toolgate approvals approve <id>" approves one, with exactly this input, once; "reject <id>" rejects it.
+`,
+    )
+    assert.equal((await run('approvals', 'list')).out, out)
+  })
+
+  it('lists by status, user and tool, and the history with who decided', async () => {
+    approvals = [approval('a1', { status: 'revoked', decidedBy: 'ada', decidedAt: 0, reason: 'wrong one' })]
+    const { out } = await run(
+      'approvals',
+      'list',
+      '--all',
+      '--user',
+      'vera',
+      '--tool',
+      'files:write_file',
+      '--limit',
+      '5',
+    )
+    assert.equal(asked[0]?.url, '/api/approvals?user=vera&tool=files%3Awrite_file&limit=5')
+    assert.match(out, /^revoked {2}files:write_file for vera of acme, asked for at 1970-/)
+    assert.match(out, /\n {2}decided by ada at 1970-01-01T00:00:00\.000Z: wrong one\n/)
+    await run('approvals', '--status', 'approved')
+    assert.equal(asked[1]?.url, '/api/approvals?status=approved')
+  })
+
+  it('says that there is nothing', async () => {
+    approvals = []
+    assert.equal((await run('approvals')).out, 'Nothing is pending.\n')
+    assert.equal((await run('approvals', '--all')).out, 'No approvals.\n')
+  })
+
+  it('gives programs the bodies of the API', async () => {
+    const { out } = await run('approvals', '--json')
+    assert.deepEqual(
+      JSON.parse(out).approvals.map(({ id }: Approval) => id),
+      ['a1'],
+    )
+    assert.equal(JSON.parse((await run('approvals', 'approve', 'a1', '--json')).out).status, 'approved')
+  })
+
+  for (const decision of ['approve', 'reject', 'revoke'])
+    it(`can ${decision}`, async () => {
+      const { code, out } = await run('approvals', decision, 'a1', '--reason', 'because')
+      assert.deepEqual([code, out], [0, `${STATUS_AFTER[decision]}  files:write_file for vera of acme\n`])
+      assert.deepEqual(asked, [{ method: 'POST', url: '/api/approvals/a1', body: { decision, reason: 'because' } }])
+    })
+
+  it('ends with 2 where the approval is unknown, or cannot be decided so any more', async () => {
+    const unknown = await run('approvals', 'approve', 'gone')
+    assert.deepEqual([unknown.code, unknown.err], [2, 'error  No approval has the id "gone".\n'])
+    assert.equal((await run('approvals', 'revoke', 'used')).code, 2)
+    assert.equal((await run('approvals', 'approve')).code, 2)
+    assert.equal((await run('approvals', 'allow', 'a1')).code, 2)
+  })
+})

@@ -1,0 +1,99 @@
+import type { Approval, ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core'
+import { createApi } from '../client/api.ts'
+import { findTarget, type TargetOptions } from '../client/target.ts'
+import type { ExitName } from '../exit.ts'
+import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
+import { count } from '../render/words.ts'
+
+export interface ApprovalsOptions extends TargetOptions {
+  readonly status: ApprovalStatus
+  readonly all?: boolean
+  readonly user?: string
+  readonly tool?: string
+  readonly limit?: number
+  readonly json?: boolean
+}
+
+export interface DecideOptions extends TargetOptions {
+  readonly reason?: string
+  readonly json?: boolean
+}
+
+/** `toolgate approvals`: what waits for a person, newest first, each with the input that is to be approved. */
+export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promise<ExitName> {
+  const body = await createApi(findTarget(options, io.env)).approvals(filterOf(options))
+  const { approvals } = body
+  if (options.json) printJson(io.stdout, body)
+  else if (approvals.length === 0) printLine(io.stdout, options.all ? 'No approvals.' : `Nothing is ${options.status}.`)
+  else {
+    const paint = painter(io.stdout, io.env)
+    const nowMs = Date.now()
+    for (const approval of approvals) printLine(io.stdout, `${linesOf(approval, paint, nowMs).join('\n')}\n`)
+    if (approvals.some(({ status }) => status === 'pending'))
+      printLine(
+        io.stdout,
+        '"toolgate approvals approve <id>" approves one, with exactly this input, once; "reject <id>" rejects it.',
+      )
+  }
+  return 'ok'
+}
+
+/** `toolgate approvals approve|reject|revoke <id>`. */
+export async function decideCommand(
+  { id, decision }: { readonly id: string; readonly decision: ApprovalDecision },
+  options: DecideOptions,
+  io: Io,
+): Promise<ExitName> {
+  const { reason, json } = options
+  const verdict = { decision, ...(reason === undefined ? {} : { reason }) }
+  const approval = await createApi(findTarget(options, io.env)).decide(id, verdict)
+  if (json) printJson(io.stdout, approval)
+  else
+    printLine(
+      io.stdout,
+      `${statusWord(approval, painter(io.stdout, io.env))}  ${printable(approval.tool)} ${forWhom(approval)}`,
+    )
+  return 'ok'
+}
+
+function filterOf({ status, all, user, tool, limit }: ApprovalsOptions): ApprovalFilter {
+  const filter = { status: all ? undefined : status, user, tool, limit }
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+}
+
+const STYLES = {
+  pending: 'yellow',
+  approved: 'green',
+  rejected: 'red',
+  revoked: 'red',
+  expired: 'dim',
+  consumed: 'dim',
+} as const satisfies Record<ApprovalStatus, Parameters<Paint>[0]>
+
+function statusWord({ status }: Approval, paint: Paint): string {
+  return paint(STYLES[status], status)
+}
+
+function forWhom({ user, tenant }: Approval): string {
+  const who = printable(user ?? 'an unknown user')
+  return tenant === undefined ? `for ${who}` : `for ${who} of ${printable(tenant)}`
+}
+
+function linesOf(approval: Approval, paint: Paint, nowMs: number): string[] {
+  const head = `${statusWord(approval, paint)}  ${paint('bold', printable(approval.tool))} ${forWhom(approval)}, ${timeOf(approval, nowMs)}`
+  const input = jsonText(approval.input ?? null, 2).replace(/^/gm, '  ')
+  return [head, `  id ${printable(approval.id)}`, ...decidedLine(approval), input]
+}
+
+function timeOf({ status, requestedAt, expiresAt }: Approval, nowMs: number): string {
+  const isOpen = status === 'pending' || status === 'approved'
+  if (!isOpen) return `asked for at ${new Date(requestedAt).toISOString()}`
+  return `expires in ${count(Math.max(1, Math.ceil((expiresAt - nowMs) / 60_000)), 'minute')}`
+}
+
+function decidedLine({ decidedBy, decidedAt, reason }: Approval): string[] {
+  if (decidedBy === undefined) return []
+  const why = reason === undefined ? '' : `: ${printable(reason)}`
+  const when = decidedAt === undefined ? '' : ` at ${new Date(decidedAt).toISOString()}`
+  return [`  decided by ${printable(decidedBy)}${when}${why}`]
+}

@@ -1,0 +1,60 @@
+import { CommanderError } from 'commander'
+import { CliError, EXITS, type ExitName } from './exit.ts'
+import { type Io, painter, printable, printJson, printLine } from './io.ts'
+
+/** An error as every command reports it: as `error  <message>` for people, as `{ "error": … }` for programs, on stderr. */
+export interface ErrorReport {
+  readonly exit: ExitName
+  /** To branch on: a code of the errors of the guide, or else the name of the exit code. */
+  readonly code: string
+  readonly message: string
+  readonly hint?: string
+  /** Of a configuration: each with its place. */
+  readonly problems?: readonly object[]
+}
+
+/** Reports an error and returns how the command ends. Never throws. */
+export async function reportError(error: unknown, io: Io, { json }: { readonly json: boolean }): Promise<ExitName> {
+  // Help and the version end the parser with an error that is none, and are printed by then.
+  if (error instanceof CommanderError && isPrinted(error)) return error.exitCode === 0 ? 'ok' : 'usage'
+  const { report, print } = await describeError(error, io)
+  if (json) printJson(io.stderr, { error: { ...report, exit: EXITS[report.exit].code } })
+  else if (print) print()
+  else printReport(report, io)
+  return report.exit
+}
+
+function isPrinted({ exitCode, code }: CommanderError): boolean {
+  return exitCode === 0 || code === 'commander.help'
+}
+
+function printReport({ message, hint }: ErrorReport, io: Io): void {
+  printLine(io.stderr, `${painter(io.stderr, io.env)('red', 'error')}  ${message}`)
+  if (hint !== undefined) printLine(io.stderr, hint)
+}
+
+async function describeError(error: unknown, io: Io): Promise<{ report: ErrorReport; print?: () => void }> {
+  if (error instanceof CommanderError)
+    return { report: { exit: 'usage', code: 'usage', message: error.message.replace(/^error: /, '') } }
+  if (error instanceof CliError) {
+    const { exit, code = exit, message, hint } = error
+    return { report: { exit, code, message, ...(hint === undefined ? {} : { hint }) } }
+  }
+  // Loaded here only: whatever threw one of theirs has loaded them already.
+  const { FAULTS, ToolgateError } = await import('@toolgate/core')
+  const { ConfigFileError } = await import('@toolgate/gateway')
+  const { printProblems } = await import('./commands/check.ts')
+  if (error instanceof ConfigFileError) {
+    const { message, problems } = error
+    const report = { exit: 'usage', code: 'config_invalid', message, problems } as const
+    return { report, print: () => printProblems(error, io) }
+  }
+  if (error instanceof ToolgateError) {
+    const { code, message } = error
+    const exit = FAULTS[code].exit === EXITS.usage.code ? 'usage' : 'no'
+    return { report: { exit, code, message: printable(message) } }
+  }
+  const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+  const report = { exit: 'no', code: 'internal', message } as const
+  return { report, print: () => printReport({ ...report, message: stack }, io) }
+}
