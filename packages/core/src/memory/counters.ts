@@ -1,6 +1,5 @@
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports.ts'
-import { type Bucket, Buckets, NONE } from './counting/buckets.ts'
-import { createKeyHash, type KeyHash } from './counting/key-hash.ts'
+import { Uses } from './uses.ts'
 
 /** Counters that answer at once. */
 export interface SyncCounterStore extends CounterStore {
@@ -12,194 +11,182 @@ export interface SyncCounterStore extends CounterStore {
 export interface MemoryCounters extends SyncCounterStore {
   /** How many keys are held now. */
   readonly size: number
-  /** How much memory their uses take. */
-  readonly bytes: number
 }
 
 export interface MemoryCountersOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** More keys than this at one time and a use of a new key is refused. Default 1,000,000, which take about 40 MB. */
+  /** More keys than this at one time and a use of a new key is refused. Default 200,000, which take about 64 MB. */
   readonly maxKeys?: number
 }
 
-/** How many keys that have passed are forgotten at a time. */
-const SWEPT_AT_ONCE = 64
-const WINDOWS_SWEPT_AT_ONCE = 2
-
 /**
- * Gives counters that live in this process.
+ * Returns counters that live in this process.
  *
- * A use costs the same however full its window is and however many keys there are, and what has passed is forgotten
- * as others come. When there is no room for a new key its use is refused, never let through uncounted.
- *
- * Keys are not kept, but 64-bit hashes of them, with random numbers of this process: of a million keys at one time, two
- * have the same with a probability of 1 in 37 million, and nobody can choose which. Those two would share one bucket,
- * so that they are limited earlier, never later.
+ * A use costs the same however many keys there are, and what has passed is forgotten as others come. When there is no
+ * room for a new key its use is refused, never let through uncounted.
  *
  * @throws {RangeError} from `take` and `peek` when the clock gives no time
  */
-export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
-  return createCounters(options, createKeyHash())
+export function memoryCounters({ clock, maxKeys = 200_000 }: MemoryCountersOptions): MemoryCounters {
+  const counters = new Counters(clock, maxKeys)
+  // Own properties, so that a host may spread the store and replace one of them.
+  return {
+    get size() {
+      return counters.size
+    },
+    peek: (uses) => counters.peek(uses),
+    take: (uses) => counters.take(uses),
+    giveBack: (uses, taken) => counters.giveBack(uses, taken),
+  }
 }
 
-/** As {@link memoryCounters}, with a hash of one's own. */
-export function createCounters(
-  { clock, maxKeys = 1_000_000 }: MemoryCountersOptions,
-  hashOf: (key: string) => Readonly<KeyHash>,
-): MemoryCounters {
-  let buckets = new Buckets()
-  /** What is asked for now: used again and again, as this runs in each call. */
-  const asked: Asked[] = []
-  let nowMs = Number.NEGATIVE_INFINITY
-  /** By then everything has passed. */
-  let idleAtMs = Number.NEGATIVE_INFINITY
-  /** Until then no key can be forgotten, so that being full costs nothing. */
-  let fullUntilMs = Number.NEGATIVE_INFINITY
+/** How many keys one question looks at to see whether they have passed. */
+const SWEPT_AT_ONCE = 64
+/** All keys are looked at once in so many milliseconds at most. */
+const ROUND_MS = 100
+/** A full store looks at all its keys for one that has passed, and then waits a millisecond for each so many keys. */
+const KEYS_PER_FULL_MS = 10_000
 
-  /** Limits hold only while time does not go back. */
-  function readClock(): void {
-    const readMs = clock.monotonicMs()
-    if (!Number.isFinite(readMs)) throw new RangeError(`the clock gives ${readMs}, which is no time`)
-    if (readMs > nowMs) nowMs = readMs
+class Counters {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #maxKeys: number
+  #keys = new Map<string, Uses>()
+  #nowMs = Number.NEGATIVE_INFINITY
+  /** By then every key has passed. */
+  #idleAtMs = Number.NEGATIVE_INFINITY
+  /** Until then no key can be forgotten, so that a full store costs nothing. */
+  #fullUntilMs = Number.NEGATIVE_INFINITY
+  /** The keys that this round of looking has not reached. */
+  #unseen: Iterator<[string, Uses]> | undefined
+  #nextRoundMs = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>, maxKeys: number) {
+    this.#clock = clock
+    this.#maxKeys = maxKeys
   }
 
-  function readKeys(uses: readonly LimitUse[]): void {
-    for (let i = 0; i < uses.length; i++) {
-      const { low, high } = hashOf((uses[i] as LimitUse).key)
-      const one = (asked[i] ??= { low: 0, high: 0, id: NONE, count: 0, oldestMs: 0.5, windowMs: 0.5 })
-      one.low = low
-      one.high = high
-    }
+  get size(): number {
+    return this.#keys.size
   }
 
-  function forgetSome(): void {
-    if (nowMs >= idleAtMs && buckets.size > SWEPT_AT_ONCE) buckets = new Buckets()
-    else buckets.sweep(nowMs, SWEPT_AT_ONCE, WINDOWS_SWEPT_AT_ONCE)
-  }
-
-  function hasRoomFor(count: number): boolean {
-    if (buckets.size + count <= maxKeys) return true
-    if (nowMs < fullUntilMs) return false
-    buckets.sweep(nowMs, count + SWEPT_AT_ONCE)
-    if (buckets.size + count <= maxKeys) return true
-    fullUntilMs = buckets.firstPassesAtMs()
-    return false
-  }
-
-  /** Reads the bucket of a key, without the uses that have left its longest window. */
-  function readLive(one: Asked): void {
-    buckets.read(one, one)
-    if (one.count === 0 || one.oldestMs + one.windowMs > nowMs) return
-    const passed = countPassed(one.id, one.count, one.windowMs)
-    buckets.dropOldest(one.id, passed)
-    buckets.read(one, one)
-  }
-
-  /** Counts the uses that have left a window, of which there are mostly few. One at `t` leaves it exactly at `t + windowMs`. */
-  function countPassed(id: number, count: number, windowMs: number): number {
-    let step = 1
-    while (step <= count && buckets.timeMs(id, step - 1) + windowMs <= nowMs) step *= 2
-    let low = step >> 1
-    let high = Math.min(step - 1, count)
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (buckets.timeMs(id, middle) + windowMs <= nowMs) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-
-  function check(uses: readonly LimitUse[]): LimitAnswer {
-    readClock()
-    forgetSome()
-    readKeys(uses)
+  peek(uses: readonly LimitUse[]): LimitAnswer {
+    this.#readClock()
+    this.#forgetSome()
     let remaining = Number.POSITIVE_INFINITY
     let newKeys = 0
     for (let i = 0; i < uses.length; i++) {
       const use = uses[i] as LimitUse
-      const one = asked[i] as Asked
-      readLive(one)
-      const earlier = i === 0 ? 0 : sameBefore(asked, i)
-      if (one.count === 0 && earlier === 0 && !hasRoomFor(++newKeys))
-        return refusal(i, Math.min(fullUntilMs - nowMs, use.windowMs))
-      const left = use.max - heldIn(one, use.windowMs) - earlier - 1
-      if (left < 0) return refusal(i, resetMsOf(one, use, earlier))
+      const held = this.#live(use.key)
+      const earlier = i === 0 ? 0 : countBefore(uses, i)
+      if (!held && earlier === 0 && !this.#hasRoomFor(++newKeys))
+        return this.#refusal(i, Math.min(this.#fullUntilMs - this.#nowMs, use.windowMs))
+      const left = use.max - (held ? held.count - held.countPassed(use.windowMs, this.#nowMs) : 0) - earlier - 1
+      if (left < 0) return this.#refusal(i, this.#resetMsOf(held, use, earlier))
       if (left < remaining) remaining = left
     }
-    return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
+    return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: this.#nowMs }
   }
 
-  function refusal(refused: number, resetMs: number): LimitAnswer {
-    return { allowed: false, refused, remaining: 0, resetMs, atMs: nowMs }
+  take(uses: readonly LimitUse[]): LimitAnswer {
+    const answer = this.peek(uses)
+    if (answer.allowed) for (const use of uses) this.#add(use)
+    return answer
   }
 
-  function heldIn({ id, count, windowMs: longestMs }: Asked, windowMs: number): number {
-    return count === 0 || windowMs >= longestMs ? count : count - countPassed(id, count, windowMs)
+  giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): void {
+    if (taken?.allowed === false) return
+    for (const { key } of uses) {
+      const held = this.#keys.get(key)
+      if (!held?.remove(taken?.atMs)) continue
+      if (held.count === 0) this.#keys.delete(key)
+      this.#fullUntilMs = Number.NEGATIVE_INFINITY
+    }
+  }
+
+  /** Limits hold only while time does not go back. */
+  #readClock(): void {
+    const readMs = this.#clock.monotonicMs()
+    if (!Number.isFinite(readMs)) throw new RangeError(`the clock gives ${readMs}, which is no time`)
+    if (readMs > this.#nowMs) this.#nowMs = readMs
+  }
+
+  /** Returns the uses of a key that have not all passed. */
+  #live(key: string): Uses | undefined {
+    const held = this.#keys.get(key)
+    held?.dropPassed(this.#nowMs)
+    if (held?.count !== 0) return held
+    this.#keys.delete(key)
+    return undefined
+  }
+
+  #add({ key, windowMs }: LimitUse): void {
+    let held = this.#keys.get(key)
+    if (held) held.push(this.#nowMs, windowMs)
+    else this.#keys.set(key, (held = new Uses(this.#nowMs, windowMs)))
+    const { passesAtMs } = held
+    if (passesAtMs > this.#idleAtMs) this.#idleAtMs = passesAtMs
+    // It may be the first to pass of all that fill the store.
+    if (passesAtMs < this.#fullUntilMs) this.#fullUntilMs = passesAtMs
+  }
+
+  #refusal(refused: number, resetMs: number): LimitAnswer {
+    return { allowed: false, refused, remaining: 0, resetMs, atMs: this.#nowMs }
   }
 
   /** Milliseconds until one more use is within the limit, beside `earlier` uses of the same take. */
-  function resetMsOf({ id, count }: Asked, { max, windowMs }: LimitUse, earlier: number): number {
+  #resetMsOf(held: Uses | undefined, { max, windowMs }: LimitUse, earlier: number): number {
     // All but `max - earlier - 1` of the uses have to leave, so this is the last one that must.
-    const place = count - (max - earlier)
-    return place < 0 || place >= count ? windowMs : buckets.timeMs(id, place) + windowMs - nowMs
+    const place = (held?.count ?? 0) - (max - earlier)
+    return held && place >= 0 && place < held.count ? held.timeMs(place) + windowMs - this.#nowMs : windowMs
   }
 
-  function add(one: Asked, windowMs: number): void {
-    const id = buckets.find(one)
-    let longestMs = windowMs
-    if (id === NONE) {
-      buckets.open(one, nowMs, windowMs)
-      // It may be the first to pass of all that fill the store.
-      if (nowMs + windowMs < fullUntilMs) fullUntilMs = nowMs + windowMs
-    } else longestMs = buckets.push(id, nowMs, windowMs)
-    if (nowMs + longestMs > idleAtMs) idleAtMs = nowMs + longestMs
+  #hasRoomFor(count: number): boolean {
+    if (this.#keys.size + count <= this.#maxKeys) return true
+    if (this.#nowMs < this.#fullUntilMs) return false
+    const firstPassesAtMs = this.#forgetAllPassed()
+    if (this.#keys.size + count <= this.#maxKeys) return true
+    const restMs = Math.floor(this.#keys.size / KEYS_PER_FULL_MS)
+    this.#fullUntilMs = Math.max(firstPassesAtMs, this.#nowMs + restMs)
+    return false
   }
 
-  /** Gives the place of the latest use at a time, by halving, or -1. */
-  function findUse(id: number, atMs: number): number {
-    let low = 0
-    let high = buckets.count(id)
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (buckets.timeMs(id, middle) <= atMs) low = middle + 1
-      else high = middle
+  /** Returns when the first of the keys that stay passes. */
+  #forgetAllPassed(): number {
+    let firstMs = Number.POSITIVE_INFINITY
+    for (const [key, held] of this.#keys) {
+      if (held.passesAtMs <= this.#nowMs) this.#keys.delete(key)
+      else if (held.passesAtMs < firstMs) firstMs = held.passesAtMs
     }
-    return low > 0 && buckets.timeMs(id, low - 1) === atMs ? low - 1 : -1
+    return firstMs
   }
 
-  return {
-    get size() {
-      return buckets.size
-    },
-    get bytes() {
-      return buckets.bytes
-    },
-    peek: check,
-    take(uses) {
-      const answer = check(uses)
-      if (answer.allowed) for (let i = 0; i < uses.length; i++) add(asked[i] as Asked, (uses[i] as LimitUse).windowMs)
-      return answer
-    },
-    giveBack(uses, taken) {
-      if (taken?.allowed === false) return
-      for (const { key } of uses) {
-        const id = buckets.find(hashOf(key))
-        if (id === NONE) continue
-        const place = taken?.atMs === undefined ? buckets.count(id) - 1 : findUse(id, taken.atMs)
-        if (place < 0) continue
-        buckets.removeUse(id, place)
-        fullUntilMs = Number.NEGATIVE_INFINITY
+  /** Looks at a few keys, so that all of them are looked at again and again while questions come. */
+  #forgetSome(): void {
+    if (this.#nowMs >= this.#idleAtMs && this.#keys.size > 0) {
+      this.#keys = new Map()
+      this.#unseen = undefined
+    }
+    if (!this.#unseen && (this.#nowMs < this.#nextRoundMs || this.#keys.size === 0)) return
+    if (!this.#unseen) {
+      this.#unseen = this.#keys[Symbol.iterator]()
+      this.#nextRoundMs = this.#nowMs + ROUND_MS
+    }
+    for (let i = 0; i < SWEPT_AT_ONCE; i++) {
+      const next = this.#unseen.next()
+      if (next.done) {
+        this.#unseen = undefined
+        return
       }
-    },
+      const [key, held] = next.value
+      if (held.passesAtMs <= this.#nowMs) this.#keys.delete(key)
+    }
   }
 }
 
-interface Asked extends KeyHash, Bucket {}
-
-/** Compares what buckets are found by: two keys that share one are one key. */
-function sameBefore(asked: readonly Asked[], end: number): number {
-  const { low, high } = asked[end] as Asked
+/** Counts the uses of the same key before one of them. */
+function countBefore(uses: readonly LimitUse[], end: number): number {
+  const { key } = uses[end] as LimitUse
   let count = 0
-  for (let i = 0; i < end; i++) if (asked[i]?.low === low && asked[i]?.high === high) count++
+  for (let i = 0; i < end; i++) if (uses[i]?.key === key) count++
   return count
 }
