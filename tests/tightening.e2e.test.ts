@@ -48,8 +48,13 @@ after(async () => {
 
 beforeEach(async () => {
   gateway.gate.setPolicy([])
-  bank.setTools(TOOLS)
-  await until(() => gateway.gate.catalog.snapshot().size === TOOLS.length)
+  const isAsFirst = () => {
+    const { size } = gateway.gate.catalog.snapshot()
+    return size === TOOLS.length && gateway.gate.catalog.get('bank:pay')?.description !== 'Pays twice.'
+  }
+  // A server that announces a change at each reading is read ever more slowly.
+  if (!isAsFirst()) bank.setTools(TOOLS)
+  await until(isAsFirst)
   bank.forget()
 })
 

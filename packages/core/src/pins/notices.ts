@@ -114,7 +114,7 @@ export function createNotices({
       }),
     )
   }
-  const lookAtNew = ({ id, description = '' }: Tool, hash: string) => {
+  const lookAtNew = ({ id, description }: Tool, hash: string) => {
     if (!book.isNew(id) || added.has(id)) return
     added.add(id)
     const text = capped(`"${id}" is new: ${description}`, MAX_TEXT)

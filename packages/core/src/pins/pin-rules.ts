@@ -46,8 +46,9 @@ export function parseDefinitionMode(mode: DefinitionMode | undefined): Definitio
   return modeOf('definitions', mode, DEFINITION_MODES) ?? 'warn'
 }
 
-function modeOf<Mode extends string>(path: string, given: Mode | undefined, modes: readonly Mode[]): Mode | undefined {
-  if (given === undefined || modes.includes(given)) return given
+function modeOf<Mode extends string>(path: string, given: unknown, modes: readonly Mode[]): Mode | undefined {
+  const mode = modes.find((known) => known === given)
+  if (mode !== undefined || given === undefined) return mode
   const near = didYouMean(String(given), modes)
   throw new ConfigError(path, `"${String(given)}" is unknown; the modes are ${modes.join(', ')}${near}`)
 }

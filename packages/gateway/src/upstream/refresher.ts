@@ -2,11 +2,13 @@
 const DEBOUNCE_MS = 25
 /** How many readings may follow each other at once, after a quiet time. */
 const BURST = 2
-/** The pause after the burst. It doubles with each reading. */
+/** The pause after the burst. */
 const FIRST_PAUSE_MS = 1_000
-const MAX_PAUSE_MS = 30_000
-/** Without announcements for so long, or for two pauses, everything begins again. */
-const QUIET_MS = 10_000
+/** An announcement so soon after a reading is taken for its consequence, and doubles the next pause. */
+const ECHO_MS = 100
+const MAX_PAUSE_MS = 5_000
+/** Without announcements for so long after a pause, everything begins again. */
+const QUIET_MS = 2_000
 
 const MIN_TTL_MS = 1_000
 /** For a server that calls its list stale at once. */
@@ -31,9 +33,11 @@ export function createRefresher(refresh: () => Promise<number | undefined>): Ref
   return new BoundedRefresher(refresh)
 }
 
+type TimerName = 'soon' | 'echo' | 'pause' | 'quiet' | 'stale'
+
 class BoundedRefresher implements Refresher {
   readonly #refresh: () => Promise<number | undefined>
-  readonly #timers = new Map<'soon' | 'pause' | 'quiet' | 'stale', NodeJS.Timeout>()
+  readonly #timers = new Map<TimerName, NodeJS.Timeout>()
   #running = false
   #again = false
   #burst = BURST
@@ -47,7 +51,13 @@ class BoundedRefresher implements Refresher {
 
   readonly request = (): void => {
     if (this.#closed) return
-    this.#set('quiet', Math.max(QUIET_MS, 2 * this.#pauseMs), () => this.#calmDown())
+    const isEcho = this.#running || this.#timers.has('echo')
+    if (!isEcho) this.#pauseMs = FIRST_PAUSE_MS
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#clear('quiet')
     if (this.#running || this.#timers.has('pause')) this.#again = true
     else if (!this.#timers.has('soon')) this.#set('soon', DEBOUNCE_MS, () => void this.#runAnnounced())
   }
@@ -72,6 +82,7 @@ class BoundedRefresher implements Refresher {
     const ttlMs = await this.#refresh()
     this.#tookMs = performance.now() - startedMs
     this.#running = false
+    this.#set('echo', ECHO_MS, () => {})
     this.requestAfterTtl(ttlMs)
   }
 
@@ -94,9 +105,9 @@ class BoundedRefresher implements Refresher {
   }
 
   #goOn(): void {
-    if (!this.#again) return
+    if (!this.#again) return this.#set('quiet', QUIET_MS, () => this.#calmDown())
     this.#again = false
-    this.request()
+    this.#schedule()
   }
 
   #calmDown(): void {
@@ -104,7 +115,7 @@ class BoundedRefresher implements Refresher {
     this.#pauseMs = FIRST_PAUSE_MS
   }
 
-  #set(name: 'soon' | 'pause' | 'quiet' | 'stale', delayMs: number, due: () => void): void {
+  #set(name: TimerName, delayMs: number, due: () => void): void {
     this.#clear(name)
     if (this.#closed) return
     const timer = setTimeout(() => {
@@ -114,7 +125,7 @@ class BoundedRefresher implements Refresher {
     this.#timers.set(name, timer)
   }
 
-  #clear(name: 'soon' | 'pause' | 'quiet' | 'stale'): void {
+  #clear(name: TimerName): void {
     clearTimeout(this.#timers.get(name))
     this.#timers.delete(name)
   }
