@@ -41,7 +41,7 @@ before(async () => {
       },
       { name: 'rest', tools: ['up:bad'], visibility: 'always', dependsOn: [], availableWhen: [] },
     ],
-    limits: ['group:web:5/60', '*:100/60', 'up:bad:1/60'],
+    limits: ['group:web:5/60', '*:100/60', 'up:bad:1/60', { match: '*', max: 9, windowMs: 1500, per: ['tenant'] }],
     policy: [{ deny: [{ match: 'up:open', unless: "'admin' in caller.roles" }] }],
   })
 })
@@ -57,7 +57,7 @@ describe('GET /api/tool', () => {
     const tool = body as ToolBody
     assert.equal(status, 200)
     assert.deepEqual([tool.tool.id, tool.tool.outcome, tool.tool.visible], ['up:open', 'deny', false])
-    assert.deepEqual([tool.groups, tool.limits], [['web'], ['group:web:5/60', '*:100/60']])
+    assert.deepEqual([tool.groups, tool.limits], [['web'], ['group:web:5/60', '*:100/60', '*:9/1.5 per tenant']])
     const { properties } = tool.inputSchema as { properties: Record<string, { type: string; pattern: string }> }
     assert.deepEqual([properties['password']?.type, properties['password']?.pattern], ['string', '^a'])
     const seen = (await gateway.api('/api/tool?tool=up:open&as=admin')).body as ToolBody

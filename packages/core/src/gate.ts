@@ -410,7 +410,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     groups,
     usesOf,
     parsePolicy: parse,
-    checkNames: (names) => checkNames(names, catalog),
+    checkNames: (ids) => checkNames(ids, catalog),
   }
   const membersOf = (group: string): readonly string[] => {
     const selectors = groups.selectors.get(group) ?? []

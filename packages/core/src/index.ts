@@ -115,7 +115,7 @@ export { type Availability, type AvailabilityOptions, createAvailability } from 
 export type { GroupChange } from './groups/telling.ts'
 export type { GroupLoad, Loads } from './groups/loads.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
-export { parseLimits, type RateLimit, type LimitInput } from './door/limits.ts'
+export { parseLimits, type RateLimit, type ToolRateLimit, type LimitInput } from './door/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'
 export type { Page, PageRequest } from './tools/page.ts'
 export {

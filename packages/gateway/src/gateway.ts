@@ -9,7 +9,7 @@ import {
   type GateOptions,
   matchesSelector,
   parseGroups,
-  parseSelector,
+  parseLimits,
   type Redactor,
   systemClock,
 } from '@toolgate/core'
@@ -228,6 +228,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     }
     const appEndpoints = createAppEndpoints({ ...endpointDeps, gate, streams, offers, availability: monitor })
     closers.push(() => appEndpoints.close())
+    const limits = parseLimits(config.limits, selectors).map((limit, i) => {
+      const written = config.limits[i]
+      return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
+    })
     const apiDeps: ApiDeps = {
       keyring,
       origins,
@@ -235,9 +239,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       view: (caller, app) => gate.view(caller, { app }),
       tools: () => gate.catalog.snapshot().tools,
       limitsOf: (tool) =>
-        config.limits.filter((limit) =>
-          matchesSelector(parseSelector(limit.slice(0, limit.lastIndexOf(':')), selectors), tool, 'possible'),
-        ),
+        limits.flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
       wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
       groups,
       servers,
@@ -320,6 +322,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     await close()
     throw error
   }
+}
+
+/** Writes a limit that was given as an object: `files:*:5/1.5 per tenant`. */
+function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[number]): string {
+  return `${selector.text}:${label} per ${per.join(', ') || 'all callers together'}`
 }
 
 /** Gives what bounds each call. */

@@ -1,18 +1,19 @@
 import { type Environment, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
-import { parseLimits, type RateLimit, readLimits } from './limits.ts'
+import { parseLimits, readLimits, type WrittenLimit } from './limits.ts'
 
 const VARIABLE = 'TOOL_RATE_LIMITS'
 
 /**
  * Gives the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts and of
- * objects as `{"match":"web_search","max":10,"windowMs":60000,"per":["user"]}`. Blank is unset.
+ * objects as `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`. Blank is
+ * unset.
  *
  * @throws {ConfigError} naming the entry that cannot be read
  * @example
  * createGate({ tools, limits: ['*:100/60', ...limitsFromEnv(process.env)] })
  */
-export function limitsFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly (string | RateLimit)[] {
+export function limitsFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly WrittenLimit[] {
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
   const list = readLimits(text, VARIABLE)

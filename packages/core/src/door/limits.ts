@@ -6,6 +6,7 @@ import { type GroupSelectors, matchesSelector, parseSelector, type Selector } fr
 import { checkEntry, splitEntries } from '../tools/selector-list.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** At most `max` calls in any window of `windowMs`, for each tenant, tool, chat and user. */
 export interface RateLimit {
@@ -16,7 +17,16 @@ export interface RateLimit {
   /** 1 ms to 31 days. */
   readonly windowMs: number
   /** What the limit counts apart. Default: all of them. */
-  readonly per?: readonly LimitPart[]
+  readonly per?: readonly LimitPart[] | undefined
+}
+
+/** A limit in the shape that chat bots keep in their environment: the same as `match` and `windowMs`. */
+export interface ToolRateLimit {
+  /** A selector. */
+  readonly tool: string
+  readonly max: number
+  readonly windowSeconds: number
+  readonly per?: readonly LimitPart[] | undefined
 }
 
 export const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user'] as const
@@ -46,7 +56,7 @@ export function parseLimits(
 ): readonly ParsedLimit[] {
   const list = limits === undefined ? [] : typeof limits === 'string' ? splitEntries(limits) : limits
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of limits')
-  return list.map((limit: string | RateLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
+  return list.map((limit: WrittenLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
 }
 
 /**
@@ -54,25 +64,28 @@ export function parseLimits(
  *
  * @throws {ConfigError} for what looks like JSON and is none
  */
-export function readLimits(text: string, path: string): readonly (string | RateLimit)[] {
+export function readLimits(text: string, path: string): readonly WrittenLimit[] {
   if (!/^\s*[[{]/.test(text)) return splitEntries(text)
   try {
-    return JSON.parse(text) as readonly (string | RateLimit)[]
+    return JSON.parse(text) as readonly WrittenLimit[]
   } catch (cause) {
     throw new ConfigError(path, `is no JSON: ${(cause as Error).message}`, { cause })
   }
 }
 
 /** `web_search:10/60,*:100/60`, or a list of such texts or of objects. */
-export type LimitInput = string | readonly (string | RateLimit)[]
+export type LimitInput = string | readonly WrittenLimit[]
 
-function parseLimit(path: string, written: string | RateLimit, groups: GroupSelectors): ParsedLimit {
+/** `web_search:10/60`, or an object in one of the two shapes. */
+export type WrittenLimit = string | RateLimit | ToolRateLimit
+
+function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors): ParsedLimit {
   const {
     match,
     max,
     windowMs,
     per = LIMIT_PARTS,
-  } = typeof written === 'string' ? readText(path, written) : checkKeys(path, written)
+  } = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
   if (!Number.isSafeInteger(max) || max < 1 || max > MAX_USES)
     throw new ConfigError(path, `${max} is not a count of 1 to ${MAX_USES}`)
   if (!(typeof windowMs === 'number' && windowMs >= 1 && windowMs <= MAX_WINDOW_MS))
@@ -98,16 +111,26 @@ function selectorOf(path: string, match: string, groups: GroupSelectors): Select
   }
 }
 
-const LIMIT_KEYS: ReadonlySet<string> = new Set(['match', 'max', 'windowMs', 'per'])
+type EitherShape = RateLimit & ToolRateLimit
 
-/** A misspelt key would be a limit that counts other than it says. */
-function checkKeys(path: string, written: RateLimit): RateLimit {
+const LIMIT_SHAPE = shapeOf<EitherShape>(
+  { match: true, tool: true, max: true, windowMs: true, windowSeconds: true, per: true },
+  'key',
+)
+
+/** Reads either shape, and what `parseToolRateLimits` returns, which has both. */
+function toRateLimit(path: string, written: RateLimit | ToolRateLimit): RateLimit {
   if (typeof written !== 'object' || written === null || Array.isArray(written))
     throw new ConfigError(path, 'must be a text as "web_search:10/60", or an object')
-  const unknown = Object.keys(written).find((key) => !LIMIT_KEYS.has(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`${path}.${unknown}`, `unknown key; the keys are ${[...LIMIT_KEYS].join(', ')}`)
-  return written
+  checkShape(path, written, LIMIT_SHAPE)
+  const { match, tool, max, windowMs, windowSeconds, per } = written as Partial<EitherShape>
+  if (match !== undefined && tool !== undefined && match !== tool)
+    throw new ConfigError(`${path}.tool`, 'differs from "match", which means the same')
+  if (windowMs !== undefined && windowSeconds !== undefined && windowMs / 1000 !== windowSeconds)
+    throw new ConfigError(`${path}.windowSeconds`, 'differs from "windowMs", which means the same')
+  const ms = windowMs ?? (typeof windowSeconds === 'number' ? windowSeconds * 1000 : windowSeconds)
+  // What is missing or of another type is refused next.
+  return { match: match ?? tool, max, windowMs: ms, ...(per === undefined ? {} : { per }) } as RateLimit
 }
 
 function readText(path: string, text: string): RateLimit {

@@ -5,6 +5,7 @@ import { memoryCounters } from '../memory/counters.ts'
 import type { CounterStore } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { matchesSelector, parseSelector } from '../tools/selector.ts'
+import { createGate } from '../gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from './rate-limiter.ts'
@@ -12,15 +13,28 @@ import { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from
 const ALL = ['tenant', 'tool', 'chat', 'user']
 
 describe('parseToolRateLimits', () => {
-  const web = { match: 'web_search', max: 10, windowMs: 60_000, per: ALL }
+  const shapes = (tool: string, max: number) => ({
+    tool,
+    max,
+    windowSeconds: 60,
+    match: tool,
+    windowMs: 60_000,
+    per: ALL,
+  })
+  const web = shapes('web_search', 10)
 
   it('reads a text, a JSON text and JSON', () => {
-    const all = { match: '*', max: 100, windowMs: 60_000, per: ALL }
+    const all = shapes('*', 100)
     for (const input of [
       'web_search:10/60,*:100/60',
       ' web_search:10/60 , *:100/60 ',
       '["web_search:10/60", {"match":"*","max":100,"windowMs":60000}]',
       ['web_search:10/60', { match: '*', max: 100, windowMs: 60_000 }],
+      [
+        { tool: 'web_search', max: 10, windowSeconds: 60 },
+        { tool: '*', max: 100, windowSeconds: 60 },
+      ],
+      '[{"tool":"web_search","max":10,"windowSeconds":60},"*:100/60"]',
     ])
       assert.deepEqual(parseToolRateLimits(input), [web, all])
   })
@@ -32,6 +46,16 @@ describe('parseToolRateLimits', () => {
   it('gives what it reads itself', () => {
     const limits = parseToolRateLimits('group:web:1/2,a:3/4')
     assert.deepEqual(parseToolRateLimits(limits), limits)
+    const uneven = parseToolRateLimits([{ match: 'a', max: 1, windowMs: 1001 }])
+    assert.deepEqual(parseToolRateLimits(uneven), uneven)
+    assert.deepEqual(uneven[0]?.windowSeconds, 1.001)
+  })
+
+  it('gives limits that a gate and a limiter take', () => {
+    const limits = parseToolRateLimits([{ tool: 'web_search', max: 1, windowSeconds: 60 }])
+    const gate = createGate({ tools: [defineTool({ name: 'web_search' })], limits })
+    assert.deepEqual(gate.lint(), [])
+    assert.equal(createToolRateLimiter(limits).check('web_search').remaining, 0)
   })
 
   const refused: readonly (readonly [input: unknown, path: string, problem: RegExp])[] = [
@@ -45,6 +69,10 @@ describe('parseToolRateLimits', () => {
     [[null], 'limits[0]', /must be a text .* or an object/],
     [[{ match: 'a', max: 1, windowMs: 1, windowS: 1 }], 'limits[0].windowS', /unknown key/],
     [7, 'limits', /must be a list of limits/],
+    [[{ tool: 'a', match: 'b', max: 1, windowMs: 1 }], 'limits[0].tool', /differs from "match"/],
+    [[{ tool: 'a', max: 1, windowMs: 1, windowSeconds: 1 }], 'limits[0].windowSeconds', /differs from "windowMs"/],
+    [[{ tool: 'a', max: 1, windowSeconds: '60' }], 'limits[0]', /window must be/],
+    [[{ tool: 'a', max: 1, windowSecond: 60 }], 'limits[0].windowSecond', /did you mean "windowSeconds"/],
   ]
   for (const [input, path, problem] of refused) {
     it(`refuses ${JSON.stringify(input)}, naming ${path}`, () => {

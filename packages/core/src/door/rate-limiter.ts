@@ -13,7 +13,9 @@ import {
   parseLimits,
   type RateLimit,
   readLimits,
+  type ToolRateLimit,
   type UsesOfTool,
+  type WrittenLimit,
 } from './limits.ts'
 
 /** What a limiter answers. */
@@ -48,25 +50,37 @@ export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCoun
 
 /**
  * Gives rate limits as data, checked: of `web_search:10/60,*:100/60`, of a JSON list as `limitsFromEnv` reads it, or of such
- * a list itself. Nothing and blank are none. Which groups there are is for {@link createToolRateLimiter} to know.
+ * a list itself. Each has both shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Nothing and blank are none. Which groups there are is for {@link createToolRateLimiter} to know.
  *
  * @throws {ConfigError} naming the entry that cannot be read
  * @example
  * createToolRateLimiter(parseToolRateLimits('web_search:10/60'))
  */
-export function parseToolRateLimits(input: LimitInput | undefined): readonly RateLimit[] {
+export function parseToolRateLimits(input: LimitInput | undefined): readonly (RateLimit & ToolRateLimit)[] {
   const list = typeof input === 'string' ? (input.trim() === '' ? [] : readLimits(input, 'limits')) : input
   const limits = parseLimits(list, groupsNamedIn(list))
-  return limits.map(({ selector, max, windowMs, per }) => ({ match: selector.text, max, windowMs, per }))
+  return limits.map(({ selector: { text }, max, windowMs, per }) => ({
+    tool: text,
+    max,
+    windowSeconds: windowMs / 1000,
+    match: text,
+    windowMs,
+    per,
+  }))
 }
 
 /** Takes every group for one that there is. */
 function groupsNamedIn(list: unknown): GroupSelectors {
-  const names = (Array.isArray(list) ? list : []).flatMap((entry: string | RateLimit | null) => {
-    const [, name] = /^group:([^:]+)/.exec(String(typeof entry === 'string' ? entry : entry?.match)) ?? []
+  const names = (Array.isArray(list) ? list : []).flatMap((entry: WrittenLimit | null) => {
+    const [, name] = /^group:([^:]+)/.exec(String(selectorIn(entry))) ?? []
     return name === undefined ? [] : [name]
   })
   return new Map(names.map((name) => [name, []]))
+}
+
+function selectorIn(entry: WrittenLimit | null): unknown {
+  if (typeof entry !== 'object' || entry === null) return entry
+  return 'tool' in entry ? entry.tool : entry.match
 }
 
 /**

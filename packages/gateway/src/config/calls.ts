@@ -1,7 +1,7 @@
 import { callsShellSchema, capSchema, concurrencySchema, approvalsSchema } from './calls-schema.ts'
 import type { ApprovalsConfig, CallsConfig } from './config.ts'
 import { checkShape } from './explain.ts'
-import { checkSelector } from './policy.ts'
+import { checkEntry } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
 
 /** Reads `calls`. */
@@ -24,8 +24,7 @@ function readCaps(reading: Reading): CallsConfig['concurrency'] {
   return Array.from({ length: lengthOf(source, at) }, (_, i) => [...at, i]).flatMap((place) => {
     const cap = checkShape(source, place, capSchema)
     if (cap === undefined) return []
-    if (typeof cap === 'string') checkSelector(reading, place, cap.slice(0, cap.lastIndexOf(':')))
-    else checkSelector(reading, [...place, 'match'], cap.match)
+    checkEntry(reading, place, { concurrency: cap })
     return [cap]
   })
 }

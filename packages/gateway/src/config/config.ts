@@ -5,6 +5,7 @@ import type {
   PinMode,
   PinRules,
   Policy,
+  RateLimit,
   ToolAnnotations,
   UnlockRule,
 } from '@toolgate/core'
@@ -25,8 +26,8 @@ export interface GatewayConfig {
   readonly groups: readonly GroupConfig[]
   readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
-  /** Such as `*:100/60`: selector, uses, seconds. */
-  readonly limits: readonly string[]
+  /** Such as `*:100/60`: selector, uses, seconds; or an object. */
+  readonly limits: readonly (string | RateLimit)[]
   readonly calls?: CallsConfig
   readonly approvals?: ApprovalsConfig
   readonly audit: AuditConfig

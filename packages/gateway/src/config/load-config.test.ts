@@ -156,6 +156,16 @@ describe('loadConfig', () => {
     assert.deepEqual([load().config.calls, load().config.approvals], [{ concurrency: [] }, {}])
   })
 
+  it('reads limits as text and as objects, as the library does', () => {
+    const limits = `limits: ["*:100/60", { match: "*:write_*", max: 5, windowMs: 1500, per: [tenant] }]`
+    withFile(`servers: {}\n${ALLOW_ALL}\n${limits}`, (file) =>
+      assert.deepEqual(loadConfig(file, { env: {} }).limits, [
+        '*:100/60',
+        { match: '*:write_*', max: 5, windowMs: 1500, per: ['tenant'] },
+      ]),
+    )
+  })
+
   it('takes a group with probes as conditional', () => {
     const { config, folder } = load()
     assert.deepEqual(config.groups, [

@@ -1,4 +1,5 @@
-import { type Clause, nearestOf, type Policy } from '@toolgate/core'
+import { type Clause, lint, nearestOf, type Policy } from '@toolgate/core'
+import type { GatewayConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
 import { has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
@@ -87,7 +88,24 @@ function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause):
   }
 }
 
-/** Checks one selector outside a policy, such as a group's or a limit's. */
+/** Checks one limit or cap, as core reads it: its selector, and that a text is one entry. */
+export function checkEntry(
+  { source, groupNames }: Reading,
+  at: ConfigPath,
+  entry: { readonly limits: WrittenLimit } | { readonly concurrency: WrittenCap },
+): void {
+  const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
+  const [written] = Object.values(entry)
+  const lists = 'limits' in entry ? { limits: [entry.limits] } : { concurrency: [entry.concurrency] }
+  for (const { code, text } of lint({ tools: [], groups, ...lists }))
+    // What servers list is not known yet.
+    if (code !== 'selector_unmatched') source.report(typeof written === 'string' ? at : [...at, 'match'], text)
+}
+
+type WrittenLimit = GatewayConfig['limits'][number]
+type WrittenCap = NonNullable<GatewayConfig['calls']>['concurrency'][number]
+
+/** Checks one selector outside a policy, such as a group's. */
 export function checkSelector(reading: Reading, at: ConfigPath, selector: string): void {
   for (const { message } of reading.checkPolicy([{ deny: [selector] }], reading.groupNames))
     reading.source.report(at, message)

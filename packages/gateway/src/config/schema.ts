@@ -358,15 +358,35 @@ export const stateSchema = z
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
+/** What the gate counts apart. */
+const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user'] as const
+
 const LIMIT = /^\S+:(\d{1,9})\/(\d{1,9})$/
 
-export const limitSchema = z
+const limitTextSchema = z
   .string()
   .regex(LIMIT, 'selector:max/seconds, such as "files:write_file:5/60"')
   .refine((limit) => {
     const [, max = 1, seconds = 1] = (LIMIT.exec(limit) ?? []).map(Number)
     return max >= 1 && max <= MAX_USES && seconds >= 1 && seconds <= MAX_WINDOW_SECONDS
   }, `selector:max/seconds with max from 1 to ${MAX_USES} and seconds from 1 to ${MAX_WINDOW_SECONDS}`)
+
+export const limitSchema = z.union([
+  limitTextSchema,
+  z.strictObject({
+    match: text.describe('A selector.'),
+    max: z
+      .int()
+      .min(1, `a number of uses from 1 to ${MAX_USES}`)
+      .max(MAX_USES, `a number of uses from 1 to ${MAX_USES}`)
+      .describe('How many uses in any window of that length.'),
+    windowMs: z
+      .int()
+      .min(1, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`)
+      .max(MAX_WINDOW_SECONDS * 1000, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`),
+    per: z.array(z.enum(LIMIT_PARTS)).describe('What is counted apart. Default: all of them.').optional(),
+  }),
+])
 
 export const configSchema = z
   .strictObject({

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { isLoopback } from './address.ts'
 import type { AuditConfig, GatewayConfig, MetricsConfig, SearchConfig, StateConfig } from './config.ts'
 import { checkShape, found } from './explain.ts'
-import { checkSelector } from './policy.ts'
+import { checkEntry } from './policy.ts'
 import { has, lengthOf, type Reading } from './reading.ts'
 import {
   auditSchema,
@@ -42,14 +42,14 @@ export function readListen({ source }: Reading): GatewayConfig['listen'] {
   return { host, port: input?.port ?? DEFAULT_PORT, ...(origins === undefined ? {} : { origins }) }
 }
 
-/** Reads `limits`: a selector, uses and seconds each. */
-export function readLimits(reading: Reading): readonly string[] {
+/** Reads `limits`: text or an object each. */
+export function readLimits(reading: Reading): GatewayConfig['limits'] {
   const { source } = reading
   const at = source.get(['limits'])
   if (at && !at.items) checkShape(source, ['limits'], limitsSchema)
   return Array.from({ length: lengthOf(source, ['limits']) }, (_, i) => i).flatMap((i) => {
     const limit = checkShape(source, ['limits', i], limitSchema)
-    if (limit !== undefined) checkSelector(reading, ['limits', i], limit.slice(0, limit.lastIndexOf(':')))
+    if (limit !== undefined) checkEntry(reading, ['limits', i], { limits: limit })
     return limit === undefined ? [] : [limit]
   })
 }
