@@ -25,6 +25,7 @@ describe('outcomeOf', () => {
   it('tells a result from a result that is an error, and says nothing of what ends nothing', () => {
     assert.equal(outcomeOf(record(1, { event: 'tool_result' })), 'done')
     assert.equal(outcomeOf(record(1, { event: 'tool_result', error: 'ENOENT' })), 'failed')
+    assert.equal(outcomeOf(record(1, { event: 'tool_result', is_error: true })), 'failed')
     assert.equal(outcomeOf(record(1)), undefined)
     assert.equal(outcomeOf(record(1, { event: 'policy_changed' })), undefined)
   })

@@ -26,10 +26,14 @@ export const EVENTS: readonly AuditEvent[] = [
 export const AUDIT_OUTCOMES: readonly AuditOutcome[] = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned']
 
 /** How an attempt ended; `undefined` for a record that ends none. */
-export function outcomeOf({ event, error }: Pick<AuditRecord, 'event' | 'error'>): AuditOutcome | undefined {
+export function outcomeOf({
+  event,
+  error,
+  is_error: isError,
+}: Pick<AuditRecord, 'event' | 'error' | 'is_error'>): AuditOutcome | undefined {
   switch (event) {
     case 'tool_result':
-      return error === undefined ? 'done' : 'failed'
+      return error === undefined && isError !== true ? 'done' : 'failed'
     case 'tool_blocked':
       return 'refused'
     case 'tool_rate_limited':

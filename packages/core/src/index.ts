@@ -209,6 +209,7 @@ export {
 } from './pins/pin-rules.ts'
 export type { PinStatus } from './pins/holding.ts'
 export { markOwnTool } from './tools/own-tool.ts'
+export { isToolError } from './door/tool-error.ts'
 export type { PinEvent } from './pins/notices.ts'
 export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'
 export {

@@ -177,6 +177,8 @@ export interface AuditRecord {
   readonly reset_ms?: number
   readonly duration_ms?: number
   readonly error?: string
+  /** The tool answered, and its result says that it failed (MCP `isError`). `error` is what it said. */
+  readonly is_error?: true
   readonly approval_id?: string
   readonly policy_revision: number
   readonly catalog_revision: number

@@ -8,6 +8,7 @@ export interface StepCall {
   /** A tool id. */
   readonly tool: string
   readonly callId: string
+  /** `failed` also where the tool answered an MCP result with `isError`. */
   readonly status: 'done' | 'refused' | 'waiting' | 'failed'
 }
 

@@ -1,4 +1,4 @@
-import { ConfigError, type StepCall, type View } from '@toolgate/core'
+import { ConfigError, isToolError, type StepCall, type View } from '@toolgate/core'
 import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
@@ -111,7 +111,7 @@ function lookBack(run: LoopRun, { steps }: SdkStep, seen: View): GuardedStep {
 function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepCall[] {
   const ended = new Map<string, StepCall['status']>()
   for (const part of content) {
-    if (part.type === 'tool-result') ended.set(part.toolCallId, 'done')
+    if (part.type === 'tool-result') ended.set(part.toolCallId, isToolError(part.output) ? 'failed' : 'done')
     if (part.type === 'tool-error') ended.set(part.toolCallId, statusOf(part.error))
     if (part.type === 'tool-approval-response' && !part.approved) ended.set(part.toolCall.toolCallId, 'refused')
   }

@@ -163,12 +163,16 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   audit_dropped: 'red',
 }
 
+function hasFailed({ event, error, is_error: isError }: AuditRecord): boolean {
+  return event === 'tool_result' && (error !== undefined || isError === true)
+}
+
 function cellsOf(record: AuditRecord, paint: Paint): string[] {
   const { reason, detail, error, duration_ms: duration } = record
   const why = [reason, detail ?? error].filter((part) => part !== undefined).join(': ')
   return [
     printable(record.ts),
-    paint(STYLES[record.event] ?? 'dim', printable(record.event)),
+    paint(hasFailed(record) ? 'red' : (STYLES[record.event] ?? 'dim'), printable(record.event)),
     printable(record.user_id ?? '-'),
     printable(record.tool ?? '-'),
     printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),

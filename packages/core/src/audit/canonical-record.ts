@@ -17,6 +17,7 @@ const FIELDS: readonly (readonly [name: string, type: string, isOptional?: true]
   ['hash', TEXT, true],
   ['input_hash', TEXT, true],
   ['input_preview', TEXT, true],
+  ['is_error', 'true', true],
   ['limit', TEXT, true],
   ['model', TEXT, true],
   ['policy_revision', NUMBER],

@@ -57,8 +57,8 @@ const OUTCOMES: ReadonlyMap<AuditEvent, AuditOutcome> = new Map<AuditEvent, Audi
 ])
 
 /** Gives how the attempt ended that a record ends; `undefined` for a record that ends none. */
-export function outcomeOfRecord({ event, error }: AuditRecord): AuditOutcome | undefined {
-  return event === 'tool_result' && error !== undefined ? 'failed' : OUTCOMES.get(event)
+export function outcomeOfRecord({ event, error, is_error: isError }: AuditRecord): AuditOutcome | undefined {
+  return event === 'tool_result' && (error !== undefined || isError === true) ? 'failed' : OUTCOMES.get(event)
 }
 
 /** Gives the event of the records that end so. */

@@ -47,6 +47,7 @@ export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions =
   record.event = entry.event
   if (inputHash !== undefined) record.input_hash = inputHash
   if (inputPreview !== undefined) record.input_preview = inputPreview
+  if (entry.is_error) record.is_error = true
   if (entry.limit !== undefined) record.limit = capText(entry.limit)
   const { run } = entry
   const model = entry.model ?? run?.model
@@ -96,6 +97,7 @@ export function textBeforeHash(entry: AuditEntry, options: SealOptions): string 
 /** Gives what stands in a record after its `hash`: `,"input_hash":…,"user_id":"vera"}`. */
 export function textAfterHash(entry: AuditEntry, seq: number, prev: string, options: SealOptions): string {
   let text = inputText(entry, options)
+  if (entry.is_error) text += ',"is_error":true'
   if (entry.limit !== undefined) text += `,"limit":${quote(entry.limit)}`
   const { run } = entry
   const model = entry.model ?? run?.model

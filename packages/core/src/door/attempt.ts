@@ -235,7 +235,7 @@ function textOf(name: unknown): string | undefined {
 /** What a record says beside who, what and when. */
 export type Finding = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'approval_id'
+  'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -282,6 +282,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     reset_ms: finding.reset_ms,
     duration_ms: finding.duration_ms,
     error: finding.error,
+    is_error: finding.is_error,
     approval_id: finding.approval_id,
     input: event === 'tool_result' ? undefined : input,
   })

@@ -9,6 +9,8 @@ export interface CallDone {
   readonly callId: string
   /** What `execute` gave, untouched. */
   readonly output: unknown
+  /** The tool ran and its result says that it failed: an MCP result with `isError`. It is `failed` in the audit. */
+  readonly isError: boolean
   readonly durationMs: number
   readonly text: string
 }

@@ -10,6 +10,7 @@ import { hookPorts, toHooked } from './hooked.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
 import type { CallDone, CallFailed, CallOutcome } from './outcome.ts'
 import { capOutput, cutText, outputText } from './output.ts'
+import { toolErrorOf } from './tool-error.ts'
 import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
@@ -61,8 +62,14 @@ function toEnd(attempt: Attempt, executed: Executed, durationMs: number): End {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
   const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
   const finding = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
-  return { outcome: new Done(attempt.callId, output, durationMs), event: 'tool_result', finding }
+  const error = toolErrorOf(executed.output)
+  const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
+  if (error === undefined) return { outcome, event: 'tool_result', finding }
+  return { outcome, event: 'tool_result', finding: { ...finding, reason: TOOL_ERROR, error, is_error: true } }
 }
+
+/** The reason of a call whose tool ran and reported an error. */
+const TOOL_ERROR = 'tool_error'
 
 const OUTPUT_CUT = 'the output was cut'
 
@@ -105,9 +112,10 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed)
 
 /** The answer stands, whatever becomes of its record. */
 function record(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
+  const reported = outcome.status === 'done' && outcome.isError
   attempt.trace?.end({
-    status: outcome.status,
-    code: outcome.status === 'failed' ? outcome.code : undefined,
+    status: reported ? 'failed' : outcome.status,
+    code: reported ? TOOL_ERROR : outcome.status === 'failed' ? outcome.code : undefined,
     input: attempt.input,
     output: outcome.status === 'done' ? outcome.output : undefined,
   })
@@ -134,7 +142,7 @@ function passOn(
   }
   const options = { onEnd, deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
   try {
-    return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs)
+    return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
   } catch (error) {
     // What looks like a stream and throws when it is opened is none.
     lasting.close()
@@ -147,7 +155,7 @@ function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, d
   switch (end.how) {
     case 'ended':
       return {
-        outcome: new Done(attempt.callId, undefined, durationMs),
+        outcome: new Done(attempt.callId, undefined, durationMs, false),
         event: 'tool_result',
         finding: { duration_ms: toMicros(durationMs) },
       }
@@ -169,11 +177,13 @@ class Done implements CallDone {
   readonly callId: string
   readonly output: unknown
   readonly durationMs: number
+  readonly isError: boolean
 
-  constructor(callId: string, output: unknown, durationMs: number) {
+  constructor(callId: string, output: unknown, durationMs: number, isError: boolean) {
     this.callId = callId
     this.output = output
     this.durationMs = durationMs
+    this.isError = isError
   }
 
   /** Made when it is asked for: a host that passes the output on needs no text of it. */

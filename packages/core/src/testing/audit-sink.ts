@@ -395,6 +395,7 @@ const EVERY_FIELD = {
   reset_ms: 14_000,
   duration_ms: 1.5,
   error: 'boom',
+  is_error: true,
   approval_id: 'approval',
   policy_revision: 7,
   catalog_revision: 8,

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Caller, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
+import { type Caller, defineCaller, type Gate, type GateOptions, isToolError } from '@toolgate/core'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
@@ -39,8 +39,4 @@ export function unlockByCalls(
       if (locks().event(ended.caller, `called:${ended.tool.id}`).length > 0) onUnlocked(ended.caller)
     },
   }
-}
-
-function isToolError(output: unknown): boolean {
-  return typeof output === 'object' && output !== null && 'isError' in output && output.isError === true
 }
