@@ -121,6 +121,23 @@ describe('prepareStep of guard', () => {
     ])
   })
 
+  it('does not count a call whose tool answered an MCP result with isError', async () => {
+    const seen: boolean[] = []
+    const execute = () => ({ content: [{ type: 'text', text: 'no such page' }], isError: true })
+    const gate = createGate({ tools: fromAiSdk({ fetch: tool({ inputSchema: z.object({}), execute }) }) })
+    const guarded = await guard(gate, VIEWER, {
+      prepareStep({ hasUsedTool, previousToolCalls }) {
+        seen.push(
+          hasUsedTool('fetch'),
+          previousToolCalls().some(({ status }) => status === 'failed'),
+        )
+        return undefined
+      },
+    })
+    await generateText({ model: mockModel([[{ name: 'fetch' }], 'Done.']), prompt: 'p', stopWhen, ...guarded })
+    assert.deepEqual(seen, [false, false, false, true])
+  })
+
   it('passes on what else it gives: the model, instructions, call options, context', async () => {
     const other = mockModel(['From the other.'])
     const { model, result } = await run(
