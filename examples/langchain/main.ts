@@ -1,6 +1,6 @@
 // One shared LangChain agent for everybody: what each run is shown, what runs, and who has to say yes.
 import { decideApprovals, fromLangChain, guard } from '@toolgate/adapters/langchain'
-import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { Command, isInterrupted, MemorySaver } from '@langchain/langgraph'
 import { AIMessage, type BaseMessage, createAgent, createMiddleware, fakeModel, tool, ToolMessage } from 'langchain'
 
@@ -56,11 +56,12 @@ const tell = ({ messages }: { readonly messages: readonly BaseMessage[] }) => {
 }
 
 console.log('vera asks')
-const vera: Caller = { user: 'vera', roles: ['viewer'] }
+// Where a server has authenticated the user: no request can carry what defineCaller returns.
+const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
 tell(await agent.invoke(input, runOf(vera)))
 
 console.log('\nada asks')
-const ada: Caller = { user: 'ada', roles: ['admin'] }
+const ada = defineCaller({ user: 'ada', roles: ['admin'] })
 const paused = await agent.invoke(input, runOf(ada))
 const [approval] = await gate.approvals.list({ status: 'pending' })
 console.log(`  it waits for a person: ${approval?.tool}`)

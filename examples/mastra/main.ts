@@ -6,7 +6,7 @@ import { RequestContext } from '@mastra/core/request-context'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
 import { answerToolCall, fromMastra, guard, pausedRun } from '@toolgate/adapters/mastra'
-import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { z } from 'zod'
 import { scriptedModel } from '../support/scripted-model.ts'
 
@@ -56,10 +56,12 @@ const agent = new Agent({
 void new Mastra({ agents: { agent }, storage: new InMemoryStore(), logger: false })
 
 const asking = (caller: Caller) => ({ requestContext: new RequestContext([['caller', caller]]) as RequestContext })
-const ada: Caller = { user: 'ada', roles: ['admin'] }
+// Where a server has authenticated the user: no request can carry what defineCaller returns.
+const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
+const ada = defineCaller({ user: 'ada', roles: ['admin'] })
 
 console.log('vera asks')
-await agent.generate('Find hinges, and remove bob.', asking({ user: 'vera', roles: ['viewer'] }))
+await agent.generate('Find hinges, and remove bob.', asking(vera))
 
 console.log('\nada asks')
 const paused = await agent.generate('Find hinges, and remove bob.', asking(ada))

@@ -1,6 +1,6 @@
 // One shared agent of the OpenAI Agents SDK for everybody: what each is shown, what runs, and who has to say yes.
 import { fromOpenAIAgents, guard } from '@toolgate/adapters/openai-agents'
-import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { Agent, type RunContext, Runner, tool } from '@openai/agents'
 import { assistantMessage, functionCall, modelResponder, ScriptedModel } from '@openai/agents/testing'
 
@@ -50,10 +50,12 @@ const agent = new Agent<Session>({ name: 'Desk', instructions: 'Help.', model, t
 const runner = new Runner({ tracingDisabled: true, ...toolgate.runConfig })
 
 console.log('vera asks')
-await runner.run(agent, 'Find hinges, and remove bob.', { context: { caller: { user: 'vera', roles: ['viewer'] } } })
+// Where a server has authenticated the user: no request can carry what defineCaller returns.
+const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
+await runner.run(agent, 'Find hinges, and remove bob.', { context: { caller: vera } })
 
 console.log('\nada asks')
-const ada: Caller = { user: 'ada', roles: ['admin'] }
+const ada = defineCaller({ user: 'ada', roles: ['admin'] })
 const paused = await runner.run(agent, 'Find hinges, and remove bob.', { context: { caller: ada } })
 console.log(`  it waits for a person: ${paused.interruptions.map(({ name }) => name).join(', ')}`)
 const saved = paused.state.toString()

@@ -1,6 +1,6 @@
 // One agent for a whole support desk: three roles, three lists, and all of them at once.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { type Caller, createGate, memoryAudit } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, isDefinedCaller, memoryAudit } from '@toolgate/core'
 import { ToolLoopAgent, tool } from 'ai'
 import { z } from 'zod'
 import { type Answer, scriptedModel } from '../support/scripted-model.ts'
@@ -53,15 +53,16 @@ const model = scriptedModel(({ answers, sent }) => {
 const agent = new ToolLoopAgent({
   model,
   tools,
-  callOptionsSchema: z.custom<Caller>(),
+  callOptionsSchema: z.custom<Caller>(isDefinedCaller),
   prepareCall: async ({ options: caller, ...settings }) => ({ ...settings, ...(await guard(gate, caller)) }),
 })
 
-const desk: readonly Caller[] = [
+// Where a server has authenticated the users: no request can carry what defineCaller returns.
+const desk = [
   { user: 'vera', roles: ['viewer'] },
   { user: 'omar', roles: ['agent'], scopes: ['billing'] },
   { user: 'ada', roles: ['admin'] },
-]
+].map(defineCaller)
 for (const caller of desk) console.log(`${caller.user} sees ${(await gate.view(caller)).ids.join(', ')}`)
 
 const RUNS = 300

@@ -5,7 +5,13 @@ import { createSdkMcpServer, type HookCallback, type Options, tool } from '@anth
 import { fromClaudeAgent, guard } from '@toolgate/adapters/claude-agent'
 import { createGate } from '@toolgate/core'
 import { describeMatrixRow, type Observation } from '../../packages/adapters/src/testing/matrix.ts'
-import { createTestAudit, createWitness, VIEWER, type Witness } from '../../packages/adapters/src/testing/world.ts'
+import {
+  ADMIN,
+  createTestAudit,
+  createWitness,
+  VIEWER,
+  type Witness,
+} from '../../packages/adapters/src/testing/world.ts'
 import { createPlace, LATE, type Place, type Ran, use } from './support/query.ts'
 import { createWorld } from './support/world.ts'
 
@@ -111,6 +117,7 @@ describeMatrixRow('claude-agent', {
     },
     limit: undefined,
     explain: undefined,
+    caller: undefined,
   },
   with: {
     see: async () => sentNot(await newPlace().run([], await guard(createWorld().gate, VIEWER))),
@@ -152,6 +159,11 @@ describeMatrixRow('claude-agent', {
     async explain() {
       const [first] = (await createWorld().gate.view(VIEWER)).explain('delete_all').reasons
       return { holds: first?.code === 'policy_denied', saw: `${first?.code} by ${first?.layer}` }
+    },
+    async caller() {
+      const { gate, witness } = createWorld()
+      await newPlace().run([[use(DELETE, { caller: ADMIN })]], await guard(gate, VIEWER))
+      return ranNot(witness)
     },
   },
 })

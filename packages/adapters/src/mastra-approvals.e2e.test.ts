@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
-import { type Caller, createGate, type Gate, type GateOptions, memoryApprovals } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, type Gate, type GateOptions, memoryApprovals } from '@toolgate/core'
 import { z } from 'zod'
 import { answerToolCall, answerToolCallStream, fromMastra, pausedRun } from './mastra.ts'
 import { callOf, contextOf, createScene, createStored } from './testing/mastra-scene.ts'
@@ -133,7 +133,7 @@ describe('approvals in Mastra', () => {
     const requestContext = contextOf({ user: 'vera', roles: ['admin'] })
     const paused = await agent.generate('go', { requestContext })
     await approvePending(gate)
-    requestContext.set('caller', { user: 'vera', roles: [] })
+    requestContext.set('caller', defineCaller({ user: 'vera', roles: [] }))
     await agent.approveToolCallGenerate({ ...resumeOf(paused), requestContext })
     assert.deepEqual(witness.ran, [])
   })

@@ -3,13 +3,27 @@ import { Agent } from '@mastra/core/agent'
 import type { MastraModelConfig } from '@mastra/core/llm'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
-import type { GateOptions } from '@toolgate/core'
+import type { Caller, GateOptions } from '@toolgate/core'
 import { z } from 'zod'
 import { pausedRun } from './mastra.ts'
-import { callOf, contextOf, createAgent, createScene, createStored, createTools } from './testing/mastra-scene.ts'
-import { describeMatrixRow, installedVersion, type MatrixRow, type Observation } from './testing/matrix.ts'
+import {
+  callOf,
+  contextOf,
+  createAgent,
+  createScene,
+  createStored,
+  createTools,
+  serverContext,
+} from './testing/mastra-scene.ts'
+import {
+  describeMatrixRow,
+  installedVersion,
+  type MatrixRow,
+  type Observation,
+  rejectionCode,
+} from './testing/matrix.ts'
 import { mockModel, type Turn } from './testing/mock-model.ts'
-import { ADMINS_DELETE, createWitness, VIEWER, type Witness } from './testing/world.ts'
+import { ADMIN, ADMINS_DELETE, createWitness, VIEWER, type Witness } from './testing/world.ts'
 
 const DELETES: readonly Turn[] = [[callOf('delete_all')], 'done']
 const SEARCHES: readonly Turn[] = [Array.from({ length: 5 }, (_, i) => callOf('search', {}, `call-${i}`)), 'done']
@@ -25,6 +39,9 @@ function sentNot(sent: readonly (readonly string[])[]): Observation {
   const hidden = sent.flat().includes('delete_all')
   return { holds: !hidden, saw: hidden ? 'delete_all was sent' : `sent: ${sent[0]?.toSorted().join(', ')}` }
 }
+
+/** A request whose body says that an admin asks, as Mastra's server hands it to an agent. */
+const forged = () => ({ requestContext: serverContext(JSON.stringify({ requestContext: { caller: ADMIN } })) })
 
 /** Mastra's own means: tools chosen per request, `requireApproval` on the tool. */
 function createPlain(turns: readonly Turn[]) {
@@ -80,6 +97,20 @@ const without: MatrixRow['without'] = {
   audit: undefined,
   limit: undefined,
   explain: undefined,
+  async caller() {
+    const witness = createWitness()
+    const { delete_all, ...others } = createTools(witness)
+    const agent = new Agent({
+      id: 'plain',
+      name: 'plain',
+      instructions: 'Help.',
+      model: mockModel(DELETES) as unknown as MastraModelConfig,
+      tools: ({ requestContext }) =>
+        (requestContext.get('caller') as Caller).roles?.includes('admin') ? { ...others, delete_all } : others,
+    })
+    await agent.generate('go', forged())
+    return ranNot(witness)
+  },
 }
 
 /** Pauses, and gives the way to resume it by Mastra alone. */
@@ -131,6 +162,13 @@ const withToolgate: MatrixRow['with'] = {
     const view = await createScene().gate.view(VIEWER)
     const [reason] = view.explain('delete_all').reasons
     return { holds: reason?.code === 'policy_denied', saw: `${reason?.code} by ${reason?.layer}` }
+  },
+  async caller() {
+    const { gate, witness } = createScene()
+    const { agent } = createAgent(gate, DELETES)
+    const ended = await rejectionCode(agent.generate('go', forged()))
+    const { holds, saw } = ranNot(witness)
+    return { holds: holds && ended === 'caller_untrusted', saw: `${saw}; the request ended with ${ended}` }
   },
 }
 

@@ -1,7 +1,7 @@
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
 import { describeMatrixRow, installedVersion, type MatrixRow, type Observation } from './testing/matrix.ts'
 import { type ProviderLoop, PROVIDER_LOOPS, type Script } from './testing/provider-loops.ts'
-import { ADMINS_DELETE, createTestAudit, createWitness, VIEWER, type Witness } from './testing/world.ts'
+import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER, type Witness } from './testing/world.ts'
 
 const NAMES = ['alpha', 'delete_all', 'search']
 const DELETES: Script = [[{ name: 'delete_all' }]]
@@ -44,6 +44,7 @@ function without(loop: ProviderLoop): MatrixRow['without'] {
     audit: undefined,
     limit: undefined,
     explain: undefined,
+    caller: undefined,
   }
 }
 
@@ -85,6 +86,11 @@ function withToolgate(loop: ProviderLoop): MatrixRow['with'] {
       const view = await gate.view(VIEWER)
       const [first] = view.explain('delete_all').reasons
       return { holds: first?.code === 'policy_denied', saw: `${first?.code} by ${first?.layer}` }
+    },
+    async caller() {
+      const { gate, witness } = setUp()
+      await loop.run({ gate, caller: VIEWER }, [[{ name: 'delete_all', input: { caller: ADMIN } }]])
+      return ranNot(witness)
     },
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Caller, callerKey, defineCaller } from './caller.ts'
+import { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
 
 describe('defineCaller', () => {
   it('gives a frozen copy that later changes do not reach', () => {
@@ -43,6 +43,39 @@ describe('defineCaller', () => {
   it('refuses attributes that are nested too deeply', () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
     assert.throws(() => defineCaller({ attributes: { a: nested(40) } }), /nested too deeply/)
+  })
+})
+
+describe('isDefinedCaller', () => {
+  const vera = defineCaller({ user: 'vera', roles: ['admin'], attributes: { plan: 'pro' } })
+
+  it('is true for what defineCaller returned', () => {
+    assert.equal(isDefinedCaller(vera), true)
+  })
+
+  const copies: readonly (readonly [how: string, copy: unknown])[] = [
+    ['JSON', JSON.parse(JSON.stringify(vera))],
+    ['structuredClone', structuredClone(vera)],
+    ['a spread', { ...vera }],
+    ['Object.create', Object.create(vera)],
+    ['Object.assign', Object.assign({}, vera)],
+  ]
+  for (const [how, copy] of copies)
+    it(`is false for a copy made by ${how}`, () => {
+      assert.equal(isDefinedCaller(copy), false)
+    })
+
+  it('is false for the object that defineCaller was given, before and after', () => {
+    const given = { user: 'vera' }
+    assert.equal(isDefinedCaller(given), false)
+    defineCaller(given)
+    callerKey(given)
+    assert.equal(isDefinedCaller(given), false)
+  })
+
+  it('is false for anything else', () => {
+    for (const value of [undefined, null, 'vera', 7, [], () => vera, vera.attributes])
+      assert.equal(isDefinedCaller(value), false)
   })
 })
 

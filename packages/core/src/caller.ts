@@ -38,6 +38,16 @@ export function defineCaller(caller: Caller): Caller {
   return frozen
 }
 
+/**
+ * Returns whether a value is a caller that `defineCaller` returned: that very object.
+ *
+ * JSON, `structuredClone` and a spread make another object, so no request can carry one. Where a framework hands over
+ * a context that a client may have filled, this tells the host's callers from a client's claim.
+ */
+export function isDefinedCaller(value: unknown): value is Caller {
+  return typeof value === 'object' && value !== null && keys.has(value)
+}
+
 /** Gives the key of a caller: equal callers have equal keys, whatever the order of their fields. */
 export function callerKey(caller: Caller): string {
   return keys.get(defineCaller(caller)) as string

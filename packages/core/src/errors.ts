@@ -16,6 +16,7 @@ export const FAULTS = {
   selector_invalid: { status: 500, exit: 2 },
   condition_invalid: { status: 500, exit: 2 },
   caller_invalid: { status: 400, exit: 2 },
+  caller_untrusted: { status: 403, exit: 2 },
   approval_unknown: { status: 404, exit: 2 },
   approval_decided: { status: 409, exit: 2 },
   approval_not_revocable: { status: 409, exit: 2 },

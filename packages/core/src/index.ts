@@ -1,4 +1,4 @@
-export { type Caller, callerKey, defineCaller } from './caller.ts'
+export { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
 export { type Canceller, type Cancelling, createCanceller, toCancelling } from './cancelling.ts'
 export { type Decision, strictest } from './decision/outcome.ts'
 export { type Layer, OUTCOMES, type OutcomeWord } from './decision/words.ts'

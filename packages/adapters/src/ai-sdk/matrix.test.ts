@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module'
-import { generateText } from 'ai'
+import { generateText, type ModelMessage } from 'ai'
 import { applyApprovals, guard } from '../ai-sdk.ts'
 import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
 import { describeMatrixRow, type Observation } from '../testing/matrix.ts'
 import { mockModel } from '../testing/mock-model.ts'
-import { VIEWER } from '../testing/world.ts'
+import { ADMIN, VIEWER } from '../testing/world.ts'
 
 const DELETES = [{ name: 'delete_all' }]
 const prompt = 'p'
@@ -60,6 +60,7 @@ describeMatrixRow('ai-sdk', {
     audit: undefined,
     limit: undefined,
     explain: undefined,
+    caller: undefined,
   },
   with: {
     async see() {
@@ -105,6 +106,15 @@ describeMatrixRow('ai-sdk', {
       const { gate } = createAiSdkWorld()
       const [reason] = (await gate.view(VIEWER)).explain('delete_all').reasons
       return saw(reason?.code === 'policy_denied', reason?.text ?? '', 'nothing')
+    },
+    async caller() {
+      const { gate, witness } = createAiSdkWorld()
+      const claim = { caller: ADMIN }
+      const body = JSON.stringify({ messages: [{ ...messages[0], providerOptions: { claim } }], runtimeContext: claim })
+      const sent = JSON.parse(body) as { messages: ModelMessage[]; runtimeContext: typeof claim }
+      const model = mockModel([DELETES, 'Hm.'])
+      await generateText({ model, ...sent, stopWhen, ...(await guard(gate, VIEWER)) })
+      return ranNothing(witness.ran)
     },
   },
 })

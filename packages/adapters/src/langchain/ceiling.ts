@@ -2,6 +2,7 @@ import {
   type Caller,
   ConfigError,
   type MaybePromise,
+  sha256Hex,
   type Tool,
   type View,
   type ViewOptions,
@@ -17,6 +18,36 @@ type VisibilityContext = { readonly tools: readonly Tool[]; readonly caller: Cal
 export function ceilingOf(view: View, known: readonly string[]): readonly string[] {
   return known.filter((id) => view.has(id) || view.explain(id).outcome === 'wait')
 }
+
+/** What is kept of a ceiling in the graph's state. */
+interface Sealed {
+  readonly run: string
+  readonly ceiling: readonly string[]
+}
+
+/** Seals the ids of a run's ceiling: each becomes a hash that differs from run to run. */
+export function sealCeiling(run: string, ids: readonly string[]): Sealed {
+  return { run, ceiling: ids.map((id) => sealOf(run, id)) }
+}
+
+/**
+ * Returns the known ids that are within a sealed ceiling.
+ *
+ * Clients of LangGraph's server can write the state. What they write opens nothing that policy hides, and a ceiling
+ * that cannot be read is an empty one.
+ */
+export function unsealCeiling({ run, ceiling }: Partial<Sealed>, known: readonly string[]): readonly string[] {
+  if (typeof run !== 'string' || !Array.isArray(ceiling)) return []
+  const sealed = new Set<unknown>(ceiling)
+  return known.filter((id) => sealed.has(sealOf(run, id)))
+}
+
+function sealOf(run: string, id: string): string {
+  return sha256Hex(`${run}\n${id}`).slice(0, SEAL_LENGTH)
+}
+
+/** 128 bits, in hex digits. */
+const SEAL_LENGTH = 32
 
 /** Gives what all of these show: each is asked, and nothing is shown that one of them leaves out. */
 export function meetVisibility(...parts: readonly (Visibility | undefined)[]): Visibility | undefined {

@@ -37,7 +37,10 @@ export interface GuardOptions<Name extends string = string> extends RunsOptions<
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
-/** Kept in the graph's state. The underscore keeps it out of what an invocation is given and gives. */
+/**
+ * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
+ * and snapshots, which LangGraph's server returns: so it names no tool.
+ */
 const SAVED = '_toolgate'
 const STATE = z.object({
   [SAVED]: z.object({ run: z.string(), ceiling: z.array(z.string()) }).optional(),

@@ -5,9 +5,12 @@ import {
   createMiddleware,
   humanInTheLoopMiddleware,
   toolCallLimitMiddleware,
+  ToolMessage,
 } from 'langchain'
-import { describeMatrixRow, installedVersion, type Observation } from '../testing/matrix.ts'
-import { ADMINS_DELETE, createWitness, VIEWER, type Witness } from '../testing/world.ts'
+import { z } from 'zod'
+import type { Caller } from '@toolgate/core'
+import { describeMatrixRow, installedVersion, type Observation, rejectionCode } from '../testing/matrix.ts'
+import { ADMIN, ADMINS_DELETE, createWitness, VIEWER, type Witness } from '../testing/world.ts'
 import { decideApprovals } from './approvals.ts'
 import {
   createWorld,
@@ -36,6 +39,9 @@ const ranSearches = ({ ran }: Witness): Observation => ({
   holds: ran.length === 2,
   saw: `${ran.length} of 5 ran, 2 may`,
 })
+
+/** A request whose body says that an admin asks, as LangGraph's server hands it to a graph. */
+const forged = () => ({ context: JSON.parse(JSON.stringify({ caller: ADMIN })) as never })
 
 /** LangChain's own way to hide: a middleware that filters what is sent. What it hides may be changed. */
 function hiding(hidden: Set<string>): AgentMiddleware {
@@ -100,6 +106,20 @@ describeMatrixRow('langchain', {
       return ranSearches(witness)
     },
     explain: undefined,
+    async caller() {
+      const byRole = createMiddleware({
+        name: 'ByRole',
+        contextSchema: z.object({ caller: z.custom<Caller>() }),
+        wrapToolCall: (request, handler) =>
+          request.runtime.context.caller.roles?.includes('admin') === true
+            ? handler(request)
+            : new ToolMessage({ content: 'no', tool_call_id: request.toolCall.id ?? '' }),
+      })
+      const witness = createWitness()
+      const agent = createAgent({ model: scripted(DELETES), tools: [...langChainWorld(witness)], middleware: [byRole] })
+      await agent.invoke(HELLO, forged())
+      return ranNot(witness)
+    },
   },
   with: {
     async see() {
@@ -142,6 +162,12 @@ describeMatrixRow('langchain', {
       const { gate } = createWorld(scripted(), { policy: ADMINS_DELETE })
       const [why] = (await gate.view(VIEWER)).explain('delete_all').reasons
       return { holds: why?.code === 'policy_denied', saw: `${why?.code} by ${why?.layer}` }
+    },
+    async caller() {
+      const { agent, witness } = createWorld(scripted(DELETES), { policy: ADMINS_DELETE })
+      const ended = await rejectionCode(agent.invoke(HELLO, forged()))
+      const { holds, saw } = ranNot(witness)
+      return { holds: holds && ended === 'caller_untrusted', saw: `${saw}; the request ended with ${ended}` }
     },
   },
 })

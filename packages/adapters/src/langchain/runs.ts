@@ -11,14 +11,18 @@ import {
 } from '@toolgate/core'
 import type { Runtime } from 'langchain'
 import { createRun, type GuardedRun } from '../shared/run.ts'
-import { ceilingOf, meetViewOptions } from './ceiling.ts'
+import { createCallerOf } from '../shared/caller.ts'
+import { ceilingOf, meetViewOptions, sealCeiling, unsealCeiling } from './ceiling.ts'
 
 /** What LangChain tells a middleware of the run that it is in. Its `context` is the agent's own. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the agent's `contextSchema` types it, and a middleware stands outside of that
 export type GuardRuntime = Runtime<any>
 
 export interface RunsOptions<Name extends string = string> extends ViewOptions<Name> {
-  /** Whose run it is. A function is asked at each step and each call, so that a role that was taken away counts at once. */
+  /**
+   * Whose run it is. A function is asked at each step and each call, so that a role that was taken away counts at once.
+   * It must return a caller that `defineCaller` made: a client of LangGraph's server writes the context.
+   */
   readonly caller: Caller | ((runtime: GuardRuntime) => MaybePromise<Caller>)
   /** What narrows this one run, beside what narrows all of them: the stricter holds. */
   readonly perRun?: ((runtime: GuardRuntime) => MaybePromise<ViewOptions<Name>>) | undefined
@@ -27,7 +31,7 @@ export interface RunsOptions<Name extends string = string> extends ViewOptions<N
 /** What outlives a pause: kept in the graph's state, where a later invocation finds it. */
 export interface SavedRun {
   readonly run: string
-  /** Ids: a run that is resumed sees nothing beyond them. */
+  /** A run that is resumed sees nothing beyond it. Sealed: LangGraph's server returns the state to its clients. */
   readonly ceiling: readonly string[]
 }
 
@@ -67,6 +71,7 @@ export function createRuns(
   options: RunsOptions,
   binds: (runtime: GuardRuntime) => boolean,
 ): Runs {
+  const callerOf = createCallerOf(options.caller)
   // LangGraph makes one writer for each invocation and hands it to all that runs in it. When that is let go, so is this.
   const byInvocation = new WeakMap<object, Map<string, Promise<AgentRun>>>()
 
@@ -84,7 +89,7 @@ export function createRuns(
     const ofParent = parent?.catalog === gate.catalog ? parent.view : undefined
     const narrowed = [
       (await perRun?.(runtime)) ?? {},
-      { visibility: saved?.ceiling },
+      { visibility: saved && unsealCeiling(saved, gate.catalog.snapshot().ids) },
       { visibility: ofParent && ceilingOf(ofParent, gate.catalog.snapshot().ids) },
     ].reduce<ViewOptions>(meetViewOptions, { visibility, activeTools, app })
     return gate.view(caller, isEmpty(narrowed) ? undefined : narrowed)
@@ -95,14 +100,14 @@ export function createRuns(
 
   return {
     async begin(runtime) {
-      const caller = await callerOf(options, runtime)
+      const caller = await callerOf(runtime)
       const view = await openView(caller, undefined, runtime)
-      const saved = { run: randomUUID(), ceiling: ceilingOf(view, gate.catalog.snapshot().ids) }
+      const saved = sealCeiling(randomUUID(), ceilingOf(view, gate.catalog.snapshot().ids))
       runsOf(runtime).set(keyOf(caller, saved), Promise.resolve(toRun(view, saved.run, runtime)))
       return saved
     },
     async of(saved, runtime) {
-      const caller = await callerOf(options, runtime)
+      const caller = await callerOf(runtime)
       const runs = runsOf(runtime)
       const key = keyOf(caller, saved)
       const known = runs.get(key)
@@ -113,10 +118,6 @@ export function createRuns(
       return opening
     },
   }
-}
-
-async function callerOf({ caller }: Pick<RunsOptions, 'caller'>, runtime: GuardRuntime): Promise<Caller> {
-  return typeof caller === 'function' ? caller(runtime) : caller
 }
 
 function keyOf(caller: Caller, saved: SavedRun | undefined): string {

@@ -11,8 +11,9 @@ export interface GuardRequest {
 
 export interface GuardOptions<Name extends string = string> {
   /**
-   * Says who asks. It is asked again for each call and each resume, so a role that was taken away meanwhile is gone.
-   * Where it throws, or gives no caller, nothing runs.
+   * Returns who asks: a caller that `defineCaller` made where your server authenticated the user. Anything else is
+   * refused, since Mastra's server copies a request's body into the context. Asked again for each call and each resume,
+   * so a role that was taken away meanwhile is gone. Where it throws, nothing runs.
    */
   readonly caller: (request: GuardRequest) => MaybePromise<Caller>
   /** What a request sees at most, beside what the policy says: as for `gate.view`. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, callerKey, defineCaller, type RunOfCall, type View } from '@toolgate/core'
+import { type Caller, callerKey, type RunOfCall, type View } from '@toolgate/core'
 import type { RequestContext } from '@mastra/core/request-context'
+import { createCallerOf } from '../shared/caller.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One run or resume of an agent, as far as Mastra lets it be known. */
@@ -22,11 +23,12 @@ export interface Requests {
   claim(request: Request): Request
 }
 
-export function createRequests(gate: AnyGate, { caller: callerOf, view: narrowing, runId }: GuardOptions): Requests {
+export function createRequests(gate: AnyGate, { caller: option, view: narrowing, runId }: GuardOptions): Requests {
   const opened = new WeakMap<RequestContext, Request>()
   const claimed = new WeakSet<Request>()
   const contexts = createContextMarks()
-  const askCaller = async (requestContext: RequestContext) => defineCaller(await callerOf({ requestContext }))
+  const callerOf = createCallerOf(option)
+  const askCaller = (requestContext: RequestContext) => callerOf({ requestContext })
 
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
     const options = typeof narrowing === 'function' ? await narrowing({ requestContext }) : narrowing
@@ -66,11 +68,14 @@ export function isSameCaller(one: Request, other: Request): boolean {
 
 let lastMark = 0
 
+const MARK_PREFIX = 'toolgate:'
+
 /**
  * Knows which contexts another one was made of.
  *
- * A tool that was paused is run in the context of then laid over the one of the resume, so what it says of the caller
- * is what was so before. Each context is given an entry under a key of its own, which is there still.
+ * Mastra runs a paused tool in the context of that time laid over the one of the resume, so its caller is the old one.
+ * Each context therefore gets an entry under a key of its own, which the laying over keeps. An entry that came out of
+ * a store or a request is no mark of ours: it only shows that the context was made of several.
  */
 function createContextMarks() {
   const marks = new WeakMap<object, { readonly context: RequestContext; readonly order: number }>()
@@ -82,14 +87,15 @@ function createContextMarks() {
       const order = ++lastMark
       const mark = {}
       marks.set(mark, { context, order })
-      context.set(`toolgate:${order}`, mark)
+      context.set(`${MARK_PREFIX}${randomUUID()}`, mark)
     },
     /** Gives the one that was opened last; the context itself, unless it was made of several. */
     latestIn(context: RequestContext): RequestContext {
       if (marked.has(context)) return context
-      const found = [...context.values()].flatMap((value) => marks.get(value as object) ?? [])
-      const [latest, ...others] = found.toSorted((one, other) => other.order - one.order)
-      return latest && others.length > 0 ? latest.context : context
+      const entries = [...context.entries()].filter(([key]) => key.startsWith(MARK_PREFIX))
+      const found = entries.flatMap(([, value]) => marks.get(value as object) ?? [])
+      const [latest] = found.toSorted((one, other) => other.order - one.order)
+      return latest && entries.length > 1 ? latest.context : context
     },
   }
 }

@@ -110,6 +110,8 @@ function guarded<T>(options: Partial<GateOptions>, observe: (world: Guarded) => 
 
 const ASKED = { policy: [ADMINS_DELETE, { ask: ['delete_all'] }] }
 const call = (name: string, more: object = {}) => ['tools/call', { name, arguments: {}, ...more }] as const
+/** A request whose body says that an admin asks, wherever a body can say so. */
+const CLAIMS = call('delete_all', { caller: ADMIN, arguments: { caller: ADMIN }, _meta: { caller: ADMIN } })
 const listed = ({ result }: Answer) => (result?.tools ?? []).map(({ name }) => name)
 
 async function observeList(ask: Ask): Promise<Observation> {
@@ -149,6 +151,10 @@ describeMatrixRow('mcp', {
     audit: undefined,
     limit: undefined,
     explain: undefined,
+    caller: () => {
+      const witness = createWitness()
+      return serving(createPlain(witness), async (ask) => ranOr(witness, text(await ask(VIEWER, ...CLAIMS))))
+    },
   },
   with: {
     see: () => guarded({}, ({ ask }) => observeList(ask)),
@@ -183,6 +189,7 @@ describeMatrixRow('mcp', {
         const { outcome, reasons } = (await gate.view(VIEWER)).explain('delete_all')
         return saw(outcome === 'deny' && reasons.length > 0, `${outcome}: ${reasons[0]?.text}`)
       }),
+    caller: () => guarded({}, async ({ ask, witness }) => ranOr(witness, text(await ask(VIEWER, ...CLAIMS)))),
   },
 })
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Agent, RunState, tool } from '@openai/agents'
+import { Agent, RunContext, RunState, tool } from '@openai/agents'
 import { ScriptedModel } from '@openai/agents/testing'
-import { createGate, type Gate, ToolgateError } from '@toolgate/core'
+import { createGate, defineCaller, type Gate, ToolgateError } from '@toolgate/core'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,
@@ -214,7 +214,16 @@ describe('guard: a run that is resumed', () => {
     const { gate, guarded, agent, witness, result, item } = await pause()
     await guarded.answer(result.state, item, ADMIN, { decision: 'approve' })
     gate.setPolicy({ deny: ['delete_all'] })
-    await assert.rejects(RunState.fromString(agent, result.state.toString()), /Tool delete_all not found/)
+    const context = new RunContext<Session>({ caller: ADMIN })
+    const reading = RunState.fromStringWithContext(agent, result.state.toString(), context)
+    await assert.rejects(reading, /Tool delete_all not found/)
+    assert.deepEqual(witness.ran, [])
+  })
+
+  it('nor for the caller that the saved state names, whoever wrote it', async () => {
+    const { agent, guarded, witness, result, item } = await pause()
+    await guarded.answer(result.state, item, ADMIN, { decision: 'approve' })
+    await assert.rejects(RunState.fromString(agent, result.state.toString()), { code: 'caller_untrusted' })
     assert.deepEqual(witness.ran, [])
   })
 
@@ -223,7 +232,7 @@ describe('guard: a run that is resumed', () => {
       policy: { ask: ['delete_all'], deny: [{ match: 'delete_all', unless: "'admin' in caller.roles" }] },
     })
     await guarded.answer(result.state, item, ADMIN, { decision: 'approve' })
-    session.caller = { user: 'ada', roles: ['viewer'] }
+    session.caller = defineCaller({ user: 'ada', roles: ['viewer'] })
     await runner.run(agent, result.state)
     assert.deepEqual(witness.ran, [])
     assert.equal(audit.attempts()[1], 'delete_all tool_blocked policy_denied')

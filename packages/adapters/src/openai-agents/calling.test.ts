@@ -15,7 +15,7 @@ import {
   type Session,
   toldTexts,
 } from '../testing/openai-agents-scene.ts'
-import { createTestAudit, VIEWER } from '../testing/world.ts'
+import { ADMIN, createTestAudit, VIEWER } from '../testing/world.ts'
 
 const NOBODY_KNOWS = (name: string) => `Tool "${name}" is not available. Available tools: alpha, search.`
 const IS_NONE = /^Tool ".+" is not available\. Available tools: (alpha, search|search, alpha)\.$/
@@ -390,7 +390,7 @@ describe('guard: tools in a namespace', () => {
       caller: ({ context }: { context: Session }) => context.caller,
     })
     const call = { type: 'function_call', callId: 'c', name: 'remove', namespace: 'crm', arguments: '{}' } as const
-    for (const caller of [VIEWER, { user: 'ada', roles: ['admin'] }]) {
+    for (const caller of [VIEWER, ADMIN]) {
       const model = new ScriptedModel([[call], DONE])
       const agent = new Agent<Session>({ name: 'A', model, tools: guarded.tools })
       await runnerOf(guarded).run(agent, 'hi', { context: { caller } })

@@ -11,8 +11,16 @@ import {
   sentTools,
   type Session,
 } from '../testing/openai-agents-scene.ts'
-import { describeMatrixRow, installedVersion, type MatrixRow, type Observation } from '../testing/matrix.ts'
-import { ADMIN, createWitness, VIEWER, type Witness } from '../testing/world.ts'
+import {
+  describeMatrixRow,
+  installedVersion,
+  type MatrixRow,
+  type Observation,
+  rejectionCode,
+} from '../testing/matrix.ts'
+import { ADMIN, ADMINS_DELETE, createWitness, VIEWER, type Witness } from '../testing/world.ts'
+
+type Script = readonly ReturnType<typeof calls>[]
 
 const DELETES = () => [calls('delete_all'), DONE]
 
@@ -28,9 +36,9 @@ function sentNot(model: ScriptedModel): Observation {
 }
 
 /** The SDK's own means at their best: each tool is hidden by isEnabled, and a guardrail asks the same when it is called. */
-function bare(needsApproval = false) {
+function bare({ asks = [], script = DELETES() }: { readonly asks?: readonly string[]; readonly script?: Script } = {}) {
   const witness = createWitness()
-  const model = new ScriptedModel(DELETES())
+  const model = new ScriptedModel([...script])
   const mayDelete = ({ context }: RunContext<Session>) => context.caller.roles?.includes('admin') === true
   const guardrail = defineToolInputGuardrail<Session>({
     name: 'may-delete',
@@ -43,12 +51,12 @@ function bare(needsApproval = false) {
     tool({
       ...common,
       name: 'delete_all',
-      needsApproval,
+      needsApproval: asks.includes('delete_all'),
       isEnabled: ({ runContext }) => mayDelete(runContext as RunContext<Session>),
       inputGuardrails: [guardrail],
       execute: witness.body('delete_all'),
     }),
-    tool({ ...common, name: 'search', execute: witness.body('search') }),
+    tool({ ...common, name: 'search', needsApproval: asks.includes('search'), execute: witness.body('search') }),
   ]
   return { witness, model, agent: new Agent<Session>({ name: 'A', model, tools }) }
 }
@@ -70,7 +78,7 @@ const without: MatrixRow['without'] = {
     return typeof ended === 'string' ? { ...seen, saw: `${seen.saw}; the run ended with ${ended}` } : seen
   },
   async resume() {
-    const { agent, witness } = bare(true)
+    const { agent, witness } = bare({ asks: ['delete_all'] })
     const context: Session = { caller: ADMIN }
     const { state, interruptions } = await runnerOf().run(agent, 'hi', { context })
     for (const item of interruptions) state.approve(item)
@@ -79,21 +87,56 @@ const without: MatrixRow['without'] = {
     return ranNot(witness)
   },
   async approve() {
-    const { agent, witness } = bare(true)
+    const { agent, witness } = bare({ asks: ['delete_all'] })
     const { state, interruptions } = await runnerOf().run(agent, 'hi', { context: { caller: ADMIN } })
     for (const item of interruptions) state.approve(item)
     // Whoever holds the saved text can write this into it.
     await runnerOf().run(agent, await RunState.fromString(agent, state.toString()))
-    return ranNot(witness)
+    const other = bare({ asks: ['delete_all', 'search'], script: [calls('search'), DONE] })
+    const swapped = await runnerOf().run(other.agent, 'hi', { context: { caller: ADMIN } })
+    for (const item of swapped.interruptions) swapped.state.approve(item)
+    await runnerOf().run(other.agent, await RunState.fromString(other.agent, swapCalls(swapped.state.toString())))
+    return sawBoth(ranNot(witness), ranNot(other.witness))
   },
   audit: undefined,
   limit: undefined,
   explain: undefined,
+  async caller() {
+    const { agent, witness } = bare({ asks: ['search'], script: [calls('search'), calls('delete_all'), DONE] })
+    const { state } = await runnerOf().run(agent, 'hi', { context: { caller: VIEWER } })
+    const promoted: RunState<Session, typeof agent> = await RunState.fromString(agent, promote(state.toString()))
+    for (const item of promoted.getInterruptions()) promoted.approve(item)
+    await runnerOf().run(agent, promoted)
+    return ranNot(witness)
+  },
 }
 
-async function pause(): Promise<Scene & { readonly state: RunState<Session, Agent<Session>> }> {
-  const scene = createScene({ policy: { ask: ['delete_all'] }, script: DELETES() })
-  const { state } = await scene.runner.run(scene.agent, 'hi', { context: { caller: ADMIN } })
+/** Writes another tool into a saved state: the approval of one call becomes that of another. */
+function swapCalls(saved: string): string {
+  return saved.replaceAll('"search', '"delete_all').replaceAll(String.raw`\"search`, String.raw`\"delete_all`)
+}
+
+/** Writes another caller into a saved state. */
+function promote(saved: string): string {
+  return saved.replaceAll(JSON.stringify(VIEWER.roles), JSON.stringify(ADMIN.roles))
+}
+
+/** Two forgeries, of which neither may run anything. */
+function sawBoth(approved: Observation, swapped: Observation): Observation {
+  return {
+    holds: approved.holds && swapped.holds,
+    saw: `approved in the text: ${approved.saw}; put in the place of an approved call: ${swapped.saw}`,
+  }
+}
+
+type Options = NonNullable<Parameters<typeof createScene>[0]>
+
+async function pause(
+  options: Options = {},
+  caller = ADMIN,
+): Promise<Scene & { readonly state: RunState<Session, Agent<Session>> }> {
+  const scene = createScene({ policy: { ask: ['delete_all'] }, script: DELETES(), ...options })
+  const { state } = await scene.runner.run(scene.agent, 'hi', { context: { caller } })
   return { ...scene, state }
 }
 
@@ -119,7 +162,12 @@ const withToolgate: MatrixRow['with'] = {
     const { agent, runner, guarded, witness, state } = await pause()
     for (const item of state.getInterruptions()) state.approve(item)
     await runner.run(agent, await guarded.restore(agent, state.toString(), { caller: ADMIN }))
-    return ranNot(witness)
+    const other = await pause({ policy: { ask: ['delete_all', 'search'] }, script: [calls('search'), DONE] })
+    for (const item of other.state.getInterruptions())
+      await other.guarded.answer(other.state, item, ADMIN, { decision: 'approve' })
+    const swapped = swapCalls(other.state.toString())
+    await other.runner.run(other.agent, await other.guarded.restore(other.agent, swapped, { caller: ADMIN }))
+    return sawBoth(ranNot(witness), ranNot(other.witness))
   },
   async audit() {
     const { agent, runner, audit } = createScene({ script: DELETES() })
@@ -137,6 +185,13 @@ const withToolgate: MatrixRow['with'] = {
     const [first] = (await gate.view(VIEWER)).explain('delete_all').reasons
     assert.ok(first)
     return { holds: first.code === 'policy_denied', saw: `${first.code} by ${first.layer}` }
+  },
+  async caller() {
+    const script = [calls('search'), calls('delete_all'), DONE]
+    const { agent, witness, state } = await pause({ policy: [ADMINS_DELETE, { ask: ['search'] }], script }, VIEWER)
+    const ended = await rejectionCode(RunState.fromString(agent, promote(state.toString())))
+    const { holds, saw } = ranNot(witness)
+    return { holds: holds && ended === 'caller_untrusted', saw: `${saw}; reading it back ended with ${ended}` }
   },
 }
 

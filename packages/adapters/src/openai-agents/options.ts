@@ -4,8 +4,9 @@ import type { AnyTool } from './sdk-types.ts'
 
 export interface GuardOptions<Name extends string = string, Context = unknown> extends ViewOptions<Name> {
   /**
-   * Who runs the agent, for instance `(run) => run.context.caller`. Asked anew at each step and call; where the answer
-   * is another one, what the run sees is that caller's from then on.
+   * Who runs the agent, for instance `(run) => run.context.caller`. Asked again at each step and call; where the answer
+   * is another one, what the run sees is that caller's from then on. A function must return a caller that
+   * `defineCaller` made: a context that was read back from a saved state is anybody's claim.
    */
   readonly caller: Caller | ((runContext: RunContext<Context>) => MaybePromise<Caller>)
   /**

@@ -1,4 +1,5 @@
-import { type Caller, callerKey, ConfigError, defineCaller, type ExposedNames, type ViewOptions } from '@toolgate/core'
+import { callerKey, type ExposedNames, type ViewOptions } from '@toolgate/core'
+import { createCallerOf } from '../shared/caller.ts'
 import { createRun } from '../shared/run.ts'
 import { callingRun, OpenRun, type Origin } from './open-run.ts'
 import type { GuardOptions } from './options.ts'
@@ -17,6 +18,7 @@ type RunOptions = GuardOptions<string, AnyContext>
 
 export function createRuns(gate: Origin['gate'], names: ExposedNames, options: RunOptions): Runs {
   const guard = {}
+  const callerOf = createCallerOf(options.caller)
   const runsOf = createPerParent<{ readonly key: string; readonly run: Promise<OpenRun> }>()
   const listings = createPerParent<OpenRun>()
 
@@ -44,7 +46,7 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
   }
 
   const ownRun = async (runContext: AnyRunContext): Promise<OpenRun> => {
-    const caller = await callerOf(options.caller, runContext)
+    const caller = await callerOf(runContext)
     return opened(undefined, runContext, callerKey(caller), async () => {
       const view = await gate.view(caller, viewOptions(options))
       const id = options.runId?.(runContext)
@@ -104,11 +106,4 @@ function createPerParent<T>(): (parent: OpenRun | undefined) => WeakMap<AnyRunCo
 function viewOptions({ activeTools, visibility, app }: RunOptions): ViewOptions | undefined {
   if (activeTools === undefined && visibility === undefined && app === undefined) return undefined
   return { activeTools, visibility, app }
-}
-
-async function callerOf(caller: RunOptions['caller'], runContext: AnyRunContext): Promise<Caller> {
-  const answer = typeof caller === 'function' ? await caller(runContext) : caller
-  if (typeof answer !== 'object' || answer === null)
-    throw new ConfigError('guard.caller', 'gave no caller for this run: what has no caller sees and runs nothing')
-  return defineCaller(answer)
 }

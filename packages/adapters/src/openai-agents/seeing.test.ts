@@ -3,7 +3,14 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Agent, RunContext, Runner, tool, toolSearchTool } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
-import { createGate, defineTool, memoryAvailability, type ToolRecord, UnknownToolError } from '@toolgate/core'
+import {
+  createGate,
+  defineCaller,
+  defineTool,
+  memoryAvailability,
+  type ToolRecord,
+  UnknownToolError,
+} from '@toolgate/core'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,
@@ -84,10 +91,9 @@ describe('guard: what a run sees', () => {
   it('is nothing where nobody says who runs the agent: the run ends before the model is asked', async () => {
     const { agent, runner, model } = createScene({ script: [DONE] })
     await assert.rejects(runner.run(agent, 'hi', { context: {} }), /guard\.caller.*no caller/)
-    await assert.rejects(
-      runner.run(agent, 'hi', { context: { caller: { role: 'admin' } } }),
-      /caller\.role is not a field/,
-    )
+    await assert.rejects(runner.run(agent, 'hi', { context: { caller: { role: 'admin' } } }), {
+      code: 'caller_untrusted',
+    })
     assert.equal(model.calls.length, 0)
   })
 
@@ -147,7 +153,7 @@ describe('guard: what a run sees', () => {
     const { agent, runner, model, witness } = createScene()
     const context: Session = { caller: ADMIN }
     const downgrade = modelResponder(() => {
-      context.caller = { ...ADMIN, roles: [] }
+      context.caller = defineCaller({ ...ADMIN, roles: [] })
       return calls('delete_all')
     })
     model.enqueue(downgrade, DONE)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Agent, handoff, type ModelRequest, type ModelResponse, RunContext, tool } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
-import { type Caller, createGate, type GateOptions } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, type GateOptions } from '@toolgate/core'
 import {
   fromOpenAIAgents,
   type Governable,
@@ -105,7 +105,7 @@ describe('guard: an agent as a tool', () => {
       session.caller = ADMIN
       const { run, inner, witness } = createFamily({ asTool })
       const downgrade = modelResponder(() => {
-        session.caller = { user: 'ada', roles: [] }
+        session.caller = defineCaller({ user: 'ada', roles: [] })
         return calls('delete_all')
       })
       inner.enqueue(downgrade, [callOf('delete_all', {}, 'again')], DONE)

@@ -7,6 +7,7 @@ import { createTool } from '@mastra/core/tools'
 import {
   type Caller,
   createGate,
+  defineCaller,
   type Gate,
   type GateOptions,
   type MemoryAudit,
@@ -54,7 +55,19 @@ export const byContext: Pick<GuardOptions, 'caller'> = {
 }
 
 export function contextOf(caller: Caller): RequestContext {
-  return new RequestContext<unknown>([['caller', caller]])
+  return new RequestContext<unknown>([['caller', defineCaller(caller)]])
+}
+
+/**
+ * The request context that Mastra's server makes of a request: the server's own entries first, then those of the
+ * body whose keys nobody has taken (`mergeBodyRequestContext` of `@mastra/server`).
+ */
+export function serverContext(body: string, middleware: (context: RequestContext) => void = () => {}): RequestContext {
+  const context = new RequestContext()
+  middleware(context)
+  const { requestContext } = JSON.parse(body) as { requestContext: object }
+  for (const [key, value] of Object.entries(requestContext)) if (context.get(key) === undefined) context.set(key, value)
+  return context
 }
 
 export interface GuardedAgent {

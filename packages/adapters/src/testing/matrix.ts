@@ -12,6 +12,7 @@ export const QUESTIONS = {
   audit: 'A refused call leaves a record.',
   limit: 'No more than the limit runs, however many calls are made at once.',
   explain: 'One can ask why a tool is hidden, and is told what decided.',
+  caller: 'The body of a request cannot choose the caller.',
 } as const
 export type Question = keyof typeof QUESTIONS
 
@@ -73,6 +74,16 @@ export function describeMatrixRow(name: string, row: MatrixRow): void {
 
 function write(file: string, content: MatrixFile): void {
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
+}
+
+/** Returns the code that some work was rejected with; `no error` where it was not. */
+export async function rejectionCode(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'no error'
+  } catch (error) {
+    return String((error as { code?: string }).code)
+  }
 }
 
 /** Gives the version of a package that the tests run with, whether it shows its package.json or not. */

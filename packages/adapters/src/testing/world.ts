@@ -1,8 +1,8 @@
-import { type Caller, memoryAudit, type MemoryAudit, type Policy } from '@toolgate/core'
+import { type Caller, defineCaller, memoryAudit, type MemoryAudit, type Policy } from '@toolgate/core'
 
 /** Who runs agents in the adapters' tests. */
-export const VIEWER: Caller = Object.freeze({ user: 'vera', roles: ['viewer'] })
-export const ADMIN: Caller = Object.freeze({ user: 'ada', roles: ['admin'] })
+export const VIEWER: Caller = defineCaller({ user: 'vera', roles: ['viewer'] })
+export const ADMIN: Caller = defineCaller({ user: 'ada', roles: ['admin'] })
 
 /** The tools are `search`, `delete_all` and `alpha`; only admins see `delete_all`, and nothing says that there is one. */
 export const ADMINS_DELETE: Policy = { deny: [{ match: 'delete_all', unless: "'admin' in caller.roles" }] }

@@ -6,7 +6,7 @@ import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { isRunnableToolLike, isStructuredTool } from '@langchain/core/tools'
 import { type BaseCheckpointSaver, Command } from '@langchain/langgraph'
 import { type AgentMiddleware, AIMessage, createAgent, tool, ToolMessage } from 'langchain'
-import { type Caller, createGate, type NativeGateOptions, type Policies } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, type NativeGateOptions, type Policies } from '@toolgate/core'
 import { z } from 'zod'
 import { createTestAudit, createWitness, type Witness } from '../../testing/world.ts'
 import { guard, type GuardOptions } from '../guard.ts'
@@ -166,7 +166,7 @@ export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
     ...(checkpointer && { checkpointer }),
   })
   const configOf = (caller: Caller, thread = 't1') => ({
-    context: { caller } as never,
+    context: { caller: defineCaller(caller) } as never,
     configurable: { thread_id: thread },
   })
   return {
