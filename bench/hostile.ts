@@ -1,5 +1,6 @@
 import { createGate, createRedactor, defineTool } from '@toolgate/core'
 import { HOSTILE_CALLS, type HostileCall } from '../packages/core/src/testing/hostile-inputs.ts'
+import { printGatewayStalls } from './hostile-gateway.ts'
 import { digits, printTable } from './lib.ts'
 import { longestStall } from './stall.ts'
 
@@ -33,3 +34,5 @@ for (const [kind, calls] of Object.entries(HOSTILE_CALLS)) {
     rows,
   )
 }
+
+await printGatewayStalls()

@@ -14,7 +14,6 @@ const FILES = [
   'audit-verify.ts',
   'stores.ts',
   'redact.ts',
-  'hostile.ts',
   'search.ts',
   'growth.ts',
   'pins.ts',
@@ -23,6 +22,7 @@ const FILES = [
   'memory.ts',
   'ai-sdk.ts',
   'gateway.ts',
+  'hostile.ts',
 ]
 
 const asked = process.argv.slice(2)

@@ -29,6 +29,8 @@ export interface ServerProcess {
   /** From the start of the process to its first right answer. */
   readonly startMs: number
   usage(): Promise<Usage>
+  /** Returns the longest delay of its event loop since this was last asked. The first answer is 0. */
+  longestDelayMs(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -64,6 +66,7 @@ export async function startServer(
     origin,
     startMs: performance.now() - startedMs,
     usage: () => askChild<Usage>(child, 'usage'),
+    longestDelayMs: async () => (await askChild<{ readonly ms: number }>(child, 'delay')).ms,
     stop: () => stop(child),
   }
 }

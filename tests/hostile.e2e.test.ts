@@ -224,6 +224,31 @@ describe('a body', () => {
         -32_600,
         /more than 64 levels/,
       ],
+      [
+        'of 10,001 keys',
+        withArguments(JSON.stringify(Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`k${i}`, 1])))),
+        -32_600,
+        /holds more than 10000 keys/,
+      ],
+      [
+        'of a million empty objects',
+        withArguments(`{"a":[${'{},'.repeat(1_000_000)}{}]}`),
+        -32_600,
+        /holds more than 50000 values/,
+      ],
+      ['with a key of 3 MB', withArguments(`{"${'k'.repeat(3_000_000)}":1}`), -32_600, /a key of more than 4096/],
+      [
+        'with an id of 3 MB',
+        text.replace('"id":1', `"id":"${'i'.repeat(3_000_000)}"`),
+        -32_600,
+        /^id is longer than 256/,
+      ],
+      [
+        'with a method of 3 MB',
+        text.replace('tools/call', 'm'.repeat(3_000_000)),
+        -32_600,
+        /^method is longer than 512 characters/,
+      ],
       ['that is a batch', `[${text}]`, -32_600, /Batches/],
       ['that is an empty batch', '[]', -32_600, /Batches/],
       ['with its method twice', text.replace('"method"', '"method":"ping","method"'), -32_600, /occurs twice/],
@@ -244,6 +269,33 @@ describe('a body', () => {
         assertRefused(await sendCall(era, { body }), 400, code, message)
       })
     }
+
+    it(`with a name or a cursor of 3 MB: -32602, and nothing of it is echoed, in ${era}`, async () => {
+      const long = 'n'.repeat(3_000_000)
+      for (const [method, field] of [
+        ['tools/call', 'name'],
+        ['tools/list', 'cursor'],
+      ] as const) {
+        const { headers, body } = toMessage(era, method, { [field]: long })
+        const sent = { ...headers, ...bearer(KEYS.admin), ...('mcp-name' in headers ? { 'mcp-name': 'n' } : {}) }
+        const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
+        assertRefused(answer, 200, -32_602, new RegExp(`^params\\.${field} is longer than 512 characters`))
+        assert.ok(answer.text.length < 400)
+      }
+    })
+
+    it(`with a large input for a tool that its caller may not use leaves one record without the input, in ${era}`, async () => {
+      const rows = Array.from({ length: 2000 }, (_, i) => ({ id: i }))
+      const answer = await gateway.call('viewer', era, 'rec__hidden', { rows, name: `for ${era}` })
+      assert.match(textOf(answer), /^Tool "rec__hidden" is not available|^TOOL_CALL_BLOCKED/)
+      assert.deepEqual(recording.messages, [])
+      const { body } = await gateway.api('/api/audit?limit=1')
+      const [record] = (body as AuditBody).records
+      assert.equal(record?.tool, 'rec:hidden')
+      assert.equal(record?.event, 'tool_blocked')
+      assert.equal(record?.input_hash, undefined)
+      assert.equal(record?.input_preview, undefined)
+    })
 
     it(`with __proto__ in its arguments runs nothing with it, in ${era}`, async () => {
       const answer = await sendCall(era, { body: withArguments('{"__proto__":{"admin":true}}') })
@@ -318,7 +370,7 @@ describe('a method', () => {
     ['toString', {}],
     ['rpc.discover', {}],
     ['', {}],
-    ['x'.repeat(10_000), {}],
+    ['x'.repeat(500), {}],
   ]
   for (const era of ERAS) {
     it(`that is not governed is refused and never passed on, in ${era}`, async () => {

@@ -46,3 +46,34 @@ describe('the name of a tool that does not exist', () => {
     assert.deepEqual([names(), lengths], [[SECRET, SECRET], []])
   })
 })
+
+describe('a call that is refused by the name of its tool', () => {
+  const unreadable = new Proxy(
+    {},
+    {
+      ownKeys: () => assert.fail('the input was walked'),
+      get: () => assert.fail('the input was read'),
+    },
+  )
+
+  it('leaves one record, and nobody walks, hashes or shows its input', async () => {
+    const audit = memoryAudit()
+    const ended: unknown[] = []
+    const gate = createGate({
+      tools: [defineTool({ name: 'hidden', execute: () => 'ok' })],
+      policy: { deny: ['hidden'] },
+      audit,
+      onFault: (fault) => ended.push(fault),
+      telemetry: {
+        startCall: () => ({ traceId: undefined, within: (work) => work(), end: ({ input }) => ended.push(input) }),
+      },
+    })
+    const view = await gate.view({})
+    for (const tool of ['hidden', 'unknown', undefined]) await view.call({ tool, input: unreadable })
+    assert.deepEqual(
+      audit.records.map(({ event, input_hash, input_preview }) => [event, input_hash, input_preview]),
+      [1, 2, 3].map(() => ['tool_blocked', undefined, undefined]),
+    )
+    assert.deepEqual(ended, [undefined, undefined, undefined])
+  })
+})

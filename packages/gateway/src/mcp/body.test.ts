@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { ClientGone, parseBody, readBody } from './body.ts'
+import { BODY_BOUNDS, ClientGone, parseBody, readBody } from './body.ts'
 import { RpcFault, type RpcRule } from './protocol.ts'
 
 /** A request of these chunks; `announced` is its Content-Length. */
@@ -138,6 +138,24 @@ describe('parseBody', () => {
   it('refuses a body of brackets only without parsing it', (t) => {
     const parse = t.mock.method(JSON, 'parse')
     assert.throws(() => parseBody('['.repeat(1_000_000)), breaks('body_not_message', /more than 64 levels/))
+    assert.equal(parse.mock.callCount(), 0)
+  })
+
+  it('refuses a body of too many values, too many keys or too long a key without parsing it', (t) => {
+    const { values, keys, keyLength } = BODY_BOUNDS
+    const many = (count: number, make: (i: number) => string) => Array.from({ length: count }, (_, i) => make(i)).join()
+    const bodies: readonly [string, RegExp][] = [
+      [`{${many(keys + 1, (i) => `"k${i}":1`)}}`, /^The body holds more than 10000 keys\.$/],
+      [`[${many(values, () => '{}')}]`, /^The body holds more than 50000 values\.$/],
+      [`[${many(values + 1, () => '1')}]`, /^The body holds more than 50000 values\.$/],
+      [`{"${'k'.repeat(keyLength + 1)}":1}`, /^The body holds a key of more than 4096 characters\.$/],
+    ]
+    parses(`{${many(keys, (i) => `"k${i}":1`)}}`)
+    parses(`[${many(values - 2, () => '1')}]`)
+    parses(`{"${'k'.repeat(keyLength)}":"${'v'.repeat(1_000_000)}"}`)
+    const parse = t.mock.method(JSON, 'parse')
+    for (const [text, message] of bodies)
+      assert.throws(() => parseBody(text), breaks('body_not_message', message), message.source)
     assert.equal(parse.mock.callCount(), 0)
   })
 

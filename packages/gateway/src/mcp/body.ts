@@ -1,11 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { countMembers } from '../json-text.ts'
+import { describeExcess, type JsonBounds, measureJson } from '../json-text.ts'
 import { RpcFault } from './protocol.ts'
 
 /** What the SDK takes too. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
-const MAX_DEPTH = 64
+/**
+ * What is walked many times on the way of a call: parsed, copied, validated, decided, hashed and written again. A body
+ * within these keeps the process for a few milliseconds.
+ */
+export const BODY_BOUNDS = {
+  depth: 64,
+  values: 50_000,
+  keys: 10_000,
+  keyLength: 4096,
+} as const satisfies JsonBounds
 
 /** The client went away before it had sent all of its request. That is no fault, and nobody waits for an answer. */
 export class ClientGone extends Error {
@@ -46,24 +55,23 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
 }
 
 /**
- * Gives the JSON of a body, as everybody who reads it later will read it.
+ * Returns the JSON of a body, as everybody who reads it later will read it.
  *
- * A key that occurs twice in one object means different things to different parsers, and deep nesting
- * overflows the recursive ones, so both are refused here.
+ * A key that occurs twice in one object means different things to different parsers, and a body of too many parts
+ * takes long to parse, so both are refused here; the second before anything is parsed.
  *
  * @throws {RpcFault} `body_not_json`, `body_not_message`
  */
 export function parseBody(text: string): unknown {
-  const members = countMembers(text, MAX_DEPTH)
-  if (members === undefined)
-    throw new RpcFault('body_not_message', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+  const measure = measureJson(text, BODY_BOUNDS)
+  if (measure.excess) throw new RpcFault('body_not_message', `The body ${describeExcess(measure.excess)}.`)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw new RpcFault('body_not_json', 'The body is not JSON.')
   }
-  if (countKeys(value) !== members) {
+  if (countKeys(value) !== measure.members) {
     throw new RpcFault('body_not_message', 'A key occurs twice in one object of the body.')
   }
   return value

@@ -39,12 +39,15 @@ export async function callTool({ view, names, name, input, signal, onProgress }:
   return toAnswer(outcome)
 }
 
+/** Longer than any name of a tool, so that what is left of a longer one names none. */
+const MAX_RECORDED_NAME = 1024
+
 /**
  * Records a call that is refused before the gate sees it: its message is not one, or its headers say something else.
  * Who tries such a thing on a tool should be in the audit, whatever becomes of it.
  */
 export async function recordRefusedCall(view: View, names: WireNames, name: unknown, problem: string): Promise<void> {
-  const calledAs = typeof name === 'string' ? name : '(no name)'
+  const calledAs = typeof name === 'string' ? name.slice(0, MAX_RECORDED_NAME) : '(no name)'
   await view.call({ tool: names.toId(calledAs), calledAs, malformed: problem })
 }
 

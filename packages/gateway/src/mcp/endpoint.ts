@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate } from '@toolgate/core'
 import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import { recordRefusedCall } from './call.ts'
 import type { ChangeStreams } from './change-streams.ts'
@@ -80,7 +81,10 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
       caller = admitCaller(request, deps)
       if (isSessionRequest(request)) return await serveSession(request, response, caller)
       checkRequest(request)
-      body = parseBody(await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES))
+      const text = await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES)
+      if (isLarge(text)) await nextTurn()
+      body = parseBody(text)
+      if (isLarge(text)) await nextTurn()
       await serve(request, response, caller, body)
     } catch (error) {
       if (caller && error instanceof RpcFault) await recordIfCall(deps, caller, body, error)

@@ -47,9 +47,40 @@ function faultOf([body, headers]: [unknown, Headers]): RpcFault {
   throw new assert.AssertionError({ message: `was read: ${JSON.stringify(body)}` })
 }
 
+const MAX_LENGTHS: readonly (readonly [string, number, RpcRule, (text: string) => Change])[] = [
+  ['method', 512, 'body_not_message', (text) => ({ body: { method: text }, headers: { 'mcp-method': text } })],
+  ['id', 256, 'body_not_message', (text) => ({ body: { id: text } })],
+  ['params.name', 512, 'params_invalid', (text) => ({ params: { name: text }, headers: { 'mcp-name': text } })],
+  ['params.cursor', 512, 'params_invalid', (text) => ({ params: { cursor: text } })],
+  ['params.requestId', 256, 'body_not_message', (text) => ({ params: { requestId: text } })],
+  ['params._meta.progressToken', 256, 'body_not_message', (text) => ({ meta: { progressToken: text } })],
+]
+
 const LEGACY_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 describe('readMessage', () => {
+  for (const [field, max, rule, change] of MAX_LENGTHS) {
+    it(`refuses ${field} of more than ${max} characters, in both eras, and names the bound`, () => {
+      const legacy = { [META.protocolVersion]: undefined }
+      for (const meta of [{}, legacy]) {
+        const of = (text: string) => {
+          const [body, headers] = changed({ ...change(text), meta: { ...meta, ...change(text).meta } })
+          return [body, meta === legacy ? {} : headers] as [unknown, Headers]
+        }
+        assert.doesNotThrow(() => readMessage(...of('x'.repeat(max))))
+        const fault = faultOf(of('x'.repeat(max + 1)))
+        assert.equal(fault.rule, rule)
+        assert.equal(fault.message, `${field} is longer than ${max} characters.`)
+      }
+    })
+  }
+
+  it('refuses a version of the envelope that is too long without echoing it', () => {
+    const fault = faultOf(changed({ meta: { [META.protocolVersion]: 'x'.repeat(513) } }))
+    assert.equal(fault.rule, 'params_invalid')
+    assert.ok(fault.message.length < 100)
+  })
+
   it('reads a correct request of the modern revision', () => {
     assert.deepEqual(readMessage(...changed({})), {
       era: 'modern',

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../upstream/json-rpc.ts'
+import { checkLengths } from './lengths.ts'
 import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
 
 /** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */
@@ -58,6 +59,7 @@ function checkShape(body: unknown): Readonly<Record<string, unknown>> {
     throw refuse('"id" must be a string or a whole number')
   }
   if (body['params'] !== undefined && !isObject(body['params'])) throw refuse('"params" must be an object')
+  checkLengths(body)
   return body
 }
 

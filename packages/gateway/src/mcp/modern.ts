@@ -92,7 +92,7 @@ export function createModernHandler(deps: ModernDeps): ModernHandler {
 
   async function serveList(params: Params, id: RequestId, caller: Caller, response: ServerResponse): Promise<void> {
     if (params['cursor'] !== undefined)
-      throw new RpcFault('params_invalid', 'params.cursor is none of this server: its list has one page.')
+      throw new RpcFault('params_invalid', 'params.cursor is not a cursor of this server: its list has one page.')
     sendResult(response, id, listOf(await gate.view(caller)))
   }
 

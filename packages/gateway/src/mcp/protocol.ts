@@ -68,10 +68,14 @@ export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
   })
 }
 
-/** Gives the id of a parsed body where it is a request with one that may be echoed. That of a response is not ours to answer. */
+/** Longer than any id that a client makes. */
+export const MAX_ID_LENGTH = 256
+
+/** Returns the id of a parsed body if it is a request with one that may be echoed. Responses are not answered. */
 export function echoableId(body: unknown): RequestId | null {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'id')) return null
   const { id, method } = body as { id: unknown; method?: unknown }
   if (typeof method !== 'string') return null
-  return typeof id === 'string' || typeof id === 'number' ? id : null
+  const isEchoable = typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
+  return isEchoable ? id : null
 }

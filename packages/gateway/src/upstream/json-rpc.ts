@@ -1,5 +1,5 @@
 import { redactor } from '@toolgate/core'
-import { countMembers } from '../json-text.ts'
+import { measureJson } from '../json-text.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
@@ -69,7 +69,7 @@ function cutBetweenWords(line: string, max: number): string {
 
 /** Says whether JSON text nests arrays and objects deeper than `limit`, without parsing it. */
 export function nestsDeeperThan(text: string, limit: number): boolean {
-  return countMembers(text, limit) === undefined
+  return measureJson(text, { depth: limit }).excess !== undefined
 }
 
 function tooDeep(text: string): RpcMessage {
