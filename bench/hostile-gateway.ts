@@ -175,7 +175,7 @@ export async function printGatewayStalls(texts: readonly string[] = []): Promise
 }
 
 function cellsOf(rounds: readonly ReadonlyMap<string, number>[], key: string): readonly string[] {
-  const delays = rounds.map((round) => round.get(key) ?? Number.NaN)
+  const delays = rounds.map((measured) => measured.get(key) ?? Number.NaN)
   const middle = median(delays)
   const range = `${digits(Math.min(...delays))} - ${digits(Math.max(...delays))}`
   return [digits(middle), range, middle > GOAL_MS ? 'over' : '']
