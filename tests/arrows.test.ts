@@ -35,10 +35,13 @@ const CORE_ORDER = [
   'words.ts',
   'canonical.ts',
   'freeze.ts',
+  'work.ts',
+  'regex',
   'util',
   'redact',
   'unlocks.ts',
   'decision',
+  'json-schema',
   'tools',
   'policy',
   'layers',
@@ -65,8 +68,8 @@ const CORE_ORDER = [
   'index.ts',
 ]
 
-/** Core does no I/O: of Node it has the hash, the lazy loading of its validator, and deep equality. */
-const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:module', 'node:util'])
+/** Core does no I/O: of Node it has the hash and deep equality. `node:module` would keep it out of bundles. */
+const CORE_BUILTINS: ReadonlySet<string> = new Set(['node:crypto', 'node:util'])
 
 const sources = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: ROOT })
   .filter((file) => !/\.test(-d)?\.tsx?$/.test(file))

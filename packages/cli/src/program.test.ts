@@ -133,6 +133,11 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
+    it('names what is not checked of the input', async () => {
+      const { out } = await run(['why', 'web:search', '--as', 'viewer'])
+      assert.match(out, /\n {2}warn {2}inputSchema\/properties\/q\/pattern is not checked\n$/)
+    })
+
     it('answers programs with the same exit codes', async () => {
       const { code, out } = await run(['why', 'files:write', '--as', 'viewer', '--json'])
       assert.deepEqual([code, JSON.parse(out)], [1, whyBody('files:write')])

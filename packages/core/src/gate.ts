@@ -41,6 +41,7 @@ import { redactor, type Redactor } from './redact/redact.ts'
 import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
 import { lintAll, type LintWarning, selectorsOfGroups } from './policy/lint.ts'
 import { createNameWatch, emitWarning, type NameWatch } from './policy/name-watch.ts'
+import { createSchemaWatch } from './policy/schema-watch.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { selectorsOfList, selectorsOfPolicies, type WrittenSelector } from './policy/unknown-names.ts'
@@ -117,7 +118,8 @@ export interface GateOptions {
   /** Hears of faults that must not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
   /**
-   * Called for each name that no tool has, once: as soon as the tools are known. `gate.lint()` lists them too.
+   * Called once for each name that no tool has, and for each keyword of a tool's schema that is not checked, as soon as
+   * the tools are known. `gate.lint()` lists them too.
    * Default: `process.emitWarning`.
    */
   readonly onWarning?: (warning: LintWarning) => void
@@ -265,10 +267,15 @@ export function createGate(
     tools,
     sources: [...(options.sources ?? []), ...loads.sources],
     groups: groups.selectors,
-    onRead: () => names.look(),
+    onRead() {
+      names.look()
+      lookAtSchemas()
+    },
     onFault,
   })
-  const names = createNameWatch(catalog, options.onWarning ? quiet(options.onWarning, onFault) : emitWarning)
+  const warn = options.onWarning ? quiet(options.onWarning, onFault) : emitWarning
+  const names = createNameWatch(catalog, warn)
+  const lookAtSchemas = createSchemaWatch(catalog, warn)
   const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
     const parsed = read(policy)
@@ -285,6 +292,7 @@ export function createGate(
     ...[...apps.values()].flatMap(selectorsOfApp),
   ]
   names.check([...selectorsOfPolicies(policies), ...selectorsOfGroups(groups.selectors), ...written])
+  lookAtSchemas()
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
   const events = createEvents<GateNotice>(onFault)

@@ -194,6 +194,7 @@ export {
 } from './search/meta-tools.ts'
 export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'
 export type { Explanation, LayerAnswer } from './decide/explanation.ts'
+export type { SchemaWarning } from './json-schema/skipped.ts'
 export { memoryLock, type MemoryLock } from './memory/lock.ts'
 export { memoryState, type MemoryState } from './memory/state.ts'
 export { combineTelemetry } from './telemetry/combine.ts'

@@ -172,7 +172,8 @@ class CallerView implements View, Sight {
 
   readonly explain = (id: string): Explanation => {
     const today = this.#host.today()
-    return toExplanation(explain(this.#asked, today, decide(this.#asked, today, id)))
+    const decided = decide(this.#asked, today, id)
+    return toExplanation(explain(this.#asked, today, decided), decided.tool)
   }
 
   readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>

@@ -80,6 +80,15 @@ describe('createWarnings', () => {
     )
   })
 
+  it('logs and lists a keyword of a schema that is not checked', () => {
+    const { lines, paths, list } = open()
+    const inputSchema = { properties: { path: { pattern: '(?<!a)b' } } }
+    list([...files, defineTool({ namespace: 'files', name: 'x', inputSchema })])
+    const path = 'tools.files:x.inputSchema/properties/path/pattern'
+    assert.ok(lines.includes(`${path}: is not checked: this pattern cannot be run, it looks behind`), lines.join())
+    assert.ok(paths().includes(path))
+  })
+
   it('says once what the file alone shows to be wrong', () => {
     const problem = { file: 'f', line: 1, column: 1, path: 'policy[0].deny[0]', message: 'no server is named "fiels"' }
     const { lines, paths, list } = open({ policy: { deny: ['fiels:*'] }, warnings: [problem] })

@@ -31,6 +31,8 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   )
   if (body.reasons.length === 0) printLine(io.stdout, '  No layer has anything against it.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
+  for (const { pointer, message } of body.schemaWarnings ?? [])
+    printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
 }
 
 function reasonLines({ outcome, layer, code, text, message, suggestion }: Reason, paint: Paint): string {

@@ -56,6 +56,9 @@ export function whyBody(tool: string): WhyBody {
     outcome: row?.outcome ?? 'deny',
     visible: row?.visible ?? false,
     reasons: row?.reasons ?? [],
+    ...(tool === 'web:search'
+      ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
+      : {}),
   }
 }
 

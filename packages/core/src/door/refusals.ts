@@ -25,7 +25,7 @@ export function toolChanged(): Decision {
 }
 
 export function storeFailed(error: unknown): Decision {
-  return denial('door', 'store_failed', `a store failed: ${messageOf(error)}`, {
+  return denial('door', 'store_failed', `a store or a validator failed: ${messageOf(error)}`, {
     message: 'the gate cannot decide now',
   })
 }

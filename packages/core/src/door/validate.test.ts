@@ -28,7 +28,7 @@ describe('createValidator', () => {
   it('ends the checking of a schema whose references multiply, and refuses the input', () => {
     const both = (i: number) => ({ allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] })
     const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`d${i}`, both(i)]))
-    const message = /^cannot be checked against the tool's schema: it takes more than 1000000 steps$/
+    const message = /^cannot be checked against the tool's schema: it takes too many steps$/
     assert.match(validate({ $defs: { ...$defs, d60: {} }, ...both(-1) }, {})?.message ?? '', message)
 
     const branch = (k: string) => ({ properties: { x: { $ref: '#/$defs/n' }, k: { const: k } } })
@@ -38,8 +38,9 @@ describe('createValidator', () => {
     assert.match(validate(tree, nested(3))?.message ?? '', /^must/)
   })
 
-  it('refuses what a schema that refers to nothing but itself is asked about', () => {
-    assert.match(validate({ $ref: '#' }, {})?.message ?? '', /^cannot be checked/)
+  it('leaves out a reference that leads back to where it stands, and checks the rest', () => {
+    assert.equal(validate({ $ref: '#' }, {}), undefined)
+    assert.equal(validate({ $ref: '#', type: 'object' }, 7)?.message, 'must be object')
   })
 
   it('finds equal items in linear time', () => {
@@ -83,7 +84,7 @@ describe('createValidator', () => {
 
   it('never fetches a remote $ref: such a schema refuses every input and says why', () => {
     const problem = validate({ properties: { a: { $ref: 'http://127.0.0.1:9/schema' } } }, {})
-    assert.match(problem?.message ?? '', /schema cannot be used.*can't resolve reference/)
+    assert.match(problem?.message ?? '', /schema cannot be used: .*outside this schema/)
   })
 
   it('takes two schemas with one $id for two schemas', () => {

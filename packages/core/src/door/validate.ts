@@ -1,158 +1,72 @@
-import { createRequire } from 'node:module'
-import type { Ajv, AnySchemaObject, ErrorObject, Options, ValidateFunction } from 'ajv'
-import { canonicalize } from '../canonical.ts'
+import { compileDocument } from '../json-schema/compile.ts'
+import { dialectOf } from '../json-schema/dialects.ts'
+import type { Check, Finding, Run } from '../json-schema/run.ts'
+import { findSkipped } from '../json-schema/skipped.ts'
+import { toPointerToken } from '../json-schema/subschemas.ts'
 import { messageOf } from '../errors.ts'
 import type { InputProblem, ValidateInput } from '../ports.ts'
-import { DRAFT_07 } from '../tools/schema.ts'
-
-/** Loaded at the first call of a tool: compiling a schema is not needed to list it. */
-const require = createRequire(import.meta.url)
+import { findSchemaProblem } from '../tools/schema.ts'
+import { WorkSpentError } from '../work.ts'
 
 /**
- * Gives a validator of JSON Schema draft-07 and 2020-12, chosen by `$schema` (2020-12 where it says nothing).
+ * Steps that checking one input may take, of some 5 ns each. A pattern takes one for each character, so that the
+ * largest body that the gateway reads can be searched once.
+ */
+export const MAX_VALIDATION_STEPS = 5_000_000
+
+/**
+ * Returns a validator of JSON Schema draft-04 to 2020-12, chosen by `$schema` (2020-12 if absent or unknown).
  *
- * Each schema is compiled once, at its first use. Schemas are somebody else's text: `pattern` and `uniqueItems` take
- * linear time, references end after a million steps, nothing remote is fetched, and a schema that cannot be used
- * refuses every input.
- * `format` is an annotation, as 2020-12 has it by default.
+ * Each schema is compiled once, at its first use. Schemas are somebody else's text: nothing of them becomes code, nothing
+ * remote is fetched, patterns take linear time, and an input that would take too many steps is refused. Keywords that
+ * cannot be run are skipped (`findSkipped` says which).
+ * `format` is an annotation, as it is by default in 2020-12.
  */
 export function createValidator(): ValidateInput {
-  const compiled = new WeakMap<object, ValidateFunction | string>()
+  const compiled = new WeakMap<object, Check | string>()
   return (schema, input) => {
-    let validate = compiled.get(schema)
-    if (validate === undefined) {
-      validate = compile(schema)
-      compiled.set(schema, validate)
-    }
-    if (typeof validate === 'string')
-      return { pointer: '', message: `cannot be checked, because the tool's own schema cannot be used: ${validate}` }
-    return check(validate, input)
+    let check = compiled.get(schema)
+    if (check === undefined) compiled.set(schema, (check = compile(schema)))
+    if (typeof check === 'string')
+      return { pointer: '', message: `cannot be checked, because the tool's own schema cannot be used: ${check}` }
+    return validate(check, input)
   }
 }
 
-/** How often references may be followed for one input: each may be twice in the next, which doubles at every level. */
-const MAX_STEPS = 1_000_000
-let stepsLeft = 0
-
-function countStep(): void {
-  if (--stepsLeft < 0) throw new Error(`it takes more than ${MAX_STEPS} steps`)
-}
-
-function check(validate: ValidateFunction, input: unknown): InputProblem | undefined {
-  stepsLeft = MAX_STEPS
+function compile(schema: object): Check | string {
   try {
-    return validate(input) ? undefined : toProblem(validate.errors?.[0])
+    const problem = findSchemaProblem(schema)
+    if (problem) return `"${problem.pointer}" ${problem.message}`
+    const dialect = dialectOf(schema)
+    return compileDocument(schema, dialect.draft, findSkipped(schema, dialect))
   } catch (error) {
-    return { pointer: '', message: `cannot be checked against the tool's schema: ${messageOf(error)}` }
+    if (error instanceof RangeError) return 'it is nested too deep'
+    throw error
   }
 }
 
-/** ajv keeps all that it has compiled, for tools that are gone too; a new one has nothing to keep. */
-const MAX_SCHEMAS = 1000
-const compilers = new Map<'2020' | '07', { readonly ajv: Ajv; schemas: number }>()
-
-function compile(schema: AnySchemaObject): ValidateFunction | string {
-  // The schema is checked against its own schema first.
-  stepsLeft = MAX_STEPS
+function validate(check: Check, input: unknown): InputProblem | undefined {
+  const run: Run = { work: { left: MAX_VALIDATION_STEPS }, finding: undefined, depth: 0, scope: [] }
   try {
-    return ajvFor(DRAFT_07.test(String(schema['$schema'])) ? '07' : '2020').compile(schema)
+    return check(input, run, undefined) ? undefined : toProblem(run.finding)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    if (error instanceof WorkSpentError || error instanceof RangeError)
+      return { pointer: '', message: `cannot be checked against the tool's schema: ${toldOf(error)}` }
+    throw error
   }
 }
 
-function ajvFor(draft: '2020' | '07'): Ajv {
-  let compiler = compilers.get(draft)
-  if (!compiler || compiler.schemas >= MAX_SCHEMAS) {
-    compiler = { ajv: createAjv(draft), schemas: 0 }
-    compilers.set(draft, compiler)
+/** The text of a full stack is the engine's. */
+function toldOf(error: Error): string {
+  return error instanceof WorkSpentError ? messageOf(error) : 'its schemas lead too deep'
+}
+
+function toProblem({ path, message }: Finding = { path: [], message: 'is not valid' }): InputProblem {
+  return {
+    pointer: path
+      .toReversed()
+      .map((key) => `/${toPointerToken(String(key))}`)
+      .join(''),
+    message,
   }
-  compiler.schemas++
-  return compiler.ajv
-}
-
-function createAjv(draft: '2020' | '07'): Ajv {
-  const { default: Class } = require(draft === '07' ? 'ajv' : 'ajv/dist/2020.js') as {
-    default: new (options: Options) => Ajv
-  }
-  const ajv = new Class({
-    strict: false,
-    validateFormats: false,
-    ownProperties: true,
-    addUsedSchema: false,
-    logger: false,
-    code: { regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }), process: countSteps },
-  })
-  ajv.removeKeyword('uniqueItems').addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    validate: (unique: boolean, items: readonly unknown[]) => !unique || allDiffer(items),
-    error: { message: 'must NOT have duplicate items' },
-  })
-  return Object.assign(ajv, { countStep })
-}
-
-/** Every function that ajv writes, one for each subschema that is referred to, begins with this declaration. */
-function countSteps(code: string): string {
-  return code.replace('let vErrors = null;', 'self.countStep();let vErrors = null;')
-}
-
-/** JSON Schema takes `1` and `1.0`, and objects whose keys are in another order, for equal: as RFC 8785 does. */
-function allDiffer(items: readonly unknown[]): boolean {
-  return new Set(items.map(canonicalize)).size === items.length
-}
-
-/**
- * The patterns of the meta-schemas themselves: linear in any engine. Reading the first schema needs them, and most
- * schemas have none of their own, so the other engine is often never loaded (7 MB, 30 ms).
- */
-const META_SCHEMA_PATTERNS: ReadonlySet<string> = new Set([
-  '^[^#]*#?$',
-  '^[A-Za-z_][-A-Za-z0-9._]*$',
-  '^[A-Za-z][-A-Za-z0-9.:_]*$',
-])
-
-/** ajv keeps what this gives under its text, so the text must be the pattern. */
-function linearRegExp(pattern: string): { test(text: string): boolean; toString(): string } {
-  return { test: META_SCHEMA_PATTERNS.has(pattern) ? backtracking(pattern) : linear(pattern), toString: () => pattern }
-}
-
-function backtracking(pattern: string): (text: string) => boolean {
-  const compiled = new RegExp(pattern, 'u')
-  return (text) => compiled.test(text)
-}
-
-function linear(pattern: string): (text: string) => boolean {
-  const { RE2JS } = require('re2js') as typeof import('re2js')
-  const compiled = RE2JS.compile(pattern)
-  return (text) => compiled.matcher(text).find()
-}
-
-function toProblem(error: ErrorObject | undefined): InputProblem {
-  const { instancePath = '', keyword, message = 'is not valid', params = {} } = error ?? {}
-  if (keyword === 'additionalProperties') {
-    return {
-      pointer: `${instancePath}/${toPointerToken(String(params['additionalProperty']))}`,
-      message: 'is not a known property',
-    }
-  }
-  if (keyword === 'enum') return { pointer: instancePath, message: `must be one of ${listed(params['allowedValues'])}` }
-  return { pointer: instancePath, message }
-}
-
-/** RFC 6901 §3. */
-function toPointerToken(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-const MAX_LISTED = 20
-
-function listed(values: unknown): string {
-  return Array.isArray(values)
-    ? values
-        .slice(0, MAX_LISTED)
-        .map((value) => JSON.stringify(value))
-        .join(', ')
-    : ''
 }

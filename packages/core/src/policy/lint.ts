@@ -2,6 +2,8 @@ import type { FaultCode } from '../errors.ts'
 import { findConfusions } from '../tools/confusables.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
+import { schemaWarningsOf } from '../tools/schema-warnings.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { findUnreachable } from './lint-reach.ts'
 import type { ParsedPolicy } from './parse.ts'
@@ -21,6 +23,7 @@ export type LintCode =
   | 'selector_unmatched'
   | 'tool_unreachable'
   | 'name_confusable'
+  | 'schema_skipped'
   | 'group_cycle'
   | 'group_unknown'
   | FaultCode
@@ -32,7 +35,7 @@ export interface LintMore {
   readonly unlisted?: readonly Source[]
 }
 
-/** Returns what is allowed and probably not meant: selectors that name nothing, tools that nobody sees, names that look alike. */
+/** Returns what is allowed and probably not meant: selectors that name nothing, tools that nobody sees, names that look alike, and keywords of schemas that are not checked. */
 export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
@@ -51,7 +54,18 @@ export function lintAll(
       text,
       tools: ids,
     })),
+    ...snapshot.tools.flatMap(lintSchema),
   ]
+}
+
+/** Returns a warning for each keyword of a tool's input schema that is not checked. */
+export function lintSchema(tool: Tool): readonly LintWarning[] {
+  return schemaWarningsOf(tool).map(({ pointer, message }) => ({
+    code: 'schema_skipped',
+    path: `tools.${tool.id}.inputSchema${pointer}`,
+    text: message,
+    tools: [tool.id],
+  }))
 }
 
 /** Returns the selectors of every group's `tools`. */

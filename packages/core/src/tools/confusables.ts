@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import table from 'unhomoglyph/data.json' with { type: 'json' }
 
 /** Ids that a person takes for one another, or one that mixes scripts as no word does. */
 export interface Confusion {
@@ -32,8 +32,7 @@ export function findConfusions(ids: readonly string[]): readonly Confusion[] {
   return [...lookalikes, ...mixed]
 }
 
-/** Loaded when it is first needed: a hundred kilobytes that only a check of names reads. */
-const require = createRequire(import.meta.url)
+/** Made when it is first needed: only a check of names reads it. */
 let prototypes: ReadonlyMap<string, string> | undefined
 
 /**
@@ -43,7 +42,7 @@ let prototypes: ReadonlyMap<string, string> | undefined
  * normalisation that tool ids do not have.
  */
 export function skeleton(text: string): string {
-  prototypes ??= new Map(Object.entries(require('unhomoglyph/data.json') as Record<string, string>))
+  prototypes ??= new Map(Object.entries<string>(table))
   let bones = ''
   for (const character of text.normalize('NFKD').replaceAll(INVISIBLE, '')) {
     bones += prototypes.get(character) ?? character

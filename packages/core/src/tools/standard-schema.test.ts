@@ -78,7 +78,11 @@ describe('defineTool with a Standard Schema', () => {
   const refusing: readonly (readonly [what: string, validate: () => unknown, text: RegExp])[] = [
     ['that is asynchronous', () => Promise.resolve({ value: {} }), /the schema of own is asynchronous/],
     ['whose promise rejects', () => Promise.reject(new Error('later')), /the schema of own is asynchronous/],
-    ['that throws', () => failWith('boom'), /the schema of own failed: boom/],
+    [
+      'that throws',
+      () => failWith('boom in /srv/app/node_modules/x.js'),
+      /^TOOL_CALL_BLOCKED: the gate cannot decide now$/,
+    ],
     ['that answers nothing', () => undefined, /gave no answer/],
     ['that answers neither value nor issues', () => ({}), /gave no answer/],
     ['that finds issues without a text', () => ({ issues: [{}] }), /invalid input at "": is not valid/],

@@ -50,7 +50,8 @@ export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'i
  * Gives the schema's own validation as the door asks for it.
  *
  * What it answers is the input from there on - defaults filled in, unknown keys gone - and must be plain JSON, as that is
- * what is decided, recorded and run. A schema that throws, answers nonsense or is asynchronous refuses every input.
+ * what is decided, recorded and run. A schema that answers nonsense or is asynchronous refuses every input; one that throws
+ * is a fault, which refuses too.
  */
 export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   let parse = parsers.get(schema)
@@ -68,9 +69,7 @@ function createParser({ '~standard': standard }: StandardSchema): ParseInput | u
   const { validate, vendor } = standard
   if (typeof validate !== 'function') return undefined
   return (input) => {
-    const answer = attempt(() => validate.call(standard, input))
-    if (answer instanceof Failed)
-      return refuse(`cannot be checked: the schema of ${named(vendor)} failed: ${answer.text}`)
+    const answer = ask(() => validate.call(standard, input), vendor)
     if (isThenable(answer)) return refuse(`cannot be checked: the schema of ${named(vendor)} is asynchronous`)
     return readAnswer(answer) ?? refuse(`cannot be checked: the schema of ${named(vendor)} gave no answer`)
   }
@@ -103,18 +102,12 @@ function escaped(step: unknown): string {
   return String(key).replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-class Failed {
-  readonly text: string
-  constructor(error: unknown) {
-    this.text = messageOf(error)
-  }
-}
-
-function attempt(run: () => unknown): unknown {
+/** What a schema throws is for the log: it may name files, and the model is told what a refusal says. */
+function ask(validate: () => unknown, vendor: unknown): unknown {
   try {
-    return run()
-  } catch (error) {
-    return new Failed(error)
+    return validate()
+  } catch (cause) {
+    throw new TypeError(`the schema of ${named(vendor)} failed: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -50,7 +50,7 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly title?: string | undefined
   readonly description?: string | undefined
   /**
-   * JSON Schema, draft-07 or 2020-12 (chosen by `$schema`), or a Standard Schema - zod, valibot, ArkType - which then
+   * JSON Schema, draft-04 to 2020-12 (chosen by `$schema`), or a Standard Schema - zod, valibot, ArkType - which then
    * validates the input itself. Default: any object.
    */
   readonly inputSchema?: JsonSchema | StandardSchema<Input> | undefined

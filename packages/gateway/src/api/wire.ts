@@ -8,6 +8,7 @@ import type {
   OutcomeWord,
   PinStatus,
   Reason,
+  SchemaWarning,
 } from '@toolgate/core'
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
@@ -145,6 +146,8 @@ export interface WhyBody {
   readonly outcome: OutcomeWord
   readonly visible: boolean
   readonly reasons: readonly Reason[]
+  /** Keywords of the tool's input schema that are not checked, where there are some. */
+  readonly schemaWarnings?: readonly SchemaWarning[]
 }
 
 /**

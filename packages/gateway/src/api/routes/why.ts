@@ -14,7 +14,7 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
     const { name, caller } = findCaller(callers, whose, person)
     const view = await deps.view(caller, app)
     if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
-    const { outcome, reasons } = view.explain(id)
+    const { outcome, reasons, schemaWarnings } = view.explain(id)
     return {
       tool: id,
       as: name,
@@ -22,6 +22,7 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
       outcome,
       visible: view.has(id),
       reasons,
+      ...(schemaWarnings ? { schemaWarnings } : {}),
     } satisfies WhyBody
   }
 }

@@ -1,0 +1,179 @@
+import { spend } from '../work.ts'
+import { allDiffer, isEqual } from './equal.ts'
+import type { Keyword, MakeCheck } from './keyword.ts'
+import { type Check, isPlainObject, KEY_STEPS, type PlainObject, refuse } from './run.ts'
+
+/** Keywords that look at one value alone. */
+
+const TYPE_TESTS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ['null', (value) => value === null],
+  ['boolean', (value) => typeof value === 'boolean'],
+  ['object', isPlainObject],
+  ['array', Array.isArray],
+  ['number', (value) => typeof value === 'number'],
+  ['string', (value) => typeof value === 'string'],
+  ['integer', Number.isInteger],
+])
+
+const type: MakeCheck = (types: string | readonly string[], { nullable }) => {
+  // OpenAPI 3.0 says `nullable` where JSON Schema says `type: [..., "null"]`.
+  const names = [...[types].flat(), ...(nullable === true ? ['null'] : [])]
+  const tests = names.flatMap((name) => TYPE_TESTS.get(name) ?? [])
+  const message = `must be ${[types].flat().join(',')}`
+  const only = tests.length === 1 ? tests[0] : undefined
+  const passes = only ?? ((value: unknown) => tests.some((test) => test(value)))
+  return (value, run) => passes(value) || refuse(run, message)
+}
+
+const MAX_LISTED = 20
+
+const enumeration: MakeCheck = (values: readonly unknown[]) => {
+  const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null))
+  const objects = values.filter((value) => typeof value === 'object' && value !== null)
+  const message = `must be one of ${values
+    .slice(0, MAX_LISTED)
+    .map((value) => JSON.stringify(value))
+    .join(', ')}`
+  return (value, run) =>
+    (typeof value === 'object' && value !== null
+      ? objects.some((choice) => isEqual(choice, value, run.work))
+      : plain.has(value)) || refuse(run, message)
+}
+
+const constant: MakeCheck = (expected: unknown) => (value, run) =>
+  isEqual(expected, value, run.work) || refuse(run, 'must be equal to constant')
+
+function limit(sign: string, passes: (value: number, bound: number) => boolean): MakeCheck {
+  return (bound: number) => (value, run) => passes(value as number, bound) || refuse(run, `must be ${sign} ${bound}`)
+}
+
+/** In draft-04 `exclusiveMaximum: true` turns `maximum` into the bound itself excluded. */
+function limitOf04(sign: string, exclusive: string, passes: (value: number, bound: number) => boolean): MakeCheck {
+  return (bound: number, schema) => (value, run) =>
+    (passes(value as number, bound) && !(schema[exclusive] === true && value === bound)) ||
+    refuse(run, `must be ${sign}${schema[exclusive] === true ? '' : '='} ${bound}`)
+}
+
+/** Divided with the rounding errors of a few places: 19.99 is a multiple of 0.01. */
+const multipleOf: MakeCheck = (divisor: number) => (value, run) => {
+  const quotient = (value as number) / divisor
+  const isMultiple = Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
+  return isMultiple || refuse(run, `must be multiple of ${divisor}`)
+}
+
+const LENGTH_CHARS_PER_STEP = 2
+
+/** Code points, of which a text has at most as many as code units and at least half. */
+function isLength(text: string, passes: (length: number) => boolean, spendOn: (steps: number) => void): boolean {
+  if (passes(text.length) === passes(Math.ceil(text.length / 2))) return passes(text.length)
+  spendOn(text.length / LENGTH_CHARS_PER_STEP)
+  let length = text.length
+  for (let i = 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= 0xdc00 && code < 0xe000) {
+      const before = text.charCodeAt(i - 1)
+      if (before >= 0xd800 && before < 0xdc00) length--
+    }
+  }
+  return passes(length)
+}
+
+const maxLength: MakeCheck = (max: number) => (value, run) =>
+  isLength(
+    value as string,
+    (length) => length <= max,
+    (steps) => spend(run.work, steps),
+  ) || refuse(run, `must NOT have more than ${max} characters`)
+
+const minLength: MakeCheck = (min: number) => (value, run) =>
+  isLength(
+    value as string,
+    (length) => length >= min,
+    (steps) => spend(run.work, steps),
+  ) || refuse(run, `must NOT have fewer than ${min} characters`)
+
+const MAX_PATTERN_TOLD = 300
+
+const pattern: MakeCheck = (source: string, _, compiling): Check | undefined => {
+  const compiled = compiling.pattern(source)
+  if (!compiled) return undefined
+  const message = `must match pattern "${source.length > MAX_PATTERN_TOLD ? `${source.slice(0, MAX_PATTERN_TOLD)}…` : source}"`
+  return (value, run) => compiled.test(value as string, run.work) || refuse(run, message)
+}
+
+function count(what: string, most: boolean, sizeOf: (value: never) => number): MakeCheck {
+  const steps = what === 'properties' ? KEY_STEPS : 0
+  return (bound: number) => (value, run) => {
+    const size = sizeOf(value as never)
+    spend(run.work, size * steps)
+    return (
+      (most ? size <= bound : size >= bound) ||
+      refuse(run, `must NOT have ${most ? 'more' : 'fewer'} than ${bound} ${what}`)
+    )
+  }
+}
+
+const itemsOf = (value: readonly unknown[]) => value.length
+const propertiesOf = (value: PlainObject) => Object.keys(value).length
+
+const uniqueItems: MakeCheck = (isWanted: boolean) =>
+  isWanted
+    ? (value, run) => allDiffer(value as readonly unknown[], run.work) || refuse(run, 'must NOT have duplicate items')
+    : undefined
+
+const required: MakeCheck = (names: readonly string[]) => (value, run) => {
+  spend(run.work, names.length)
+  for (const name of names)
+    if (!Object.hasOwn(value as PlainObject, name)) return refuse(run, `must have required property '${name}'`)
+  return true
+}
+
+function dependency(name: string, names: readonly string[]): Check {
+  return (value, run) => {
+    if (!Object.hasOwn(value as PlainObject, name)) return true
+    spend(run.work, names.length)
+    const missing = names.find((other) => !Object.hasOwn(value as PlainObject, other))
+    return missing === undefined || refuse(run, `must have property ${missing} when property ${name} is present`)
+  }
+}
+
+const dependentRequired: MakeCheck = (lists: Readonly<Record<string, readonly string[]>>) => {
+  const checks = Object.entries(lists).map(([name, names]) => dependency(name, names))
+  return (value, run) => {
+    spend(run.work, checks.length)
+    return checks.every((check) => check(value, run, undefined))
+  }
+}
+
+export const PLAIN_KEYWORDS: readonly Keyword[] = [
+  { name: 'type', about: 'type', make: type },
+  {
+    name: 'maximum',
+    about: 'number',
+    until: 'draft-04',
+    make: limitOf04('<', 'exclusiveMaximum', (value, max) => value <= max),
+  },
+  {
+    name: 'minimum',
+    about: 'number',
+    until: 'draft-04',
+    make: limitOf04('>', 'exclusiveMinimum', (value, min) => value >= min),
+  },
+  { name: 'maximum', about: 'number', since: 'draft-06', make: limit('<=', (value, max) => value <= max) },
+  { name: 'minimum', about: 'number', since: 'draft-06', make: limit('>=', (value, min) => value >= min) },
+  { name: 'exclusiveMaximum', about: 'number', since: 'draft-06', make: limit('<', (value, max) => value < max) },
+  { name: 'exclusiveMinimum', about: 'number', since: 'draft-06', make: limit('>', (value, min) => value > min) },
+  { name: 'multipleOf', about: 'number', make: multipleOf },
+  { name: 'maxLength', about: 'string', make: maxLength },
+  { name: 'minLength', about: 'string', make: minLength },
+  { name: 'pattern', about: 'string', make: pattern },
+  { name: 'const', about: 'any', since: 'draft-06', make: constant },
+  { name: 'enum', about: 'any', make: enumeration },
+  { name: 'maxItems', about: 'array', make: count('items', true, itemsOf) },
+  { name: 'minItems', about: 'array', make: count('items', false, itemsOf) },
+  { name: 'uniqueItems', about: 'array', make: uniqueItems },
+  { name: 'maxProperties', about: 'object', make: count('properties', true, propertiesOf) },
+  { name: 'minProperties', about: 'object', make: count('properties', false, propertiesOf) },
+  { name: 'required', about: 'object', make: required },
+  { name: 'dependentRequired', about: 'object', since: '2019-09', make: dependentRequired },
+]

@@ -1,0 +1,274 @@
+import { spend, type Work } from '../work.ts'
+import { Alphabet, type CharClass } from './alphabet.ts'
+import { isWord } from './char-set.ts'
+import type { Instruction, Program } from './program.ts'
+import type { Assertion } from './syntax.ts'
+
+/** What stands before a place: what assertions ask. */
+type Before = 'start' | 'newline' | 'word' | 'other'
+
+/** Where the automaton can be, behind some character. */
+interface State {
+  /** Instructions to go on at, the preferred ones first. */
+  readonly kernel: Uint32Array
+  readonly before: Before
+  /** A match ended before the last character. */
+  readonly ended: boolean
+  /** Whether a match may still begin further on. */
+  readonly searching: boolean
+  /** By class of the next character. */
+  readonly next: (State | undefined)[]
+  /** Whether a match ends here if the text does. */
+  endsHere: boolean | undefined
+}
+
+export interface AutomatonOptions {
+  /** Whether a match must begin where the text does. */
+  readonly anchored: boolean
+  /** `any` needs to know only that there is one. */
+  readonly wanted: 'any' | 'preferred' | 'longest'
+}
+
+/** What making a state costs, for each instruction looked at. */
+const INSTRUCTION_STEPS = 12
+const STATE_STEPS = 100
+/** What a run costs beside its characters. */
+const RUN_STEPS = 10
+/** Instructions that the states of all automata together keep; then all are forgotten, and made again as they are needed. */
+const MAX_KEPT = 500_000
+let kept = 0
+const keepers = new Set<Automaton>()
+
+function keep(keeper: Automaton, instructions: number): void {
+  kept += instructions + STATE_STEPS
+  if (kept > MAX_KEPT) {
+    for (const each of keepers) each.forget()
+    keepers.clear()
+    kept = instructions + STATE_STEPS
+  }
+  keepers.add(keeper)
+}
+
+/**
+ * Runs a program over texts, making the states of its deterministic automaton as they are met (as RE2 does).
+ *
+ * A character costs one step and a state that is new one for each instruction, so the work is counted exactly.
+ */
+export class Automaton {
+  readonly #program: Program
+  readonly #options: AutomatonOptions
+  readonly #alphabet: Alphabet
+  /** By the hash of what they are. */
+  readonly #states = new Map<number, State[]>()
+  readonly #startsAnywhere: boolean
+  readonly #seen: Uint32Array
+  readonly #starts = new Map<Before, State>()
+  #round = 0
+
+  constructor(program: Program, options: AutomatonOptions) {
+    this.#program = program
+    this.#options = options
+    this.#alphabet = new Alphabet(program)
+    this.#seen = new Uint32Array(program.instructions.length)
+    this.#startsAnywhere = !options.anchored && canBeginLater(program)
+  }
+
+  /** Gives where a match ends, going from a place to the right, or -1. */
+  findEnd(text: string, from: number, work: Work): number {
+    const { wanted } = this.#options
+    const { ascii } = this.#alphabet
+    let state = this.#startState(beforeAt(text, from), work)
+    let end = -1
+    let at = from
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      let next = code < 128 ? state.next[ascii[code] as number] : undefined
+      if (next === undefined) {
+        const isPair = isHigh(code) && isLow(text.charCodeAt(at + 1))
+        next = this.#step(state, this.#alphabet.classOf(isPair ? (text.codePointAt(at) as number) : code, work), work)
+        if (next.ended) end = at
+        if (isPair) at++
+      } else if (next.ended) end = at
+      state = next
+      if (state.ended && wanted === 'any') break
+      if (state.kernel.length === 0) break
+    }
+    spend(work, Math.min(at, text.length) - from + RUN_STEPS)
+    return at >= text.length && this.#endsAt(state, work) ? text.length : end
+  }
+
+  /** Gives where a match begins, going from a place to the left, or -1. */
+  findStart(text: string, from: number, downTo: number, work: Work): number {
+    let state = this.#startState(beforeAt(text, from, 'backward'), work)
+    let start = -1
+    let at = from
+    while (at > downTo) {
+      let code = text.charCodeAt(at - 1)
+      const step = isLow(code) && at - 2 >= downTo && isHigh(text.charCodeAt(at - 2)) ? 2 : 1
+      if (step === 2) code = text.codePointAt(at - 2) as number
+      state = this.#step(state, this.#alphabet.classOf(code, work), work)
+      if (state.ended) start = at
+      if (state.kernel.length === 0) break
+      at -= step
+    }
+    spend(work, from - at + RUN_STEPS)
+    if (at > downTo || state.kernel.length === 0) return start
+    // Where a match is not looked for further on, the text may still go on: what stands there decides assertions.
+    if (downTo === 0) return this.#endsAt(state, work) ? 0 : start
+    const beyond = text.charCodeAt(downTo - 1)
+    return this.#step(state, this.#alphabet.classOf(beyond, work), work).ended ? downTo : start
+  }
+
+  /** Frees what is kept of earlier texts; a run that is under way goes on. */
+  forget(): void {
+    for (const bucket of this.#states.values()) for (const state of bucket) state.next.length = 0
+    this.#states.clear()
+    this.#starts.clear()
+  }
+
+  #startState(before: Before, work: Work): State {
+    let state = this.#starts.get(before)
+    if (!state) this.#starts.set(before, (state = this.#stateOf([this.#program.start], before, false, true, work)))
+    return state
+  }
+
+  #step(state: State, charClass: number, work: Work): State {
+    return (state.next[charClass] ??= this.#makeNext(state, this.#alphabet.classes[charClass] as CharClass, work))
+  }
+
+  #makeNext(state: State, next: CharClass, work: Work): State {
+    const { sets, ended } = this.#reach(state, next, work)
+    const isFirstKept = this.#options.wanted === 'preferred'
+    const kernel: number[] = []
+    const round = ++this.#round
+    for (const at of sets) {
+      const instruction = this.#program.instructions[at] as Extract<Instruction, { op: 'set' }>
+      if (next.isIn[instruction.set] === 1 && this.#seen[instruction.next] !== round) {
+        this.#seen[instruction.next] = round
+        kernel.push(instruction.next)
+      }
+    }
+    const searching = state.searching && !(ended && isFirstKept)
+    if (searching && this.#startsAnywhere && this.#seen[this.#program.start] !== round) kernel.push(this.#program.start)
+    return this.#stateOf(kernel, this.#beforeOf(next), ended, searching, work)
+  }
+
+  #endsAt(state: State, work: Work): boolean {
+    return (state.endsHere ??= this.#reach(state, undefined, work).ended)
+  }
+
+  /** Follows everything that takes no character: gives the instructions that take one, and whether a match is reached. */
+  #reach(
+    state: State,
+    next: CharClass | undefined,
+    work: Work,
+  ): { readonly sets: readonly number[]; readonly ended: boolean } {
+    const { instructions } = this.#program
+    const round = ++this.#round
+    const sets: number[] = []
+    const stack = Array.from(state.kernel).toReversed()
+    let looked = 0
+    let ended = false
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      if (this.#seen[at] === round) continue
+      this.#seen[at] = round
+      looked++
+      const instruction = instructions[at] as Instruction
+      if (instruction.op === 'set') sets.push(at)
+      else if (instruction.op === 'split') stack.push(instruction.other, instruction.next)
+      else if (instruction.op === 'assertion') {
+        if (holds(instruction.assertion, state.before, next)) stack.push(instruction.next)
+      } else {
+        ended = true
+        // What is less preferred than a match is no longer of interest.
+        if (this.#options.wanted !== 'longest') break
+      }
+    }
+    spend(work, looked * INSTRUCTION_STEPS)
+    return { sets, ended }
+  }
+
+  #stateOf(instructions: readonly number[], before: Before, ended: boolean, searching: boolean, work: Work): State {
+    const kernel = Uint32Array.from(instructions)
+    if (this.#options.wanted !== 'preferred') kernel.sort()
+    spend(work, kernel.length)
+    const hash = hashOf(kernel)
+    const bucket = this.#states.get(hash) ?? []
+    const known = bucket.find(
+      (state) =>
+        state.before === before &&
+        state.ended === ended &&
+        state.searching === searching &&
+        isSame(state.kernel, kernel),
+    )
+    if (known) return known
+    spend(work, STATE_STEPS)
+    keep(this, kernel.length)
+    const state: State = { kernel, before, ended, searching, next: [], endsHere: undefined }
+    bucket.push(state)
+    this.#states.set(hash, bucket)
+    return state
+  }
+
+  #beforeOf({ isWord: word, isNewline }: CharClass): Before {
+    return isNewline ? 'newline' : word ? 'word' : 'other'
+  }
+}
+
+function hashOf(kernel: Uint32Array): number {
+  let hash = 0
+  for (const instruction of kernel) hash = (Math.imul(hash, 31) + instruction) | 0
+  return hash
+}
+
+function isSame(a: Uint32Array, b: Uint32Array): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
+
+function beforeAt(text: string, at: number, direction: 'forward' | 'backward' = 'forward'): Before {
+  if (direction === 'forward' ? at === 0 : at === text.length) return 'start'
+  const code = text.charCodeAt(direction === 'forward' ? at - 1 : at)
+  return code === 10 ? 'newline' : isWord(code) ? 'word' : 'other'
+}
+
+function holds(assertion: Assertion, before: Before, next: CharClass | undefined): boolean {
+  switch (assertion) {
+    case 'text start':
+      return before === 'start'
+    case 'text end':
+      return next === undefined
+    case 'line start':
+      return before === 'start' || before === 'newline'
+    case 'line end':
+      return next === undefined || next.isNewline
+    case 'word boundary':
+      return (before === 'word') !== (next?.isWord ?? false)
+    case 'no word boundary':
+      return (before === 'word') === (next?.isWord ?? false)
+  }
+}
+
+/** Whether a match can begin anywhere but at the start of the text. */
+function canBeginLater({ instructions, start }: Program): boolean {
+  const seen = new Set<number>()
+  const stack = [start]
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    if (seen.has(at)) continue
+    seen.add(at)
+    const instruction = instructions[at] as Instruction
+    if (instruction.op === 'set' || instruction.op === 'match') return true
+    if (instruction.op === 'split') stack.push(instruction.next, instruction.other)
+    else if (instruction.assertion !== 'text start') stack.push(instruction.next)
+  }
+  return false
+}
+
+function isHigh(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00
+}
+
+function isLow(code: number): boolean {
+  return code >= 0xdc00 && code < 0xe000
+}

@@ -1,0 +1,140 @@
+import type { Work } from '../work.ts'
+import { Automaton } from './automaton.ts'
+import { parsePattern } from './parse.ts'
+import { compileProgram, MAX_INSTRUCTIONS, sizeOf } from './program.ts'
+import { type Dialect, type Node, PatternError } from './syntax.ts'
+
+/** A pattern that answers in time linear in the text, whatever it is. */
+export interface Pattern {
+  /** Instructions it comes to: what it costs to keep. */
+  readonly size: number
+  /** Answers whether it matches somewhere in a text. @throws {WorkSpentError} */
+  test(text: string, work: Work): boolean
+}
+
+export interface Match {
+  readonly start: number
+  readonly end: number
+}
+
+/** A pattern that gives where it matches. */
+export interface Finder extends Pattern {
+  /** Gives the matches from left to right, each as Perl would find it; none is empty. @throws {WorkSpentError} */
+  matches(text: string, work: Work): readonly Match[]
+}
+
+/**
+ * Gives a pattern to test texts with. Looking ahead is possible directly behind a leading `^`, where it is nothing but a
+ * further pattern (`^(?=.*[0-9])(?!.*\.\.)…`).
+ *
+ * @throws {PatternError} for a pattern that cannot be used, with the reason
+ */
+export function createPattern(source: string, dialect: Dialect): Pattern {
+  const { main, looks } = splitLooks(parsePattern(source, dialect))
+  const all = [{ body: main, negative: false }, ...looks].map(({ body, negative }) => ({
+    ...searchFor(body),
+    negative,
+  }))
+  return {
+    size: all.reduce((total, { size }) => total + size, 0),
+    test: (text, work) => all.every(({ find, negative }) => find(text, work) !== negative),
+  }
+}
+
+/** @throws {PatternError} as above */
+export function createFinder(source: string, dialect: Dialect): Finder {
+  const node = parsePattern(source, dialect)
+  const { find, size } = searchFor(node)
+  const forward = new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'preferred' })
+  const backward = new Automaton(compileProgram(node, 'backward'), { anchored: true, wanted: 'longest' })
+  return {
+    size,
+    test: find,
+    matches(text, work) {
+      const found: Match[] = []
+      if (!find(text, work)) return found
+      for (let at = 0; at <= text.length;) {
+        const end = forward.findEnd(text, at, work)
+        if (end === -1) break
+        const start = backward.findStart(text, end, at, work)
+        if (end > start) found.push({ start, end })
+        // An empty match is stepped over, and with it the character that follows.
+        at = end > at ? end : at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
+      }
+      return found
+    },
+  }
+}
+
+/**
+ * Gives a pattern that matches where any of several does: one look at a text in place of many. Nothing where they are
+ * too large to be one.
+ */
+export function createUnion(sources: readonly string[], dialect: Dialect): Pattern | undefined {
+  const node: Node = { kind: 'choice', options: sources.map((source) => parsePattern(source, dialect)) }
+  if (sizeOf(node) > MAX_INSTRUCTIONS) return undefined
+  const { size, find } = searchFor(node)
+  return { size, test: find }
+}
+
+interface Search {
+  readonly size: number
+  readonly find: (text: string, work: Work) => boolean
+}
+
+/** The automaton is made when a text is first tested: many tools are listed and never called. */
+function searchFor(node: Node): Search {
+  const size = sizeOf(node)
+  if (size > MAX_INSTRUCTIONS)
+    throw new PatternError(
+      `it has ${size} steps once its repeats are written out; at most ${MAX_INSTRUCTIONS} are allowed`,
+    )
+  if (looksAhead(node)) throw new PatternError('it looks ahead')
+  let automaton: Automaton | undefined
+  return {
+    size,
+    find(text, work) {
+      automaton ??= new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'any' })
+      return automaton.findEnd(text, 0, work) !== -1
+    },
+  }
+}
+
+interface Look {
+  readonly body: Node
+  readonly negative: boolean
+}
+
+const TEXT_START: Node = { kind: 'assertion', assertion: 'text start' }
+
+/** Takes what looks ahead from the very start of a text apart from the rest. */
+function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly Look[] } {
+  const [first, ...rest] = node.kind === 'sequence' ? node.parts : []
+  if (first?.kind !== 'assertion' || first.assertion !== 'text start') return { main: node, looks: [] }
+  const count = rest.findIndex(({ kind }) => kind !== 'look')
+  const looks = rest.slice(0, count === -1 ? rest.length : count)
+  return {
+    main: { kind: 'sequence', parts: [first, ...rest.slice(looks.length)] },
+    looks: looks.flatMap((look) =>
+      look.kind === 'look'
+        ? [{ body: { kind: 'sequence', parts: [TEXT_START, look.body] }, negative: look.negative }]
+        : [],
+    ),
+  }
+}
+
+function looksAhead(node: Node): boolean {
+  switch (node.kind) {
+    case 'set':
+    case 'assertion':
+      return false
+    case 'look':
+      return true
+    case 'repeat':
+      return looksAhead(node.body)
+    case 'sequence':
+      return node.parts.some(looksAhead)
+    case 'choice':
+      return node.options.some(looksAhead)
+  }
+}

@@ -1,0 +1,111 @@
+import type { CharSet } from './char-set.ts'
+import { type Assertion, type Node, PatternError } from './syntax.ts'
+
+/** One step: takes a character of a set, holds at a place, goes on at two places (the first one first), or is done. */
+export type Instruction =
+  | { readonly op: 'set'; readonly set: number; readonly next: number }
+  | { readonly op: 'assertion'; readonly assertion: Assertion; readonly next: number }
+  | { readonly op: 'split'; readonly next: number; readonly other: number }
+  | { readonly op: 'match' }
+
+/** A pattern as an automaton (Thompson, 1968). */
+export interface Program {
+  readonly instructions: readonly Instruction[]
+  readonly start: number
+  readonly sets: readonly CharSet[]
+  readonly assertions: ReadonlySet<Assertion>
+}
+
+export type Direction = 'forward' | 'backward'
+
+/** What `a{1000}` and repeats of repeats may come to. */
+export const MAX_INSTRUCTIONS = 20_000
+
+/** @throws {PatternError} for a pattern of too many steps, or that looks ahead */
+export function compileProgram(node: Node, direction: Direction): Program {
+  const size = sizeOf(node)
+  if (size > MAX_INSTRUCTIONS)
+    throw new PatternError(
+      `it has ${size} steps once its repeats are written out; at most ${MAX_INSTRUCTIONS} are allowed`,
+    )
+  const instructions: Instruction[] = [{ op: 'match' }]
+  const sets = new Map<string, { readonly set: CharSet; readonly index: number }>()
+  const assertions = new Set<Assertion>()
+  const push = (instruction: Instruction) => instructions.push(instruction) - 1
+  const start = emit(node, 0)
+  return { instructions, start, sets: [...sets.values()].map(({ set }) => set), assertions }
+
+  /** Gives where a node begins that goes on at `next`. */
+  function emit(part: Node, next: number): number {
+    switch (part.kind) {
+      case 'set':
+        return push({ op: 'set', set: indexOf(part.set), next })
+      case 'assertion': {
+        const assertion = direction === 'forward' ? part.assertion : (MIRRORED.get(part.assertion) ?? part.assertion)
+        assertions.add(assertion)
+        return push({ op: 'assertion', assertion, next })
+      }
+      case 'sequence': {
+        const inOrder = direction === 'forward' ? part.parts.toReversed() : part.parts
+        return inOrder.reduce((after, each) => emit(each, after), next)
+      }
+      case 'choice':
+        return part.options
+          .map((option) => emit(option, next))
+          .reduceRight((other, first) => push({ op: 'split', next: first, other }))
+      case 'repeat':
+        return emitRepeat(part, next)
+      case 'look':
+        throw new PatternError('it looks ahead')
+    }
+  }
+
+  function emitRepeat({ body, min, max, lazy }: Extract<Node, { kind: 'repeat' }>, next: number): number {
+    const either = (again: number, after: number): Instruction =>
+      lazy ? { op: 'split', next: after, other: again } : { op: 'split', next: again, other: after }
+    let at = next
+    if (max === Infinity) {
+      at = push({ op: 'match' })
+      instructions[at] = either(emit(body, at), next)
+    } else for (let i = min; i < max; i++) at = push(either(emit(body, at), next))
+    for (let i = 0; i < min; i++) at = emit(body, at)
+    return at
+  }
+
+  function indexOf(set: CharSet): number {
+    let known = sets.get(set.key)
+    if (!known) sets.set(set.key, (known = { set, index: sets.size }))
+    return known.index
+  }
+}
+
+const MIRRORED: ReadonlyMap<Assertion, Assertion> = new Map([
+  ['text start', 'text end'],
+  ['text end', 'text start'],
+  ['line start', 'line end'],
+  ['line end', 'line start'],
+])
+
+/** Gives how many instructions a node comes to. */
+export function sizeOf(node: Node): number {
+  switch (node.kind) {
+    case 'set':
+    case 'assertion':
+      return 1
+    case 'look':
+      return sizeOf(node.body)
+    case 'sequence':
+      return sum(node.parts)
+    case 'choice':
+      return sum(node.options) + node.options.length - 1
+    case 'repeat': {
+      const { body, min, max } = node
+      const copies = max === Infinity ? min + 1 : max
+      return (sizeOf(body) + 1) * Math.max(copies, 1)
+    }
+  }
+}
+
+function sum(nodes: readonly Node[]): number {
+  return nodes.reduce((total, node) => total + sizeOf(node), 0)
+}

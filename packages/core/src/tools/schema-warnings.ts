@@ -1,0 +1,41 @@
+import { dialectOf } from '../json-schema/dialects.ts'
+import { findSkipped, type SchemaWarning } from '../json-schema/skipped.ts'
+import type { Tool } from './tool.ts'
+
+const NONE: readonly SchemaWarning[] = Object.freeze([])
+/** A schema of thousands of keywords that cannot be run is told by its first ones. */
+const MAX_WARNINGS = 20
+
+const known = new WeakMap<object, readonly SchemaWarning[]>()
+
+/**
+ * Returns the keywords of a tool's input schema that are not checked, each with the reason. The rest of the schema is
+ * checked. A Standard Schema validates by itself, so there are none.
+ */
+export function schemaWarningsOf({ inputSchema, parseInput }: Tool): readonly SchemaWarning[] {
+  if (parseInput) return NONE
+  let warnings = known.get(inputSchema)
+  if (!warnings) known.set(inputSchema, (warnings = findWarnings(inputSchema)))
+  return warnings
+}
+
+function findWarnings(schema: object): readonly SchemaWarning[] {
+  if (!mentionsAny(schema)) return NONE
+  return findSkipped(schema, dialectOf(schema)).warnings.slice(0, MAX_WARNINGS)
+}
+
+/** Most schemas have none of the keywords that can be skipped. */
+const SKIPPABLE: ReadonlySet<string> = new Set([
+  '$schema',
+  '$ref',
+  '$dynamicRef',
+  '$recursiveRef',
+  'pattern',
+  'patternProperties',
+])
+
+function mentionsAny(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  for (const [key, item] of Object.entries(value)) if (SKIPPABLE.has(key) || mentionsAny(item)) return true
+  return false
+}
