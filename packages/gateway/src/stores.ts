@@ -5,6 +5,7 @@ import {
   type AuditReader,
   type AuditSink,
   ConfigError,
+  type CounterStore,
   memoryApprovals,
   memoryAudit,
   type Redactor,
@@ -63,6 +64,8 @@ function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
 export interface KeptStores {
   readonly approvals?: ApprovalStore
   readonly state?: StateStore
+  /** Where several gateways share a file, they count together, and a restart keeps what was counted. */
+  readonly counters?: CounterStore
   close(): void
 }
 
@@ -72,6 +75,6 @@ export async function openState(
 ): Promise<KeptStores> {
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { approvals, state, close } = openSqliteStores({ path, approvals: forApprovals })
-  return { approvals, state, close }
+  const { approvals, state, counters, close } = openSqliteStores({ path, approvals: forApprovals })
+  return { approvals, state, counters, close }
 }

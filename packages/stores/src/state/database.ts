@@ -12,6 +12,11 @@ export interface DatabaseOptions {
   readonly bootId: string | undefined
   /** Lets the file grow to so many pages of 4 KiB. */
   readonly maxPages?: number | undefined
+  /**
+   * `disk`: what is acknowledged survives a power cut. `process`: it survives the end of the process, and a power cut may
+   * take what the system had not written, a few seconds at most. Default `disk`.
+   */
+  readonly survives?: 'disk' | 'process' | undefined
 }
 
 /** One connection to the file that all stores share. What it throws of its own is `state_unavailable`. */
@@ -25,7 +30,18 @@ export interface StoresDatabase {
    * blocking, and those that come later wait behind it.
    */
   write<T>(work: () => T): MaybePromise<T>
+  /**
+   * Writes together with all that is asked for in this turn of the event loop and the next: they share one transaction,
+   * and none of them is acknowledged before it is committed.
+   */
+  writeTogether<T>(work: () => T): Promise<T>
   close(): void
+}
+
+interface Grouped {
+  readonly work: () => unknown
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** How long a write may block the event loop to wait for another process's, before it waits beside it. */
@@ -49,11 +65,11 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
   }
 }
 
-function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages }: DatabaseOptions): void {
+function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages, survives = 'disk' }: DatabaseOptions): void {
   checkKind(db, [APPLICATION_ID, 0])
   retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
   // An approval that was used must not come back with the power.
-  db.exec('PRAGMA synchronous = FULL')
+  db.exec(`PRAGMA synchronous = ${survives === 'disk' ? 'FULL' : 'NORMAL'}`)
   if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
   db.exec('BEGIN IMMEDIATE')
   if (numberOf(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
@@ -112,8 +128,44 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
     if (last === written) last = undefined
   }
 
+  function write<T>(work: () => T): MaybePromise<T> {
+    if (last === undefined) {
+      try {
+        return transact(beginWrite, work)
+      } catch (error) {
+        if (!isBusy(error)) throw toFault(path, error)
+      }
+    }
+    const written = writeWhenFree(work, last, performance.now() + MAX_WAIT_MS)
+    last = written
+    void forget(written)
+    return written
+  }
+
+  /** What is written together, and who waits for it. */
+  let group: Grouped[] = []
+
+  async function writeGroup(): Promise<void> {
+    const written = group
+    group = []
+    try {
+      // A transaction that is tried again begins again.
+      const answers = await write(() => written.map(({ work }) => work()))
+      for (const [i, { resolve }] of written.entries()) resolve(answers[i])
+    } catch (error) {
+      for (const { reject } of written) reject(error)
+    }
+  }
+
   return {
     clock,
+    write,
+    writeTogether: <T>(work: () => T) =>
+      new Promise<T>((resolve, reject) => {
+        // One more turn, so that what the next look at the sockets brings comes along.
+        if (group.length === 0) setImmediate(() => setImmediate(() => void writeGroup()))
+        group.push({ work, resolve: (answer) => resolve(answer as T), reject })
+      }),
     prepare: (sql) => db.prepare(sql),
     read(work) {
       try {
@@ -121,19 +173,6 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
       } catch (error) {
         throw toFault(path, error)
       }
-    },
-    write(work) {
-      if (last === undefined) {
-        try {
-          return transact(beginWrite, work)
-        } catch (error) {
-          if (!isBusy(error)) throw toFault(path, error)
-        }
-      }
-      const written = writeWhenFree(work, last, performance.now() + MAX_WAIT_MS)
-      last = written
-      void forget(written)
-      return written
     },
     close: () => db.close(),
   }

@@ -32,7 +32,7 @@ export interface SqliteStores {
 
 /**
  * Opens the stores in an SQLite database, which several processes of one machine may share. What they have
- * acknowledged survives the end of the process and of the machine.
+ * acknowledged survives the end of the process and of the machine; of counters, a power cut may take the last seconds.
  *
  * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
  * @example
@@ -41,13 +41,16 @@ export interface SqliteStores {
 export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
   const { path, clock = machineClock, maxPages } = options
   const bootId = 'bootId' in options ? options.bootId : readBootId()
-  const db = openDatabase({ path: resolve(path), clock, bootId, maxPages })
+  const place = { path: resolve(path), clock, bootId, maxPages }
+  const db = openDatabase(place)
+  // A count is taken for each call, and may be lost with the power: of its own connection, it waits for no disk.
+  const counting = openDatabase({ ...place, survives: 'process' })
   const state = stateIn(db)
   const lock = lockIn(db, options.lock)
   let isOpen = true
   return {
     approvals: approvalsIn(db, options.approvals),
-    counters: countersIn(db, options.counters),
+    counters: countersIn(counting, options.counters),
     lock,
     state,
     close() {
@@ -55,6 +58,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
       isOpen = false
       state.close()
       lock.close()
+      counting.close()
       db.close()
     },
   }
