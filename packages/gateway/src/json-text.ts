@@ -1,3 +1,5 @@
+import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from './json-scan.ts'
+
 /** How much a JSON text may hold. What is not named is not bounded. */
 export interface JsonBounds {
   /** Arrays and objects inside each other. */
@@ -74,23 +76,6 @@ const EXCESSES: Readonly<Record<keyof JsonBounds, (limit: number) => string>> = 
   keyLength: (limit) => `holds a key of more than ${limit} characters`,
 }
 
-const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c] as const
-const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d] as const
-
 function exceeds(bound: keyof JsonBounds, limit: number): JsonMeasure {
   return { excess: { bound, limit } }
-}
-
-/** Returns the position of the quote that ends the string begun at `start`. */
-function endOfString(text: string, start: number): number {
-  const end = text.indexOf('"', start + 1)
-  if (end === -1) return text.length
-  if (text.charCodeAt(end - 1) !== BACKSLASH) return end
-  // Searching again after each escaped quote costs more than looking at each character.
-  for (let i = start + 1; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === BACKSLASH) i++
-    else if (unit === QUOTE) return i
-  }
-  return text.length
 }

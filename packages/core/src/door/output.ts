@@ -27,7 +27,7 @@ export function capOutput(output: unknown, maxChars: number): CappedOutput {
   if (typeof output === 'string')
     return output.length <= maxChars
       ? { output, cut: false }
-      : { output: detached(cutText(output, maxChars)), cut: true }
+      : { output: detached(cutText(output, maxChars), output), cut: true }
   if (maxChars === Infinity || sizeOf(output, maxChars) <= maxChars) return { output, cut: false }
   return { output: shrunk(output, maxChars), cut: true }
 }
@@ -282,7 +282,7 @@ class Copying {
   #text(text: string): string {
     const cut = cutText(text, this.#limits.maxText)
     this.#spend(cut.length + 2)
-    return this.#limits.isLast && cut !== text ? detached(cut) : cut
+    return this.#limits.isLast && cut !== text ? detached(cut, text) : cut
   }
 
   #digits(value: bigint): string {
@@ -379,9 +379,9 @@ function head(text: string, length: number): string {
   return text.slice(0, isHalf ? length - 1 : length)
 }
 
-/** Encoded and decoded again, as a slice keeps all of the text that it was cut from. */
-function detached(text: string): string {
-  return decoder.decode(encoder.encode(text))
+/** A slice keeps all of the text that it was cut from in memory. That is copied only where it frees half of it or more. */
+function detached(cut: string, from: string): string {
+  return cut.length > from.length / 2 ? cut : decoder.decode(encoder.encode(cut))
 }
 
 const encoder = new TextEncoder()

@@ -237,6 +237,24 @@ describe('Catalog.subscribe', () => {
 })
 
 describe('Catalog.rejected', () => {
+  it('is what throws when it is read, and what is nested too deep; all others of its source stay', () => {
+    const nested = (depth: number): object => (depth === 0 ? {} : { properties: { a: nested(depth - 1) } })
+    const throwing = {
+      get name(): string {
+        throw new TypeError('no name today')
+      },
+    }
+    const tools = () =>
+      [{ name: 'first' }, throwing, { name: 'deep', inputSchema: nested(5000) }, { name: 'last' }] as Tool[]
+    const { rejected, failures, snapshot } = createCatalog({ sources: [{ name: 's', tools }] })
+    assert.deepEqual([snapshot().ids, failures], [['first', 'last'], []])
+    assert.deepEqual(
+      rejected.map((one) => one.tool),
+      ['tools[1]', 'deep'],
+    )
+    assert.equal(rejected[0]?.reason, 'no name today')
+  })
+
   const deep = Array.from({ length: 40 }).reduce<object>((inner) => ({ items: inner }), {})
   const refused: readonly (readonly [what: string, offered: unknown, tool: string, code: string, reason: RegExp])[] = [
     ['a bad name', { name: 'a b' }, 'a b', 'tool_invalid', /must not hold spaces/],

@@ -1,4 +1,4 @@
-import { type FaultCode, ToolgateError } from '../errors.ts'
+import { type FaultCode, messageOf, ToolgateError } from '../errors.ts'
 import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
@@ -41,8 +41,9 @@ export function readSource(
         throw new ToolgateError('tool_duplicate', `The source offers "${tool.id}" twice; the first counts.`)
       tools.set(tool.id, tool)
     } catch (error) {
-      if (!(error instanceof ToolgateError)) throw error
-      rejected.push({ tool: nameOf(one, i), code: error.code, reason: error.message })
+      // Whatever is wrong with one tool, the others of its source stay.
+      const code = error instanceof ToolgateError ? error.code : 'tool_invalid'
+      rejected.push({ tool: nameOf(one, i), code, reason: messageOf(error) })
     }
   }
   return { tools: [...tools.values()], rejected }
@@ -51,7 +52,15 @@ export function readSource(
 const MAX_NAME_LENGTH = 128
 
 function nameOf(offered: unknown, index: number): string {
-  const name: unknown =
-    typeof offered === 'object' && offered !== null ? (offered as { name?: unknown }).name : undefined
+  const name = readName(offered)
   return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : `tools[${index}]`
+}
+
+/** A name that throws when it is read is none. */
+function readName(offered: unknown): unknown {
+  try {
+    return typeof offered === 'object' && offered !== null ? (offered as { name?: unknown }).name : undefined
+  } catch {
+    return undefined
+  }
 }

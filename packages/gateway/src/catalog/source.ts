@@ -1,4 +1,4 @@
-import { ToolgateError, type Source, type Tool } from '@toolgate/core'
+import { type Source, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream } from '../upstream/upstream.ts'
 import { toTool } from './overlay.ts'
@@ -18,19 +18,20 @@ export interface UpstreamSource extends Source {
  * and compiled of it stays valid, and a call on its way does not take it for another.
  */
 export function createUpstreamSource(server: ServerConfig, upstream: Upstream): UpstreamSource {
-  let known = new Map<string, { text: string; tool: Tool }>()
+  let known = new Map<string, Known>()
   let rejected: { tool: string; reason: string }[] = []
   let read: readonly McpTool[] | undefined
   let wasReady = false
   const isListed = () => (wasReady ||= upstream.state.status === 'ready')
 
-  const toKnown = (listed: McpTool): { text: string; tool: Tool } => {
-    const text = JSON.stringify(listed)
+  const toKnown = (listed: McpTool): Known => {
     const before = known.get(listed.name)
-    if (before?.text === text) return before
+    if (before?.listed === listed) return before
+    const text = JSON.stringify(listed)
+    if (before?.text === text) return { ...before, listed }
     const execute = (input: unknown, call: Parameters<NonNullable<Tool['execute']>>[1]) =>
       upstream.call({ tool: listed.name, arguments: input, signal: call, onProgress: call.onProgress })
-    return { text, tool: toTool(server, listed, execute) }
+    return { listed, text, tool: toTool(server, listed, execute) }
   }
 
   return {
@@ -42,14 +43,14 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
     },
     tools() {
       if (read === upstream.tools) return [...known.values()].map(({ tool }) => tool)
-      const next = new Map<string, { text: string; tool: Tool }>()
+      const next = new Map<string, Known>()
       const refused: typeof rejected = []
       for (const listed of upstream.tools) {
         try {
           next.set(listed.name, toKnown(listed))
         } catch (error) {
-          if (!(error instanceof ToolgateError)) throw error
-          refused.push({ tool: listed.name, reason: error.message })
+          // Whatever is wrong with one tool, the others of its server stay.
+          refused.push({ tool: listed.name, reason: error instanceof Error ? error.message : String(error) })
         }
       }
       read = upstream.tools
@@ -64,4 +65,10 @@ export function createUpstreamSource(server: ServerConfig, upstream: Upstream): 
       })
     },
   }
+}
+
+interface Known {
+  readonly listed: McpTool
+  readonly text: string
+  readonly tool: Tool
 }

@@ -10,6 +10,8 @@ import {
   type View,
   type WireNames,
 } from '@toolgate/core'
+import { isLargeResult } from '../large-results.ts'
+import { nextTurn } from '../next-turn.ts'
 import { UpstreamError } from '../upstream/upstream.ts'
 
 export interface ToolCall {
@@ -36,7 +38,9 @@ export async function callTool({ view, names, name, input, signal, onProgress }:
     nameOf: (id) => names.toName(id) ?? id,
     idOf: names.toId,
   })
-  return toAnswer(outcome)
+  const answer = toAnswer(outcome)
+  if ('result' in answer && isLargeResult(answer.result)) await nextTurn()
+  return answer
 }
 
 /** Longer than any name of a tool, so that what is left of a longer one names none. */

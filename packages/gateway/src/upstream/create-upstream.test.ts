@@ -163,10 +163,12 @@ describe('createUpstream', () => {
   it('answers a deeply nested result with an error for that call alone', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
-    const [deep, echo] = await Promise.allSettled([server.call(call('deep')), server.call(call('echo'))])
-    assert.match(String(deep.status === 'rejected' && deep.reason), /nested deeper than 64 levels/)
-    assert.equal(echo.status, 'fulfilled')
-    assert.equal(server.state.status, 'ready')
+    for (const tool of ['deep', 'very-deep']) {
+      const [deep, echo] = await Promise.allSettled([server.call(call(tool)), server.call(call('echo'))])
+      assert.match(String(deep.status === 'rejected' && deep.reason), /nested more than 64 levels/)
+      assert.equal(echo.status, 'fulfilled')
+      assert.equal(server.state.status, 'ready')
+    }
   })
 
   it('fails all calls at once when the child dies, keeps its tools, and starts it again', async (t) => {
@@ -250,18 +252,12 @@ describe('createUpstream', () => {
       assert.equal(server.state.reason, 'answered something that is not MCP: "Welcome to the server!"')
     })
 
-    const later: readonly (readonly [string, string, RegExp])[] = [
-      ['answers too much', 'huge', /^answered more than 16 MiB in one message$/],
-      ['answers too deeply to tell whom', 'very-deep', /nested deeper than 64 levels$/],
-    ]
-    for (const [what, tool, reason] of later) {
-      it(what, async (t) => {
-        const server = testUpstream(t, hostile('banner'), { backoff: never })
-        await server.start()
-        await assert.rejects(server.call(call(tool)), { code: 'upstream_too_large' })
-        assert.match(server.state.reason ?? '', reason)
-      })
-    }
+    it('answers too much', async (t) => {
+      const server = testUpstream(t, hostile('banner'), { backoff: never })
+      await server.start()
+      await assert.rejects(server.call(call('huge')), { code: 'upstream_too_large' })
+      assert.match(server.state.reason ?? '', /^answered more than 16 MiB in one message$/)
+    })
 
     it('writes to stderr without end', async (t) => {
       holdTime(t)
@@ -299,6 +295,35 @@ describe('createUpstream', () => {
     assert.equal(reasons.get('schema'), 'has no inputSchema that is an object')
     assert.equal(reasons.get('hint'), 'has annotations of the wrong type')
     assert.equal(server.state.rejected.length, 13)
+  })
+
+  it('rejects tools that are too deep or too large, each with its reason, and keeps the others', async (t) => {
+    const server = testUpstream(t, hostile('large-tools'))
+    await server.start()
+    assert.deepEqual(
+      server.tools.map(({ name }) => name),
+      ['first', 'last'],
+    )
+    assert.deepEqual(server.state.rejected, [
+      { tool: 'deep', reason: 'is nested more than 60 levels deep' },
+      { tool: 'wide', reason: 'holds more than 5000 keys' },
+      { tool: 'wider', reason: 'is larger than 262144 characters' },
+      { tool: 'long', reason: 'is larger than 262144 characters' },
+    ])
+  })
+
+  it('shows many tools bit by bit, and is ready with the last', async (t) => {
+    const server = testUpstream(t, hostile('many-tools'))
+    const seen: (readonly [number, string])[] = []
+    server.subscribe(() => seen.push([server.tools.length, server.state.status]))
+    await server.start()
+    assert.deepEqual(seen, [
+      [200, 'starting'],
+      [400, 'starting'],
+      [600, 'starting'],
+      [800, 'starting'],
+      [1000, 'ready'],
+    ])
   })
 
   it('takes names of Object.prototype for names', async (t) => {

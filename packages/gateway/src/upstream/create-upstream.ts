@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, type McpResult, redactor, type Redactor, systemClock } from '@toolgate/core'
 
 import type { ServerConfig } from '../config/config.ts'
+import { isLargeResult } from '../large-results.ts'
+import { nextTurn } from '../next-turn.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
 import type { ConnectionHooks, LogLevel } from './connection.ts'
 import { isObject, type JsonObject } from './json-rpc.ts'
@@ -12,8 +14,9 @@ import { toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
 import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
+import { slicesOf } from './slices.ts'
 import { fetchTools, type ToolList } from './tool-list.ts'
-import { type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
+import { type McpTool, type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
 
 export interface UpstreamLogLine {
   readonly level: LogLevel
@@ -52,7 +55,12 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
   const address = addressOf(config)
   const firstStart = Promise.withResolvers<void>()
   let state: UpstreamState = { status: 'starting', since: clock.wallMs(), restarts: 0, rejected: [] }
-  let list: Pick<ToolList, 'tools' | 'text' | 'paramHeaders'> = { tools: [], text: '', paramHeaders: new Map() }
+  let list: Pick<ToolList, 'texts' | 'tools' | 'text' | 'paramHeaders'> = {
+    tools: [],
+    text: '',
+    texts: new Map(),
+    paramHeaders: new Map(),
+  }
   let current: OpenServer | undefined
   let living: Promise<void> | undefined
   let endRun: (() => void) | undefined
@@ -106,6 +114,8 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
       if (!read || stopping.signal.aborted) return server
       current = server
       readyMs = clock.monotonicMs()
+      await Promise.race([showTools(server, read), lost.promise])
+      if (stopping.signal.aborted) return server
       setReady(server, read)
       firstStart.resolve()
       refresher.requestAfterTtl(read.ttlMs)
@@ -130,11 +140,37 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
     try {
       const read = await readTools(server)
       if (server !== current) return undefined
+      await showTools(server, read)
+      if (server !== current) return undefined
       setTools(read)
       return read.ttlMs
     } catch (error) {
       if (server === current) log('warn', 'its tools could not be read again', toUpstreamError(error).message)
       return 0
+    }
+  }
+
+  /**
+   * Shows all but the last of many tools that were read, some in each turn of the event loop, as those who listen take
+   * long for many. What the server no longer lists goes with the first.
+   */
+  async function showTools(server: OpenServer, read: ToolList): Promise<void> {
+    if (read.text === list.text) return
+    const shown = new Map(list.tools.map((tool) => [tool.name, tool]))
+    const isShown = (tool: McpTool) => list.texts.get(shown.get(tool.name) as McpTool) === read.texts.get(tool)
+    const kept = new Set(read.tools.filter(isShown))
+    const slices = [
+      ...slicesOf(
+        read.tools.filter((tool) => !kept.has(tool)),
+        (tool) => read.texts.get(tool)?.length ?? 0,
+      ),
+    ]
+    for (const slice of slices.slice(0, -1)) {
+      for (const tool of slice) kept.add(tool)
+      list = { ...read, tools: read.tools.filter((tool) => kept.has(tool)), text: '' }
+      setState({ ...state })
+      await nextTurn()
+      if (server !== current) return
     }
   }
 
@@ -227,6 +263,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
           trace,
         },
       )
+      if (isLargeResult(result)) await nextTurn()
       return checkResult(completeResult(connection.era, result))
     } catch (error) {
       // The list that said which arguments go into headers is out of date.

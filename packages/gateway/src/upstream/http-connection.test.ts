@@ -497,8 +497,8 @@ describe('an upstream over HTTP', () => {
     ['no result', (exchange) => result(exchange, { content: 'text' }), 'upstream_protocol', /no result of a tool/],
     ['too much', (exchange) => result(exchange, { x: 'x'.repeat(17 * 2 ** 20) }), 'upstream_too_large', /16 MiB/],
     ['too much in an event', tooMuchInAnEvent, 'upstream_too_large', /16 MiB/],
-    ['too deep JSON', tooDeep(1_000), 'upstream_protocol', /nested deeper than 64/],
-    ['far too deep JSON', tooDeep(4_000_000), 'upstream_too_large', /nested deeper than 64/],
+    ['too deep JSON', tooDeep(1_000), 'upstream_protocol', /nested more than 64/],
+    ['far too deep JSON', tooDeep(4_000_000), 'upstream_too_large', /nested more than 64/],
     [
       'a stream without the answer',
       ({ res }) => void (events(res), res.end()),

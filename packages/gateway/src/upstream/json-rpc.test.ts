@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { clip, nestsDeeperThan, parseMessages } from './json-rpc.ts'
+import { clip, JsonText, parseMessages } from './json-rpc.ts'
+import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
 const only = (text: string) => parseMessages(text)[0]
@@ -48,20 +49,53 @@ describe('parseMessages', () => {
     assert.equal(message?.kind === 'unusable' && message.id, 7)
   })
 
-  it('refuses JSON nested deeper than 64 levels, for its request alone where that can be told', () => {
+  it('refuses JSON nested deeper than 64 levels, for its request alone', () => {
     const nested = (depth: number) => `{"jsonrpc":"2.0","id":7,"result":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
     assert.equal(only(nested(63))?.kind, 'result')
-    const deep = only(nested(64))
-    assert.equal(deep?.kind === 'unusable' && deep.id, 7)
-    assert.throws(() => parseMessages(nested(500_000)), /nested deeper than 64 levels/)
+    for (const depth of [64, 500_000]) {
+      const deep = only(nested(depth))
+      assert.ok(deep?.kind === 'unusable' && deep.id === 7)
+      assert.match(deep.error.message, /nested more than 64 levels deep/)
+    }
+    assert.throws(() => parseMessages('['.repeat(500_000)), { code: 'upstream_protocol' })
+    assert.throws(() => parseMessages('['.repeat(2_000_000)), { code: 'upstream_too_large' })
   })
-})
 
-describe('nestsDeeperThan', () => {
-  it('does not count brackets in strings, whatever is escaped in them', () => {
-    assert.equal(nestsDeeperThan(JSON.stringify(['[[[[', '\\', '"[[[', '\\"{{{']), 1), false)
-    assert.equal(nestsDeeperThan(JSON.stringify(['\\', [['"']]]), 2), true)
-    assert.equal(nestsDeeperThan('"never ends [[[', 1), false)
+  it('refuses an answer of too many values or keys without parsing it, for its request alone', (t) => {
+    const answerOf = (value: string) => `{"jsonrpc":"2.0","result":{"a":${value}},"id":7}`
+    const keys = `{${Array.from({ length: LIMITS.message.keys }, (_, i) => `"k${i}":1`).join()}}`
+    const parse = t.mock.method(JSON, 'parse')
+    for (const [value, reason] of [
+      [`[${'{},'.repeat(LIMITS.message.values / 2)}1]`, /holds more than 200000 values/],
+      [keys, /holds more than 50000 keys/],
+    ] as const) {
+      const message = only(answerOf(value))
+      assert.ok(message?.kind === 'unusable' && message.id === 7)
+      assert.equal(message.error.code, 'upstream_too_large')
+      assert.match(message.error.message, reason)
+    }
+    assert.deepEqual(
+      parse.mock.calls.map(({ arguments: [text] }) => text),
+      ['7', '7'],
+    )
+  })
+
+  it('refuses a request or notification that is beyond the limits, as nobody waits for it', () => {
+    const deep = '['.repeat(100) + ']'.repeat(100)
+    for (const rest of ['"id":1,"method":"ping"', '"method":"n"'])
+      assert.throws(() => parseMessages(`{"jsonrpc":"2.0",${rest},"params":{"a":${deep}}}`), {
+        code: 'upstream_protocol',
+      })
+  })
+
+  it('returns the tools of a list that is beyond the limits one by one, unparsed', () => {
+    const deep = `{"name":"deep","inputSchema":${'{"a":'.repeat(100)}1${'}'.repeat(100)}}`
+    const message = only(`{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"a"},${deep}],"nextCursor":"2"}}`)
+    assert.ok(message?.kind === 'result' && message.id === 7)
+    assert.deepEqual(message.result, {
+      tools: [new JsonText('{"name":"a"}'), new JsonText(deep)],
+      nextCursor: '2',
+    })
   })
 })
 

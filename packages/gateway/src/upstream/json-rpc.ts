@@ -1,5 +1,8 @@
 import { redactor } from '@toolgate/core'
-import { measureJson } from '../json-text.ts'
+import { findMembers, type Span, splitItems } from '../json-span.ts'
+import { describeExcess, type JsonExcess, measureJson } from '../json-text.ts'
+import { markLarge } from '../large-results.ts'
+import { isLarge } from '../next-turn.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
@@ -18,17 +21,30 @@ export type RpcMessage =
 
 export const METHOD_NOT_FOUND = -32_601
 
-/** Above this, text that is nested too deeply is not parsed even for its id: that alone takes seconds and gigabytes. */
-const DEEP_PARSE_CHARACTERS = 1024 * 1024
+/** A tool of a list that is too large to be parsed at once. */
+export class JsonText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
 
 /**
- * Gives the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
+ * Returns the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
  *
- * @throws {UpstreamError} `upstream_protocol` for text that is no JSON-RPC, `upstream_too_large` for text that is
- * better not parsed
+ * A text that holds more than `LIMITS.message` is not parsed. If it is an answer with a list of tools, each tool is
+ * returned as {@link JsonText}, so that one that cannot be used takes no other away; any other answer is `unusable`.
+ *
+ * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a long one that is
+ * beyond the limits and answers nothing
  */
 export function parseMessages(text: string): readonly RpcMessage[] {
-  if (nestsDeeperThan(text, LIMITS.jsonDepth)) return [tooDeep(text)]
+  const { excess } = measureJson(text, LIMITS.message)
+  if (excess) {
+    const members = findMembers(text, ['id', 'method', 'result.tools'])
+    return [readList(text, members.get('result.tools')) ?? refuseMessage(text, excess, members)]
+  }
   const value = parseJson(text)
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
 }
@@ -67,21 +83,35 @@ function cutBetweenWords(line: string, max: number): string {
   return at === -1 ? cut.slice(0, ALONE_LENGTH) : cut.slice(0, at + 1).trimEnd()
 }
 
-/** Says whether JSON text nests arrays and objects deeper than `limit`, without parsing it. */
-export function nestsDeeperThan(text: string, limit: number): boolean {
-  return measureJson(text, { depth: limit }).excess !== undefined
+/** Reads an answer that is large because of its tools. */
+function readList(text: string, span: Span | undefined): RpcMessage | undefined {
+  const items = span && splitItems(text.slice(span.start, span.end))
+  if (!items) return undefined
+  const rest = `${text.slice(0, span.start)}[]${text.slice(span.end)}`
+  if (measureJson(rest, LIMITS.message).excess) return undefined
+  const message = toMessage(parseJson(rest), rest)
+  if (message.kind !== 'result') return undefined
+  return { ...message, result: { ...message.result, tools: items.map((item) => new JsonText(item)) } }
 }
 
-function tooDeep(text: string): RpcMessage {
-  const reason = `answered JSON that is nested deeper than ${LIMITS.jsonDepth} levels`
-  if (text.length > DEEP_PARSE_CHARACTERS) throw new UpstreamError('upstream_too_large', reason)
-  const value = parseJson(text)
-  const error = new UpstreamError('upstream_protocol', reason)
-  if (isObject(value) && isId(value['id']) && value['method'] === undefined) {
-    return { kind: 'unusable', id: value['id'], error }
-  }
-  throw error
+/** @throws {UpstreamError} for what answers nothing */
+function refuseMessage(
+  text: string,
+  excess: JsonExcess,
+  members: ReadonlyMap<'id' | 'method' | 'result.tools', Span>,
+): RpcMessage {
+  const code = excess.bound === 'depth' && text.length <= STRAY_CHARS ? 'upstream_protocol' : 'upstream_too_large'
+  const error = new UpstreamError(code, `answered JSON that ${describeExcess(excess)}`)
+  const span = members.get('id')
+  const id = span && span.end - span.start <= MAX_ID_TEXT ? parseJson(text.slice(span.start, span.end)) : undefined
+  if (!isId(id) || members.has('method')) throw error
+  return { kind: 'unusable', id, error }
 }
+
+/** What a server prints by mistake is shorter. */
+const STRAY_CHARS = 1024 * 1024
+/** The ids of requests to upstreams are small whole numbers. */
+const MAX_ID_TEXT = 100
 
 function parseJson(text: string): unknown {
   try {
@@ -99,7 +129,10 @@ function toMessage(value: unknown, text: string): RpcMessage {
       ? { kind: 'request', id, method }
       : { kind: 'notification', method, params: isObject(params) ? params : {} }
   }
-  if (isObject(result) && isId(id)) return { kind: 'result', id, result }
+  if (isObject(result) && isId(id)) {
+    if (isLarge(text)) markLarge(result)
+    return { kind: 'result', id, result }
+  }
   const rpc = toRpcError(error)
   if (rpc && (isId(id) || id === null || id === undefined)) return { kind: 'error', id: id ?? null, error: rpc }
   if (isId(id)) return { kind: 'unusable', id, error: notMcp(text) }

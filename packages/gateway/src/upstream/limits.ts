@@ -2,8 +2,11 @@
 export const LIMITS = {
   /** One message: a line on stdio, a body or an event over HTTP. */
   messageBytes: 16 * 1024 * 1024,
-  /** Nested arrays and objects in one message. */
-  jsonDepth: 64,
+  /** What one message may hold besides. Of a list of tools, what is beyond is only what one tool brings. */
+  message: { depth: 64, values: 200_000, keys: 50_000 },
+  /** One tool, which is compiled, hashed, compared, searched and listed again and again. */
+  tool: { depth: 60, values: 10_000, keys: 5_000 },
+  toolChars: 256 * 1024,
   /** Tools of one server, over all pages. */
   tools: 10_000,
   listPages: 1_000,

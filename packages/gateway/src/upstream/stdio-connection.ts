@@ -5,6 +5,7 @@ import type { ConnectOptions, Connection, Handshake, RequestOptions } from './co
 import { createFloodGuard, FLOOD } from './flood.ts'
 import { discover, initialize } from './handshake.ts'
 import { clip, type JsonObject, METHOD_NOT_FOUND, notMcp, parseMessages, type RpcMessage } from './json-rpc.ts'
+import { isLarge } from '../next-turn.ts'
 import { LIMITS } from './limits.ts'
 import { createLineSplitter } from './lines.ts'
 import { keepListening, type Listening, type StreamEnd } from './listening.ts'
@@ -47,7 +48,9 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   let listening: Listening | undefined
   let subscribed: OpenSubscription | undefined
 
-  const split = createLineSplitter(LIMITS.messageBytes, onLine)
+  const split = createLineSplitter(LIMITS.messageBytes, (line) =>
+    isLarge(line) ? setImmediate(onLargeLine, line) : onLine(line),
+  )
   child.stdout?.on('data', onData)
   void child.gone.then((reason) => fail(new UpstreamError('upstream_down', reason)))
 
@@ -131,6 +134,15 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
     try {
       split(chunk)
       if (floods(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
+    } catch (error) {
+      fail(error as UpstreamError)
+    }
+  }
+
+  /** In a turn of its own: what it took to receive it is not added to what it takes to parse it. */
+  function onLargeLine(line: string): void {
+    try {
+      onLine(line)
     } catch (error) {
       fail(error as UpstreamError)
     }

@@ -1,8 +1,12 @@
 import { ConfigError, defineTool } from '@toolgate/core'
 
+import { findMembers } from '../json-span.ts'
+import { describeExcess, measureJson } from '../json-text.ts'
+import { nextTurn } from '../next-turn.ts'
 import type { Connection } from './connection.ts'
-import { clip, isObject } from './json-rpc.ts'
+import { clip, isObject, JsonText } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
+import { slicesOf } from './slices.ts'
 import { findParamHeaders, type ParamHeader } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
 import { type McpTool, UpstreamError, type UpstreamState } from './upstream.ts'
@@ -17,12 +21,22 @@ export interface ToolList {
   readonly ttlMs: number | undefined
   /** Equal lists have equal text. */
   readonly text: string
+  /** Equal tools have equal texts. */
+  readonly texts: ReadonlyMap<McpTool, string>
 }
 
-const EMPTY: ToolList = { tools: [], rejected: [], paramHeaders: new Map(), ttlMs: undefined, text: '[]' }
+const EMPTY: ToolList = {
+  tools: [],
+  rejected: [],
+  paramHeaders: new Map(),
+  ttlMs: undefined,
+  text: '[]',
+  texts: new Map(),
+}
 
 /**
- * Reads all pages of a server's `tools/list`.
+ * Reads all pages of a server's `tools/list`, some tools in each turn of the event loop. A tool that cannot be used is
+ * rejected with the reason, and the others stay.
  *
  * @throws {UpstreamError} for a list that never ends, is too large or is no list
  */
@@ -33,9 +47,7 @@ export async function fetchTools(
   if (!isObject(connection.capabilities['tools'])) return EMPTY
   const deadlineMs = performance.now() + options.timeoutMs
   const cursors = new Set<string>()
-  const listed: unknown[] = []
-  const texts: string[] = []
-  let bytes = 0
+  const sieve = new Sieve(connection.era === 'modern')
   let ttlMs: number | undefined
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
@@ -45,20 +57,19 @@ export async function fetchTools(
     })
     const { tools, nextCursor, ttlMs: pageTtlMs } = completeResult(connection.era, page)
     if (!Array.isArray(tools)) throw new UpstreamError('upstream_protocol', 'answered tools/list without a list')
-    for (const tool of tools as unknown[]) {
-      const text = JSON.stringify(tool)
-      listed.push(tool)
-      texts.push(text)
-      bytes += text.length
+    checkSize(sieve.count + tools.length, sieve.chars, cursors.size)
+    for (const slice of slicesOf(tools, (tool) => (tool instanceof JsonText ? tool.text.length : 0))) {
+      for (const tool of slice) sieve.add(tool)
+      await nextTurn()
     }
     if (typeof pageTtlMs === 'number' && pageTtlMs >= 0) ttlMs = Math.min(ttlMs ?? pageTtlMs, pageTtlMs)
-    checkSize(listed.length, bytes, cursors.size)
+    checkSize(sieve.count, sieve.chars, cursors.size)
     if (typeof nextCursor !== 'string' || nextCursor === '') break
     if (cursors.has(nextCursor))
       throw new UpstreamError('upstream_protocol', 'lists its tools in a circle: a cursor came twice')
     cursor = nextCursor
   }
-  return { ...sift(listed, connection.era === 'modern'), ttlMs, text: `[${texts.join()}]` }
+  return sieve.toList(ttlMs)
 }
 
 function checkSize(tools: number, bytes: number, pages: number): void {
@@ -74,28 +85,91 @@ function checkSize(tools: number, bytes: number, pages: number): void {
 }
 
 /** Parts the tools that can be offered from those that cannot, with the reason. */
-function sift(listed: readonly unknown[], modern: boolean): Pick<ToolList, 'tools' | 'rejected' | 'paramHeaders'> {
-  const tools = new Map<string, McpTool>()
-  const paramHeaders = new Map<string, readonly ParamHeader[]>()
-  const rejected: { tool: string; reason: string }[] = []
-  for (const [i, tool] of listed.entries()) {
-    const name = isObject(tool) ? tool['name'] : undefined
-    const problem =
-      problemOf(tool, modern) ?? (tools.has(name as string) ? 'is listed twice; the first counts' : undefined)
-    if (problem !== undefined) {
-      rejected.push({
-        tool: typeof name === 'string' && name !== '' ? clip(name, 128) : `tools[${i}]`,
-        reason: problem,
-      })
-      continue
-    }
-    const usable = tool as McpTool
-    tools.set(usable.name, usable)
-    const headers = modern ? findParamHeaders(usable.inputSchema) : []
-    if (typeof headers !== 'string' && headers.length > 0) paramHeaders.set(usable.name, headers)
+class Sieve {
+  readonly #isModern: boolean
+  readonly #tools = new Map<string, McpTool>()
+  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>()
+  readonly #rejected: { tool: string; reason: string }[] = []
+  readonly #listed: string[] = []
+  readonly #texts = new Map<McpTool, string>()
+  #chars = 0
+
+  constructor(isModern: boolean) {
+    this.#isModern = isModern
   }
-  return { tools: [...tools.values()], rejected, paramHeaders }
+
+  get count(): number {
+    return this.#listed.length
+  }
+
+  get chars(): number {
+    return this.#chars
+  }
+
+  add(listed: unknown): void {
+    const text = listed instanceof JsonText ? listed.text : JSON.stringify(listed)
+    this.#listed.push(text)
+    this.#chars += text.length
+    const { tool, problem } = readTool(listed, text, this.#isModern)
+    const twice = tool && this.#tools.has(tool.name) ? 'is listed twice; the first counts' : undefined
+    if (!tool || twice !== undefined) {
+      this.#rejected.push({ tool: nameIn(text) ?? `tools[${this.count - 1}]`, reason: problem ?? (twice as string) })
+      return
+    }
+    this.#tools.set(tool.name, tool)
+    this.#texts.set(tool, text)
+    const headers = this.#isModern ? findParamHeaders(tool.inputSchema) : []
+    if (typeof headers !== 'string' && headers.length > 0) this.#paramHeaders.set(tool.name, headers)
+  }
+
+  toList(ttlMs: number | undefined): ToolList {
+    return {
+      tools: [...this.#tools.values()],
+      rejected: this.#rejected,
+      paramHeaders: this.#paramHeaders,
+      ttlMs,
+      text: `[${this.#listed.join()}]`,
+      texts: this.#texts,
+    }
+  }
 }
+
+type ReadTool =
+  | { readonly tool: McpTool; readonly problem?: undefined }
+  | { readonly tool?: undefined; readonly problem: string }
+
+function readTool(listed: unknown, text: string, isModern: boolean): ReadTool {
+  if (text.length > LIMITS.toolChars) return { problem: `is larger than ${LIMITS.toolChars} characters` }
+  const { excess } = measureJson(text, LIMITS.tool)
+  if (excess) return { problem: describeExcess(excess) }
+  let tool = listed
+  if (listed instanceof JsonText) {
+    try {
+      tool = JSON.parse(text)
+    } catch {
+      return { problem: 'is not JSON' }
+    }
+  }
+  const problem = problemOf(tool, isModern)
+  return problem === undefined ? { tool: tool as McpTool } : { problem }
+}
+
+/** Returns the name of a tool that may be too large to be parsed. */
+function nameIn(text: string): string | undefined {
+  const span = findMembers(text, ['name']).get('name')
+  if (!span) return undefined
+  const written = text.slice(span.start, span.end).trim()
+  // The longest escape of one character has six.
+  const cut = written.slice(0, MAX_SHOWN_NAME * 6)
+  try {
+    const name: unknown = cut === written ? JSON.parse(cut) : cut.slice(1)
+    return typeof name === 'string' && name !== '' ? clip(name, MAX_SHOWN_NAME) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const MAX_SHOWN_NAME = 128
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
