@@ -58,6 +58,7 @@ const CORE_ORDER = [
   'door',
   'search',
   'view.ts',
+  'view-of.ts',
   'app-views.ts',
   'views.ts',
   'steps.ts',

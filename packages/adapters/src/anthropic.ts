@@ -1,5 +1,12 @@
-import type { Caller, ExposedTools, ExposeOptions, Gate } from '@toolgate/core'
-import { type GuardedLoop, openProviderRun, type ProviderRunOptions, toGuardedLoop } from './shared/provider-run.ts'
+import { type Caller, type ExposedTools, type ExposeOptions, type Gate, type Shape, shapeOf } from '@toolgate/core'
+import { checkGuardFor } from './shared/checks.ts'
+import {
+  type GuardedLoop,
+  openProviderRun,
+  PROVIDER_KEYS,
+  type ProviderRunOptions,
+  toGuardedLoop,
+} from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 
@@ -22,6 +29,8 @@ export interface ToolResult {
 export interface AnthropicRunOptions<Name extends string = string>
   extends ProviderRunOptions<Name>, Pick<ExposeOptions, 'search'> {}
 
+const SHAPE: Shape = shapeOf<AnthropicRunOptions>({ ...PROVIDER_KEYS, search: true })
+
 export type AnthropicRun = GuardedLoop<{ tools?: ExposedTools['anthropic'] }, ToolUse, ToolResult>
 
 /**
@@ -34,6 +43,7 @@ export type AnthropicRun = GuardedLoop<{ tools?: ExposedTools['anthropic'] }, To
  * const results = await Promise.all(content.filter((block) => block.type === 'tool_use').map(run.execute))
  */
 export async function guard(gate: Gate, caller: Caller, options: AnthropicRunOptions = {}): Promise<AnthropicRun> {
+  checkGuardFor(gate, caller, options, SHAPE)
   const run = await openProviderRun(gate, caller, 'anthropic', options)
   return toGuardedLoop(run, async ({ id, name, input }) => {
     const { text, ok } = await run.call({ name, input, callId: id })

@@ -47,7 +47,7 @@ describe('fromClaudeAgent', () => {
     const gate = createGate({ tools: fromClaudeAgent(['Bash'], overlay) })
     assert.deepEqual(gate.catalog.get('Bash')?.tags, ['danger'])
     assert.deepEqual(gate.catalog.get('Bash')?.requiredScopes, ['shell'])
-    assert.throws(() => fromClaudeAgent(['Bash'] as string[], { Bsah: {} }), /there is no tool "Bsah", only Bash/)
+    assert.throws(() => fromClaudeAgent(['Bash'] as string[], { Bsah: {} }), /unknown tool; did you mean "Bash"/)
     assert.throws(() => fromClaudeAgent(['Bash', 'Bash']), /tool "Bash": is brought in twice/)
     const wrong = { ...lookUp, inputSchema: { type: 'object' } }
     assert.throws(() => fromClaudeAgent([wrong]), ConfigError)

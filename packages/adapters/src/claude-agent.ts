@@ -1,4 +1,4 @@
-import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, type Shape, shapeOf, type Tool, type View } from '@toolgate/core'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,
@@ -11,7 +11,9 @@ import { composeCanUseTool, composeHooks } from './claude-agent/hooks.ts'
 import { createNames } from './claude-agent/names.ts'
 import { createServer } from './claude-agent/server.ts'
 import { harnessNameOf } from './claude-agent/tools.ts'
+import { checkGuardFor, RUN_KEYS } from './shared/checks.ts'
 import type { RunOptions } from './shared/run.ts'
+import { type Unawaited, unawaited } from './shared/unawaited.ts'
 
 export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/tools.ts'
 export type {
@@ -63,6 +65,21 @@ export interface GuardedOptions {
   abortController: AbortController
 }
 
+const SHAPE: Shape = shapeOf<GuardOptions>({
+  ...RUN_KEYS,
+  serverName: true,
+  waiting: true,
+  harnessDeadlineMs: true,
+  tools: true,
+  disallowedTools: true,
+  allowedTools: true,
+  mcpServers: true,
+  hooks: true,
+  canUseTool: true,
+  extraArgs: true,
+  abortController: true,
+})
+
 const DEFAULT_HARNESS_DEADLINE_MS = 3_600_000
 
 /**
@@ -78,11 +95,20 @@ const DEFAULT_HARNESS_DEADLINE_MS = 3_600_000
  * const gate = createGate({ tools: fromClaudeAgent(['Read', 'Bash']), policy: { deny: ['Bash'] } })
  * for await (const message of query({ prompt, options: { cwd, ...(await guard(gate, caller)) } })) …
  */
-export async function guard<Name extends string>(
+export function guard<Name extends string>(
   gate: Gate<Name>,
   caller: Caller,
   options: GuardOptions<Name> = {},
+): Unawaited<GuardedOptions, 'tools' | 'hooks'> {
+  return unawaited(guardQuery(gate, caller, options), 'guard(gate, caller)', ['tools', 'hooks'])
+}
+
+async function guardQuery<Name extends string>(
+  gate: Gate<Name>,
+  caller: Caller,
+  options: GuardOptions<Name>,
 ): Promise<GuardedOptions> {
+  checkGuardFor(gate, caller, options, SHAPE)
   const { runId, canUseTool, visibility, activeTools, app } = options
   const { serverName, waiting, harnessDeadlineMs } = checkOptions(options)
   const view = (await gate.view(caller, { visibility, activeTools, app })) as View

@@ -1,5 +1,12 @@
-import type { Caller, ExposedTools, ExposeOptions, Gate } from '@toolgate/core'
-import { type GuardedLoop, openProviderRun, type ProviderRunOptions, toGuardedLoop } from './shared/provider-run.ts'
+import { type Caller, type ExposedTools, type ExposeOptions, type Gate, type Shape, shapeOf } from '@toolgate/core'
+import { checkGuardFor } from './shared/checks.ts'
+import {
+  type GuardedLoop,
+  openProviderRun,
+  PROVIDER_KEYS,
+  type ProviderRunOptions,
+  toGuardedLoop,
+} from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 
@@ -17,6 +24,8 @@ export interface FunctionResponsePart {
 
 export interface GeminiRunOptions<Name extends string = string>
   extends ProviderRunOptions<Name>, Pick<ExposeOptions, 'schemas'> {}
+
+const SHAPE: Shape = shapeOf<GeminiRunOptions>({ ...PROVIDER_KEYS, schemas: true })
 
 export interface GeminiRequest {
   /** To be merged into the request's own `config`, where it has one. */
@@ -39,6 +48,7 @@ export type GeminiRun = GuardedLoop<GeminiRequest, FunctionCall, FunctionRespons
  * const parts = await Promise.all(functionCalls.map(run.execute))
  */
 export async function guard(gate: Gate, caller: Caller, options: GeminiRunOptions = {}): Promise<GeminiRun> {
+  checkGuardFor(gate, caller, options, SHAPE)
   const run = await openProviderRun(gate, caller, 'gemini', options)
   return toGuardedLoop(run, async ({ id, name = '', args }) => {
     const { text, ok } = await run.call({ name, input: args, callId: id })

@@ -1,7 +1,17 @@
-import { type Caller, ConfigError, type ExposedTools, type ExposeTarget, type Gate } from '@toolgate/core'
+import {
+  type Caller,
+  ConfigError,
+  type ExposedTools,
+  type ExposeTarget,
+  type Gate,
+  type Shape,
+  shapeOf,
+} from '@toolgate/core'
+import { checkGuardFor } from './shared/checks.ts'
 import {
   type GuardedLoop,
   openProviderRun,
+  PROVIDER_KEYS,
   type ProviderRun,
   type ProviderRunOptions,
   toGuardedLoop,
@@ -49,6 +59,8 @@ export interface OpenAIRunOptions<Name extends string = string> extends Provider
   readonly api?: OpenAIApi | undefined
 }
 
+const SHAPE: Shape = shapeOf<OpenAIRunOptions>({ ...PROVIDER_KEYS, api: true })
+
 /** The fields of a request that carry the tools: none where no tool is visible. */
 export interface OpenAIRequest<Api extends OpenAIApi> {
   tools?: OpenAIApis[Api]['tools']
@@ -94,6 +106,7 @@ export function guard(
   options: OpenAIRunOptions & { readonly api: 'chat' },
 ): Promise<OpenAIRun<'chat'>>
 export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOptions = {}): Promise<OpenAIRun<OpenAIApi>> {
+  checkGuardFor(gate, caller, options, SHAPE)
   const { api = 'responses' } = options
   const target = new Map<string, ExposeTarget>(Object.entries(TARGETS)).get(api)
   if (target === undefined) throw new ConfigError('api', `must be one of ${Object.keys(TARGETS).join(', ')}`)

@@ -66,6 +66,7 @@ import { createUnlocks, type Unlocks } from './unlocks.ts'
 import type { Tool } from './tools/tool.ts'
 import { createPreferences, type UserPreferences } from './preferences/preferences.ts'
 import type { View, ViewHost } from './view.ts'
+import { rememberGate } from './view-of.ts'
 import { createViews, type ViewOptions } from './views.ts'
 
 export interface GateOptions {
@@ -378,7 +379,7 @@ export function createGate(
     },
   }
   void watched?.start()
-  return openGate(shared, ports, stack, { isFork: false })
+  return openGate(shared, ports, stack, { isFork: false, tightens: undefined })
 }
 
 /** What a gate and its forks have in common. */
@@ -405,7 +406,13 @@ interface Shared {
   readonly closeGroups: () => void
 }
 
-function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork }: { isFork: boolean }): Gate {
+interface Lineage {
+  readonly isFork: boolean
+  /** The ports of the gate whose policy holds here too. */
+  readonly tightens: DoorPorts | undefined
+}
+
+function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
   const { recorder, subscribe, loads, preferences, names } = shared
   const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }
@@ -426,7 +433,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
   const openView = createViews(host, visibilityDeadlineMs, hostOf)
-  return {
+  const gate: Gate = {
     catalog,
     get policyRevision() {
       return stack.inForce().revision
@@ -448,6 +455,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
       return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), {
         isFork: true,
+        tightens: inherit ? ports : undefined,
       })
     },
     locks: createLocks(groups, unlocks, membersOf, loads.use),
@@ -490,6 +498,8 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       await ports.live.close(new GateClosedError())
     },
   }
+  rememberGate(gate, ports, tightens)
+  return gate
 }
 
 function createLocks(

@@ -246,4 +246,5 @@ export {
 export { nearestNames } from './decision/nearest.ts'
 export { didYouMean, nearestOf } from './util/did-you-mean.ts'
 export { checkShape, type Shape, shapeOf } from './util/shape.ts'
+export { isGate, isView, isViewOf } from './view-of.ts'
 export { outputText } from './door/output.ts'

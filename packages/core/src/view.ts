@@ -95,6 +95,11 @@ export interface ViewCeiling {
   readonly foreign?: readonly string[]
 }
 
+/** Returns the ports of a view's gate; `undefined` for what is no view. */
+export function portsOf(view: object): DoorPorts | undefined {
+  return CallerView.portsOf(view)
+}
+
 /** Gives the view of a ceiling today. `ruling` is what both add up to, where that is known already. */
 export function createView(host: ViewHost, ceiling: ViewCeiling, ruling?: Ruling): View {
   const today = host.today()
@@ -131,6 +136,10 @@ class CallerView implements View, Sight {
     this.#asked = { caller: ceiling.caller, ruling, policies: ceiling.policies }
     this.#madeIn = madeIn
     this.#madeOf = madeOf
+  }
+
+  static portsOf(view: object): DoorPorts | undefined {
+    return #host in view ? view.#host.ports : undefined
   }
 
   get tools(): readonly Tool[] {

@@ -2,9 +2,12 @@ import {
   type Approval,
   type Caller,
   canonicalize,
+  checkShape,
   type FaultCode,
   type Gate,
   sha256Hex,
+  type Shape,
+  shapeOf,
   type Tool,
   ToolgateError,
   toWireName,
@@ -18,6 +21,8 @@ export interface ApplyApprovalsOptions {
   /** Of the run that asked, where it was given one. */
   readonly runId?: string | undefined
 }
+
+const SHAPE: Shape = shapeOf<ApplyApprovalsOptions>({ requester: true, runId: true })
 
 /** What became of one answer in the messages. */
 export interface AppliedApproval {
@@ -48,8 +53,10 @@ export async function applyApprovals(
   gate: Desk,
   person: Caller,
   messages: readonly ModelMessage[],
-  { requester = person, runId }: ApplyApprovalsOptions = {},
+  options: ApplyApprovalsOptions = {},
 ): Promise<readonly AppliedApproval[]> {
+  checkShape('applyApprovals', options, SHAPE)
+  const { requester = person, runId } = options
   const applied: AppliedApproval[] = []
   // One after the other: two answers may be about the same approval.
   for (const answer of answeredCalls(messages)) applied.push(await apply(gate, person, answer, { requester, runId }))

@@ -1,6 +1,7 @@
 import type { CallOutcome } from '@toolgate/core'
 import type { ToolApprovalStatus } from 'ai'
 import { answeredCalls } from './answers.ts'
+import { isImpostor } from './given-tools.ts'
 import type { ApprovalQuestion, LoopCall, LoopRun } from './loop.ts'
 import { type ApprovalStatus, yourApproval } from './your-approval.ts'
 
@@ -17,6 +18,7 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
     // The provider has run it by now.
     if (providerExecuted === true) return yours
     const call: LoopCall = { toolName, toolCallId, input, messages: question.messages }
+    if (isImpostor(run, toolName, question.tools)) return denied(await run.refuseUnsent(call), undefined)
     if (!run.offered(toolName)) return isHosts(question) ? yours : denied(await run.refuseUnsent(call), undefined)
     if (yours?.type === 'denied') return denied(await run.refuse(call, 'toolApproval', yours.reason), yours)
     note(run, call, yours)

@@ -56,6 +56,21 @@ export async function checksNames(): Promise<void> {
   result.text.toUpperCase()
 }
 
+/* oxlint-disable typescript/no-misused-promises, typescript/no-misused-spread -- that is what is tested */
+/** A guard that was not awaited is no set of options, wherever the tools stand. */
+export async function mustBeAwaited(): Promise<void> {
+  // @ts-expect-error: it is a promise
+  await generateText({ model, prompt: 'p', ...guard(gate, { user: 'vera' }) })
+  // @ts-expect-error: it is a promise, and its spread leaves the tools unguarded
+  await generateText({ model, prompt: 'p', ...guard(gate, { user: 'vera' }), tools })
+  // @ts-expect-error: likewise
+  streamText({ model, prompt: 'p', ...guard(gate, { user: 'vera' }), tools })
+  // @ts-expect-error: likewise
+  void new ToolLoopAgent({ model, ...guard(gate, { user: 'vera' }), tools })
+}
+
+/* oxlint-enable typescript/no-misused-promises, typescript/no-misused-spread */
+
 /** An agent that is shared takes its caller at each call. */
 export const agent: ToolLoopAgent<{ user: string }, typeof tools> = new ToolLoopAgent({
   model,

@@ -30,6 +30,10 @@ export interface LoopRun {
   readonly options: GuardOptions
   /** By name on the wire: the object that the SDK's loop reads in each step. */
   readonly tools: Record<string, object>
+  /** On each of them: whose they are. */
+  readonly mark: object
+  /** By the messages of a call of the SDK: why its tools cannot be trusted. */
+  readonly spoiled: WeakMap<object, string>
   offered(name: string): Offered | undefined
   /** Offers what a view sees and was not offered before. */
   offer(view: View): void

@@ -9,6 +9,7 @@ import type {
   ToolSet,
 } from 'ai'
 import type { RunOptions } from '../shared/run.ts'
+import type { Unawaited } from '../shared/unawaited.ts'
 
 // The SDK infers its runtime context from several options at once: `any` leaves that to the others.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -93,6 +94,11 @@ export interface Guarded<Tools extends ToolSet = ToolSet> {
   readonly repairToolCall: ToolCallRepairFunction<Tools>
   /** The same, by its name before version 7 of the SDK. */
   readonly experimental_repairToolCall: ToolCallRepairFunction<Tools>
+  /** Finds out whether the SDK was given other tools: then each step is an error. Your `onStart` takes its place. */
+  readonly experimental_onStart: (event: object) => void
 }
+
+/** Await it before it is spread: spread as it is, it does not compile, and throws. */
+export type GuardedPromise<Tools extends ToolSet = ToolSet> = Unawaited<Guarded<Tools>, 'tools' | 'prepareStep'>
 
 export type AnyGate = Pick<Gate, 'catalog' | 'view'>

@@ -1,6 +1,7 @@
 import { ConfigError, isToolError, type StepCall, type View } from '@toolgate/core'
 import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
+import { checkGivenTools } from './given-tools.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
 import { canMask, maskTo } from './mask.ts'
 import type { LoopRun, StepChange } from './loop.ts'
@@ -10,6 +11,8 @@ interface SdkStep {
   readonly stepNumber: number
   readonly steps: readonly StepResult<ToolSet>[]
   readonly messages: readonly ModelMessage[]
+  /** Not before version 7. */
+  readonly initialMessages?: readonly ModelMessage[] | undefined
   readonly model: LanguageModel
 }
 
@@ -19,6 +22,7 @@ export function createPrepareStep(
 ): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
   const yours = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
   return (sdk) => {
+    checkGivenTools(run, sdk.initialMessages)
     const seen = run.view.narrow({})
     run.offer(seen)
     if (!yours) return open(run, sdk, seen, undefined)

@@ -50,6 +50,8 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     view,
     options,
     tools,
+    mark: Object.freeze({}),
+    spoiled: new WeakMap(),
     offered: (name) => offering.byName.get(name),
     offer(seen) {
       if (seen === offeredTo) return

@@ -1,5 +1,6 @@
 import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
+import { checkVerdict } from '../shared/checks.ts'
 import type { GuardedCall } from '../shared/run.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 
@@ -89,10 +90,12 @@ export async function decideApprovals(
   paused: object,
   answer: ApprovalAnswer | ((approval: Approval) => ApprovalAnswer | undefined),
 ): Promise<readonly Approval[]> {
+  if (typeof answer !== 'function') checkVerdict(answer)
   const decided: Approval[] = []
   for (const id of approvalsOf(paused)) {
     const approval = typeof answer === 'function' ? await gate.approvals.get(id) : undefined
     const verdict = typeof answer === 'function' ? approval && answer(approval) : answer
+    if (verdict) checkVerdict(verdict)
     if (verdict) decided.push(await gate.approvals.decide(approver, id, verdict))
   }
   return decided

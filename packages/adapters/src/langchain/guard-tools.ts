@@ -1,14 +1,15 @@
-import type { Gate, Tool } from '@toolgate/core'
+import { type Gate, type Shape, shapeOf, type Tool } from '@toolgate/core'
 import { StructuredTool } from '@langchain/core/tools'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { getConfig } from '@langchain/langgraph'
+import { checkGuard } from '../shared/checks.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, callOnce, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
 import { createNames } from './names.ts'
-import { createRuns, type GuardRuntime } from './runs.ts'
+import { createRuns, type GuardRuntime, RUNS_KEYS } from './runs.ts'
 import { nativeOf } from './tools.ts'
 
 /** The tools of a gate for graphs of one's own, where there is no middleware. */
@@ -18,6 +19,11 @@ export interface GuardedTools {
   /** Those that this run may see now, for `model.bindTools(…)`. The configuration is that of the node which asks. */
   visible(config?: RunnableConfig): Promise<StructuredTool[]>
 }
+
+/** There is no agent whose tools could be warned of. */
+export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning'>
+
+const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...RUNS_KEYS, approvals: true, onCall: true })
 
 /**
  * Gives a gate's tools for a graph with a `ToolNode` of its own. What is hidden, the node refuses in the gate's words.
@@ -33,8 +39,9 @@ export interface GuardedTools {
  */
 export function guardTools<Name extends string, Native>(
   gate: Gate<Name, Native>,
-  options: Omit<GuardOptions<NoInfer<Name>>, 'onWarning'>,
+  options: GuardToolsOptions<NoInfer<Name>>,
 ): GuardedTools {
+  checkGuard(gate, options, SHAPE)
   const { approvals, onCall = () => {} } = options
   const names = createNames(gate)
   const runs = createRuns(gate, names, options, () => false)

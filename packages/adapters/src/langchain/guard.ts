@@ -1,4 +1,4 @@
-import type { CallOutcome, ExposedNames, Gate } from '@toolgate/core'
+import { type CallOutcome, type ExposedNames, type Gate, type Shape, shapeOf } from '@toolgate/core'
 import {
   AIMessage,
   type AgentMiddleware,
@@ -9,6 +9,7 @@ import {
 } from 'langchain'
 import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import { z } from 'zod'
+import { checkGuard } from '../shared/checks.ts'
 import type { GuardedCall } from '../shared/run.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
@@ -19,6 +20,7 @@ import {
   createRuns,
   type GuardRuntime,
   type GivenStep,
+  RUNS_KEYS,
   type RunsOptions,
   type SavedRun,
 } from './runs.ts'
@@ -36,6 +38,8 @@ export interface GuardOptions<Name extends string = string> extends RunsOptions<
   /** Told once of what is probably not meant, such as a tool that the gate does not know. Default: a warning of the process. */
   readonly onWarning?: ((warning: string) => void) | undefined
 }
+
+const SHAPE: Shape = shapeOf<GuardOptions>({ ...RUNS_KEYS, approvals: true, onCall: true, onWarning: true })
 
 /**
  * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
@@ -59,6 +63,7 @@ export function guard<Name extends string, Native>(
   gate: Gate<Name, Native>,
   options: GuardOptions<NoInfer<Name>>,
 ): AgentMiddleware {
+  checkGuard(gate, options, SHAPE)
   const { approvals, onCall = () => {} } = options
   const names = createNames(gate)
   const onWarning = once(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import {
   type Caller,
   callerKey,
+  checkShape,
   type ExposedNames,
   type Gate,
   type MaybePromise,
@@ -12,6 +13,7 @@ import {
 import type { Runtime } from 'langchain'
 import { createRun, type GuardedRun } from '../shared/run.ts'
 import { createCallerOf } from '../shared/caller.ts'
+import { VIEW_KEYS, VIEW_SHAPE } from '../shared/checks.ts'
 import { ceilingOf, meetViewOptions, sealCeiling, unsealCeiling } from './ceiling.ts'
 
 /** What LangChain tells a middleware of the run that it is in. Its `context` is the agent's own. */
@@ -27,6 +29,8 @@ export interface RunsOptions<Name extends string = string> extends ViewOptions<N
   /** What narrows this one run, beside what narrows all of them: the stricter holds. */
   readonly perRun?: ((runtime: GuardRuntime) => MaybePromise<ViewOptions<Name>>) | undefined
 }
+
+export const RUNS_KEYS = { ...VIEW_KEYS, caller: true, perRun: true } as const satisfies Record<keyof RunsOptions, true>
 
 /** What outlives a pause: kept in the graph's state, where a later invocation finds it. */
 export interface SavedRun {
@@ -87,8 +91,10 @@ export function createRuns(
     const { visibility, activeTools, app, perRun } = options
     const parent = within.getStore()
     const ofParent = parent?.catalog === gate.catalog ? parent.view : undefined
+    const ofRun = (await perRun?.(runtime)) ?? {}
+    checkShape('guard.perRun', ofRun, VIEW_SHAPE)
     const narrowed = [
-      (await perRun?.(runtime)) ?? {},
+      ofRun,
       { visibility: saved && unsealCeiling(saved, gate.catalog.snapshot().ids) },
       { visibility: ofParent && ceilingOf(ofParent, gate.catalog.snapshot().ids) },
     ].reduce<ViewOptions>(meetViewOptions, { visibility, activeTools, app })

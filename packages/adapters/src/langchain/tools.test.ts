@@ -52,7 +52,7 @@ describe('fromLangChain', () => {
     const search = tool(() => '', { name: 'search', schema: z.object({}) })
     assert.throws(() => fromLangChain([search, search]), /tools.search: two tools have this name/)
     assert.throws(() => fromLangChain([{}]), /must have a name/)
-    assert.throws(() => fromLangChain([search], { serach: {} } as object), /there is no tool "serach", only search/)
+    assert.throws(() => fromLangChain([search], { serach: {} } as object), /unknown tool; did you mean "search"/)
   })
 
   it('validates at the gate, by zod of either version, and tells the model where', async () => {

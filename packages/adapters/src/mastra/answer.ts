@@ -1,6 +1,7 @@
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { AgentExecutionOptions } from '@mastra/core/agent'
 import type { RequestContext } from '@mastra/core/request-context'
+import { checkDecision, checkGiven } from '../shared/checks.ts'
 import { guardingOf, type Guarding } from './guard.ts'
 import { PROCESSOR_ID } from './options.ts'
 
@@ -96,6 +97,8 @@ async function decide(
   { runId, toolCallId, toolName, args }: PausedRun,
   { by, decision, reason, ...options }: ToolCallAnswer,
 ): Promise<{ resume: ResumeRequest; declined: string | undefined }> {
+  checkGiven(by)
+  checkDecision({ decision })
   const { requestContext, activeTools } = options
   const guarding = guardingOf(await agent.resolveProcessorById(PROCESSOR_ID, requestContext))
   if (!guarding) throw new ConfigError('agent', `has no guard: "${agent.name}" was made without ...guard(gate, …)`)

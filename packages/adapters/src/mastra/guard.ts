@@ -5,7 +5,7 @@ import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 import { RefusedCall } from '../shared/refused.ts'
 import type { MastraTool } from './bring-in.ts'
 import { type Calls, createCalls } from './calls.ts'
-import type { AnyGate, Guarded, GuardOptions, GuardRequest } from './options.ts'
+import { type AnyGate, checkOptions, type Guarded, type GuardOptions, type GuardRequest } from './options.ts'
 import { createProcessor } from './processor.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createWrappedTools, type WrappedTools } from './wrapped.ts'
@@ -30,6 +30,7 @@ export function guard<Name extends string, Native>(
   gate: Gate<Name, Native>,
   options: GuardOptions<NoInfer<Name>>,
 ): Guarded {
+  checkOptions(gate, options)
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)
   const calls = createCalls(anyGate)

@@ -1,8 +1,18 @@
-import type { Caller, Gate, MaybePromise, ViewOptions } from '@toolgate/core'
+import {
+  type Caller,
+  checkShape,
+  ConfigError,
+  type Gate,
+  type MaybePromise,
+  type Shape,
+  shapeOf,
+  type ViewOptions,
+} from '@toolgate/core'
 import type { ToolsInput } from '@mastra/core/agent'
 import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
+import { checkGiven, checkGuard, VIEW_SHAPE } from '../shared/checks.ts'
 
 /** What `guard` knows of a request: what was given to `generate`, `stream`, or the call that resumes one. */
 export interface GuardRequest {
@@ -31,6 +41,17 @@ export interface GuardOptions<Name extends string = string> {
    * that what `toolsets`, `clientTools`, memory, agents or workflows bring along is neither sent nor run.
    */
   readonly ungoverned?: readonly string[] | undefined
+}
+
+const SHAPE: Shape = shapeOf<GuardOptions>({ caller: true, view: true, runId: true, ungoverned: true })
+
+/** @throws {ConfigError} for what is no gate, for an unknown option, and for a caller that is no function */
+export function checkOptions(gate: unknown, options: GuardOptions): void {
+  checkGuard(gate, options, SHAPE)
+  checkGiven(options.caller)
+  if (typeof options.caller !== 'function')
+    throw new ConfigError('guard.caller', 'must be a function of the request, as an agent serves many callers')
+  if (typeof options.view === 'object') checkShape('guard.view', options.view, VIEW_SHAPE)
 }
 
 /** What `guard` gives, to be spread into `new Agent({ … })`. */

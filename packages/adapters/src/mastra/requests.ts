@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, callerKey, type RunOfCall, type View } from '@toolgate/core'
+import { type Caller, callerKey, checkShape, type RunOfCall, type View } from '@toolgate/core'
 import type { RequestContext } from '@mastra/core/request-context'
 import { createCallerOf } from '../shared/caller.ts'
+import { VIEW_SHAPE } from '../shared/checks.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One run or resume of an agent, as far as Mastra lets it be known. */
@@ -32,6 +33,7 @@ export function createRequests(gate: AnyGate, { caller: option, view: narrowing,
 
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
     const options = typeof narrowing === 'function' ? await narrowing({ requestContext }) : narrowing
+    if (options !== undefined) checkShape('guard.view', options, VIEW_SHAPE)
     const id = runId?.({ requestContext })
     const run = { id: id ?? randomUUID(), bindsApprovals: id !== undefined }
     const request = { caller, view: await gate.view(caller, options), run }

@@ -1,7 +1,7 @@
 import type { Gate } from '@toolgate/core'
 import { RequestContext } from '@mastra/core/request-context'
 import { createCalls } from './calls.ts'
-import type { AnyGate, GuardOptions } from './options.ts'
+import { type AnyGate, checkOptions, type GuardOptions } from './options.ts'
 import { createRequests } from './requests.ts'
 
 /** What Mastra's `ToolSearchProcessor` asks about a tool before it finds, loads or sends it. */
@@ -18,6 +18,7 @@ export function searchFilter<Name extends string, Native>(
   gate: Gate<Name, Native>,
   options: GuardOptions<NoInfer<Name>>,
 ): (question: SearchQuestion) => Promise<boolean> {
+  checkOptions(gate, options)
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)
   const calls = createCalls(anyGate)

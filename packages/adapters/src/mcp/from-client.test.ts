@@ -366,7 +366,7 @@ describe('fromMcpClient', () => {
     const kind = { ...client, toolsFromDefinitions: () => ({}) }
     await assert.rejects(
       fromMcpClient(kind, { overlay: { a: { tag: 'x' } as never } }),
-      /overlay\.a\.tag: must be one of/,
+      /overlay\.a\.tag: unknown field; did you mean "tags"/,
     )
     await assert.rejects(fromMcpClient(kind), /in a circle/)
     await assert.rejects(fromMcpClient({ ...kind, listTools: async () => ({}) }), /without a list/)

@@ -1,6 +1,6 @@
-import { ConfigError } from '@toolgate/core'
+import { checkShape, ConfigError } from '@toolgate/core'
 import { type McpClient, toLink } from './sdk-client.ts'
-import { createMcpSource, type McpSource, type McpSourceOptions } from './source.ts'
+import { createMcpSource, type McpSource, type McpSourceOptions, SOURCE_SHAPE } from './source.ts'
 
 /**
  * Gives the tools of an MCP server that a client is connected to, for `createGate({ sources: [source] })`.
@@ -17,5 +17,6 @@ import { createMcpSource, type McpSource, type McpSourceOptions } from './source
 export async function fromMcpClient(client: McpClient, options: McpSourceOptions = {}): Promise<McpSource> {
   if (typeof client?.listTools !== 'function' || typeof client.callTool !== 'function')
     throw new ConfigError('client', 'must be a connected client of an MCP SDK')
+  checkShape('fromMcpClient', options, SOURCE_SHAPE)
   return createMcpSource(toLink(client), options)
 }

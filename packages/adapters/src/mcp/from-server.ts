@@ -1,9 +1,9 @@
-import { type McpResult, type Progress, ToolgateError } from '@toolgate/core'
+import { checkShape, type McpResult, type Progress, ToolgateError } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'
 import { readContext } from './exchange.ts'
-import { createMcpSource, type McpSource, type McpSourceOptions } from './source.ts'
+import { createMcpSource, type McpSource, type McpSourceOptions, SOURCE_SHAPE } from './source.ts'
 
 /** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is connected to nothing yet. */
 export interface OwnMcpServer {
@@ -23,6 +23,7 @@ export interface OwnMcpServer {
  * @throws what the SDK throws, where the server is connected already
  */
 export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOptions = {}): Promise<McpSource> {
+  checkShape('fromMcpServer', options, SOURCE_SHAPE)
   const loopback = createLoopback()
   await server.connect(loopback.transport as never)
   const { link } = loopback

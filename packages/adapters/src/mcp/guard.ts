@@ -1,4 +1,15 @@
-import { type Caller, ConfigError, defineCaller, type MaybePromise, quiet, type ViewOptions } from '@toolgate/core'
+import {
+  type Caller,
+  ConfigError,
+  defineCaller,
+  type MaybePromise,
+  quiet,
+  type Shape,
+  shapeOf,
+  type ViewOptions,
+} from '@toolgate/core'
+import { checkCaller } from '../shared/caller.ts'
+import { checkGuard } from '../shared/checks.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
 import type { McpAuthInfo, McpRequest } from './exchange.ts'
 import { createListings } from './listing.ts'
@@ -18,6 +29,16 @@ export interface McpGuardOptions<Server extends SdkServer> extends Pick<ViewOpti
   /** Hears of faults that must not change an answer. Default: ignores them. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
+
+const SHAPE: Shape = shapeOf<McpGuardOptions<SdkServer>>({
+  app: true,
+  visibility: true,
+  server: true,
+  caller: true,
+  listTtlMs: true,
+  watchEveryMs: true,
+  onFault: true,
+})
 
 /** What SDK v2 says to a factory of servers (`McpRequestContext`). v1 has no such thing. */
 export interface McpServerContext {
@@ -47,6 +68,7 @@ export interface McpGuard<Server extends SdkServer> {
  * await serve().connect(new StdioServerTransport())  // either, on any other transport
  */
 export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpGuardOptions<Server>): McpGuard<Server> {
+  checkGuard(gate, options, SHAPE)
   const { app, visibility, listTtlMs = 0, watchEveryMs = 1000 } = options
   if (typeof options.server !== 'function') throw new ConfigError('server', 'must be a function that makes a server')
   if (app !== undefined && !gate.apps.list.some(({ name }) => name === app))
@@ -93,8 +115,9 @@ function checkMs(name: string, ms: number, least: number): void {
     throw new ConfigError(name, `must be a number of milliseconds from ${least} to ${MAX_MS}`)
 }
 
+/** A function reads the token that the host verified, so its answer may be made anew at each request. */
 function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Serving['callerOf'] {
   if (typeof given === 'function') return async (request) => defineCaller(await given(request))
-  const caller = defineCaller(given)
+  const caller = checkCaller(given)
   return async () => caller
 }

@@ -8,7 +8,7 @@ export type McpOverlay = Readonly<Record<string, ToolOverlay>>
 /** An overlay that was read: every pattern is one. */
 export type ParsedOverlay = readonly (readonly [pattern: string, matches: (name: string) => boolean, ToolOverlay])[]
 
-/** @throws {ConfigError} for a field that there is not */
+/** @throws {ConfigError} for an unknown field */
 export function parseOverlay(overlay: McpOverlay = {}): ParsedOverlay {
   return Object.entries(overlay).map(([pattern, given]) => {
     checkOverlayFields(pattern, given)

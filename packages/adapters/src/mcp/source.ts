@@ -3,6 +3,8 @@ import {
   ConfigError,
   defineTool,
   type Probe,
+  type Shape,
+  shapeOf,
   type Source,
   type Tool,
   type ToolDefinition,
@@ -20,6 +22,8 @@ export interface McpSourceOptions {
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
 }
+
+export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, overlay: true, trustHints: true })
 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {

@@ -8,6 +8,7 @@ import {
   type Gate,
   sha256Hex,
 } from '@toolgate/core'
+import { checkVerdict } from '../shared/checks.ts'
 import { type Arguments, readArguments } from './input.ts'
 import type { AnyRunContext } from './sdk-types.ts'
 import { whileRestoring } from './restoring.ts'
@@ -56,7 +57,9 @@ export function createRunApprovals<Context>(
   names: ExposedNames,
 ): RunApprovals<Context> {
   return {
-    async answer(state, item, person, { decision, reason }) {
+    async answer(state, item, person, answer) {
+      checkVerdict(answer)
+      const { decision, reason } = answer
       const call = callOf(item, names)
       if (!call) throw new ConfigError('answer', `"${item.name}" is no tool of the gate`)
       const run = await runs.of(contextOf(state))

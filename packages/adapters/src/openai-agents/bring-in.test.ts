@@ -40,7 +40,7 @@ describe('fromOpenAIAgents', () => {
   it('refuses an overlay for a tool that is none', () => {
     assert.throws(
       () => fromOpenAIAgents([search], { serach: {} }),
-      isConfigError(/there is no tool "serach", only search/),
+      isConfigError(/unknown tool; did you mean "search"/),
     )
   })
 

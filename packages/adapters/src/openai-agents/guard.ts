@@ -1,12 +1,13 @@
 import type { MCPToolFilterCallable } from '@openai/agents'
 import { type Gate, nearestNames, toToolId, UnknownToolError } from '@toolgate/core'
+import { checkGuard } from '../shared/checks.ts'
 import { createRunApprovals, type RunApprovals } from './approvals.ts'
 import { guardHandoff } from './guarded-handoff.ts'
 import { guardTool } from './guarded-tool.ts'
 import { namesOf } from './names.ts'
 import { isHandoff, nativeOf } from './natives.ts'
 import type { AnyHandoff, AnyTool } from './sdk-types.ts'
-import type { GuardOptions } from './options.ts'
+import { type GuardOptions, SHAPE } from './options.ts'
 import { createRunConfig, type GuardedRunConfig } from './run-config.ts'
 import { createRuns } from './runs.ts'
 
@@ -39,6 +40,7 @@ export function guard<Name extends string, Native, Context = unknown>(
   gate: Gate<Name, Native>,
   options: GuardOptions<NoInfer<Name>, Context>,
 ): Guard<Context> {
+  checkGuard(gate, options, SHAPE)
   const { catalog } = gate
   const { tools } = catalog.snapshot()
   checkNames(gate, options.activeTools)

@@ -1,5 +1,6 @@
 import type { RunContext, ToolErrorFormatter } from '@openai/agents'
-import type { Caller, MaybePromise, ViewOptions } from '@toolgate/core'
+import { type Caller, type MaybePromise, type Shape, shapeOf, type ViewOptions } from '@toolgate/core'
+import { VIEW_KEYS } from '../shared/checks.ts'
 import type { AnyTool } from './sdk-types.ts'
 
 export interface GuardOptions<Name extends string = string, Context = unknown> extends ViewOptions<Name> {
@@ -19,3 +20,11 @@ export interface GuardOptions<Name extends string = string, Context = unknown> e
   /** Your own, asked where the gate has nothing to say: a call that you rejected, a tool that this agent lacks. */
   readonly toolErrorFormatter?: ToolErrorFormatter | undefined
 }
+
+export const SHAPE: Shape = shapeOf<GuardOptions>({
+  ...VIEW_KEYS,
+  caller: true,
+  runId: true,
+  ungoverned: true,
+  toolErrorFormatter: true,
+})

@@ -1,17 +1,8 @@
-import {
-  type Caller,
-  ConfigError,
-  defineCaller,
-  isDefinedCaller,
-  type MaybePromise,
-  ToolgateError,
-} from '@toolgate/core'
+import { type Caller, defineCaller, isDefinedCaller, type MaybePromise, ToolgateError } from '@toolgate/core'
+import { checkGiven } from './checks.ts'
 
 /** Who runs: a caller that the host names once, or a function that reads it from what a framework hands over. */
 export type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
-
-const MISSING =
-  'is missing: say who the run is for, such as { user: "vera", roles: ["viewer"] }. {} is a caller of whom nothing is known'
 
 /**
  * Checks a caller that the host's own code names.
@@ -20,8 +11,8 @@ const MISSING =
  * @throws {ToolgateError} `caller_invalid`
  */
 export function checkCaller(caller: Caller | null | undefined): Caller {
-  if (caller === undefined || caller === null) throw new ConfigError('guard.caller', MISSING)
-  return defineCaller(caller)
+  checkGiven(caller)
+  return defineCaller(caller as Caller)
 }
 
 /**

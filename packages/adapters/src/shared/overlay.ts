@@ -1,7 +1,11 @@
 import {
+  checkShape,
   ConfigError,
+  didYouMean,
   type NativeToolRecord,
   type RecordTool,
+  type Shape,
+  shapeOf,
   type ToolAnnotations,
   type UnnamedToolDefinition,
 } from '@toolgate/core'
@@ -19,7 +23,10 @@ export interface ToolOverlay {
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
 
-const FIELDS: ReadonlySet<string> = new Set(['tags', 'category', 'requiredScopes', 'groups', 'annotations'])
+const SHAPE: Shape = shapeOf<ToolOverlay>(
+  { tags: true, category: true, requiredScopes: true, groups: true, annotations: true },
+  'field',
+)
 
 /**
  * Gives the tools of a framework as a gate takes them, by their own names, with what the overlay says of each.
@@ -32,8 +39,7 @@ export function toNativeRecord<Native>(
 ): NativeToolRecord<Native> {
   const overlays = new Map(Object.entries(overlay))
   for (const [name, given] of overlays) {
-    if (!tools.has(name))
-      throw new ConfigError(`overlay.${name}`, `there is no tool "${name}", only ${[...tools.keys()].join(', ')}`)
+    if (!tools.has(name)) throw unknownTool(name, [...tools.keys()])
     checkOverlayFields(name, given)
   }
   const record = new Map<string, RecordTool>()
@@ -41,9 +47,13 @@ export function toNativeRecord<Native>(
   return Object.fromEntries(record) as NativeToolRecord<Native>
 }
 
-/** @throws {ConfigError} for a field that there is not */
+/** @throws {ConfigError} for an unknown field */
 export function checkOverlayFields(name: string, given: ToolOverlay | undefined): void {
-  for (const field of Object.keys(given ?? {}))
-    if (!FIELDS.has(field))
-      throw new ConfigError(`overlay.${name}.${field}`, `must be one of ${[...FIELDS].join(', ')}`)
+  if (given !== undefined) checkShape(`overlay.${name}`, given, SHAPE)
+}
+
+function unknownTool(name: string, known: readonly string[]): ConfigError {
+  const near = didYouMean(name, known)
+  const list = `he tools are ${known.join(', ')}`
+  return new ConfigError(`overlay.${name}`, `unknown tool${near === '' ? `; t${list}` : `${near} T${list}`}`)
 }

@@ -17,8 +17,10 @@ import {
   type Step,
   type View,
 } from '@toolgate/core'
+import { RUN_KEYS } from './checks.ts'
 import { createRun, type RunOptions } from './run.ts'
 import { failureText, isStream, lastOf } from './streams.ts'
+import { type Unawaited, unawaited } from './unawaited.ts'
 
 /** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
 export interface ProviderRunOptions<Name extends string = string>
@@ -37,6 +39,23 @@ export interface ProviderRunOptions<Name extends string = string>
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
+/** The fields of `ProviderRunOptions`, for the shapes of the providers. */
+export const PROVIDER_KEYS = {
+  ...RUN_KEYS,
+  mode: true,
+  strict: true,
+  loaded: true,
+  tokenizer: true,
+  prepareStep: true,
+  instructions: true,
+  state: true,
+  context: true,
+  model: true,
+  signal: true,
+  onCall: true,
+  onWarning: true,
+} as const satisfies Record<keyof ProviderRunOptions, true>
+
 /** One run of an agent whose loop is the host's own, in the shapes of one provider. */
 export interface GuardedLoop<Request, Call, Answered> {
   /** Names the run in the audit. */
@@ -49,7 +68,7 @@ export interface GuardedLoop<Request, Call, Answered> {
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
    */
-  next(): Promise<Request>
+  next(): Unawaited<Request, 'tools' | 'config'>
   /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
   execute(call: Call): Promise<Answered>
 }
@@ -65,7 +84,7 @@ export function toGuardedLoop<Request, Call, Answered>(
     get step() {
       return run.step
     },
-    next: () => run.next() as Promise<Request>,
+    next: () => unawaited(run.next() as Promise<Request>, 'run.next()', ['tools', 'config']),
     execute,
   }
 }

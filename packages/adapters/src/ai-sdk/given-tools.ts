@@ -1,0 +1,74 @@
+import { ConfigError, toWireName } from '@toolgate/core'
+import type { LoopRun } from './loop.ts'
+
+/**
+ * Knows the tools that the SDK really has. An option that is written after the spread replaces that of `guard`, so
+ * `tools` may be the host's own ones, which run past the gate.
+ */
+
+/** What the SDK says when a call of `generateText` or `streamText` begins. */
+interface StartEvent {
+  readonly tools?: Readonly<Record<string, unknown>> | undefined
+  /** The same array that each `prepareStep` is given. */
+  readonly messages?: readonly unknown[] | undefined
+}
+
+/** On every guarded tool. A spread copies it, so that the copies of hosts and of the SDK are known as well. */
+const GUARDED_BY: unique symbol = Symbol('toolgate')
+
+/** Marks a tool as one that the SDK runs through the gate of this run. */
+export function markGuarded<T extends object>(run: LoopRun, tool: T): T {
+  return Object.assign(tool, { [GUARDED_BY]: run.mark })
+}
+
+/** Whether the SDK runs this tool through the gate of this run, or hands over what it offered for others to run. */
+function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {
+  const { [GUARDED_BY]: mark, execute } = (tool ?? {}) as { readonly [GUARDED_BY]?: object; readonly execute?: unknown }
+  if (mark !== undefined) return mark === run.mark
+  return execute === undefined && run.offered(name)?.isEnforceable === false
+}
+
+/** Returns a listener that keeps what each call of the SDK was given, for {@link checkGivenTools}. */
+export function createOnStart(run: LoopRun): (event: StartEvent) => void {
+  return ({ tools, messages }) => {
+    if (messages === undefined || tools === run.tools) return
+    const problem = problemOf(run, tools ?? {})
+    if (problem !== undefined) run.spoiled.set(messages, problem)
+  }
+}
+
+/** @throws {ConfigError} in a step whose tools are not those of the guard: nothing is sent */
+export function checkGivenTools(run: LoopRun, initialMessages: readonly unknown[] | undefined): void {
+  const problem = initialMessages && run.spoiled.get(initialMessages)
+  if (problem !== undefined) throw new ConfigError('tools', problem)
+}
+
+/** Whether a tool that the SDK was given goes by the name of one of the gate's and would run past it. */
+export function isImpostor(run: LoopRun, name: string, tools: Readonly<Record<string, unknown>> | undefined): boolean {
+  if (!tools || !Object.hasOwn(tools, name)) return false
+  return !isGuarded(run, name, tools[name]) && isKnown(run, name)
+}
+
+function problemOf(run: LoopRun, tools: Readonly<Record<string, unknown>>): string | undefined {
+  const names = Object.keys(tools)
+  const impostors = names.filter((name) => isImpostor(run, name, tools))
+  if (impostors.length > 0) return `${list(impostors)} would run past the gate. ${REPLACED}`
+  // Tools of the host's own may stand beside those of the guard, and not in their place.
+  const offered = Object.keys(run.tools)
+  if (offered.length > 0 && names.length > 0 && !names.some((name) => isGuarded(run, name, tools[name])))
+    return `${list(names)} stand in the place of the guard's. ${REPLACED}`
+  return undefined
+}
+
+const REPLACED =
+  'Write no `tools` after ...(await guard(…)); to add tools of your own, write `tools: { ...guarded.tools, mine }`'
+
+function list(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ')
+}
+
+function isKnown({ gate, offered }: LoopRun, name: string): boolean {
+  if (offered(name)) return true
+  const { tools } = gate.catalog.snapshot()
+  return tools.some((tool) => tool.id === name || toWireName(tool) === name)
+}

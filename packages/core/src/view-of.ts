@@ -1,0 +1,46 @@
+import type { DoorPorts } from './door/attempt.ts'
+import { portsOf, type View } from './view.ts'
+
+/**
+ * By the `fork` of each gate, which a host's wrapper of a gate keeps: `{ ...gate, view }`. Every view of a gate, of its
+ * apps and narrowed ones too, has the ports of that gate.
+ */
+const portsOfGates = new WeakMap<object, DoorPorts>()
+const forkedFrom = new WeakMap<DoorPorts, DoorPorts>()
+
+/** Remembers which ports a gate has, and those of the gate that it is a fork of. */
+export function rememberGate(
+  { fork }: { readonly fork: object },
+  ports: DoorPorts,
+  parent: DoorPorts | undefined,
+): void {
+  portsOfGates.set(fork, ports)
+  if (parent) forkedFrom.set(ports, parent)
+}
+
+/** Returns whether a value is a gate that `createGate` or `fork` returned, or a wrapper of one. */
+export function isGate(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ownPorts(value) !== undefined
+}
+
+/** Returns whether a value is a view of some gate. */
+export function isView(value: unknown): value is View {
+  return typeof value === 'object' && value !== null && portsOf(value) !== undefined
+}
+
+/**
+ * Returns whether a view is of this gate, or of a fork of it, which only tightens.
+ *
+ * A view of another gate has other tools and another policy: what it is combined with would enforce neither.
+ */
+export function isViewOf(gate: object, view: View): boolean {
+  const own = ownPorts(gate)
+  if (!own) return false
+  for (let ports = portsOf(view); ports; ports = forkedFrom.get(ports)) if (ports === own) return true
+  return false
+}
+
+function ownPorts(gate: object): DoorPorts | undefined {
+  const { fork } = gate as { readonly fork?: unknown }
+  return typeof fork === 'function' ? portsOfGates.get(fork) : undefined
+}
