@@ -47,7 +47,7 @@ describe('a halt', () => {
     await until(async () => (await records('tool_call')).length === ERAS.length)
     const halting = await toolgate('halt', '--tool', 'slow:*', '--reason', 'its key has leaked')
     assert.deepEqual([halting.code, halting.err], [0, ''])
-    assert.match(halting.out, /^halted {2}tool slow:\*: 3 tools now\n/)
+    assert.match(halting.out, /^halted {2}tool slow:\*: 4 tools now\n/)
     for (const answer of await Promise.all(running))
       assert.equal(textOf(answer), 'slow__wait is unavailable: its key has leaked.')
     assert.deepEqual(
@@ -73,8 +73,8 @@ describe('a halt', () => {
     await toolgate('halt', '--user', 'viewer', '--reason', 'r')
     await gateway.close()
     gateway = await start()
-    assert.match((await toolgate('halts')).out, /user viewer +3 tools, 1 configured agent/)
-    assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 3])
+    assert.match((await toolgate('halts')).out, /user viewer +4 tools, 1 configured agent/)
+    assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 4])
   })
 
   it('of a name that there is not warns, and holds for the tool when it comes', async () => {

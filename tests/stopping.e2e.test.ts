@@ -53,10 +53,112 @@ describe('a gateway that stops while calls run', () => {
     assert.equal(textOf(await answer), 'echo')
   })
 
-  it('does so on SIGTERM, and its audit verifies', async () => {
+  it('waits for what takes longer, and meanwhile refuses new calls, in both eras', async () => {
+    const folder = tempFolder()
+    const file = join(folder.path, 'go-on')
+    const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])], drainMs: 600_000 })
+    try {
+      const answers = ERAS.map((era) => gateway.call('viewer', era, 'slow__until', { file }))
+      await until(async () => (await started(gateway)).length === ERAS.length)
+      const closed = gateway.close()
+      for (const era of ERAS) {
+        const refused = await gateway.ask('viewer', era, 'tools/call', { name: 'slow__echo', arguments: {} })
+        assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'], era)
+        const { error, id } = refused.json() as RpcAnswer
+        assert.deepEqual(
+          [id, error],
+          [1, { code: -32_000, message: 'The gateway is stopping. Try again in a moment.' }],
+        )
+      }
+      assert.equal((await send(`${gateway.url}/readyz`, { method: 'GET', headers: {} })).status, 503)
+      writeFileSync(file, '')
+      for (const answer of await Promise.all(answers)) assert.equal(textOf(answer), 'done after all')
+      await closed
+    } finally {
+      await gateway.close()
+      folder.remove()
+    }
+  })
+
+  it('takes a cancellation while it waits', async () => {
+    const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])], drainMs: 600_000 })
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const { headers } = await gateway.ask('viewer', '2025-11-25', 'initialize', params)
+    const session = { 'mcp-session-id': headers['mcp-session-id'] as string }
+    const call = gateway.ask(
+      'viewer',
+      '2025-11-25',
+      'tools/call',
+      { name: 'slow__wait', arguments: {} },
+      { id: 7, headers: session },
+    )
+    await until(async () => (await started(gateway)).length === 1)
+    const closed = gateway.close()
+    const { headers: sent } = toMessage('2025-11-25', 'notifications/cancelled')
+    const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
+    await send(gateway.mcpUrl, { headers: { ...sent, authorization: 'Bearer demo-viewer', ...session }, body })
+    await Promise.all([closed, call])
+  })
+
+  it('lets running calls end on SIGTERM, also when the signal comes twice, and ends with 0', async () => {
+    const folder = tempFolder()
+    const { child, ready, audit } = serve(folder.path, 'drainMs: 600000')
+    try {
+      const file = join(folder.path, 'go-on')
+      const asked = ask(await ready, MODERN, 'slow__until', { file })
+      await until(() => readAudit(audit).then((found) => found.some(isCall)))
+      child.kill('SIGTERM')
+      child.kill('SIGTERM')
+      await until(async () => (await refusal(await ready)) === 503)
+      writeFileSync(file, '')
+      const [[exit], answer] = await Promise.all([once(child, 'exit'), asked])
+      assert.deepEqual([exit, textOf(answer)], [0, 'done after all'])
+      const events = (await readAudit(audit)).filter(({ tool }) => tool === 'slow:until').map(({ event }) => event)
+      assert.deepEqual(events, ['tool_result', 'tool_call'])
+    } finally {
+      child.kill('SIGKILL')
+      folder.remove()
+    }
+  })
+
+  it('ends at once at a second signal', async () => {
+    const folder = tempFolder()
+    const { child, ready, audit } = serve(folder.path, 'drainMs: 600000')
+    try {
+      const asked = ask(await ready, MODERN, 'slow__wait').catch(() => 'cut off')
+      await until(() => readAudit(audit).then((found) => found.some(isCall)))
+      child.kill('SIGTERM')
+      await until(async () => (await refusal(await ready)) === 503)
+      child.kill('SIGINT')
+      assert.deepEqual(await once(child, 'exit'), [130, null])
+      assert.equal(await asked, 'cut off')
+    } finally {
+      child.kill('SIGKILL')
+      folder.remove()
+    }
+  })
+
+  it('goes on at SIGHUP, and says so', async () => {
+    const folder = tempFolder()
+    const { child, ready, stderr } = serve(folder.path, '')
+    try {
+      const url = await ready
+      child.kill('SIGHUP')
+      await until(() => stderr().includes('SIGHUP is ignored'))
+      assert.equal(textOf(await ask(url, MODERN, 'slow__echo')), 'echo')
+      child.kill('SIGTERM')
+      assert.deepEqual(await once(child, 'exit'), [0, null])
+    } finally {
+      child.kill('SIGKILL')
+      folder.remove()
+    }
+  })
+
+  it('aborts on SIGTERM what has not ended after drainMs, and its audit verifies', async () => {
     const folder = tempFolder()
     const yaml = `
 listen: { port: 0 }
+drainMs: 100
 servers: { slow: { command: ${process.execPath}, args: [${SLOW}] } }
 callers: [{ key: demo-viewer, user: viewer }]
 policy: [{ allow: ['*'] }]
@@ -95,11 +197,44 @@ audit: { store: sqlite, path: ${join(folder.path, 'audit.db')} }
 
 function run(args: readonly string[], env: NodeJS.ProcessEnv) {
   const given = ['--conditions=toolgate-source', BIN, ...args]
-  return spawn(process.execPath, given, { stdio: ['ignore', 'pipe', 'ignore'], env: { ...env, NO_COLOR: '1' } })
+  return spawn(process.execPath, given, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, NO_COLOR: '1' } })
 }
 
-async function ask(url: string, era: Era, name: string): Promise<RpcAnswer> {
-  const { headers, body } = toMessage(era, 'tools/call', { name, arguments: {} })
+/** Runs `toolgate serve` in a folder of its own. `ready` is its address. */
+function serve(folder: string, settings: string) {
+  const audit = join(folder, 'audit.db')
+  const config = join(folder, 'toolgate.yaml')
+  writeFileSync(
+    config,
+    `
+listen: { port: 0 }
+${settings}
+servers: { slow: { command: ${process.execPath}, args: [${SLOW}] } }
+callers: [{ key: demo-viewer, user: viewer }]
+policy: [{ allow: ['*'] }]
+state: { store: memory }
+audit: { store: sqlite, path: ${audit}, mode: required }
+`,
+  )
+  const { PORT: _, ...env } = process.env
+  const child = run(['serve', '--config', config], env)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const ready = once(createInterface({ input: child.stdout }), 'line').then(
+    ([line]) => /http:\/\/\S+\/mcp/.exec(line as string)?.[0] ?? '',
+  )
+  return { child, ready, audit, stderr: () => stderr }
+}
+
+/** Returns the status with which a list is answered. */
+async function refusal(url: string): Promise<number> {
+  const { headers, body } = toMessage(MODERN, 'tools/list')
+  const sent = { ...headers, authorization: 'Bearer demo-viewer' }
+  return (await send(url, { headers: sent, body: JSON.stringify(body) })).status
+}
+
+async function ask(url: string, era: Era, name: string, args: object = {}): Promise<RpcAnswer> {
+  const { headers, body } = toMessage(era, 'tools/call', { name, arguments: args })
   const answer = await send(url, {
     headers: { ...headers, authorization: 'Bearer demo-viewer' },
     body: JSON.stringify(body),

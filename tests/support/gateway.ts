@@ -48,6 +48,7 @@ export async function startTestGateway(given: Partial<GatewayConfig>): Promise<T
     policy: [{ allow: ['*'] }],
     limits: [],
     audit: { store: 'memory', mode: 'batched' },
+    drainMs: 250,
     ...given,
   }
   const gateway = await startGateway(config, { log: (line) => log.push(line), probeEveryMs: 50 })

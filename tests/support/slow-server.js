@@ -1,4 +1,6 @@
-// An MCP server on stdio with a tool that never answers, one that does at once, and one that says much.
+// An MCP server on stdio with a tool that never answers, one that answers when a file is there, one that does at once,
+// and one that says much.
+import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const send = (/** @type {object} */ message) =>
@@ -15,10 +17,17 @@ for await (const line of createInterface({ input: process.stdin })) {
     case 'tools/list':
       send({
         id,
-        result: { tools: ['wait', 'echo', 'long'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
+        result: { tools: ['wait', 'until', 'echo', 'long'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
       })
       break
     case 'tools/call':
+      if (params.name === 'until') {
+        const timer = setInterval(() => {
+          if (!existsSync(params.arguments.file)) return
+          clearInterval(timer)
+          send({ id, result: { content: [{ type: 'text', text: 'done after all' }] } })
+        }, 10)
+      }
       if (params.name === 'echo') send({ id, result: { content: [{ type: 'text', text: 'echo' }] } })
       if (params.name === 'long') send({ id, result: { content: [{ type: 'text', text: 'x'.repeat(5000) }] } })
       break

@@ -23,22 +23,35 @@ describe('createStopSignals', () => {
     assert.deepEqual(exits, [])
   })
 
-  it('takes the same signal again within 300 ms for its echo, as npm sends it', () => {
+  it('takes the same signal again within a second for its echo, as npm sends it', () => {
     const { send, exits } = listen()
     send('SIGINT')
-    send('SIGINT', 300)
+    send('SIGINT', 1000)
     assert.deepEqual(exits, [])
   })
 
   it('ends the process at once at a later or another signal', () => {
     const later = listen()
     later.send('SIGINT')
-    later.send('SIGINT', 301)
+    later.send('SIGINT', 1001)
     assert.deepEqual(later.exits, [130])
     const other = listen()
     other.send('SIGINT')
     other.send('SIGTERM', 1)
     assert.deepEqual(other.exits, [130])
+  })
+
+  it('goes on at SIGHUP where the command says so', async () => {
+    const source = new EventEmitter()
+    let hangups = 0
+    const signals = createStopSignals({ source, exit: () => assert.fail(), nowMs: () => 0 })
+    const { stopped, release } = signals.once({ onHangup: () => hangups++ })
+    source.emit('SIGHUP', 'SIGHUP')
+    source.emit('SIGHUP', 'SIGHUP')
+    source.emit('SIGTERM', 'SIGTERM')
+    assert.deepEqual([await stopped, hangups], ['SIGTERM', 2])
+    release()
+    assert.deepEqual(source.eventNames(), [])
   })
 
   it('stops listening when released', () => {

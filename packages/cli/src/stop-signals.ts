@@ -4,7 +4,12 @@ import { EXITS } from './exit.ts'
 /** The signals that ask a command to stop. */
 export interface StopSignals {
   /** Waits for the first one. `release` stops listening, so that the process can end. */
-  once(): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
+  once(options?: OnceOptions): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
+}
+
+export interface OnceOptions {
+  /** Called at SIGHUP, which then does not stop the command. */
+  readonly onHangup?: () => void
 }
 
 export interface StopSignalsOptions {
@@ -16,15 +21,15 @@ export interface StopSignalsOptions {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** npm passes on a signal that the terminal has sent to the whole group already. */
-const ECHO_MS = 300
+const ECHO_MS = 1000
 
 /**
- * Hears the first signal that asks to stop; a later one ends the process at once.
- * The same one again within 300 ms is taken for its echo.
+ * Waits for the first signal that asks to stop; a later one ends the process at once.
+ * The same signal again within a second is taken for its echo.
  */
 export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): StopSignals {
   return {
-    once() {
+    once({ onHangup } = {}) {
       const { promise: stopped, resolve } = Promise.withResolvers<NodeJS.Signals>()
       let first: { signal: NodeJS.Signals; atMs: number } | undefined
       const hear = (signal: NodeJS.Signals): void => {
@@ -34,11 +39,12 @@ export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): 
           resolve(signal)
         } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) exit(EXITS.forced.code)
       }
-      for (const signal of SIGNALS) source.on(signal, hear)
+      const listeners = SIGNALS.map((signal) => [signal, signal === 'SIGHUP' && onHangup ? onHangup : hear] as const)
+      for (const [signal, listener] of listeners) source.on(signal, listener)
       return {
         stopped,
         release() {
-          for (const signal of SIGNALS) source.off(signal, hear)
+          for (const [signal, listener] of listeners) source.off(signal, listener)
         },
       }
     },

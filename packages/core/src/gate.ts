@@ -204,6 +204,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /** Calls the listener at each change of policy, halts, pins, preferences and approvals. Gives the way to end it. */
   subscribe(listener: (notice: GateNotice) => void): () => void
+  /** Resolves when no call is under way, through this gate and its forks. */
+  idle(): Promise<void>
   /**
    * Ends the gate and its forks: nothing runs through them any more, what waits is refused and what runs is aborted.
    * Resolves when every call has left its terminal record, so an audit is closed after that. On a fork it does nothing.
@@ -488,6 +490,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     apps,
     preferences,
     subscribe,
+    idle: () => ports.live.idle(),
     async close() {
       if (isFork) return
       halts.close()

@@ -79,7 +79,10 @@ export interface RunningGateway {
   readonly ready: Promise<void>
   servers(): readonly ServerRow[]
   groups(): readonly GroupRow[]
-  /** Stops listening, the servers and their children, and writes what is left of the audit; within 2 s. */
+  /**
+   * Refuses new calls, waits up to `drainMs` for those that run, and then stops listening, the servers and their children,
+   * and writes what is left of the audit, within 2 s.
+   */
   close(): Promise<void>
 }
 
@@ -88,7 +91,9 @@ const DEFAULT_TTL_MS = 10_000
 /** How long a gateway that starts waits for what its groups need; what is later is unknown until then. */
 const FIRST_ASK_MS = 1000
 /** How long calls under way may go on when the gateway stops. */
-const DRAIN_MS = 250
+export const DEFAULT_DRAIN_MS = 30_000
+/** How long answers may take that are being written when the port is closed. */
+const ANSWER_MS = 250
 /** How long the records of those that are stopped then may take. */
 const RECORDS_MS = 500
 /** A server's own timeout ends its calls; this ends what is left when progress goes on and on. */
@@ -112,7 +117,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const keyring = createKeyring(config.callers)
   const listener = await listen(config.listen)
   const closers: (() => Promise<void> | void)[] = [() => listener.close()]
-  const close = once(() => closeAll(closers, onFault))
+  let isStopping = false
+  let drain = async () => {}
+  const close = once(async () => {
+    isStopping = true
+    await drain()
+    await closeAll(closers, onFault)
+  })
   try {
     const { host } = config.listen
     const origins = createOriginRules({ host, port: listener.port, origins: config.listen.origins ?? [] })
@@ -212,12 +223,17 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const listWatch = createListWatch({ gate, availability: monitor, offers, onFault })
     closers.push(() => listWatch.close())
     const streams = createChangeStreams({ watch: listWatch, serverInfo, onFault })
+    drain = async () => {
+      streams.close()
+      await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
+    }
     const endpointDeps: EndpointDeps = {
       gate,
       naming,
       offers,
       streams,
       sessions: createSessions({ clock }),
+      isStopping: () => isStopping,
       onSessionEnded: onUnlocked,
       serverInfo,
       listTtlMs: LIST_TTL_MS,
@@ -288,7 +304,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     listener.attach({
       mcp: createMcpEndpoint(endpointDeps),
       mcpOf: appEndpoints.of,
-      health: createHealth({ servers }),
+      health: createHealth({ servers, isStopping: () => isStopping }),
       metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
       pages: once(() => loadPages(api, options.consoleDir ?? CONSOLE_DIR)),
       live: async (request, socket, head) => {
@@ -400,8 +416,8 @@ function loadLater<T>(load: () => Promise<T>): { load(): Promise<T>; loaded(): T
 }
 
 /**
- * Closes in the order opposite to opening, but for the port, which goes first, so that nothing new begins. Calls under
- * way get a moment to end by themselves; the gate, which is next, stops the rest.
+ * Closes in the order opposite to opening, but for the port, which goes first, so that nothing new begins. Answers on their
+ * way get a moment; the gate, which is next, stops the calls that still run.
  */
 async function closeAll(
   closers: readonly (() => Promise<void> | void)[],
@@ -416,7 +432,7 @@ async function closeAll(
   }
   const [port, ...rest] = closers
   const portClosed = port && close(port)
-  if (portClosed) await endsWithin(portClosed, DRAIN_MS)
+  if (portClosed) await endsWithin(portClosed, ANSWER_MS)
   for (const step of rest.toReversed()) await close(step)
   await portClosed
 }

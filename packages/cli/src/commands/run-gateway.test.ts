@@ -7,7 +7,7 @@ import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 import { runGateway, type StartGateway } from './run-gateway.ts'
 
-const CONFIG = { listen: { host: '127.0.0.1', port: 80 } } as GatewayConfig
+const CONFIG = { listen: { host: '127.0.0.1', port: 80 }, drainMs: 0 } as GatewayConfig
 
 describe('runGateway', () => {
   const world = (gateway: Partial<RunningGateway> & { failure?: Error } = {}) => {

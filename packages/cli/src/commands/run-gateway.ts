@@ -1,7 +1,7 @@
 import { ToolgateError } from '@toolgate/core'
 import type { GatewayConfig, LogLine, RunningGateway, startGateway } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
-import { type Io, painter, printable, printLine } from '../io.ts'
+import { type Io, painter, printable, printLine, type Stream } from '../io.ts'
 import type { StopSignals } from '../stop-signals.ts'
 
 export type StartGateway = typeof startGateway
@@ -16,12 +16,18 @@ export interface RunOptions {
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }
 
-/** Everything has stopped by then, or is killed. */
+/** After the running calls, everything stops within this time, or is killed. */
 const STOP_MS = 2000
+/** As the gateway has it where the configuration says nothing. */
+const DEFAULT_DRAIN_MS = 30_000
+/** Whoever waits longer is told why. */
+const QUIET_STOP_MS = 500
 
 /** Runs a gateway until a signal asks to stop. @throws {CliError} `port` */
 export async function runGateway(config: GatewayConfig, options: RunOptions): Promise<ExitName> {
-  const { stopped, release } = options.signals.once()
+  const { stderr } = options.io
+  const onHangup = () => printLine(stderr, 'SIGHUP is ignored: the configuration is read at the start only.')
+  const { stopped, release } = options.signals.once({ onHangup })
   try {
     const gateway = await open(config, options)
     let exit: ExitName = 'ok'
@@ -30,15 +36,27 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
       if (isReady) await options.onReady(gateway)
       await stopped
     } finally {
-      if (!(await endsWithin(gateway.close(), STOP_MS))) {
-        printLine(options.io.stderr, `Not everything had stopped after ${STOP_MS / 1000} s; the rest is killed.`)
-        exit = 'no'
-      }
+      if (!(await close(gateway, config, stderr))) exit = 'no'
     }
     return exit
   } finally {
     release()
   }
+}
+
+/** Returns `false` where not everything stopped in time. */
+async function close(
+  gateway: RunningGateway,
+  { drainMs = DEFAULT_DRAIN_MS }: GatewayConfig,
+  stderr: Stream,
+): Promise<boolean> {
+  const closed = gateway.close()
+  if (await endsWithin(closed, Math.min(QUIET_STOP_MS, drainMs))) return true
+  if (drainMs > QUIET_STOP_MS)
+    printLine(stderr, `Running calls have ${drainMs / 1000} s to end. A second Ctrl-C or SIGTERM stops at once.`)
+  if (await endsWithin(closed, drainMs + STOP_MS)) return true
+  printLine(stderr, `Not everything had stopped after ${(drainMs + STOP_MS) / 1000} s; the rest is killed.`)
+  return false
 }
 
 async function open(config: GatewayConfig, { io, start, portHint }: RunOptions): Promise<RunningGateway> {

@@ -33,6 +33,21 @@ describe('createLiveCalls', () => {
     await closed
   })
 
+  it('is idle when no attempt is under way', async () => {
+    const live = createLiveCalls()
+    await live.idle()
+    live.begin()
+    live.begin()
+    let isIdle = false
+    const idle = live.idle().then(() => (isIdle = true))
+    live.end()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(isIdle, false)
+    live.end()
+    await idle
+    assert.equal(live.isClosed(), false)
+  })
+
   it('is closed once, when the last attempt has ended', async () => {
     const live = createLiveCalls()
     live.begin()

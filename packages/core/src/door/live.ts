@@ -23,6 +23,8 @@ export interface LiveCalls {
   end(): void
   /** Whether nothing may begin to run any more. */
   isClosed(): boolean
+  /** Resolves when no attempt is under way. */
+  idle(): Promise<void>
   /** Stops all, and those that come. Resolves when each attempt has left its terminal record. */
   close(reason: unknown): Promise<void>
 }
@@ -30,6 +32,7 @@ export interface LiveCalls {
 export function createLiveCalls(): LiveCalls {
   let first: LiveCall | undefined
   let attempts = 0
+  let idle: PromiseWithResolvers<void> | undefined
   let closing: { readonly reason: unknown; readonly ended: PromiseWithResolvers<void> } | undefined
 
   function stopWhere(reasonOf: (call: LiveCall) => unknown): void {
@@ -64,8 +67,12 @@ export function createLiveCalls(): LiveCalls {
     },
     end() {
       attempts--
-      if (closing && attempts === 0) closing.ended.resolve()
+      if (attempts > 0) return
+      idle?.resolve()
+      idle = undefined
+      if (closing) closing.ended.resolve()
     },
+    idle: () => (attempts === 0 ? Promise.resolve() : (idle ??= Promise.withResolvers()).promise),
     isClosed: () => closing !== undefined,
     close(reason) {
       if (closing) return closing.ended.promise

@@ -13,7 +13,7 @@ export interface Health {
 }
 
 /** Gives the two health answers. Once ready, always ready: a server that restarts later does not take the others away. */
-export function createHealth(deps: { servers(): readonly ServerRow[] }): Health {
+export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping?: () => boolean }): Health {
   let ready = false
   return {
     healthz: () => ({ status: 200, body: { status: 'ok' } }),
@@ -21,7 +21,8 @@ export function createHealth(deps: { servers(): readonly ServerRow[] }): Health 
       const servers = deps.servers()
       ready ||= servers.every(isSettled)
       const rows = servers.map(({ name, status }) => ({ name, status }))
-      return { status: ready ? 200 : 503, body: { status: ready ? 'ready' : 'starting', servers: rows } }
+      const status = deps.isStopping?.() ? 'stopping' : ready ? 'ready' : 'starting'
+      return { status: status === 'ready' ? 200 : 503, body: { status, servers: rows } }
     },
   }
 }

@@ -290,6 +290,6 @@ export interface ErrorBody {
 
 /** `GET /readyz`: 200 once every server has answered or failed its first start, else 503 */
 export interface ReadyBody {
-  readonly status: 'ready' | 'starting'
+  readonly status: 'ready' | 'starting' | 'stopping'
   readonly servers: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
 }

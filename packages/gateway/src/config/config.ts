@@ -29,6 +29,8 @@ export interface GatewayConfig {
   /** Such as `*:100/60`: selector, uses, seconds; or an object. */
   readonly limits: readonly (string | RateLimit)[]
   readonly calls?: CallsConfig
+  /** How long running calls may take when the gateway stops, in milliseconds. Default 30,000. */
+  readonly drainMs?: number
   readonly approvals?: ApprovalsConfig
   readonly audit: AuditConfig
   /** Default `warn`. */

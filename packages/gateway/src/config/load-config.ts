@@ -18,6 +18,7 @@ import {
   readDefinitionModes,
   readLimits,
   readListen,
+  readDrain,
   readMetrics,
   readSearch,
   readState,
@@ -115,5 +116,6 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     metrics: readMetrics(reading),
     search: readSearch(reading),
     ...readDefinitionModes(reading),
+    ...readDrain(reading),
   }
 }

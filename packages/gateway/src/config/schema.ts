@@ -324,6 +324,13 @@ const CHECK_HELP =
   'What a definition with invisible characters or the like does. quarantine: it is hidden. Default: warn.'
 export const definitionsSchema = z.enum(DEFINITION_MODES).describe(CHECK_HELP)
 
+const DRAIN = 'a number of milliseconds from 0 to 3600000'
+export const drainSchema = z
+  .int()
+  .min(0, DRAIN)
+  .max(3_600_000, DRAIN)
+  .describe('How long running calls may take when the gateway stops. Default: 30000.')
+
 export const metricsSchema = z.strictObject({
   public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').optional(),
 })
@@ -403,6 +410,7 @@ export const configSchema = z
       ),
     limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
     calls: callsSchema.optional(),
+    drainMs: drainSchema.optional(),
     approvals: approvalsSchema.optional(),
     audit: auditSchema.optional(),
     state: stateSchema.optional(),

@@ -8,6 +8,7 @@ import { has, lengthOf, type Reading } from './reading.ts'
 import {
   auditSchema,
   definitionsSchema,
+  drainSchema,
   limitSchema,
   limitsSchema,
   listenSchema,
@@ -132,6 +133,12 @@ export function readSearch({ source }: Reading): SearchConfig {
   const input = has(source, ['search']) ? checkShape(source, ['search'], searchSchema) : 'auto'
   const { offer = 'auto', above } = typeof input === 'object' ? input : { offer: input }
   return { offer, ...(above === undefined ? {} : { above }) }
+}
+
+/** Reads `drainMs`. */
+export function readDrain({ source }: Reading): Pick<GatewayConfig, 'drainMs'> {
+  const drainMs = has(source, ['drainMs']) ? checkShape(source, ['drainMs'], drainSchema) : undefined
+  return drainMs === undefined ? {} : { drainMs }
 }
 
 /** Reads `metrics`. Without it, they need a console key. */

@@ -19,6 +19,8 @@ export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly maxBodyBytes?: number
   readonly streams: Pick<ChangeStreams, 'listen' | 'open'>
   readonly sessions: Sessions
+  /** The gateway waits for what runs, and takes nothing new. */
+  readonly isStopping: () => boolean
   /** What the session had opened is locked again. */
   readonly onSessionEnded: () => void
 }
@@ -38,6 +40,8 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     body: unknown,
   ): Promise<void> => {
     const message = readMessage(body, request.headers)
+    // Notifications are taken: one may cancel a call that the gateway waits for.
+    if (typeof body === 'object' && body !== null && 'id' in body) checkStopping()
     if (message.era === 'legacy') {
       const { method, params } = body as { method?: string; params?: Params }
       // The session that initialize names, if any, is replaced by a new one.
@@ -47,6 +51,13 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     }
     if (message.kind === 'request') return modern.handle(message, request.headers, caller, response)
     response.writeHead(202).end()
+  }
+
+  /** @throws {RpcFault} `stopping` */
+  const checkStopping = (): void => {
+    if (!deps.isStopping()) return
+    const headers = { 'retry-after': '1', connection: 'close' }
+    throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
   }
 
   /** @throws {RpcFault} `session_unknown` */
@@ -62,6 +73,7 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     const id = readSession(request.headers) as string
     const known = inSession(caller, id)
     if (request.method === 'GET') {
+      checkStopping()
       response.once(
         'close',
         deps.sessions.hold(caller, id, () => response.end()),

@@ -35,6 +35,8 @@ export const RPC_ERRORS = {
   /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
   session_unknown: { code: -32001, status: 404 },
   app_unknown: { code: -32000, status: 404 },
+  /** What came before goes on to its end. */
+  stopping: { code: -32000, status: 503 },
   streams_full: { code: -32603, status: 200 },
   /** Of a GET: 200 would be the stream. */
   session_streams_full: { code: -32603, status: 429 },
