@@ -343,6 +343,21 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.deepEqual([json.ok, json.warnings.map(({ line }) => line)], [true, [4]])
     })
 
+    it('warns where no console key can decide what is asked for', async () => {
+      const callers =
+        '[{ key: a-key-of-vera, user: vera, tenant: acme }, { key: a-key-of-owner, user: owner, for: console, roles: [approver] }]'
+      const text = `servers: {}\naudit: { store: memory }\npolicy: [{ ask: ["*"] }]\ncallers: ${callers}\n`
+      const { code, err } = await run(['check', write('approvers.yaml', text)])
+      assert.equal(code, 0)
+      assert.match(err, /approvers\.yaml:4:11: callers\[0\]: no console key can decide the requests of "vera"/)
+      assert.match(err, /callers\[1\]: "owner" has the role "approver" without a tenant/)
+      const { warnings } = JSON.parse((await run(['check', write('approvers.yaml', text), '--json'])).out)
+      assert.deepEqual(
+        warnings.map(({ code: kind }: { code: string }) => kind),
+        ['approver_missing', 'approver_idle'],
+      )
+    })
+
     it('gives programs the problems', async () => {
       const file = write('bad.yaml', 'servers: {}\npolcy: []\n')
       const { code, out } = await run(['check', file, '--json'])

@@ -1,9 +1,9 @@
-import type { Approval } from './wire.ts'
+import type { Approval, ApprovalRow } from './wire.ts'
 
 /** What became of a request that the page still shows. `gone`: it no longer waits, and the page does not know why. */
 export type CardState = Approval['status'] | 'gone'
 
-export interface Card<Row extends Approval = Approval> {
+export interface Card<Row extends Approval = ApprovalRow> {
   readonly approval: Row
   readonly state: CardState
 }

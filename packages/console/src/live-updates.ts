@@ -36,6 +36,8 @@ export function followLive(client: QueryClient): () => void {
     for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['halts'], ['pins']])
       void client.invalidateQueries({ queryKey })
   })
+  // The socket's texts are for everybody, so only the list says whether this person may decide.
+  const refetchPending = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'pending'] }))
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
   const stopState = live.subscribe(() => {
@@ -55,7 +57,8 @@ export function followLive(client: QueryClient): () => void {
       const isChange = showGroups(client, message.groups)
       if (isChange) refetchTools()
     } else if (message.type === 'approval') {
-      showApproval(client, message.approval)
+      if (message.approval.status === 'pending') refetchPending()
+      else dropPending(client, message.approval)
       refetchHistory()
     } else {
       if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
@@ -77,6 +80,7 @@ export function followLive(client: QueryClient): () => void {
     live.close()
     refetchTools.cancel()
     refetchHistory.cancel()
+    refetchPending.cancel()
   }
 }
 
@@ -97,12 +101,11 @@ function isSame(group: GroupRow, row: GroupRow | undefined): boolean {
   return row === undefined || JSON.stringify(group) === JSON.stringify(row)
 }
 
-function showApproval(client: QueryClient, approval: Approval): void {
-  client.setQueryData<ApprovalsBody>(['approvals', 'pending'], (body) => {
-    if (!body) return body
-    const others = body.approvals.filter(({ id }) => id !== approval.id)
-    return { approvals: approval.status === 'pending' ? [approval, ...others] : others }
-  })
+function dropPending(client: QueryClient, { id: decided }: Approval): void {
+  client.setQueryData<ApprovalsBody>(
+    ['approvals', 'pending'],
+    (body) => body && { approvals: body.approvals.filter(({ id }) => id !== decided) },
+  )
 }
 
 /** Runs the work at once, and then no oftener than every so often: the last of many is not lost. */

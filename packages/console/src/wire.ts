@@ -1,5 +1,6 @@
 /** The bodies of the gateway's API. Types only: the console and the gateway meet over HTTP. */
 export type {
+  ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
   AppRow,

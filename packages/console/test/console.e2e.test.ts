@@ -335,11 +335,44 @@ if (executablePath !== undefined)
         await page.getByText('Nothing waits for you').waitFor()
       })
 
-      it('tells a person who may not decide that he may not', async () => {
+      it('offers no button to a person who may not decide, and says which key can', async () => {
         await open('#/approvals', 'demo-looker')
-        await page.getByRole('button', { name: 'Approve files:write_file' }).click()
-        await page.getByText('Only the role "approver" and the person who asked').waitFor()
-        assert.equal(gateway.verdicts.length, 0)
+        await page.getByText('The console key of owner can.').first().waitFor()
+        assert.equal(await page.getByText('You may not decide this request.').count(), 2)
+        assert.equal(await page.getByRole('button', { name: /^Approve|^Reject|^Revoke/ }).count(), 0)
+      })
+
+      it('says what is missing where no key can decide', async () => {
+        await open('#/approvals')
+        gateway.ask('a9', 'acme')
+        await page.getByRole('button', { name: '1 new request – show' }).click()
+        const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:move_file' }) })
+        await card.getByText('it takes one with the role approver and the tenant acme').waitFor()
+        assert.equal(await card.getByRole('button').count(), 0)
+        assert.equal(await page.getByRole('button', { name: /^Approve/ }).count(), 2)
+      })
+
+      it('takes back an approval that was not used, on its card and in the history', async () => {
+        await page.setViewportSize({ width: 1280, height: 1000 })
+        await open('#/approvals')
+        const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
+        await card.getByRole('button', { name: 'Approve files:write_file' }).click()
+        await card.getByRole('button', { name: 'Revoke the approval of files:write_file' }).click()
+        await card.getByText('The approval was taken back.').waitFor()
+        await page.locator('.decided .badge').getByText('revoked').waitFor()
+        await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
+        const row = page.locator('.decided-row').filter({ hasText: 'memory:delete_entities' })
+        await row.getByRole('button', { name: 'Revoke the approval of memory:delete_entities' }).click()
+        await row.locator('.badge').getByText('revoked').waitFor()
+        assert.deepEqual(
+          gateway.verdicts.map(({ id, decision }) => [id, decision]),
+          [
+            ['a1', 'approve'],
+            ['a1', 'revoke'],
+            ['a2', 'approve'],
+            ['a2', 'revoke'],
+          ],
+        )
       })
     })
 

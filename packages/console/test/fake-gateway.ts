@@ -47,7 +47,7 @@ export interface FakeGateway {
   /** Answers every request with 500 while true. */
   setBroken(broken: boolean): void
   /** Puts an approval among those that wait. */
-  ask(id: string): void
+  ask(id: string, tenant?: string): void
   /** What was asked for, by path, for the tests that count. */
   readonly asked: readonly string[]
   close(): Promise<void>
@@ -230,11 +230,12 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
         get: (id: string) => approvals.get(id),
         decide(id: string, verdict: ApprovalVerdict) {
           const approval = approvals.get(id) as Approval
-          if (approval.status !== 'pending')
+          const from = verdict.decision === 'revoke' ? 'approved' : 'pending'
+          if (approval.status !== from)
             throw new ToolgateError('approval_decided', 'Somebody has decided this already.')
           verdicts.push({ id, decision: verdict.decision, by: verdict.by, reason: verdict.reason })
           const { by, atMs, reason } = verdict
-          const status = verdict.decision === 'approve' ? 'approved' : 'rejected'
+          const status = DECIDED[verdict.decision]
           const decided: Approval = {
             ...approval,
             status,
@@ -262,13 +263,14 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
       webSince = Date.now()
       for (const listener of groupListeners) listener([{ name: 'web', before: undefined, now: { available } }])
     },
-    ask(id: string) {
+    ask(id: string, tenant?: string) {
       const now = Date.now()
       const approval: Approval = {
         ...(makeApprovals()[0] as Approval),
         id,
         tool: 'files:move_file',
         input: { id },
+        tenant,
         requestedAt: now,
         expiresAt: now + 600_000,
       }
@@ -296,6 +298,8 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
     for (const listener of gateListeners) listener(notice)
   }
 }
+
+const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
 
 type GateListener = Parameters<Gate['subscribe']>[0]
 

@@ -102,7 +102,7 @@ export {
   unchanged,
   withTools,
 } from './steps.ts'
-export { type Approvals, createApprovals } from './door/approvals.ts'
+export { type Approvals, createApprovals, mayApproveByDefault } from './door/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'

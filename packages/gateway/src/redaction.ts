@@ -34,6 +34,7 @@ export function redactApproval(approval: Approval, redact: Redactor): Approval {
 export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
   const show = (approval: Approval): Approval => redactApproval(approval, redact)
   return {
+    mayDecide: (approver, approval) => approvals.mayDecide(approver, approval),
     async get(id) {
       const approval = await approvals.get(id)
       return approval && show(approval)

@@ -90,7 +90,14 @@ describe('createWarnings', () => {
   })
 
   it('says once what the file alone shows to be wrong', () => {
-    const problem = { file: 'f', line: 1, column: 1, path: 'policy[0].deny[0]', message: 'no server is named "fiels"' }
+    const problem = {
+      code: 'selector_unmatched',
+      file: 'f',
+      line: 1,
+      column: 1,
+      path: 'policy[0].deny[0]',
+      message: 'no server is named "fiels"',
+    } as const
     const { lines, paths, list } = open({ policy: { deny: ['fiels:*'] }, warnings: [problem] })
     list(files)
     assert.deepEqual(lines.slice(0, 1), ['policy[0].deny[0]: no server is named "fiels"'])

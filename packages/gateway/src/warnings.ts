@@ -1,12 +1,17 @@
 import { didYouMean, type Gate, type LintWarning, matchesGlob, parseGlob } from '@toolgate/core'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
-import { formatPath } from './config/problems.ts'
+import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/server-groups.ts'
 import type { UpstreamSource } from './catalog/source.ts'
 
+/** A warning of the gate, or of the configuration. */
+export interface GatewayWarning extends Omit<LintWarning, 'code'> {
+  readonly code: LintWarning['code'] | ConfigWarning['code']
+}
+
 /** What is allowed and probably not meant, as it is now. */
 export interface Warnings {
-  list(): readonly LintWarning[]
+  list(): readonly GatewayWarning[]
   /** Logs those about overlays that were not logged before. */
   logNew(): void
   /** Logs a warning of the gate, unless it is about a name that the file alone shows to be wrong. */
@@ -27,17 +32,17 @@ export interface WarningsDeps {
  * Linting asks every clause of every tool, so it is done once for each policy, catalog and list of halts.
  */
 export function createWarnings({ config, sources, gate, log }: WarningsDeps): Warnings {
-  const ofFile = (config.warnings ?? []).map(({ path, message }): LintWarning => ({
-    code: 'selector_unmatched',
+  const ofFile = (config.warnings ?? []).map(({ code, path, message }): GatewayWarning => ({
+    code,
     path: shownPath(path),
     text: message,
   }))
   const inFile = new Set(ofFile.map(({ path }) => path))
   const logged = new Set<string>()
   const overlays = () => config.servers.flatMap((server, i) => findUnmatched(server, sources[i]))
-  const tell = ({ path, text }: LintWarning) => log(`${path}: ${text}`)
+  const tell = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
   let of: string | undefined
-  let found: readonly LintWarning[] = []
+  let found: readonly GatewayWarning[] = []
   ofFile.forEach(tell)
   return {
     list() {

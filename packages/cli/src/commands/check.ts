@@ -11,7 +11,7 @@ export interface CheckOptions {
 export async function checkCommand(file: string, options: CheckOptions, io: Io): Promise<ExitName> {
   try {
     const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
-    const names = (config.warnings ?? []).map((warning) => ({ code: 'selector_unmatched', ...warning }))
+    const { warnings: names = [] } = config
     const audit = await findAuditProblems(config.audit)
     if (options.json) printJson(io.stdout, { ok: true, problems: [], warnings: [...names, ...audit] })
     else {

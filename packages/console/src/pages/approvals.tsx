@@ -7,16 +7,17 @@ import { type Choose, useAddress, useApi, useLiveState, useNow } from '../hooks.
 import { live } from '../live-updates.ts'
 import { announce } from '../parts/announcer.tsx'
 import { ApprovalCard } from '../parts/approval-card.tsx'
+import { RevokeButton } from '../parts/verdicts.tsx'
 import { ApprovalBadge } from '../parts/badges.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { JsonBlock } from '../parts/json-block.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
-import type { Approval, ApprovalsBody, AuditEvent } from '../wire.ts'
+import type { Approval, ApprovalRow, ApprovalsBody, AuditEvent } from '../wire.ts'
 
 const REFRESH_MS = 2000
 const MAX_PENDING = 1000
 const PAGE = 50
-const DECIDED = ['approved', 'consumed', 'rejected', 'expired']
+const DECIDED = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
 
 /** The requests that wait, for the page and for the count in the header. */
 export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
@@ -46,10 +47,10 @@ export function ApprovalsPage(): ReactElement {
   )
 }
 
-function Pending({ approvals }: { approvals: readonly Approval[] }): ReactElement {
+function Pending({ approvals }: { approvals: readonly ApprovalRow[] }): ReactElement {
   const nowMs = useNow(1000)
   const [ended, addEnded] = useEnded()
-  const [shown, setShown] = useState<readonly Approval[]>([])
+  const [shown, setShown] = useState<readonly ApprovalRow[]>([])
   const { cards, fresh } = toQueue({ shown, pending: approvals, ended, nowMs })
   // On an empty page nothing can be moved: requests show at once.
   if (shown.length === 0 && fresh.length > 0) setShown(fresh)
@@ -97,7 +98,7 @@ function newRequests(n: number): string {
   return `${formatNumber(n)} new request${n === 1 ? '' : 's'}`
 }
 
-function stillWaiting(cards: readonly Card[]): readonly Approval[] {
+function stillWaiting(cards: readonly Card[]): readonly ApprovalRow[] {
   return cards.filter(({ state }) => state === 'pending').map(({ approval }) => approval)
 }
 
@@ -177,11 +178,11 @@ function History({ status, choose }: { status: string; choose: Choose }): ReactE
   )
 }
 
-function Decided({ approval }: { approval: Approval }): ReactElement {
+function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
   const { status, tool, user, decidedAt, decidedBy, reason, requestedAt } = approval
   const nowMs = Date.now()
   return (
-    <li>
+    <li className="decided-row">
       <details>
         <summary>
           <ApprovalBadge status={status} />
@@ -207,6 +208,7 @@ function Decided({ approval }: { approval: Approval }): ReactElement {
         </summary>
         <JsonBlock value={approval.input} label={`Input of ${tool}`} />
       </details>
+      {status === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
     </li>
   )
 }

@@ -1,15 +1,12 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useEffect, useId, useRef, useState } from 'react'
+import { Fragment, type ReactElement, useEffect, useId, useRef } from 'react'
 import { linkTo } from '../address.ts'
-import { type ApiError, postJson } from '../api.ts'
 import type { Card, CardState } from '../approval-queue.ts'
 import { formatIn } from '../format.ts'
-import { useArming } from '../hooks.ts'
-import type { Approval, ApprovalVerdictBody } from '../wire.ts'
-import { announce } from './announcer.tsx'
+import type { Approval, ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { JsonBlock } from './json-block.tsx'
+import { RevokeButton, VerdictForm } from './verdicts.tsx'
 import { Ago } from './when.tsx'
 
 export interface ApprovalCardProps {
@@ -56,8 +53,11 @@ export function ApprovalCard({ card, nowMs, onDecided }: ApprovalCardProps): Rea
       <p className="label">The input</p>
       <JsonBlock value={input} label={`The input of ${tool}`} />
       <div className="verdict-place">
-        <VerdictForm approval={approval} id={id} isOver={state !== 'pending'} onDecided={onDecided} />
-        {state !== 'pending' && <Result card={card} />}
+        {approval.mayDecide && (
+          <VerdictForm approval={approval} id={id} isOver={state !== 'pending'} onDecided={onDecided} />
+        )}
+        {!approval.mayDecide && state === 'pending' && <Deciders approval={approval} />}
+        {state !== 'pending' && <Result key={state} card={card} onDecided={onDecided} />}
       </div>
     </li>
   )
@@ -67,12 +67,13 @@ const ENDS: Readonly<Record<Exclude<CardState, 'pending'>, string>> = {
   approved: 'The call can run once.',
   consumed: 'The call has run.',
   rejected: 'The call will not run.',
+  revoked: 'The approval was taken back. The call will not run.',
   expired: 'Nobody decided in time. The agent has to ask again.',
   gone: 'It no longer waits. The history below may say why.',
 }
 
 /** What became of the request, in the place of its buttons. */
-function Result({ card: { approval, state } }: { card: Card }): ReactElement | null {
+function Result({ card: { approval, state }, onDecided }: Omit<ApprovalCardProps, 'nowMs'>): ReactElement | null {
   const line = useRef<HTMLParagraphElement>(null)
   // The pressed button is gone now, and the focus must not be lost with it.
   useEffect(() => {
@@ -94,99 +95,40 @@ function Result({ card: { approval, state } }: { card: Card }): ReactElement | n
         </span>
       )}
       <span className="dim">{ENDS[state]}</span>
+      {state === 'approved' && approval.mayDecide && <RevokeButton approval={approval} onDecided={onDecided} />}
     </p>
   )
 }
 
-interface VerdictFormProps {
-  readonly approval: Approval
-  readonly id: string
-  /** Whether it is only there to keep the place. */
-  readonly isOver: boolean
-  readonly onDecided: (approval: Approval) => void
-}
-
-const MOVED = 'The page has just moved. Nothing was sent: press again.'
-
-function VerdictForm({ approval, id, isOver, onDecided }: VerdictFormProps): ReactElement {
-  const client = useQueryClient()
-  const [reason, setReason] = useState('')
-  const [note, setNote] = useNote()
-  const arming = useArming()
-  const verdict = useMutation<Approval, ApiError, ApprovalVerdictBody['decision']>({
-    mutationFn: (decision) =>
-      postJson(`/api/approvals/${encodeURIComponent(approval.id)}`, {
-        decision,
-        ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
-      } satisfies ApprovalVerdictBody),
-    onSuccess(decided) {
-      announce(`${decided.status === 'rejected' ? 'Rejected' : 'Approved'}: ${decided.tool}`)
-      onDecided(decided)
-    },
-    onError() {
-      isSent.current = false
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
-  })
-  // The mutation shows its state a moment later, and a second click may come before that.
-  const isSent = useRef(false)
-  const isBusy = verdict.isPending || verdict.isSuccess
-
-  function decide(decision: ApprovalVerdictBody['decision']): void {
-    if (isSent.current) return
-    if (arming.check()) {
-      isSent.current = true
-      setNote('')
-      verdict.mutate(decision)
-      return
-    }
-    setNote(MOVED)
-    announce(MOVED)
-  }
+/** Who may decide the request, for a person who may not. */
+function Deciders({ approval: { deciders, tenant } }: { approval: ApprovalRow }): ReactElement {
   return (
-    <form className="verdict" inert={isOver} onSubmit={(event) => event.preventDefault()}>
-      <div className="field grow">
-        <label htmlFor={`${id}-reason`}>Reason, if you like</label>
-        <input id={`${id}-reason`} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
-      </div>
-      <div className="verdict-buttons" ref={isOver ? null : arming.ref}>
-        {VERDICTS.map(({ decision, label }) => (
-          <button
-            key={decision}
-            type="button"
-            className={decision}
-            aria-disabled={!arming.isArmed || isBusy}
-            onClick={() => decide(decision)}
-          >
-            {label}
-            <span className="unseen"> {approval.tool}</span>
-          </button>
-        ))}
-        {note !== '' && <p className="moved-note">{note}</p>}
-      </div>
-      {verdict.error && (
-        <p className="problem" role="alert">
-          {verdict.error.message}
-        </p>
+    <p className="deciders">
+      <strong>You may not decide this request.</strong>{' '}
+      {deciders.length > 0 ? (
+        <>
+          The console key of{' '}
+          {deciders.map((user, i) => (
+            <Fragment key={user}>
+              {i > 0 && (i === deciders.length - 1 ? ' or ' : ', ')}
+              <Exact text={user} className="strong" />
+            </Fragment>
+          ))}{' '}
+          can.
+        </>
+      ) : (
+        <>
+          No console key can: it takes one with the role <code>approver</code> and{' '}
+          {tenant === undefined ? (
+            'no tenant'
+          ) : (
+            <>
+              the tenant <Exact text={tenant} className="strong" />
+            </>
+          )}
+          .
+        </>
       )}
-    </form>
+    </p>
   )
-}
-
-const VERDICTS = [
-  { decision: 'approve', label: 'Approve' },
-  { decision: 'reject', label: 'Reject' },
-] as const
-
-const NOTE_MS = 5000
-
-/** A text that goes away by itself. */
-function useNote(): readonly [string, (text: string) => void] {
-  const [note, setNote] = useState('')
-  useEffect(() => {
-    if (note === '') return
-    const timer = setTimeout(() => setNote(''), NOTE_MS)
-    return () => clearTimeout(timer)
-  }, [note])
-  return [note, setNote]
 }

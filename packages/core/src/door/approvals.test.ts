@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '../caller.ts'
+import type { MayApprove } from '../ports.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { createApprovals } from './approvals.ts'
@@ -36,6 +37,8 @@ describe('createApprovals', () => {
   for (const [who, approver, may] of people) {
     it(`${may ? 'lets' : 'does not let'} ${who} decide`, async () => {
       const { desk } = await pending()
+      const approval = await desk.get('id-1')
+      assert.equal(approval && desk.mayDecide(approver, approval), may)
       const deciding = desk.decide(approver, 'id-1', { decision: 'approve' })
       if (may) assert.equal((await deciding).status, 'approved')
       else await assert.rejects(deciding, { code: 'approval_forbidden' })
@@ -65,6 +68,15 @@ describe('createApprovals', () => {
       (await desk.decide({ tenant: 'acme', user: 'vera' }, 'id-1', { decision: 'revoke' })).status,
       'revoked',
     )
+  })
+
+  it('says no where the host has no plain yes: for anything but true, and for a rule that throws', async () => {
+    const { store, clock, desk } = await pending()
+    const approval = await desk.get('id-1')
+    assert.ok(approval)
+    const rules = [() => 1, () => Promise.resolve(true), () => assert.fail('no rule')] as unknown as MayApprove[]
+    for (const rule of rules)
+      assert.equal(createApprovals({ approvals: store, clock }, rule).mayDecide({ user: 'vera' }, approval), false)
   })
 
   it('knows no approval that there is not', async () => {

@@ -7,6 +7,8 @@ export interface Approvals {
   get(id: string): Promise<Approval | undefined>
   /** Newest first, the history among them. */
   list(filter?: ApprovalFilter): Promise<readonly Approval[]>
+  /** Returns whether this person may decide this approval. `decide` asks the same. */
+  mayDecide(approver: Caller, approval: Approval): boolean
   /**
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
@@ -27,14 +29,22 @@ export function createApprovals(
   { approvals, clock, onDecided }: ApprovalsPorts,
   mayApprove: MayApprove = mayApproveByDefault,
 ): Approvals {
+  // What is not `true`, as a promise is not, has not said yes.
+  const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
+    mayDecide(approver, approval) {
+      try {
+        return isAllowed(approver, approval)
+      } catch {
+        return false
+      }
+    },
     get: async (id) => approvals.get(id, clock.wallMs()),
     list: async (filter = {}) => approvals.list(filter, clock.wallMs()),
     async decide(approver, id, { decision, reason }) {
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
-      // What is not `true`, as a promise is not, has not said yes.
-      if (mayApprove(defineCaller(approver), approval) !== true)
+      if (!isAllowed(approver, approval))
         throw new ToolgateError(
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
@@ -49,7 +59,8 @@ export function createApprovals(
 
 const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
 
-function mayApproveByDefault(approver: Caller, approval: Approval): boolean {
+/** Returns whether a person may decide an approval where the host has no rule of its own: within their tenant, the role `approver` and the requester. */
+export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, 'user' | 'tenant'>): boolean {
   if (approver.tenant !== approval.tenant) return false
   const isRequester = approver.user !== undefined && approver.user === approval.user
   return isRequester || (approver.roles ?? []).includes('approver')

@@ -356,6 +356,22 @@ describe('createApi', () => {
       ])
     })
 
+    it('says of each whether this person may decide it, and whose console keys can', async () => {
+      const rows = async (headers: Record<string, string>) =>
+        (await json<ApprovalsBody>('/api/approvals', headers)).approvals.map(({ id, mayDecide, deciders }) => [
+          id,
+          mayDecide,
+          deciders,
+        ])
+      assert.deepEqual(await rows(CONSOLE), [
+        ['a1', true, ['owner']],
+        ['a2', false, ['vera']],
+        ['a3', false, []],
+      ])
+      // The users of another tenant are none of hers to know, and an agent's key decides nothing.
+      assert.deepEqual(await rows({ authorization: 'Bearer vera-console' }), [['a2', true, ['vera']]])
+    })
+
     it('takes the verdict of an approver, by key', async () => {
       const answer = await post('/api/approvals/a1', { decision: 'reject', reason: 'not today' }, CONSOLE)
       assert.equal(answer.status, 200)

@@ -58,7 +58,12 @@ function depsWith(more: Partial<ApiDeps>): ApiDeps {
     groups: () => [],
     servers: () => [],
     audit: memoryAudit(),
-    approvals: { list: async () => [], get: async () => undefined, decide: () => assert.fail('nothing is decided') },
+    approvals: {
+      list: async () => [],
+      get: async () => undefined,
+      mayDecide: () => false,
+      decide: () => assert.fail('nothing is decided'),
+    },
     clock: systemClock,
     policyRevision: () => 1,
     catalogRevision: () => 1,

@@ -176,10 +176,18 @@ export interface AuditEvidenceBody {
 
 /** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
 export interface ApprovalsBody {
-  readonly approvals: readonly Approval[]
+  readonly approvals: readonly ApprovalRow[]
 }
 
-/** `POST /api/approvals/<id>`: answered with the approval. `revoke` is for an approved one that was not used yet. */
+/** An approval as one person has it. `/api/live` sends approvals without these two fields: its texts are for everybody. */
+export interface ApprovalRow extends Approval {
+  /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */
+  readonly mayDecide: boolean
+  /** The users whose console keys may, as far as this person may know them. Empty where nothing is left to decide. */
+  readonly deciders: readonly string[]
+}
+
+/** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
   /** At most 500 characters. The model is told it when its call is refused. */

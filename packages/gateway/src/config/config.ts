@@ -9,7 +9,7 @@ import type {
   ToolAnnotations,
   UnlockRule,
 } from '@toolgate/core'
-import type { ConfigProblem } from './problems.ts'
+import type { ConfigWarning } from './problems.ts'
 
 /** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
 export interface GatewayConfig {
@@ -44,7 +44,7 @@ export interface GatewayConfig {
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig
   /** Names in the file that nothing has, with their lines. */
-  readonly warnings?: readonly ConfigProblem[]
+  readonly warnings?: readonly ConfigWarning[]
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }

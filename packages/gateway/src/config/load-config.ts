@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { readApps } from './apps.ts'
+import { findApproverWarnings } from './approver-warnings.ts'
 import { readCallers } from './callers.ts'
 import { readApprovals, readCalls } from './calls.ts'
 import { checkPolicy as checkWithCore } from './check-policy.ts'
@@ -62,7 +63,7 @@ export function loadConfig(file: string, options: LoadConfigOptions = {}): Gatew
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
-  for (const { at, path: shown, text } of findNameWarnings(config)) source.warn(at, text, shown)
+  for (const warning of [...findNameWarnings(config), ...findApproverWarnings(config)]) source.warn(warning)
   return { ...config, secrets: secrets.list(), ...(source.warnings.length > 0 ? { warnings: source.warnings } : {}) }
 }
 

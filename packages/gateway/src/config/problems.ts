@@ -11,6 +11,11 @@ export interface ConfigProblem {
   readonly message: string
 }
 
+/** Something in a configuration that can be used and is probably not meant. */
+export interface ConfigWarning extends ConfigProblem {
+  readonly code: 'selector_unmatched' | 'approver_missing' | 'approver_idle'
+}
+
 /** A configuration file that cannot be used, with every problem that was found in it, in the file's order. */
 export class ConfigFileError extends ToolgateError {
   override readonly name = 'ConfigFileError'

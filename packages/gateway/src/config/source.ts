@@ -1,6 +1,6 @@
 import { type Document, LineCounter, parseDocument, type YAMLParseError } from 'yaml'
 import type { FillContext } from './fill.ts'
-import { type ConfigPath, type ConfigProblem, formatPath } from './problems.ts'
+import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 import { type SourceNode, toTree } from './tree.ts'
 
 /** A file that was read: its values, and where each one is. */
@@ -8,12 +8,12 @@ export interface Source {
   readonly root: SourceNode | undefined
   readonly problems: ConfigProblem[]
   /** Probably not meant; the file can be used. */
-  readonly warnings: ConfigProblem[]
+  readonly warnings: ConfigWarning[]
   get(path: ConfigPath): SourceNode | undefined
   /** Reports a problem with a value; with the nearest value around it when it is absent. */
   report(path: ConfigPath, message: string, options?: { atKey?: boolean; offset?: number | undefined }): void
-  /** Warns of a value. `shown` is its path in messages, where it differs. */
-  warn(path: ConfigPath, message: string, shown?: string): void
+  /** Warns of the value at `at`. `path` is where it is in messages. */
+  warn(warning: { code: ConfigWarning['code']; at: ConfigPath; path: string; text: string }): void
 }
 
 const MAX_LENGTH = 1024 * 1024
@@ -22,7 +22,7 @@ const MAX_LENGTH = 1024 * 1024
 export function parseSource(file: string, text: string, fill: (path: ConfigPath) => FillContext): Source {
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
-  const warnings: ConfigProblem[] = []
+  const warnings: ConfigWarning[] = []
   // A value that could not be read has one problem, not one more for each check that it then fails.
   const unread = new Set<string>()
   const add: Add = (offset, path, message) => {
@@ -37,9 +37,9 @@ export function parseSource(file: string, text: string, fill: (path: ConfigPath)
     root,
     problems,
     warnings,
-    warn(path, message, shown = formatPath(path)) {
-      const { line, col } = lines.linePos(find(root, path).at(-1)?.node.start ?? 0)
-      warnings.push({ file, line: line || 1, column: col || 1, path: shown, message })
+    warn({ code, at, path, text: message }) {
+      const { line, col } = lines.linePos(find(root, at).at(-1)?.node.start ?? 0)
+      warnings.push({ code, file, line: line || 1, column: col || 1, path, message })
     },
     get: (path) => find(root, path).at(path.length)?.node,
     report(path, message, { atKey = false, offset } = {}) {

@@ -4,6 +4,7 @@ import type { ConfigPath } from './problems.ts'
 
 /** A name in the configuration that nothing can have, whatever the servers list. */
 export interface NameWarning {
+  readonly code: 'selector_unmatched'
   /** Where it stands in the file. */
   readonly at: ConfigPath
   /** The path that the gate gives it. */
@@ -22,7 +23,7 @@ export function findNameWarnings(config: Named): readonly NameWarning[] {
   const groups = parseGroups(new Map(config.groups.map(({ name, tools }) => [name, { tools }]))).selectors
   return written(config).flatMap(({ at, path, text, isTag = false }) => {
     const problem = problemOf(isTag ? { kind: 'tag', text, value: text } : parseSelector(text, groups), known)
-    return problem === undefined ? [] : [{ at, path, text: problem }]
+    return problem === undefined ? [] : [{ code: 'selector_unmatched', at, path, text: problem }]
   })
 }
 

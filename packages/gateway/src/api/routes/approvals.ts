@@ -1,4 +1,5 @@
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
+import { toApprovalRow } from '../approval-rows.ts'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
@@ -21,7 +22,8 @@ export function approvalsRoute(deps: ApiDeps): Route {
     })
     const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
     const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
-    return { approvals: approvals.filter((approval) => maySee(person, approval)) } satisfies ApprovalsBody
+    const seen = approvals.filter((approval) => maySee(person, approval))
+    return { approvals: seen.map((approval) => toApprovalRow(approval, person, deps)) } satisfies ApprovalsBody
   }
 }
 
@@ -34,7 +36,7 @@ export function verdictRoute(deps: ApiDeps): Route {
     // What waits elsewhere is no business of a person of a tenant, nor whether it does.
     if (!approval || !maySee(person, approval))
       throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
-    return deps.approvals.decide(person, id, verdict)
+    return toApprovalRow(await deps.approvals.decide(person, id, verdict), person, deps)
   }
 }
 
