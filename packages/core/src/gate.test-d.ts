@@ -86,3 +86,10 @@ defineTool({
 })
 // @ts-expect-error: a tool has no such field
 defineTool({ name: 'a', inputSchemas: {} })
+
+// Policies may use the aliases of tools.
+createGate({ tools, aliases: { find: 'search' }, policy: { deny: ['find', 'remove'] } })
+// @ts-expect-error: "fnd" is neither a tool nor an alias
+createGate({ tools, aliases: { find: 'search' }, policy: { deny: ['fnd'] } })
+// @ts-expect-error: an alias cannot be called
+void createGate({ tools, aliases: { find: 'search' } }).view({}, { activeTools: ['find'] })

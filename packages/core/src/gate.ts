@@ -58,6 +58,7 @@ import type {
   Telemetry,
   ValidateInput,
 } from './ports.ts'
+import { type AliasesInput, parseAliases, selectorsOfAliases } from './tools/aliases.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
@@ -76,6 +77,11 @@ export interface GateOptions {
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
   /** Bundles of groups and of tools of their own, which `view` may be asked for. */
   readonly apps?: AppsInput
+  /**
+   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`. They are never listed
+   * and cannot be called.
+   */
+  readonly aliases?: AliasesInput
   /** All are met. None allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
@@ -127,15 +133,22 @@ export interface GateOptions {
 }
 
 /** Tools by their ids: those names are a type, and any other is a compile error. */
-export interface NamedGateOptions<Name extends string> extends Omit<GateOptions, 'tools' | 'sources' | 'policy'> {
+export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<
+  GateOptions,
+  'tools' | 'sources' | 'policy' | 'aliases'
+> {
   /** The key is the id of the tool, or names a definition that has no name. */
   readonly tools: ToolRecord<Name>
   readonly sources?: undefined
-  readonly policy?: Policies<NoInfer<Name>>
+  readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
+  readonly policy?: Policies<NoInfer<Name | Alias>>
 }
 
 /** Tools that an adapter brought in: the framework's own types of them are kept. */
-export interface NativeGateOptions<Native> extends Omit<NamedGateOptions<keyof Native & string>, 'tools'> {
+export interface NativeGateOptions<Native, Alias extends string = never> extends Omit<
+  NamedGateOptions<keyof Native & string, Alias>,
+  'tools'
+> {
   readonly tools: NativeToolRecord<Native>
 }
 
@@ -247,8 +260,12 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
  * const view = await gate.view({ user: 'vera' })
  * const outcome = await view.call({ tool: 'search', input: { q: 'gates' } })
  */
-export function createGate<Native>(options: NativeGateOptions<Native>): Gate<keyof Native & string, Native>
-export function createGate<Name extends string>(options: NamedGateOptions<Name>): Gate<Name>
+export function createGate<Native, Alias extends string = never>(
+  options: NativeGateOptions<Native, Alias>,
+): Gate<keyof Native & string, Native>
+export function createGate<Name extends string, Alias extends string = never>(
+  options: NamedGateOptions<Name, Alias>,
+): Gate<Name>
 export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(
   options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
@@ -256,7 +273,8 @@ export function createGate(
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const onFault = quiet(options.onFault)
   const definitions = new Map(toGroupMap(options.groups ?? {}))
-  const groups = parseGroups(definitions)
+  const aliases = parseAliases(options.aliases)
+  const groups = parseGroups(definitions, aliases)
   const appsByName = listApps(options.apps)
   const tools = collectTools([...listTools(options.tools)], appsByName)
   for (const tool of tools) checkJoined(tool, groups.selectors)
@@ -266,19 +284,23 @@ export function createGate(
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = createLoads({ groups, availability, clock, onFault })
+  // A source may tell of a change while it is subscribed to.
+  const reading = { ended: () => {} }
   const catalog = createCatalog({
     tools,
     sources: [...(options.sources ?? []), ...loads.sources],
     groups: groups.selectors,
-    onRead() {
-      names.look()
-      lookAtSchemas()
-    },
+    onRead: () => reading.ended(),
     onFault,
   })
   const warn = options.onWarning ? quiet(options.onWarning, onFault) : emitWarning
-  const names = createNameWatch(catalog, warn)
+  const names = createNameWatch(catalog, aliases, warn)
   const lookAtSchemas = createSchemaWatch(catalog, warn)
+  names.checkAliases()
+  reading.ended = () => {
+    names.look()
+    lookAtSchemas()
+  }
   const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
     const parsed = read(policy)
@@ -294,7 +316,12 @@ export function createGate(
     ...selectorsOfList(caps, 'concurrency'),
     ...[...apps.values()].flatMap(selectorsOfApp),
   ]
-  names.check([...selectorsOfPolicies(policies), ...selectorsOfGroups(groups.selectors), ...written])
+  names.check([
+    ...selectorsOfPolicies(policies),
+    ...selectorsOfGroups(groups.selectors),
+    ...selectorsOfAliases(aliases),
+    ...written,
+  ])
   lookAtSchemas()
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })

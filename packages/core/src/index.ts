@@ -114,6 +114,7 @@ export type { Probe, ProbeAnswer, ProbeAsking, ProbeFunction } from './tools/pro
 export { type Availability, type AvailabilityOptions, createAvailability } from './groups/availability.ts'
 export type { GroupChange } from './groups/telling.ts'
 export type { GroupLoad, Loads } from './groups/loads.ts'
+export type { AliasesInput } from './tools/aliases.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
 export { parseLimits, type RateLimit, type ToolRateLimit, type LimitInput } from './door/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'

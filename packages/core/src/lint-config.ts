@@ -1,6 +1,7 @@
 import { type LimitInput, parseLimits } from './door/limits.ts'
 import { type CapInput, parseCaps } from './door/slots.ts'
 import { ConfigError, isErrorOf } from './errors.ts'
+import { type Aliases, type AliasesInput, parseAliases } from './tools/aliases.ts'
 import type { Group } from './tools/groups.ts'
 import { lintGroups } from './tools/lint-groups.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './tools/selector.ts'
@@ -19,6 +20,7 @@ export interface LintOptions {
   readonly policy?: Policies
   readonly limits?: LimitInput
   readonly concurrency?: CapInput
+  readonly aliases?: AliasesInput
 }
 
 /**
@@ -29,19 +31,30 @@ export interface LintOptions {
  * |---|---|
  * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group names no tool |
  * | `tool_unreachable` | no caller could ever see these tools |
- * | `name_confusable` | ids that look alike, or that mix scripts |
+ * | `name_confusable` | names that look alike, that mix scripts, or that differ in letter case, `-` and `_` alone |
+ * | `alias_taken` | an alias that is a tool itself |
  * | `group_cycle`, `group_unknown` | groups that depend on themselves, or that there are not |
  * | any other | what `createGate` would throw |
  *
  * @example
  * for (const { path, text } of lint({ tools, groups, policy })) console.warn(`${path}: ${text}`)
  */
-export function lint({ tools, groups = {}, policy, limits, concurrency }: LintOptions): readonly LintWarning[] {
+export function lint({
+  tools,
+  groups = {},
+  policy,
+  limits,
+  concurrency,
+  aliases: names,
+}: LintOptions): readonly LintWarning[] {
   const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
   const written = listPolicies(policy)
-  const known = readableSelectors(byName)
+  const aliases = readAliases(names)
+  const known = readableSelectors(byName, aliases.read)
   const strays = findStrays(written, byName)
-  const withStrays = new Map([...known, ...strays.map(({ group }) => [group, []] as const)])
+  const withStrays = Object.assign(new Map([...known, ...strays.map(({ group }) => [group, []] as const)]), {
+    aliases: aliases.read,
+  })
   const policies = readPolicies(written, withStrays)
   const rates = readEntries('limits', limits, (one) => parseLimits([one], known))
   const caps = readEntries('concurrency', concurrency, (one) => parseCaps([one], known))
@@ -53,6 +66,7 @@ export function lint({ tools, groups = {}, policy, limits, concurrency }: LintOp
   return [
     ...lintGroups(byName),
     ...strays.map((stray) => toWarning(stray, byName)),
+    ...aliases.faults,
     ...policies.faults,
     ...rates.faults,
     ...caps.faults,
@@ -126,20 +140,33 @@ function groupsIn(clause: unknown): readonly string[] {
 }
 
 /** Gives the selectors of each group, without those that cannot be read. */
-function readableSelectors(groups: ReadonlyMap<string, Group>): GroupSelectors {
-  return new Map(
-    [...groups].map(([name, group]) => {
-      const members: readonly unknown[] = Array.isArray(group?.tools) ? group.tools : []
-      return [name, members.flatMap((text) => readable(text))] as const
-    }),
-  )
+function readableSelectors(groups: ReadonlyMap<string, Group>, aliases: Aliases): GroupSelectors {
+  const noGroups: GroupSelectors = Object.assign(new Map(), { aliases })
+  const selectors = [...groups].map(([name, group]) => {
+    const members: readonly unknown[] = Array.isArray(group?.tools) ? group.tools : []
+    return [name, members.flatMap((text) => readable(text, noGroups))] as const
+  })
+  return Object.assign(new Map(selectors), { aliases })
 }
 
-function readable(text: unknown): readonly Selector[] {
+function readable(text: unknown, noGroups: GroupSelectors): readonly Selector[] {
   try {
-    return [parseSelector(text)]
+    return [parseSelector(text, noGroups)]
   } catch {
     return []
+  }
+}
+
+/** Aliases that cannot be read are none. */
+function readAliases(written: AliasesInput | undefined): {
+  readonly read: Aliases
+  readonly faults: readonly LintWarning[]
+} {
+  try {
+    return { read: parseAliases(written), faults: [] }
+  } catch (error) {
+    if (!isErrorOf(error, ConfigError)) throw error
+    return { read: new Map(), faults: [{ code: error.code, path: error.path, text: error.problem }] }
   }
 }
 

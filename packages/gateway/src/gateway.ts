@@ -148,7 +148,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     // Before anybody looks: what knows its state by itself, as servers do, is known from the beginning.
     const asked = monitor.start()
 
-    const { selectors, locked } = parseGroups(gateGroups)
+    const { selectors, locked } = parseGroups(gateGroups, new Map(Object.entries(config.aliases ?? {})))
     const search = config.search ?? { offer: 'auto' }
     const onUnlocked = () => {
       listWatch.changed()
@@ -175,6 +175,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
         : {}),
       sources: fleet.sources,
       groups: gateGroups,
+      ...(config.aliases === undefined ? {} : { aliases: config.aliases }),
       apps: toApps(config.apps, metaIds),
       policy: config.policy,
       limits: config.limits,

@@ -71,7 +71,7 @@ function parseApp(name: string, app: App, ground: AppGround): ParsedApp {
   const again = imports.findIndex(({ group }, i) => imports.findIndex((other) => other.group === group) < i)
   if (again !== -1)
     throw new ConfigError(`${path}.import[${again}]`, `imports the group "${imports[again]?.group}" a second time`)
-  const own = readOwnTools(path, app.tools).map((tool, i) => ownSelector(`${path}.tools[${i}]`, tool))
+  const own = readOwnTools(path, app.tools).map((tool, i) => ownSelector(`${path}.tools[${i}]`, tool, ground.groups))
   if (imports.length + own.length === 0) throw new ConfigError(path, 'must import a group or have tools')
   return {
     name,
@@ -125,11 +125,11 @@ function parseImport(path: string, one: AppImport, { selectors }: Groups): Impor
   return { group, members, visibility }
 }
 
-function ownSelector(path: string, text: string): Selector {
+function ownSelector(path: string, text: string, { selectors }: Groups): Selector {
   if (text.startsWith('group:'))
     throw new ConfigError(path, `found "${text}": a group is imported, with "import"`, { code: 'selector_invalid' })
   try {
-    return parseSelector(text)
+    return parseSelector(text, selectors)
   } catch (cause) {
     throw new ConfigError(path, messageOf(cause), { code: 'selector_invalid', cause })
   }

@@ -194,7 +194,12 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
  */
 function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
   const apart = per.length === LIMIT_PARTS.length ? '' : `/${per.join('+')}`
-  return `${lengthPrefixed(selector.text)}/${windowMs}${apart}`
+  return `${lengthPrefixed(nameOf(selector))}/${windowMs}${apart}`
+}
+
+/** A limit that is written with an alias counts with those that have the id. */
+function nameOf(selector: Selector): string {
+  return selector.kind === 'id' ? (selector.target ?? selector.text) : selector.text
 }
 
 /** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */

@@ -250,7 +250,10 @@ function literalNamespaces(members: readonly Selector[]): readonly string[] | un
 }
 
 function literalNamespace(selector: Extract<Selector, { kind: 'id' | 'glob' }>): string | undefined {
-  if (selector.kind === 'id') return selector.text.includes(':') ? selector.text.split(':')[0] : ''
+  if (selector.kind === 'id') {
+    const id = selector.target ?? selector.text
+    return id.includes(':') ? id.split(':')[0] : ''
+  }
   return selector.namespace?.length === 1 ? selector.namespace[0] : undefined
 }
 

@@ -219,6 +219,19 @@ describe('a name that nothing has, where tools can still come', () => {
     assert.deepEqual(pathsOf(told).length, 4)
   })
 
+  it('is judged too where a source tells of a change while it is subscribed to', () => {
+    const source: Source = {
+      name: 'eager',
+      tools: () => tools,
+      subscribe(listener) {
+        listener()
+        return () => {}
+      },
+    }
+    const { told } = open({ tools: [], groups: {}, sources: [source], policy: { deny: ['serach'] } })
+    assert.deepEqual(pathsOf(told), ['policy[0].deny[0]'])
+  })
+
   it('waits for a group that is loaded at its first use', async () => {
     const { gate, told } = open({
       groups: { lazy: { tools: ['lazy:*'], load: () => [defineTool({ namespace: 'lazy', name: 'there' })] } },

@@ -165,8 +165,11 @@ function selectorBits(selector: Selector, snapshot: Toolset, reading: 'certain' 
   if (selector.kind !== 'id')
     return bitsWhere(snapshot.size, (i) => matchesSelector(selector, snapshot.tools[i] as Tool, reading))
   const bits = noBits(snapshot.size)
-  const at = snapshot.indexOf(selector.text)
-  if (at !== -1) setBit(bits, at)
+  const { text, target } = selector
+  for (const id of target === undefined ? [text] : reading === 'possible' ? [target, text] : [target]) {
+    const at = snapshot.indexOf(id)
+    if (at !== -1) setBit(bits, at)
+  }
   return bits
 }
 

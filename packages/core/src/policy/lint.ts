@@ -1,5 +1,6 @@
 import type { FaultCode } from '../errors.ts'
 import { findConfusions } from '../tools/confusables.ts'
+import { findNearNames, findTaken, selectorsOfAliases } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
@@ -24,6 +25,7 @@ export type LintCode =
   | 'tool_unreachable'
   | 'name_confusable'
   | 'schema_skipped'
+  | 'alias_taken'
   | 'group_cycle'
   | 'group_unknown'
   | FaultCode
@@ -42,13 +44,20 @@ export function lintAll(
   snapshot: Toolset,
   { written: others = [], unlisted = [] }: LintMore = {},
 ): readonly LintWarning[] {
-  const written = [...selectorsOfPolicies(policies), ...selectorsOfGroups(groups), ...others]
+  const { aliases = new Map() } = groups
+  const written = [
+    ...selectorsOfPolicies(policies),
+    ...selectorsOfGroups(groups),
+    ...selectorsOfAliases(aliases),
+    ...others,
+  ]
   return [
     ...findUnknown(written, snapshot)
       .filter(({ selector }) => !mayStillCome(selector, unlisted))
       .map(({ path, text }): LintWarning => ({ code: 'selector_unmatched', path, text })),
     ...findUnreachable(policies, snapshot).map((found): LintWarning => ({ code: 'tool_unreachable', ...found })),
-    ...findConfusions(snapshot.ids).map(({ ids, text }): LintWarning => ({
+    ...findTaken(aliases, snapshot).map((found): LintWarning => ({ code: 'alias_taken', ...found })),
+    ...[...findConfusions(snapshot.ids), ...findNearNames(snapshot.ids, aliases)].map(({ ids, text }): LintWarning => ({
       code: 'name_confusable',
       path: 'tools',
       text,

@@ -1,3 +1,5 @@
+import { ConfigError } from '../errors.ts'
+import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { LintWarning } from './lint.ts'
 import { findUnknown, mayStillCome, refuseMistakes, type UnknownName, type WrittenSelector } from './unknown-names.ts'
@@ -11,6 +13,12 @@ export interface NameWatch {
    * @throws {ConfigError} `selector_invalid` for those that can only be mistakes, where the tools are fixed
    */
   check(written: readonly WrittenSelector[]): void
+  /**
+   * Warns of aliases that are ids of tools too.
+   *
+   * @throws {ConfigError} where the tools are fixed
+   */
+  checkAliases(): void
   /** Looks again at those that could not be judged before. */
   look(): void
 }
@@ -20,6 +28,7 @@ const MAX_KEPT = 10_000
 
 export function createNameWatch(
   catalog: Pick<Catalog, 'dynamic' | 'snapshot' | 'unlisted'>,
+  aliases: Aliases,
   onWarning: (warning: LintWarning) => void,
 ): NameWatch {
   const waiting = new Map<string, WrittenSelector>()
@@ -38,7 +47,19 @@ export function createNameWatch(
       }
     }
   }
+  const tellTaken = () => {
+    for (const { path, text } of aliases.size === 0 ? [] : findTaken(aliases, catalog.snapshot())) {
+      if (told.has(path)) continue
+      told.add(path)
+      onWarning({ code: 'alias_taken', path, text })
+    }
+  }
   return {
+    checkAliases() {
+      const [first] = findTaken(aliases, catalog.snapshot())
+      if (first && !catalog.dynamic) throw new ConfigError(first.path, first.text)
+      tellTaken()
+    },
     check(written) {
       const snapshot = catalog.snapshot()
       const unknown = findUnknown(written, snapshot)
@@ -46,6 +67,7 @@ export function createNameWatch(
       tell(unknown)
     },
     look() {
+      tellTaken()
       if (waiting.size === 0) return
       const again = [...waiting.values()]
       waiting.clear()

@@ -120,7 +120,8 @@ function marksIn(snapshot: Toolset): Marks {
 }
 
 function namesATool(selector: Selector, snapshot: Toolset): boolean {
-  if (selector.kind === 'id') return snapshot.has(selector.text)
+  // The tool of an alias is checked once, where the alias is written.
+  if (selector.kind === 'id') return selector.target !== undefined || snapshot.has(selector.text)
   if (selector.kind === 'tag' || selector.kind === 'category')
     return marksIn(snapshot)[selector.kind].has(selector.value)
   return snapshot.tools.some((tool: Tool) => matchesSelector(selector, tool, 'possible'))

@@ -1,5 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
+import type { Aliases } from './aliases.ts'
 import { orderGroups } from './group-order.ts'
 import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
@@ -71,15 +72,16 @@ export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has'>): vo
 }
 
 /** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */
-export function parseGroups(groups: GroupsInput = {}): Groups {
+export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map()): Groups {
   const byName = toGroupMap(groups)
   for (const [name, group] of byName) checkGroup(`groups.${name}`, group)
   orderGroups(byName)
-  const selectors = new Map<string, readonly Selector[]>()
+  const selectors = Object.assign(new Map<string, readonly Selector[]>(), { aliases })
+  const noGroups: GroupSelectors = Object.assign(new Map(), { aliases })
   const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
-    const named = group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text))
+    const named = group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text, noGroups))
     selectors.set(name, [...named, { kind: 'joined', text: `group:${name}`, group: name }])
     const standsOn = closure(name, byName).filter((below) => isConditional(byName.get(below)))
     if (standsOn.length > 0) conditional.set(name, { group, standsOn })
@@ -118,9 +120,9 @@ function checkUnlock(path: string, rule: UnlockRule): UnlockRule {
   throw new ConfigError(path, 'must be request, search or { event: <name> }')
 }
 
-function memberSelector(path: string, text: string): Selector {
+function memberSelector(path: string, text: string, noGroups: GroupSelectors): Selector {
   try {
-    return parseSelector(text)
+    return parseSelector(text, noGroups)
   } catch (cause) {
     throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
   }

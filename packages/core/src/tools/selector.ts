@@ -17,7 +17,8 @@ import { groupsJoinedBy, type Tool } from './tool.ts'
  * | `tag:read`, `category:search`, `hint:destructive` | tools by what they are marked with |
  */
 export type Selector =
-  | { readonly kind: 'id'; readonly text: string }
+  /** `target`: the id that `text` is an alias of. */
+  | { readonly kind: 'id'; readonly text: string; readonly target?: string }
   | { readonly kind: 'glob'; readonly text: string; readonly namespace: Glob | undefined; readonly name: Glob }
   | { readonly kind: 'group'; readonly text: string; readonly group: string; readonly members: readonly Selector[] }
   /** Among the members of a group: the tools whose own definitions join it. It has no text of its own. */
@@ -25,8 +26,10 @@ export type Selector =
   | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
   | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
 
-/** The selectors of each group, by the group's name. */
-export type GroupSelectors = ReadonlyMap<string, readonly Selector[]>
+/** The selectors of each group, by the group's name; and other names of tools that selectors may use. */
+export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]> {
+  readonly aliases?: ReadonlyMap<string, string>
+}
 
 /**
  * Whose word counts for `hint:` selectors: in a clause that grants, only certain hints;
@@ -43,7 +46,7 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
   if (text.length > MAX_LENGTH) throw invalid(`${text.slice(0, 40)}…`, `has more than ${MAX_LENGTH} characters`)
   if (/\s/.test(text)) throw invalid(text, 'must not hold spaces')
   const colon = text.indexOf(':')
-  if (colon === -1) return text.includes('*') ? bareGlob(text) : { kind: 'id', text }
+  if (colon === -1) return text.includes('*') ? bareGlob(text) : plainName(text, groups)
   const head = text.slice(0, colon)
   const rest = text.slice(colon + 1)
   if (head === '' || rest === '') throw invalid(text, 'has nothing on one side of its ":"')
@@ -59,7 +62,7 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
     case 'hint':
       return hintSelector(text, rest)
     default:
-      if (!text.includes('*')) return { kind: 'id', text }
+      if (!text.includes('*')) return plainName(text, groups)
       return { kind: 'glob', text, namespace: isStars(head) ? undefined : parseGlob(head), name: parseGlob(rest) }
   }
 }
@@ -68,7 +71,9 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
   switch (selector.kind) {
     case 'id':
-      return selector.text === tool.id
+      if (selector.target === undefined) return selector.text === tool.id
+      // A tool that takes the name of an alias is refused with it, and never granted by it.
+      return selector.target === tool.id || (reading === 'possible' && selector.text === tool.id)
     case 'glob':
       return matchesNamespace(selector.namespace, tool.namespace) && matchesGlob(selector.name, tool.name)
     case 'group':
@@ -114,6 +119,11 @@ const NO_NAMESPACE = ''
 function matchesNamespace(glob: Glob | undefined, namespace: string | undefined): boolean {
   if (glob === undefined) return true
   return namespace === undefined ? glob.length === 1 && glob[0] === NO_NAMESPACE : matchesGlob(glob, namespace)
+}
+
+function plainName(text: string, { aliases }: GroupSelectors): Selector {
+  const target = aliases?.get(text)
+  return target === undefined ? { kind: 'id', text } : { kind: 'id', text, target }
 }
 
 function bareGlob(text: string): Selector {

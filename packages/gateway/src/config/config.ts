@@ -24,6 +24,8 @@ export interface GatewayConfig {
   readonly servers: readonly ServerConfig[]
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]
+  /** Other names of tools, by which policies, groups and limits may call them. */
+  readonly aliases?: Readonly<Record<string, string>>
   readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
   /** Such as `*:100/60`: selector, uses, seconds; or an object. */

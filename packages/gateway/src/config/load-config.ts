@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { readAliases } from './aliases.ts'
 import { readApps } from './apps.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
 import { readCallers } from './callers.ts'
@@ -106,6 +107,7 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
     servers: isMapping ? readServers(reading) : [],
     callers: readCallers(reading),
     groups: readGroups(reading),
+    ...readAliases(reading),
     apps: readApps(reading),
     policy: readOwnPolicies(reading),
     limits: readLimits(reading),

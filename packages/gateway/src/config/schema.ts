@@ -194,6 +194,10 @@ export const groupsSchema = z
   .record(name, groupSchema)
   .describe('Named sets of tools, for selectors such as group:web.')
 
+export const aliasesSchema = z
+  .record(z.string(), text)
+  .describe('Other names of tools, for policies, groups and limits: { exec: "shell:bash" }. They cannot be called.')
+
 export const clauseSchema = z.union([
   text,
   z.strictObject({
@@ -401,6 +405,7 @@ export const configSchema = z
     servers: serversSchema,
     callers: z.array(callerSchema).describe('Who may come, by API key.').optional(),
     groups: groupsSchema.optional(),
+    aliases: aliasesSchema.optional(),
     apps: appsSchema.optional(),
     policy: z
       .array(policySchema)

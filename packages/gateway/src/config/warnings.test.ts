@@ -52,6 +52,14 @@ calls: { concurrency: [{ match: "mail:send", max: 1 }] }
     ])
   })
 
+  it('are aliases of tools that nothing can have, and no names that are aliases', () => {
+    const yaml = `${BASE}aliases: { cat: "files:read", sh: "shell:bash", sh2: bash }\npolicy: [{ deny: [cat, sh, sh2] }]\n`
+    assert.deepEqual(warningsOf(yaml), [
+      '3:35 aliases.sh: "shell:bash" names no tool: no server is named "shell"',
+      '3:54 aliases.sh2: "bash" names no tool: every tool of a server has its name before it, as in "files:bash"; "*:bash" names it in any server',
+    ])
+  })
+
   it('leave out what a server may list, the gateway’s own tools, hints and everything', () => {
     const yaml = `${BASE}policy: [{ deny: ["files:anything", "files:a*", "*:delete_*", "*", "hint:destructive", "search_tools", "request_*"] }]\n`
     assert.deepEqual(warningsOf(yaml), [])

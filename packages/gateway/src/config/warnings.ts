@@ -20,7 +20,8 @@ export interface NameWarning {
  */
 export function findNameWarnings(config: Named): readonly NameWarning[] {
   const known = namesOf(config)
-  const groups = parseGroups(new Map(config.groups.map(({ name, tools }) => [name, { tools }]))).selectors
+  const definitions = new Map(config.groups.map(({ name, tools }) => [name, { tools }]))
+  const groups = parseGroups(definitions, new Map(Object.entries(config.aliases ?? {}))).selectors
   return written(config).flatMap(({ at, path, text, isTag = false }) => {
     const problem = problemOf(isTag ? { kind: 'tag', text, value: text } : parseSelector(text, groups), known)
     return problem === undefined ? [] : [{ code: 'selector_unmatched', at, path, text: problem }]
@@ -28,7 +29,7 @@ export function findNameWarnings(config: Named): readonly NameWarning[] {
 }
 
 type Selector = ReturnType<typeof parseSelector>
-type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'apps' | 'policy' | 'limits' | 'calls'>
+type Named = Pick<GatewayConfig, 'servers' | 'groups' | 'aliases' | 'apps' | 'policy' | 'limits' | 'calls'>
 
 interface Names {
   readonly servers: readonly string[]
@@ -57,7 +58,8 @@ function problemOf(selector: Selector, known: Names): string | undefined {
       return `no overlay gives a tool the ${kind} "${value}"${didYouMean(value, known[kind])}`
     }
     case 'id':
-      return problemOfId(selector.text, known.servers)
+      // The tool of an alias is looked at where the alias is written.
+      return selector.target === undefined ? problemOfId(selector.text, known.servers) : undefined
     case 'glob': {
       const { namespace, name, text } = selector
       if (namespace === undefined) return undefined
@@ -94,11 +96,12 @@ interface Written {
 }
 
 /** Every selector of the file, and where it stands. */
-function written({ groups, apps = [], policy, limits, calls }: Named): readonly Written[] {
+function written({ groups, aliases = {}, apps = [], policy, limits, calls }: Named): readonly Written[] {
   return [
     ...inPolicies(policy, ['policy'], 'policy'),
     ...limits.map((limit, i) => inEntry(limit, ['limits', i], `limits[${i}]`)),
     ...(calls?.concurrency ?? []).map((cap, i) => inEntry(cap, ['calls', 'concurrency', i], `concurrency[${i}]`)),
+    ...Object.entries(aliases).map(([alias, text]) => ({ at: ['aliases', alias], path: `aliases.${alias}`, text })),
     ...groups.flatMap(({ name, tools }) => inList(tools, ['groups', name, 'tools'], `groups.${name}.tools`)),
     ...apps.flatMap(({ name, tools, policy: own }) => [
       ...inList(tools, ['apps', name, 'tools'], `apps.${name}.tools`),

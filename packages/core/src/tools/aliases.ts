@@ -1,0 +1,73 @@
+import { ConfigError } from '../errors.ts'
+import { parseSelector } from './selector.ts'
+import type { Toolset } from './toolset.ts'
+
+/** Other names of tools, for policies, limits and the environment: `{ exec: 'bash' }`. */
+export type AliasesInput = Readonly<Record<string, string>> | ReadonlyMap<string, string>
+
+/** The id of a tool by its other name. */
+export type Aliases = ReadonlyMap<string, string>
+
+/**
+ * Returns aliases checked by themselves. Which tools exist is checked later.
+ *
+ * @throws {ConfigError} for a name that is no plain one, and for an alias of an alias
+ */
+export function parseAliases(aliases: AliasesInput = {}): Aliases {
+  if (typeof aliases !== 'object' || aliases === null || Array.isArray(aliases))
+    throw new ConfigError('aliases', 'must be an object of names and the ids of tools')
+  const byName: Aliases = new Map(aliases instanceof Map ? aliases : Object.entries(aliases))
+  for (const [alias, id] of byName) {
+    if (!isPlain(alias)) throw new ConfigError(pathOf(alias), 'must be a plain name, as that of a tool')
+    if (!isPlain(id)) throw new ConfigError(pathOf(alias), 'must name one tool, by its id')
+    if (byName.has(id)) throw new ConfigError(pathOf(alias), `"${id}" is an alias itself; name the tool`)
+  }
+  return byName
+}
+
+/** Returns the aliases that are ids of tools too. */
+export function findTaken(
+  aliases: Aliases,
+  snapshot: Toolset,
+): readonly { readonly path: string; readonly text: string }[] {
+  return [...aliases.keys()].flatMap((alias) =>
+    snapshot.has(alias)
+      ? [{ path: pathOf(alias), text: `"${alias}" is a tool itself; an alias needs a name of its own` }]
+      : [],
+  )
+}
+
+/** Returns the tools of aliases as selectors, and where each is written. */
+export function selectorsOfAliases(aliases: Aliases) {
+  return [...aliases].map(([alias, id]) => ({ path: pathOf(alias), selector: { kind: 'id' as const, text: id } }))
+}
+
+/** Names of different tools that differ in letter case and in `-` and `_` alone. */
+export interface NearNames {
+  readonly ids: readonly string[]
+  readonly text: string
+}
+
+/** Finds tool ids and aliases that people take for one another: `read-file` and `Read_File`. */
+export function findNearNames(ids: readonly string[], aliases: Aliases = new Map()): readonly NearNames[] {
+  const named = new Map([...ids.map((id) => [id, id] as const), ...aliases])
+  const byFold = Map.groupBy(named.keys(), (name) => name.toLowerCase().replaceAll('-', '_'))
+  return [...byFold.values()].flatMap((names) => {
+    if (new Set(names.map((name) => named.get(name))).size < 2) return []
+    const listed = names.toSorted().map((name) => `"${name}"`)
+    const text = `${listed.join(' and ')} differ in letter case, "-" and "_" alone`
+    return [{ ids: [...new Set(names.map((name) => named.get(name) as string))], text }]
+  })
+}
+
+function pathOf(alias: string): string {
+  return `aliases.${alias}`
+}
+
+function isPlain(name: unknown): name is string {
+  try {
+    return parseSelector(name).kind === 'id'
+  } catch {
+    return false
+  }
+}
