@@ -82,6 +82,8 @@ export interface ServerConfig {
   readonly headers: Readonly<Record<string, string>>
   /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
   readonly era: 'auto' | 'legacy' | 'modern'
+  /** The operator says that the server keeps nothing of its callers: one instance serves all users. */
+  readonly per?: 'shared'
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean

@@ -67,6 +67,12 @@ export const serverSchema = z.strictObject({
     .enum(['auto', 'legacy', 'modern'])
     .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
     .optional(),
+  per: z
+    .enum(['shared', 'user'])
+    .describe(
+      'shared: one instance serves all users, as it keeps nothing of its callers. user comes with a later version.',
+    )
+    .optional(),
   loopback: z
     .boolean()
     .describe("Binds a child's listening sockets to loopback, for servers that have no host option.")

@@ -38,6 +38,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   const started = toCommand(reading, name, input)
   checkTransport(reading, name, input)
   checkUrl(reading, name, input)
+  checkPer(reading, name, input)
   return {
     name,
     ...started,
@@ -46,6 +47,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     ...(input.url === undefined ? {} : { url: input.url }),
     headers: input.headers ?? {},
     era: input.era ?? 'auto',
+    ...(input.per === 'shared' ? { per: input.per } : {}),
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
@@ -106,6 +108,18 @@ function checkUrl({ source }: Reading, name: string, input: ServerInput): void {
     source.report(at, 'found a user or password in the URL, expected them in "headers"')
   else if (!url || !/^https?:$/.test(url.protocol))
     source.report(at, `${found(source, at)}, expected a URL such as "http://127.0.0.1:9000/mcp"`)
+}
+
+const PER_USER =
+  'found "user", which comes with a later version; until then one instance serves all users: write "shared" if the server keeps nothing of its callers'
+const NOT_SHARED =
+  'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
+
+/** Until each user can have an instance of their own, the operator has to know which servers mix them. */
+function checkPer({ source }: Reading, name: string, { per }: ServerInput): void {
+  const at = ['servers', name]
+  if (per === 'user') source.report([...at, 'per'], PER_USER)
+  if (per === undefined) source.warn(at, NOT_SHARED)
 }
 
 /** Gives the folder that stands at a place, absolute. */

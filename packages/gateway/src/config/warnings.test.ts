@@ -19,10 +19,22 @@ function warningsOf(yaml: string): readonly string[] {
 }
 
 const BASE = `servers:
-  files: { url: "http://127.0.0.1:9000/mcp", tools: { "rm_*": { tags: [danger], category: disk } } }
+  files: { url: "http://127.0.0.1:9000/mcp", per: shared, tools: { "rm_*": { tags: [danger], category: disk } } }
 `
 
 describe('the warnings of a configuration', () => {
+  it('name every server that is not declared to be shared, and what can happen', () => {
+    const yaml = `servers:
+  a: { url: "http://127.0.0.1:9000/mcp" }
+  b: { command: node, per: shared }
+  c: { command: node }
+policy: [{ allow: ["*"] }]
+`
+    const risk =
+      'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
+    assert.deepEqual(warningsOf(yaml), [`2:6 servers.a: ${risk}`, `4:6 servers.c: ${risk}`])
+  })
+
   it('are names that nothing can have, whatever the servers list, each with its place', () => {
     const yaml = `${BASE}groups:
   web: { tools: ["fiels:*", "files:read"] }
