@@ -3,6 +3,7 @@ import { compareStrictness, type Decision, sortReasons } from '../decision/outco
 import type { OutcomeWord } from '../decision/words.ts'
 import { type Reason, reason } from '../decision/reason.ts'
 import { decideInput, type PolicyIndex } from '../layers/policy.ts'
+import { conditionWork } from '../policy/input-work.ts'
 import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Epoch } from './epoch.ts'
@@ -63,7 +64,7 @@ export function decideWithInput(
 ): Decision {
   const same = today.policies === ceiling.policies
   if (!wantInput(ceiling.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
-  const context = { caller: ceiling.caller, tool: tool as Tool, input }
+  const context = { caller: ceiling.caller, tool: tool as Tool, input, work: conditionWork() }
   const answers = ceiling.policies.map((policy) => decideInput(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)

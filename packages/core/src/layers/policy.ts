@@ -3,7 +3,7 @@ import type { Decision } from '../decision/outcome.ts'
 import { strictest } from '../decision/outcome.ts'
 import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
 import { messageOf } from '../errors.ts'
-import type { ConditionContext, ParsedCondition } from '../policy/condition.ts'
+import type { CountedContext, ParsedCondition } from '../policy/condition.ts'
 import { askFunction, type FunctionAnswer } from '../policy/function-policy.ts'
 import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
 import {
@@ -124,7 +124,7 @@ function functionMarks(
 }
 
 /** Gives what the clauses that want the input say of it, for the tool at `at`. */
-export function decideInput(index: PolicyIndex, at: number, context: ConditionContext & { input: unknown }): Decision {
+export function decideInput(index: PolicyIndex, at: number, context: CountedContext & { input: unknown }): Decision {
   if (!hasBit(index.wantsInput, at)) return { outcome: 'allow', reasons: [] }
   const found: Reason[] = []
   const about = (clauses: readonly ClauseIndex[]) =>
@@ -231,7 +231,7 @@ class Failure {
  * A condition that fails decides against the call: in `deny` and `ask` it is a Failure,
  * which denies; in `allow` it does not hold; a failing `unless` exempts nobody.
  */
-function answerOf(clause: ParsedClause, context: ConditionContext): boolean | Failure {
+function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
   const failed = (failure: Failure) => (clause.kind === 'allow' ? false : failure)
   const when = clause.when === undefined || test(clause.when, context)
   if (when instanceof Failure) return failed(when)
@@ -244,7 +244,7 @@ function answerOf(clause: ParsedClause, context: ConditionContext): boolean | Fa
   return input instanceof Failure ? failed(input) : input
 }
 
-function test(condition: ParsedCondition, context: ConditionContext): boolean | Failure {
+function test(condition: ParsedCondition, context: CountedContext): boolean | Failure {
   try {
     return condition.test(context)
   } catch (error) {
@@ -280,7 +280,7 @@ function functionReason(index: PolicyIndex, { outcome, message, failure }: Funct
   return reason('policy', 'policy_denied', `${nameOf(index)} denies it`, { ...place, message })
 }
 
-function errorReason(index: PolicyIndex, clause: ParsedClause, context: ConditionContext): Reason {
+function errorReason(index: PolicyIndex, clause: ParsedClause, context: CountedContext): Reason {
   const answer = answerOf(clause, context)
   const failure = answer instanceof Failure ? answer.text : 'a condition failed'
   return reason(

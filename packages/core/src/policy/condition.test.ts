@@ -4,6 +4,7 @@ import { defineCaller } from '../caller.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type ConditionScope, parseCondition } from './condition.ts'
 import type { Condition } from './policy.ts'
+import { WorkSpentError } from '../work.ts'
 
 const tool = defineTool({ namespace: 'files', name: 'read', tags: ['safe'] })
 const caller = defineCaller({ user: 'vera', attributes: { seats: 5 } })
@@ -156,5 +157,60 @@ describe('a condition that is a function', () => {
     }
     assert.equal(parse(isAdmin).text, 'function isAdmin')
     assert.equal(parse(() => true).text, 'function')
+  })
+})
+
+describe('a condition about a large input', () => {
+  const list = Array.from({ length: 100_000 }, (_, i) => i)
+  const text = 'ab'.repeat(1_000_000)
+  const some = (count: number, make: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => make(i)).join(' || ')
+
+  const decided: readonly (readonly [condition: string, input: unknown])[] = [
+    ["input.list.exists(x, x == 'a')", { list }],
+    ["'a' in input.list", { list }],
+    ["like(input.text, '*c*')", { text }],
+    ["within(input.path, '/w') && input.list.size() == 0", { path: text, list }],
+    ["input.paths.all(p, within(p, '/w'))", { paths: ['a', 'b', '../c'], content: text }],
+  ]
+  for (const [condition, input] of decided) {
+    it(`is decided: ${condition}`, () => assert.equal(test(condition, input), false))
+  }
+
+  const refused: readonly (readonly [condition: string, input: unknown])[] = [
+    [some(10, (i) => `input.list.exists(x, x == 'a${i}')`), { list }],
+    [some(40, (i) => `'a${i}' in input.list`), { list }],
+    [some(10, (i) => `like(input.text, '*c${i}*')`), { text }],
+    ["input.list.all(x, like(x, '*a*'))", { list: Array.from({ length: 100 }, () => text) }],
+    [
+      "input.list.exists(x, x == 'a')",
+      {
+        list: Array.from({ length: 1000 }, () => list)
+          .flat()
+          .slice(0, 500_000),
+      },
+    ],
+  ]
+  for (const [condition, input] of refused) {
+    it(`cannot be decided, as it takes too many steps: ${condition.slice(0, 50)}`, () => {
+      assert.throws(() => test(condition, input), WorkSpentError)
+    })
+  }
+
+  it('shares its steps with the others of one decision, each of which fails once they are spent', () => {
+    const condition = parse("like(input.text, '*c*')")
+    const work = { left: 5_000_000 }
+    const ask = () => condition.test({ caller, tool, input: { text }, work })
+    assert.deepEqual([ask(), ask()], [false, false])
+    assert.throws(ask, WorkSpentError)
+    assert.throws(
+      () => parse("like(input.text, 'a')").test({ caller, tool, input: { text: 'a' }, work }),
+      WorkSpentError,
+    )
+  })
+
+  it('that is a function is not told of steps', () => {
+    const keys = parse((context) => Object.keys(context).length === 3)
+    assert.equal(keys.test({ caller, tool, input: {}, work: { left: 1 } }), true)
   })
 })

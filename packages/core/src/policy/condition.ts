@@ -2,14 +2,21 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Caller } from '../caller.ts'
 import { ConfigError } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
-import { host, like, within } from './functions.ts'
+import { counting, host, like, within } from './functions.ts'
+import { childrenOf, conditionWork, isMacro, spendOnItems, stepsOfEachItem } from './input-work.ts'
 import type { Condition } from './policy.ts'
+import type { Work } from '../work.ts'
 
 /** What a condition is asked about. */
 export interface ConditionContext {
   readonly caller: Caller
   readonly tool: Tool
   readonly input?: unknown
+}
+
+/** What a condition is decided with: all of one decision share their steps. */
+export interface CountedContext extends ConditionContext {
+  readonly work?: Work
 }
 
 /** A condition that was checked when it was loaded. */
@@ -19,7 +26,7 @@ export interface ParsedCondition {
   /** Whether the answer can differ from tool to tool. */
   readonly perTool: boolean
   /** Gives `true` or `false` and nothing else; throws where the condition cannot be decided. */
-  test(context: ConditionContext): boolean
+  test(context: CountedContext): boolean
 }
 
 /** Which variables a condition may use: `input` is known only when called. */
@@ -36,8 +43,15 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
   return {
     text: condition.name ? `function ${condition.name}` : 'function',
     perTool: true,
-    test: (context) => checkAnswer(settled(condition(context))),
+    test: (context) => checkAnswer(settled(condition(withoutWork(context)))),
   }
+}
+
+/** Of no interest to the host's own functions, which nobody can count. */
+function withoutWork(context: CountedContext): ConditionContext {
+  if (context.work === undefined) return context
+  const { work: _, ...rest } = context
+  return rest
 }
 
 function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondition {
@@ -60,11 +74,19 @@ function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondi
   const { valid, type, error } = program.check()
   if (!valid) throw fail(summaryOf(error), error?.range?.start)
   if (type !== 'bool' && type !== 'dyn') throw fail(`a condition must be true or false, this one is of type ${type}`)
+  const ask = ({ caller, tool, input }: ConditionContext) =>
+    checkAnswer(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input }))
+  const stepsEach = stepsOfEachItem(program.ast)
   return {
     text,
     perTool: mentions(program.ast, 'tool'),
-    test: ({ caller, tool, input }) =>
-      checkAnswer(program({ caller: toCelCaller(caller), tool: toCelTool(tool), input })),
+    test(context) {
+      // What callers and tools say of themselves is short; only inputs can be large.
+      if (scope === 'caller and tool') return ask(context)
+      const work = context.work ?? conditionWork()
+      spendOnItems(work, context.input, stepsEach)
+      return counting(work, () => ask(context))
+    },
   }
 }
 
@@ -134,15 +156,13 @@ function toCelTool(tool: Tool): object {
   return cel
 }
 
-const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
-
 /** Finds what could take more than linear time: `matches`, whose expressions backtrack, and macros inside macros. */
 function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefined {
   const visit = (node: ASTNode, inMacro: boolean): { node: ASTNode; problem: string } | undefined => {
     const called = node.op === 'call' || node.op === 'rcall' ? node.args[0] : undefined
     if (called === 'matches')
       return { node, problem: 'matches() is not offered, it can take exponential time; use like(text, "a*b")' }
-    const macro = node.op === 'rcall' && MACROS.has(called)
+    const macro = isMacro(node)
     if (macro && inMacro)
       return { node, problem: `${String(called)}() inside another macro is not offered, it can take quadratic time` }
     if (node.op === 'rcall') {
@@ -156,12 +176,6 @@ function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefin
 
 function mentions(ast: ASTNode, name: string): boolean {
   return (ast.op === 'id' && ast.args === name) || childrenOf(ast).some((child) => mentions(child, name))
-}
-
-/** Gives the nodes directly below one, whatever its operator. */
-function childrenOf(node: ASTNode): ASTNode[] {
-  const args: unknown[] = Array.isArray(node.args) ? node.args.flat(2) : [node.args]
-  return args.filter((arg): arg is ASTNode => typeof arg === 'object' && arg !== null && 'op' in arg)
 }
 
 function first<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {

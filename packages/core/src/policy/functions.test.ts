@@ -16,6 +16,12 @@ describe('within', () => {
     '.',
     './a',
     'a/../b',
+    '/workspace/100% sure.txt',
+    '/workspace/a%20b',
+    '/workspace/a:b',
+    '/workspace/..a/b..',
+    '/workspace/draft….txt',
+    '/workspace/\u00fcber.md',
   ]
   for (const text of inside) {
     it(`finds ${JSON.stringify(text)} inside /workspace`, () => assert.equal(within(text, '/workspace'), true))
@@ -40,6 +46,41 @@ describe('within', () => {
     '/workspace/.."',
     "..'",
     '"/workspace/a',
+    '/workspace/%2e%2e/etc',
+    '/workspace/%2E%2e%2Fetc',
+    '/workspace/.%2e/etc',
+    'a%2f..%2f..%2fetc',
+    'a%5c..%5cetc',
+    '/workspace/%252e%252e/etc',
+    '/workspace/%25252e',
+    '/workspace/a%00.txt',
+    '/workspace/%c0%ae%c0%ae/etc',
+    '/workspace/%u002e%u002e/etc',
+    '/workspace/..\\..\\etc',
+    '\\\\server\\share',
+    'a\\..\\..\\etc',
+    'C:',
+    'C:/Windows',
+    'c:windows',
+    '/C:/Windows',
+    '/c|/Windows',
+    'file:///etc/passwd',
+    'file:///workspace/a',
+    'FILE:/workspace/a',
+    'http://127.0.0.1/workspace/a',
+    'javascript:a',
+    '/workspace/a\n/b',
+    '/workspace/a\tb',
+    '/workspace/a\x7f',
+    '/workspace/a\u0085b',
+    '/workspace/\u2025/etc',
+    '/workspace/\uff0e\uff0e\uff0fetc',
+    '/workspace/\u2024\u2024/etc',
+    '/workspace/..\u2215etc',
+    '/workspace/.. /etc',
+    '/workspace/. ./etc',
+    '/workspace/.../etc',
+    `/workspace/${'a'.repeat(4096)}`,
   ]
   for (const text of outside) {
     it(`finds ${JSON.stringify(text)} outside /workspace`, () => assert.equal(within(text, '/workspace'), false))
@@ -56,6 +97,112 @@ describe('within', () => {
     })
   }
 
+  const insideUri = [
+    'file:///workspace',
+    'file:///workspace/',
+    'file:///workspace/a/../b',
+    'FILE:///workspace/a',
+    'file://localhost/workspace/a',
+    'file:///workspace/a?b#c',
+    'file:///workspace/a%20b',
+  ]
+  for (const uri of insideUri) {
+    it(`finds ${uri} inside file:///workspace`, () => assert.equal(within(uri, 'file:///workspace'), true))
+  }
+
+  const outsideUri = [
+    '/workspace/a',
+    'a',
+    '',
+    'file:///workspace2/a',
+    'file:///etc/passwd',
+    'file:///workspace/../etc',
+    'file:///workspace/%2e%2e/etc',
+    'file:///workspace/%2E%2E%2Fetc',
+    'file:///workspace/%252e%252e/etc',
+    'file:///workspace\\..\\etc',
+    'file:///workspace/a\n',
+    'file:///work\tspace/a',
+    'file:/workspace/a',
+    'file:workspace/a',
+    'file://evil/workspace/a',
+    'http:///workspace/a',
+    'file:///%77orkspace/a',
+    'file:///C:/workspace',
+  ]
+  for (const uri of outsideUri) {
+    it(`finds ${JSON.stringify(uri)} outside file:///workspace`, () =>
+      assert.equal(within(uri, 'file:///workspace'), false))
+  }
+
+  it('compares the scheme, host and port of other URIs', () => {
+    const root = 'https://example.org/docs'
+    assert.equal(within('https://EXAMPLE.org:443/docs/a', root), true)
+    for (const uri of [
+      'http://example.org/docs/a',
+      'https://example.org:8443/docs/a',
+      'https://evil.test/docs/a',
+      'https://example.org@evil.test/docs/a',
+      'https://vera@example.org/docs/a',
+      'https://example.org/docs2',
+      'https://example.org/docs/../a',
+    ])
+      assert.equal(within(uri, root), false, uri)
+  })
+
+  for (const root of [
+    'file:workspace',
+    'mailto:a',
+    'file:///work%2e',
+    'C:\\work',
+    'file:///a\\b',
+    'https://vera@example.org/',
+  ]) {
+    it(`refuses the root ${JSON.stringify(root)}`, () => assert.throws(() => within('/a', root), TypeError))
+  }
+
+  it('holds for no text that any reader would take outside the root', () => {
+    const piece = fc.constantFrom(
+      '..',
+      '.',
+      '/',
+      '%2e',
+      '%2E',
+      '%2f',
+      '%5c',
+      '%25',
+      '2e',
+      '%252e',
+      '\\',
+      'a',
+      'b',
+      'workspace',
+      'C:',
+      'file:',
+      '//',
+      '~',
+      ' ',
+      '\0',
+      '\n',
+      '\u2025',
+      '\uff0e',
+      '\uff0f',
+      '%c0%ae',
+      'etc',
+    )
+    const text = fc.array(piece, { maxLength: 10 }).map((parts) => parts.join(''))
+    let held = 0
+    fc.assert(
+      fc.property(text, (file) => {
+        if (!within(file, '/workspace')) return
+        held++
+        for (const reading of readingsOf(file)) assert.ok(isInside(reading), `${file} is read as ${reading}`)
+      }),
+      { numRuns: 5000 },
+    )
+    assert.ok(held > 50, `only ${held} texts were inside`)
+  })
+
   it('agrees with the resolving of POSIX paths', () => {
     const segment = fc.constantFrom('a', 'b', '..', '.', '')
     const text = fc.array(segment, { maxLength: 8 }).map((parts) => parts.join('/'))
@@ -71,12 +218,36 @@ describe('within', () => {
   })
 })
 
+/** How sloppy servers read a path: decoded up to three times, normalised, with backslashes for slashes, without its ends. */
+function readingsOf(file: string): readonly string[] {
+  const readings = new Set([file])
+  const transforms: readonly ((text: string) => string)[] = [
+    (text) => text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+    (text) => text.replaceAll('%c0%ae', '.'),
+    (text) => text.normalize('NFKC'),
+    (text) => text.replaceAll('\\', '/'),
+    (text) => text.trim(),
+    (text) => text.split('\0')[0] ?? '',
+    (text) => text.replace(/^[a-z]+:(?:\/\/)?/i, '/'),
+    (text) => text.replace(/^~/, '/home'),
+  ]
+  for (let round = 0; round < 3; round++)
+    for (const text of Array.from(readings)) for (const transform of transforms) readings.add(transform(text))
+  return [...readings]
+}
+
+function isInside(file: string): boolean {
+  const full = path.posix.resolve('/workspace', file)
+  return full === '/workspace' || full.startsWith('/workspace/')
+}
+
 describe('host', () => {
   const table: readonly (readonly [url: string, host: string])[] = [
     ['https://example.org/a?b', 'example.org'],
     ['https://EXAMPLE.org:8443/', 'example.org'],
     ['https://example.org@evil.test/', 'evil.test'],
-    [String.raw`https:\\evil.test\@example.org`, 'evil.test'],
+    ['https://example.org?@evil.test/', 'example.org'],
+    ['https://vera:pass@EXAMPLE.org:8443/', 'example.org'],
     ['https://example.org./', 'example.org'],
     ['custom://EXAMPLE.org/', 'example.org'],
     ['http://[::1]:80/', '[::1]'],
@@ -87,6 +258,27 @@ describe('host', () => {
   ]
   for (const [url, expected] of table) {
     it(`of ${url} is ${JSON.stringify(expected)}`, () => assert.equal(host(url), expected))
+  }
+
+  const ambiguous = [
+    String.raw`https:\\evil.test\@example.org`,
+    String.raw`https://evil.test\@example.org/`,
+    'https://exam\tple.org/',
+    'https://example.org\n',
+    ' https://example.org/',
+    'https://example.org/ a',
+    'https:example.org',
+    'https:/example.org',
+    'https:///example.org/',
+    'https://a@example.org@evil.test/',
+    'https://%65xample.org/',
+    'https://fa\u00df.example/',
+    'https://exa\u200dmple.org/',
+  ]
+  for (const url of ambiguous) {
+    it(`throws for ${JSON.stringify(url)}, of which readers find different hosts`, () => {
+      assert.throws(() => host(url), TypeError)
+    })
   }
 
   it('throws for what is no absolute URL, so that the condition fails', () => {

@@ -1,20 +1,91 @@
 import { matchesGlob, parseGlob } from '../tools/selector.ts'
+import { spend, type Work } from '../work.ts'
+
+/** What may still be read of texts for the condition that is being decided. */
+let budget: Work | undefined
+
+/** Runs a condition whose functions count the characters that they read. @throws {WorkSpentError} */
+export function counting<T>(work: Work, decide: () => T): T {
+  const before = budget
+  budget = work
+  try {
+    return decide()
+  } finally {
+    budget = before
+  }
+}
+
+function read(text: string, stepsEach: number): void {
+  if (budget) spend(budget, text.length * stepsEach)
+}
 
 /**
- * Answers whether a POSIX path lies at or below a root, once `.` and `..` are resolved.
+ * Answers whether a path lies at or below a root, once `.` and `..` are resolved.
  *
- * A relative path is relative to the root, as `server-filesystem` reads it. A path that a
- * server may read as another is outside: one that begins with `~`, holds NUL, or begins or ends
- * with a quote or white space, which servers cut off (`/root/.. ` is then `/root/..`). Symbolic
- * links are not followed: that is for the server, which knows its disk.
+ * With a root such as `/workspace` both are POSIX paths, and a relative path is relative to the root, as
+ * `server-filesystem` reads it. With a root such as `file:///workspace` both are absolute URIs of one scheme and authority.
  *
- * @throws {TypeError} for a root that is not absolute: what lies in it cannot be known
+ * Anything that a server may read as another path is outside: `~`, white space or a quote at an end (`/root/.. ` is then
+ * `/root/..`), backslashes, drive letters and schemes, control characters, percent-coded dots and slashes however often
+ * they are coded, characters that become dots or slashes when normalised, and more than 4,096 characters. Symbolic links
+ * are not followed: that is for the server, which knows its disk.
+ *
+ * @throws {TypeError} for a root that is not absolute, or not plain: what lies in it cannot be known
  */
 export function within(path: string, root: string): boolean {
-  if (!root.startsWith('/')) throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
-  if (/^[~'"\s]|['"\s]$|\0/.test(path)) return false
+  if (SCHEME.test(root)) return withinUri(path, root)
+  if (!root.startsWith('/') || !isPlain(root))
+    throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
+  if (!isPlain(path) || SCHEME.test(path)) return false
   const base = normalise(root)
   const full = normalise(path.startsWith('/') ? path : `${root}/${path}`)
+  return isBelow(full, base)
+}
+
+/** Of Linux; no server opens a longer one. */
+const MAX_PATH = 4096
+/** A drive letter is one too. */
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
+
+/** What makes a text no plain path, for one reader or another. */
+const NOT_PLAIN: readonly RegExp[] = [
+  /^[~'"\s]|['"\s]$/,
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\\]/,
+  // NUL, `.`, `/` and `\`, coded once or more often; then overlong UTF-8, and the form of old servers.
+  /%(?:25)*(?:00|2e|2f|5c)/i,
+  /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
+  // They become `.`, `..`, `/` or `\` when a text is normalised, or written in an older character set.
+  /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c]/,
+  // A name of nothing but dots and white space, of which some systems cut off the end.
+  /(?:^|\/)(?!\.{0,2}(?:\/|$))[.\s]+(?:\/|$)/,
+  /^\/+[A-Za-z][:|](?:\/|$)/,
+]
+
+function isPlain(path: string): boolean {
+  return path.length <= MAX_PATH && !NOT_PLAIN.some((pattern) => pattern.test(path))
+}
+
+function withinUri(uri: string, root: string): boolean {
+  const base = isPlain(root) ? parseHierarchical(root) : undefined
+  if (!base) throw new TypeError(`within() wants a root that is an absolute path or URI, not ${JSON.stringify(root)}`)
+  const full = isPlain(uri) && SCHEME.test(uri) ? parseHierarchical(uri) : undefined
+  return (
+    full !== undefined &&
+    full.protocol === base.protocol &&
+    full.host === base.host &&
+    isBelow(normalise(full.pathname), normalise(base.pathname))
+  )
+}
+
+/** Gives a URI with an authority and a path. One that names a user may be meant for another host. */
+function parseHierarchical(uri: string): URL | undefined {
+  if (!/^[^:/?#]+:\/\//.test(uri) || !URL.canParse(uri)) return undefined
+  const parsed = new URL(uri)
+  return parsed.username === '' && parsed.password === '' ? parsed : undefined
+}
+
+function isBelow(full: readonly string[], base: readonly string[]): boolean {
   return base.every((part, i) => full[i] === part)
 }
 
@@ -22,14 +93,35 @@ export function within(path: string, root: string): boolean {
  * Gives the host name of an absolute URL, in lower case, without port and without the dot
  * that a full name may end with.
  *
- * @throws {TypeError} for anything that is not one
+ * A URL of which readers would find different hosts has none: one with a backslash, with white space or control
+ * characters (which browsers drop), without `//`, with several `@`, or with a host that is percent-coded.
+ *
+ * @throws {TypeError} for anything that is not an absolute URL, or has no one host
  */
 export function host(url: string): string {
-  return new URL(url).hostname.toLowerCase().replace(/\.$/, '')
+  read(url, 1)
+  const parsed = new URL(url)
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  if (/[\s\u0000-\u001f\u007f-\u009f\\]/.test(url))
+    throw ambiguous('it has white space, a control character or a backslash')
+  const [, authority] = /^[^:]+:\/\/([^/?#]*)/.exec(url) ?? []
+  if (authority === undefined || authority === '') {
+    if (parsed.hostname !== '') throw ambiguous('nothing stands between its // and its path')
+    return ''
+  }
+  const [name = '', ...users] = authority.split('@').toReversed()
+  if (users.length > 1) throw ambiguous('it has several @')
+  if (/[%ßẞς\u200c\u200d]/.test(name)) throw ambiguous('its host is spelt in a way that is read differently')
+  return parsed.hostname.toLowerCase().replace(/\.$/, '')
+}
+
+function ambiguous(problem: string): TypeError {
+  return new TypeError(`host() finds no one host in this URL: ${problem}`)
 }
 
 /** Matches a text against a pattern whose `*` is any run of characters, in time linear in the text. */
 export function like(text: string, pattern: string): boolean {
+  read(text, 1)
   return matchesGlob(parseGlob(pattern), text)
 }
 
