@@ -13,7 +13,7 @@ export interface ConfigProblem {
 
 /** Something in a configuration that can be used and is probably not meant. */
 export interface ConfigWarning extends ConfigProblem {
-  readonly code: 'selector_unmatched' | 'approver_missing' | 'approver_idle'
+  readonly code: 'selector_unmatched' | 'approver_missing' | 'approver_idle' | 'server_not_shared'
 }
 
 /** A configuration file that cannot be used, with every problem that was found in it, in the file's order. */

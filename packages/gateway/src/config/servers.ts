@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { ServerConfig, ToolOverlay } from './config.ts'
 import { checkShape, found } from './explain.ts'
 import { findPackageBin } from './package-bin.ts'
-import type { ConfigPath } from './problems.ts'
+import { type ConfigPath, formatPath } from './problems.ts'
 import { has, keysOf, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
 
@@ -119,7 +119,7 @@ const NOT_SHARED =
 function checkPer({ source }: Reading, name: string, { per }: ServerInput): void {
   const at = ['servers', name]
   if (per === 'user') source.report([...at, 'per'], PER_USER)
-  if (per === undefined) source.warn(at, NOT_SHARED)
+  if (per === undefined) source.warn({ code: 'server_not_shared', at, path: formatPath(at), text: NOT_SHARED })
 }
 
 /** Gives the folder that stands at a place, absolute. */
