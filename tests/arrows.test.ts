@@ -27,6 +27,7 @@ const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → typ
 /** Core's folders and files in the order of its pipeline: each stands on those before it. */
 const CORE_ORDER = [
   'errors.ts',
+  'util',
   'hash.ts',
   'cancelling.ts',
   'deadlines.ts',
@@ -37,7 +38,6 @@ const CORE_ORDER = [
   'freeze.ts',
   'work.ts',
   'regex',
-  'util',
   'redact',
   'unlocks.ts',
   'decision',

@@ -152,7 +152,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       [['why', 'files:read'], /Say whose view is meant/],
       [['why', 'files:read', '--as', 'a', '--caller', '{}'], /--as or --caller, not both/],
       [['tools', '--caller', '{'], /--caller cannot be used: it is not JSON/],
-      [['tools', '--caller', '{"usr":"x"}'], /caller\.usr is not a field of a caller/],
+      [['tools', '--caller', '{"usr":"x"}'], /caller\.usr: unknown field; did you mean "user"\?/],
       [['tools', '--url', 'nowhere'], /"nowhere" is not a URL/],
       [['tools', '--as', 'nobody'], /No caller is named "nobody"/],
       [['audit', 'query', '--limit', '0'], /It is a whole number from 1 to 1000/],

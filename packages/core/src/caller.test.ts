@@ -19,8 +19,9 @@ describe('defineCaller', () => {
   })
 
   const refused: readonly (readonly [caller: unknown, message: RegExp])[] = [
-    [{ role: 'admin' }, /caller\.role is not a field of a caller; the fields are user, tenant/],
-    [JSON.parse('{"__proto__":{}}'), /caller\.__proto__ is not a field/],
+    [{ role: 'admin' }, /caller\.role: unknown field; did you mean "roles"\? The fields are user, tenant/],
+    [JSON.parse('{"__proto__":{}}'), /caller\.__proto__: unknown field/],
+    [{ chat: { id: 'c', typ: 'dm' } }, /caller\.chat\.typ: unknown field; did you mean "type"\?/],
     [{ user: 7 }, /caller\.user must be a string/],
     [{ user: null }, /caller\.user must be a string/],
     [{ roles: 'admin' }, /caller\.roles must be a list of strings/],

@@ -1,4 +1,5 @@
 import { ToolgateError } from './errors.ts'
+import { describeUnknown, type Shape, shapeOf } from './util/shape.ts'
 
 /** Who asks. Plain JSON; every field may be absent. */
 export interface Caller {
@@ -26,11 +27,7 @@ export function defineCaller(caller: Caller): Caller {
   const copy: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(plainObject('caller', caller))) {
     const check = CHECKS.get(field)
-    if (!check)
-      throw new ToolgateError(
-        'caller_invalid',
-        `caller.${field} is not a field of a caller; the fields are ${[...CHECKS.keys()].join(', ')}`,
-      )
+    if (!check) throw unknownField('caller', field, CALLER)
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
   }
   const frozen = deepFreeze(copy) as Caller
@@ -74,6 +71,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     'chat',
     (path, value) => {
       const chat = plainObject(path, value)
+      for (const field of Object.keys(chat)) if (!CHAT.keys.has(field)) throw unknownField(path, field, CHAT)
       const type = chat['type']
       return { id: text(`${path}.id`, chat['id']), ...(type === undefined ? {} : { type: text(`${path}.type`, type) }) }
     },
@@ -81,6 +79,16 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['agent', text],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
+
+const CALLER = shapeOf<Caller>(
+  { user: true, tenant: true, roles: true, scopes: true, session: true, chat: true, agent: true, attributes: true },
+  'field',
+)
+const CHAT = shapeOf<NonNullable<Caller['chat']>>({ id: true, type: true }, 'field')
+
+function unknownField(path: string, field: string, shape: Shape): ToolgateError {
+  return new ToolgateError('caller_invalid', `${path}.${field}: ${describeUnknown(field, shape)}`)
+}
 
 function text(path: string, value: unknown): string {
   if (typeof value !== 'string') throw new ToolgateError('caller_invalid', `${path} must be a string`)

@@ -118,14 +118,29 @@ export function quiet<Told extends unknown[]>(
   }
 }
 
-/** A tool name that the catalog has never seen; `nearest` are the closest known ones. */
+/** An unknown tool name, with the known names nearest to it. */
+export interface UnknownTool {
+  readonly tool: string
+  readonly nearest: readonly string[]
+}
+
+/** Tool names that the catalog has never seen. */
 export class UnknownToolError extends ToolgateError {
   override readonly name = 'UnknownToolError'
+  /** Known names nearest to the first unknown name. */
   readonly nearest: readonly string[]
+  /** Every unknown name. */
+  readonly unknown: readonly UnknownTool[]
 
-  constructor(tool: string, nearest: readonly string[]) {
-    const hint = nearest.length > 0 ? ` Did you mean ${nearest.map((name) => `"${name}"`).join(', ')}?` : ''
-    super('tool_unknown', `Unknown tool "${tool}".${hint}`)
+  constructor(tool: string, nearest: readonly string[], others: readonly UnknownTool[] = []) {
+    const unknown = [{ tool, nearest }, ...others]
+    super('tool_unknown', unknown.map(describeUnknownTool).join(' '))
     this.nearest = nearest
+    this.unknown = unknown
   }
+}
+
+function describeUnknownTool({ tool, nearest }: UnknownTool): string {
+  const hint = nearest.length > 0 ? ` Did you mean ${nearest.map((name) => `"${name}"`).join(', ')}?` : ''
+  return `Unknown tool "${tool}".${hint}`
 }

@@ -99,14 +99,14 @@ describe('a state store', { concurrency: true }, () => {
   for (const [how, behave] of Object.entries(WAYS)) {
     if (how.startsWith('answers')) continue
     it(`that ${how} when something is halted has it halted here, and says that it was not kept`, async () => {
-      const { gate, call } = open({ ...breakable({ set: behave }), storeDeadlineMs: 20 })
+      const { gate, call } = open({ state: breakable({ set: behave }).state, storeDeadlineMs: 20 })
       await assert.rejects(gate.halt({ user: 'vera', reason: 'stolen phone' }), { code: 'state_unavailable' })
       assert.match((await call()).text, /stolen phone/)
       await gate.close()
     })
 
     it(`that ${how} when something is released leaves it halted, and says so`, async () => {
-      const { gate, call } = open({ ...breakable({ take: behave }), storeDeadlineMs: 20 })
+      const { gate, call } = open({ state: breakable({ take: behave }).state, storeDeadlineMs: 20 })
       await gate.halt({ user: 'vera', reason: 'stolen phone' })
       await assert.rejects(gate.release({ user: 'vera' }), { code: 'state_unavailable' })
       assert.match((await call()).text, /stolen phone/)
@@ -142,7 +142,7 @@ describe('a state store', { concurrency: true }, () => {
 describe('a state store that is slow', () => {
   it('or fails, has a halt in force here before it has it', async () => {
     const { gate, call } = open({
-      ...breakable({ set: () => new Promise(() => {}), list: () => new Promise(() => {}) }),
+      state: breakable({ set: () => new Promise(() => {}), list: () => new Promise(() => {}) }).state,
     })
     void gate.halt({ user: 'vera', reason: 'stolen phone' }).catch(() => {})
     assert.match((await call()).text, /stolen phone/)

@@ -69,6 +69,12 @@ describe('gate.fork', () => {
     assert.throws(() => replaced.fork({ inherit: false }), { code: 'config_invalid' })
   })
 
+  it('has to say by which policy it replaces that of its parent: without one it would allow everything', () => {
+    const gate = make()
+    for (const options of [{ inherit: false }, { inherit: false, policy: undefined }])
+      assert.throws(() => gate.fork(options), { code: 'config_invalid', path: 'fork.policy' })
+  })
+
   it('gives a policy revision that grows with every change that concerns it', () => {
     const gate = make()
     const fork = gate.fork({})

@@ -46,7 +46,35 @@ describe('createGate', () => {
 
   it('knows the members of a group, visible or not', () => {
     const gate = open({ groups: { web: { tools: ['web:*', '*:read'] } }, policy: { allow: [] } })
-    assert.deepEqual([gate.membersOf('web'), gate.membersOf('constructor')], [['files:read', 'web:search'], []])
+    assert.deepEqual(gate.membersOf('web'), ['files:read', 'web:search'])
+  })
+
+  it('refuses what is no tool, and names its place', () => {
+    const wrong = [
+      [null, 'null'],
+      [{ name: 'a' }, 'a plain object'],
+      [undefined, 'undefined'],
+      [[], 'a list'],
+    ] as const
+    for (const [tool, said] of wrong)
+      assert.throws(() => createGate({ tools: [tools[0], tool] as never }), {
+        name: 'ConfigError',
+        message: `tools[1]: must be a tool that defineTool made, not ${said}`,
+      })
+  })
+
+  it('names every unknown name of a list, each with the nearest', async () => {
+    const view = open().view({ user: 'vera' }, { activeTools: ['note', 'web:serch', 'notes'] })
+    await assert.rejects(view, {
+      code: 'tool_unknown',
+      message: /^Unknown tool "note". Did you mean "notes".* Unknown tool "web:serch". Did you mean "web:search"/,
+    })
+  })
+
+  it('refuses to give the members of an unknown group, and names the nearest', () => {
+    const gate = open({ groups: { web: { tools: ['web:*'] } } })
+    assert.throws(() => gate.membersOf('wbe'), /no group is named "wbe" \(did you mean "web"\?\); the groups are web/)
+    assert.throws(() => gate.membersOf('constructor'), /no group is named "constructor"; the groups are web/)
   })
 })
 

@@ -5,7 +5,7 @@ import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOfApp } f
 import { collectTools } from './apps/own-tools.ts'
 import type { Caller } from './caller.ts'
 import { createEpochs } from './decide/epoch.ts'
-import { nearestNames } from './decision/nearest.ts'
+import { unknownTools } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
 import { type DoorPorts, storeInTime } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
@@ -17,7 +17,7 @@ import { type CapInput, createSlots, parseCaps } from './door/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './door/limits.ts'
 import { createValidator } from './door/validate.ts'
-import { ConfigError, quiet, UnknownToolError } from './errors.ts'
+import { ConfigError, quiet } from './errors.ts'
 import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -60,10 +60,13 @@ import type {
 } from './ports.ts'
 import { type AliasesInput, parseAliases, selectorsOfAliases } from './tools/aliases.ts'
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
+import { noGroupIsNamed } from './tools/group-order.ts'
 import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
+import { checkTool } from './tools/toolset.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
+import { checkShape, shapeOf } from './util/shape.ts'
 import type { Tool } from './tools/tool.ts'
 import { createPreferences, type UserPreferences } from './preferences/preferences.ts'
 import type { View, ViewHost } from './view.ts'
@@ -184,14 +187,18 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only
    * tighten", and only on a gate that is not itself a fork.
    *
-   * @throws {ConfigError} for a policy that cannot be used, and for `inherit: false` on a fork
+   * @throws {ConfigError} for a policy that cannot be used, for `inherit: false` without a policy, and on a fork
    */
   fork(options: ForkOptions<Name>): Gate<Name, Native>
   /** Opening locked groups, for one session each. */
   readonly locks: Locks
   /** Groups whose tools are loaded at their first use. */
   readonly loads: Loads
-  /** The ids of a group's tools, visible or not. */
+  /**
+   * The ids of a group's tools, visible or not.
+   *
+   * @throws {ConfigError} for an unknown group, naming the nearest one
+   */
   membersOf(group: string): readonly string[]
   /**
    * What is allowed and probably not meant: selectors of policies, groups, limits, caps, apps and halts that name no tool,
@@ -246,6 +253,38 @@ export interface ForkOptions<Name extends string = string> {
   readonly inherit?: boolean | undefined
 }
 
+const GATE = shapeOf<GateOptions>({
+  tools: true,
+  sources: true,
+  groups: true,
+  apps: true,
+  policy: true,
+  limits: true,
+  hooks: true,
+  concurrency: true,
+  availability: true,
+  counters: true,
+  approvals: true,
+  state: true,
+  pins: true,
+  definitions: true,
+  redactor: true,
+  telemetry: true,
+  audit: true,
+  clock: true,
+  validateInput: true,
+  mayApprove: true,
+  deadlineMs: true,
+  storeDeadlineMs: true,
+  hookDeadlineMs: true,
+  maxOutputChars: true,
+  visibilityDeadlineMs: true,
+  onFault: true,
+  onWarning: true,
+  aliases: true,
+})
+const FORK = shapeOf<ForkOptions>({ policy: true, hooks: true, inherit: true })
+
 const DEFAULT_DEADLINE_MS = 60_000
 const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
 const DEFAULT_WAIT_MS = 5000
@@ -270,13 +309,14 @@ export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(
   options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
 ): Gate {
+  checkShape('createGate', options, GATE)
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const onFault = quiet(options.onFault)
   const definitions = new Map(toGroupMap(options.groups ?? {}))
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
   const appsByName = listApps(options.apps)
-  const tools = collectTools([...listTools(options.tools)], appsByName)
+  const tools = collectTools(listTools(options.tools), appsByName)
   for (const tool of tools) checkJoined(tool, groups.selectors)
   const watched =
     options.availability === undefined && groups.probed
@@ -457,7 +497,8 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     checkNames: (ids) => checkNames(ids, catalog),
   }
   const membersOf = (group: string): readonly string[] => {
-    const selectors = groups.selectors.get(group) ?? []
+    const selectors = groups.selectors.get(group)
+    if (!selectors) throw new ConfigError('group', noGroupIsNamed([group], groups.selectors.keys()))
     const isMember = (tool: Tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))
     return catalog.snapshot().tools.flatMap((tool) => (isMember(tool) ? [tool.id] : []))
   }
@@ -477,7 +518,14 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       stack.replace(parse(policy))
       recorder.policyChanged({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
     },
-    fork({ policy, hooks, inherit = true }) {
+    fork(options) {
+      checkShape('fork', options, FORK)
+      const { policy, hooks, inherit = true } = options
+      if (!inherit && policy === undefined)
+        throw new ConfigError(
+          'fork.policy',
+          'is needed with inherit: false, which would leave the fork without a policy',
+        )
       if (!inherit && isFork) {
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
@@ -556,8 +604,8 @@ function createLocks(
   }
 }
 
-function listTools(tools: Iterable<Tool> | ToolRecord = []): Iterable<Tool> {
-  return isIterable(tools) ? tools : toolsOfRecord(tools)
+function listTools(tools: Iterable<Tool> | ToolRecord = []): readonly Tool[] {
+  return isIterable(tools) ? Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)) : toolsOfRecord(tools)
 }
 
 function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool> {
@@ -575,7 +623,7 @@ function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): vo
   const selector = parseSelector(tool, groups.selectors)
   const snapshot = catalog.snapshot()
   if (snapshot.tools.some((one) => matchesSelector(selector, one, 'possible'))) return
-  throw new UnknownToolError(tool, nearestNames(tool, snapshot.ids, 3))
+  throw unknownTools([tool], snapshot.ids)
 }
 
 function checkCount(name: string, count: number): number {
@@ -587,6 +635,6 @@ function checkNames(names: readonly string[], catalog: Catalog): void {
   // `null`, as it comes from a request, would otherwise be no list, and narrow nothing.
   if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
   const snapshot = catalog.snapshot()
-  const unknown = names.find((name) => !catalog.hasSeen(name))
-  if (unknown !== undefined) throw new UnknownToolError(unknown, nearestNames(unknown, snapshot.ids, 3))
+  const unknown = names.filter((name) => !catalog.hasSeen(name))
+  if (unknown.length > 0) throw unknownTools(unknown, snapshot.ids)
 }

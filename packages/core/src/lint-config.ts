@@ -8,6 +8,7 @@ import { type GroupSelectors, parseSelector, type Selector } from './tools/selec
 import { splitEntries } from './tools/selector-list.ts'
 import type { Tool } from './tools/tool.ts'
 import { createToolset } from './tools/toolset.ts'
+import { checkShape, shapeOf } from './util/shape.ts'
 import { lintAll, type LintWarning } from './policy/lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from './policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from './policy/policy.ts'
@@ -22,6 +23,15 @@ export interface LintOptions {
   readonly concurrency?: CapInput
   readonly aliases?: AliasesInput
 }
+
+const OPTIONS = shapeOf<LintOptions>({
+  tools: true,
+  groups: true,
+  policy: true,
+  limits: true,
+  concurrency: true,
+  aliases: true,
+})
 
 /**
  * Gives everything that is wrong with a configuration or probably not meant, at once, where `createGate` stops at the first
@@ -39,14 +49,9 @@ export interface LintOptions {
  * @example
  * for (const { path, text } of lint({ tools, groups, policy })) console.warn(`${path}: ${text}`)
  */
-export function lint({
-  tools,
-  groups = {},
-  policy,
-  limits,
-  concurrency,
-  aliases: names,
-}: LintOptions): readonly LintWarning[] {
+export function lint(options: LintOptions): readonly LintWarning[] {
+  checkShape('lint', options, OPTIONS)
+  const { tools, groups = {}, policy, limits, concurrency, aliases: names } = options
   const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
   const written = listPolicies(policy)
   const aliases = readAliases(names)

@@ -1,5 +1,6 @@
 import type { Caller } from './caller.ts'
 import { ConfigError } from './errors.ts'
+import { checkShape, shapeOf } from './util/shape.ts'
 import type { MaybePromise } from './ports.ts'
 import type { View } from './view.ts'
 
@@ -109,6 +110,7 @@ export function createSteps<State = undefined, Context = undefined>(
   view: View,
   options: StepsOptions<State, Context> = {},
 ): Steps<Context> {
+  checkShape('createSteps', options, OPTIONS)
   const { prepareStep, state } = options
   const steps = (options.earlier ?? []).map(({ stepNumber, calls }) => ({ stepNumber, calls: [...calls] }))
   let instructions = options.instructions
@@ -140,6 +142,7 @@ export function createSteps<State = undefined, Context = undefined>(
       }
     },
     record(call) {
+      checkShape('record', call, CALL)
       const step = steps.at(-1)
       if (!step) throw new TypeError('no step is under way: next() comes before record()')
       step.calls.push(call)
@@ -148,16 +151,25 @@ export function createSteps<State = undefined, Context = undefined>(
 }
 
 const UNCHANGED: StepChange<never> = {}
-const CHANGES: ReadonlySet<string> = new Set(['activeTools', 'instructions', 'model', 'options', 'context'])
+const CHANGE = shapeOf<StepChange>(
+  { activeTools: true, instructions: true, model: true, options: true, context: true },
+  'key',
+)
+const OPTIONS = shapeOf<StepsOptions<unknown, unknown>>({
+  prepareStep: true,
+  instructions: true,
+  state: true,
+  context: true,
+  earlier: true,
+})
+const CALL = shapeOf<StepCall>({ tool: true, callId: true, status: true }, 'field')
 
 /** What is no answer may have been meant to narrow: it changes nothing and widens nothing, it ends the run. */
 function readChange<Context>(answer: unknown): StepChange<Context> {
   if (answer === undefined || answer === null) return UNCHANGED
   if (typeof answer !== 'object' || Array.isArray(answer))
-    throw new ConfigError('prepareStep', `must give nothing, or an object with some of ${[...CHANGES].join(', ')}`)
-  const unknown = Object.keys(answer).find((key) => !CHANGES.has(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`prepareStep.${unknown}`, `unknown key; the keys are ${[...CHANGES].join(', ')}`)
+    throw new ConfigError('prepareStep', `must give nothing, or an object with some of ${[...CHANGE.keys].join(', ')}`)
+  checkShape('prepareStep', answer, CHANGE)
   const { activeTools } = answer as StepChange<Context>
   if (activeTools !== undefined && !isNames(activeTools))
     throw new ConfigError('prepareStep.activeTools', 'must be a list of tool ids; [] for none')

@@ -22,6 +22,7 @@ import { bitsWhere, hasBit, isEmpty } from './tools/bits.ts'
 import type { Groups } from './tools/groups.ts'
 import type { Tool } from './tools/tool.ts'
 import type { Toolset } from './tools/toolset.ts'
+import { checkShape, shapeOf } from './util/shape.ts'
 
 /** What one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
@@ -169,10 +170,12 @@ class CallerView implements View, Sight {
 
   readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#ceiling.snapshot.get(id) : undefined)
 
-  readonly narrow = (options: NarrowOptions): View =>
-    options.activeTools === undefined && options.policy === undefined && this.#isToday()
+  readonly narrow = (options: NarrowOptions): View => {
+    checkShape('narrow', options, NARROW)
+    return options.activeTools === undefined && options.policy === undefined && this.#isToday()
       ? this
       : createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
+  }
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
 
@@ -236,6 +239,7 @@ class CallerView implements View, Sight {
   }
 }
 
+const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
 

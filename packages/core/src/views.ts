@@ -7,6 +7,7 @@ import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
 import type { MaybePromise } from './ports.ts'
 import { compareToolIds } from './tools/tool-id.ts'
 import { isTool, type Tool } from './tools/tool.ts'
+import { checkShape, shapeOf } from './util/shape.ts'
 import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {
@@ -26,6 +27,7 @@ export type Visibility =
   | Iterable<string | Tool>
   | ((context: { readonly tools: readonly Tool[]; readonly caller: Caller }) => MaybePromise<Iterable<string | Tool>>)
 
+const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: true })
 const MAX_CALLERS = 10_000
 
 /** Gives the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that narrows. */
@@ -46,7 +48,8 @@ export function createViews(
   return (caller, options) => {
     try {
       const identified = identify(caller)
-      if (!options) return everything.shared(identified)
+      if (options === undefined) return everything.shared(identified)
+      checkShape('view', options, VIEW)
       const { host, shared } = options.app === undefined ? everything : within(options.app)
       if (options.visibility === undefined && options.activeTools === undefined) return shared(identified)
       return openView(host, identified, options, visibilityDeadlineMs)

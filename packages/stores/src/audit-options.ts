@@ -1,4 +1,4 @@
-import type { AuditExporter, AuditReader, AuditSink } from '@toolgate/core'
+import { type AuditExporter, type AuditReader, type AuditSink, checkShape, shapeOf } from '@toolgate/core'
 import type { SealOptions } from '@toolgate/core/audit'
 import type { AuditEvidence } from './evidence.ts'
 
@@ -37,6 +37,37 @@ export interface CheckpointOptions {
   readonly everyMs?: number
   /** Names the audit, for a place where checkpoints of several are collected. Default: the name of its file. */
   readonly writer?: string
+}
+
+const OPTIONS = shapeOf<AuditFileOptions>({
+  path: true,
+  mode: true,
+  readOnly: true,
+  maxWaiting: true,
+  checkpoints: true,
+  nowMs: true,
+  onFault: true,
+  redact: true,
+  preview: true,
+})
+const CHECKPOINTS = shapeOf<CheckpointOptions>({
+  path: true,
+  key: true,
+  everyRecords: true,
+  everyMs: true,
+  writer: true,
+})
+
+/** @throws {ConfigError} naming an unknown option and the nearest known one */
+export function checkAuditFileOptions(opener: string, options: AuditFileOptions): void {
+  checkShape(opener, options, OPTIONS)
+  const { checkpoints = false } = options
+  if (checkpoints !== false) checkShape(`${opener}.checkpoints`, checkpoints, CHECKPOINTS)
+}
+
+/** Returns the options that say how a record is made of an entry. */
+export function sealOptionsOf({ redact, preview }: AuditFileOptions): SealOptions {
+  return { redact, preview }
 }
 
 /** An audit in a file. */

@@ -26,7 +26,7 @@ import {
   readLink,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
-import type { AuditFileOptions, FileAudit } from './audit-options.ts'
+import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import type { CheckpointFile, Segment } from './checkpoint-file.ts'
 import { lockExclusively } from './exclusive-lock.ts'
 import { linesBackwards } from './lines-backwards.ts'
@@ -40,9 +40,11 @@ export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-opt
  *
  * What a crash left of a record at the end is put aside in `<path>.torn-<n>`.
  *
+ * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened, is something else or has a writer
  */
 export function openJsonlAudit(options: AuditFileOptions): FileAudit {
+  checkAuditFileOptions('openJsonlAudit', options)
   const path = resolve(options.path)
   try {
     return openAudit(options.readOnly ? readerOf(path) : writerOf(path, options), options)
@@ -70,7 +72,7 @@ function writerIn(fd: number, path: string, options: AuditFileOptions, unlock: (
   const found = findEnd(fd)
   putAside(fd, found.end, path)
   let { end } = found
-  const sealer = createSealer(options, found)
+  const sealer = createSealer(sealOptionsOf(options), found)
   const segments = options.checkpoints === false ? undefined : createSegments(fd, found)
   /** Set while the file may end with a part of a group. */
   let isTorn = false

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { type AuditRecord, messageOf } from '@toolgate/core'
 import { SOLE_WRITER } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
-import type { AuditFileOptions, FileAudit } from './audit-options.ts'
+import { type AuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import { createBatchedAudit } from './batched-audit.ts'
 import { openCheckpointFile } from './checkpoint-file.ts'
 import { createCheckpointing, NO_CHECKPOINTS } from './checkpointing.ts'
@@ -22,7 +22,7 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
   const { mode = 'batched', maxWaiting = 10_000, nowMs = Date.now } = options
   try {
     const signing = openSigning(file, options, nowMs)
-    const waiting = createWaiting(file, nowMs, options)
+    const waiting = createWaiting(file, nowMs, sealOptionsOf(options))
     signing.compareWith(recover(file, waiting, { nowMs, signedSeq: signing.evidence().checkpoints?.signedSeq }))
     file.opened()
     const { checkpointing, evidence } = signing

@@ -12,7 +12,7 @@ import {
   recordKeys,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
-import type { AuditFileOptions, FileAudit } from './audit-options.ts'
+import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import { exportRows, selectIn, toRecord } from './audit-rows.ts'
 import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
 import type { Segment } from './checkpoint-file.ts'
@@ -29,11 +29,13 @@ const BUSY_TIMEOUT_MS = 50
 /**
  * Opens an audit in an SQLite database, which several processes may write to.
  *
+ * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened or is something else
  * @example
  * const audit = openSqliteAudit({ path: './toolgate.db', mode: 'required' })
  */
 export function openSqliteAudit(options: AuditFileOptions): FileAudit {
+  checkAuditFileOptions('openSqliteAudit', options)
   const path = resolve(options.path)
   try {
     return openAudit(openDatabase({ ...options, path }), options)
@@ -87,7 +89,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const newest = db.prepare(NEWEST)
   const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
   const select = selectIn(db)
-  const sealer = createSealer(options)
+  const sealer = createSealer(sealOptionsOf(options))
   let epoch = 0
 
   /** Runs in one transaction: what it throws undoes what it did. */

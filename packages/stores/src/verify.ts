@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { ConfigError, ToolgateError } from '@toolgate/core'
+import { checkShape, ConfigError, shapeOf, ToolgateError } from '@toolgate/core'
 import {
   type AuditVerdict,
   type AuditVerifier,
@@ -39,6 +39,14 @@ export {
   findPlaceProblems,
 } from './evidence.ts'
 
+const OPTIONS = shapeOf<VerifyAuditOptions>({
+  path: true,
+  checkpoints: true,
+  publicKeys: true,
+  mustBeSigned: true,
+  maxFindings: true,
+})
+
 /**
  * Verifies an audit against its chain and its checkpoints, also while it is being written.
  *
@@ -46,6 +54,7 @@ export {
  * @throws {ConfigError} for a key that cannot be used
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
+  checkShape('verifyAudit', options, OPTIONS)
   const verdict = await verifyOnce(options)
   // The audit may say of checkpoints that were made after they had been read.
   return verdict.status === 'unsigned' ? verifyOnce(options) : verdict
@@ -102,6 +111,7 @@ export async function proveCall(
   callId: string,
   options: VerifyAuditOptions,
 ): Promise<{ proofs: readonly RecordProof[]; unsigned: number }> {
+  checkShape('proveCall', options, OPTIONS)
   return withFile(options.path, async (audit) => {
     const records = audit.recordsOf(callId)
     const place = openCheckpoints(options)

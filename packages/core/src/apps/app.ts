@@ -6,6 +6,7 @@ import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import type { Group, Groups } from '../tools/groups.ts'
 import { parseSelector, type Selector } from '../tools/selector.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { type OwnTool, readOwnTools } from './own-tools.ts'
 
 /** A named bundle: groups that it imports, and tools of its own. */
@@ -47,7 +48,8 @@ export interface AppGround {
   parsePolicy(policy: Policies | undefined): readonly ParsedPolicy[]
 }
 
-const KEYS: ReadonlySet<string> = new Set(['title', 'import', 'tools', 'policy', 'instructions'])
+const APP = shapeOf<App>({ title: true, import: true, tools: true, policy: true, instructions: true }, 'field')
+const IMPORT = shapeOf<Exclude<AppImport, string>>({ group: true, visibility: true }, 'field')
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/
 
 /** Gives apps by their names. */
@@ -94,10 +96,7 @@ function checkApp(path: string, name: string, app: App): void {
       path,
       'the name of an app has 1 to 64 letters, digits, "-" and "_", the last two not at an end',
     )
-  if (typeof app !== 'object' || app === null) throw new ConfigError(path, 'must be an object')
-  const unknown = Object.keys(app).find((key) => !KEYS.has(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`${path}.${unknown}`, `unknown field; the fields are ${[...KEYS].join(', ')}`)
+  checkShape(path, app, APP)
   for (const field of ['title', 'instructions'] as const)
     if (app[field] !== undefined && typeof app[field] !== 'string')
       throw new ConfigError(`${path}.${field}`, 'must be a text')
@@ -110,10 +109,8 @@ function parseImport(path: string, one: AppImport, { selectors }: Groups): Impor
   const written: unknown = typeof one === 'string' ? { group: one } : one
   if (typeof written !== 'object' || written === null)
     throw new ConfigError(path, 'must be the name of a group, or { group, visibility }')
-  const { group, visibility, ...rest } = written as { group?: unknown; visibility?: unknown }
-  const [unknown] = Object.keys(rest)
-  if (unknown !== undefined)
-    throw new ConfigError(`${path}.${unknown}`, 'unknown field; the fields are group, visibility')
+  checkShape(path, written, IMPORT)
+  const { group, visibility } = written as { group?: unknown; visibility?: unknown }
   const members = typeof group === 'string' ? selectors.get(group) : undefined
   if (typeof group !== 'string' || !members)
     throw new ConfigError(

@@ -277,7 +277,10 @@ describe('apps that cannot be used', () => {
     [{ tools: ['files:raed'] }, /^apps\.a\.tools\[0\]: "files:raed" names no tool; the nearest are "files:read"/],
     [{ tools: [7] }, /^apps\.a\.tools\[0\]: must be a selector or a tool/],
     [{ import: ['web'], policy: { deny: ['group:none'] } }, /^apps\.a\.policy\[0\]\.deny\[0\]\.match: .*group:none/],
-    [{ import: ['web'], polcy: {} }, /^apps\.a\.polcy: unknown field; the fields are title, import, tools, policy/],
+    [
+      { import: ['web'], polcy: {} },
+      /^apps\.a\.polcy: unknown field; did you mean "policy"\? The fields are title, import, tools, policy/,
+    ],
     [{ import: ['web'], title: 7 }, /^apps\.a\.title: must be a text/],
   ]
   for (const [app, message] of wrong) {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '../errors.ts'
 import { definitionOf } from '../tools/definition-hash.ts'
-import { defineTool, groupsJoinedBy, isTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
+import { defineTool, isTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 
 /** A tool of an app's own: a selector of tools that there are, or a definition. */
 export type OwnTool = string | Tool | ToolDefinition
@@ -69,7 +69,7 @@ const FIELDS = [
 ] as const
 
 function read(tool: Tool, field: (typeof FIELDS)[number]): unknown {
-  return { ...tool, ...definitionOf(tool), groups: groupsJoinedBy(tool) }[field]
+  return { ...tool, ...definitionOf(tool) }[field]
 }
 
 function toTool(path: string, written: unknown): Tool {

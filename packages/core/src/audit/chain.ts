@@ -1,6 +1,6 @@
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry } from '../ports.ts'
-import { type SealOptions, textAfterHash, textBeforeHash } from './record.ts'
+import { checkSealOptions, type SealOptions, textAfterHash, textBeforeHash } from './record.ts'
 
 /** Keeps a hash of ours from being one of anything else. */
 const DOMAIN = 'toolgate.audit.v1\0'
@@ -29,6 +29,7 @@ export interface Sealer extends ChainEnd {
  * SHA-256 of `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record without `hash`.
  */
 export function createSealer(options: SealOptions = {}, { seq: from, head: after }: ChainEnd = START): Sealer {
+  checkSealOptions(options)
   let seq = from
   let head = after
   return {

@@ -8,6 +8,7 @@ import type {
   AuditRecord,
   AuditSink,
 } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, matchesAuditQuery } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'
 
@@ -25,6 +26,8 @@ export interface MemoryAuditOptions extends SealOptions {
   readonly capacity?: number
 }
 
+const OPTIONS = shapeOf<MemoryAuditOptions>({ capacity: true, redact: true, preview: true })
+
 /**
  * Gives an audit that keeps its newest records in memory, for tests and embedding.
  *
@@ -32,7 +35,9 @@ export interface MemoryAuditOptions extends SealOptions {
  * then its input is kept.
  * Nothing survives the process, and records are not chained: who can change them can change the process.
  */
-export function memoryAudit({ capacity = 10_000, ...options }: MemoryAuditOptions = {}): MemoryAudit {
+export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
+  checkShape('memoryAudit', given, OPTIONS)
+  const { capacity = 10_000, ...options } = given
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
   /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
   const kept: (AuditEntry | undefined)[] = []

@@ -8,9 +8,26 @@ import {
   type AuditQuery,
   type AuditRecord,
 } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
+const QUERY = shapeOf<AuditQuery>(
+  {
+    tool: true,
+    user: true,
+    session: true,
+    event: true,
+    outcome: true,
+    call: true,
+    since: true,
+    until: true,
+    limit: true,
+    beforeSeq: true,
+    afterSeq: true,
+  },
+  'field',
+)
 
 /** A query that was checked, with nothing left to default. */
 export type CheckedAuditQuery = AuditQuery & { readonly limit: number }
@@ -21,6 +38,7 @@ export type CheckedAuditQuery = AuditQuery & { readonly limit: number }
  * @throws {ToolgateError} `query_invalid`, naming the field
  */
 export function checkAuditQuery(query: AuditQuery): CheckedAuditQuery {
+  checkShape('query', query, QUERY)
   const { limit = DEFAULT_LIMIT, beforeSeq, afterSeq, event, outcome, since, until } = query
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolgateError('query_invalid', `limit must be a whole number from 1 to ${MAX_LIMIT}`)

@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { previewInput } from './preview.ts'
 
 const MAX_TOOL_LENGTH = 256
@@ -13,6 +14,13 @@ export interface SealOptions {
   readonly redact?: Redactor | undefined
   /** Whether the redacted beginning of the input is kept. Default `true`. */
   readonly preview?: boolean | undefined
+}
+
+const SEAL = shapeOf<SealOptions>({ redact: true, preview: true })
+
+/** @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
+export function checkSealOptions(options: SealOptions): void {
+  checkShape('seal', options, SEAL)
 }
 
 /** An entry that waits for long: what its input comes to in the record is kept instead of the input. */
@@ -34,6 +42,7 @@ export interface HeldEntry extends AuditEntry {
  * // { …, event: 'tool_call', …, seq: 1, tool: 'search', tool_call_id: 'c1', ts: '1970-01-01T00:00:00.000Z' }
  */
 export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions = {}): AuditRecord {
+  checkSealOptions(options)
   const record: Partial<Writable<AuditRecord>> = {}
   const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
   if (entry.agent !== undefined) record.agent = capText(entry.agent)
@@ -73,6 +82,7 @@ export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions =
 
 /** Gives the entry without its input, which may be large, for one that cannot be stored yet. Seals to the same record. */
 export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
+  checkSealOptions(options)
   return 'held' in entry ? entry : { ...entry, input: undefined, held: digestOf(entry, options) }
 }
 

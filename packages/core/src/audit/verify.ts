@@ -5,6 +5,7 @@ import type { Checkpoint, VerifyingKey } from './checkpoint.ts'
 import { readTrail } from './checkpoint-trail.ts'
 import { isHash } from './merkle.ts'
 import { createRecordTree, type RecordTree } from './record-tree.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { type AuditFinding, type AuditVerdict, type AuditVerdictStatus, AUDIT_FINDINGS, worse } from './verdict.ts'
 
 export interface VerifyOptions {
@@ -20,6 +21,9 @@ export interface VerifyOptions {
   /** How many findings are kept; all are counted. Default 100. */
   readonly maxFindings?: number | undefined
 }
+
+const OPTIONS = shapeOf<VerifyOptions>({ checkpoints: true, keys: true, missing: true, maxFindings: true })
+const END = shapeOf<{ readonly torn?: boolean }>({ torn: true })
 
 /** Takes the records of an audit, in the order in which they are stored. */
 export interface AuditVerifier {
@@ -38,12 +42,9 @@ export interface AuditVerifier {
  * checkpoints, and says where.
  * Works on the stored texts and parses none that is as it should be.
  */
-export function createVerifier({
-  checkpoints = [],
-  keys = [],
-  missing,
-  maxFindings = 100,
-}: VerifyOptions = {}): AuditVerifier {
+export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
+  checkShape('createVerifier', options, OPTIONS)
+  const { checkpoints = [], keys = [], missing, maxFindings = 100 } = options
   const findings: AuditFinding[] = []
   let findingCount = 0
   let status: AuditVerdictStatus = 'ok'
@@ -77,7 +78,9 @@ export function createVerifier({
     report(text) {
       tell({ kind: 'edited', seq: sequence.lastSeq, line, text })
     },
-    finish({ torn = false } = {}) {
+    finish(end = {}) {
+      checkShape('finish', end, END)
+      const { torn = false } = end
       segments.finish(sequence.lastSeq, sequence.head)
       sequence.finish()
       claims.finish({ hasCheckpoints: segments.count > 0, missing: line > 0 ? missing : undefined })

@@ -12,6 +12,7 @@ import { readSource } from '../tools/read-source.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { rule } from './ruling.ts'
 
 export interface BuildToolsetOptions {
@@ -27,6 +28,8 @@ export interface BuildToolsetOptions {
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
 }
 
+const OPTIONS = shapeOf<BuildToolsetOptions>({ from: true, filters: true, policy: true, caller: true, groups: true })
+
 /**
  * Gives the tools of a source that every filter keeps and no policy denies, as a snapshot: later changes of the
  * source do not reach it. An empty source gives an empty set.
@@ -36,6 +39,7 @@ export interface BuildToolsetOptions {
  * const reading = buildToolset({ from: catalog, filters: [byTagsAny('read')], policy: { deny: ['web:*'] } })
  */
 export function buildToolset(options: BuildToolsetOptions): Toolset {
+  checkShape('buildToolset', options, OPTIONS)
   const { from, filters = [], policy, caller = {}, groups } = options
   checkFilters('filters', filters)
   const { selectors } = parseGroups(groups)

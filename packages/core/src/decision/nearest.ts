@@ -1,3 +1,5 @@
+import { UnknownToolError } from '../errors.ts'
+
 /** Longest name that is compared letter by letter; longer ones are cut. */
 const MAX_LENGTH = 64
 
@@ -10,6 +12,20 @@ export function nearestNames(asked: string, names: readonly string[], count: num
   const ranked = likelyNames(asked, names).map((name, order) => ({ name, order, distance: editDistance(asked, name) }))
   ranked.sort((a, b) => a.distance - b.distance || a.order - b.order)
   return ranked.slice(0, count).map(({ name }) => name)
+}
+
+const MAX_HINTS = 3
+/** Unknown names that one error names; more of them say nothing new. */
+const MAX_UNKNOWN = 20
+
+/** Returns the error for names that are unknown, each with the known names nearest to it. */
+export function unknownTools(unknown: readonly string[], known: readonly string[]): UnknownToolError {
+  const [first = '', ...rest] = new Set(unknown)
+  return new UnknownToolError(
+    first,
+    nearestNames(first, known, MAX_HINTS),
+    rest.slice(0, MAX_UNKNOWN - 1).map((tool) => ({ tool, nearest: nearestNames(tool, known, MAX_HINTS) })),
+  )
 }
 
 /** Gives the names that share the longest beginning and end with the one asked for, in the names' order. */

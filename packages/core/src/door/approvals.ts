@@ -1,6 +1,8 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
+import { checkApprovalFilter, checkDecision } from '../memory/approval-rules.ts'
 import type { Approval, ApprovalFilter, ApprovalStore, ApprovalVerdict, Clock, MayApprove } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** Approvals as people handle them. */
 export interface Approvals {
@@ -13,6 +15,7 @@ export interface Approvals {
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`
+   * @throws {ConfigError} for a verdict that is none of `approve`, `reject` and `revoke`
    */
   decide(approver: Caller, id: string, verdict: Pick<ApprovalVerdict, 'decision' | 'reason'>): Promise<Approval>
 }
@@ -24,11 +27,12 @@ export interface ApprovalsPorts {
   readonly onDecided?: ((approval: Approval) => void) | undefined
 }
 
+const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
+
 /** Gives the desk where people decide, over the store where the door asks. */
-export function createApprovals(
-  { approvals, clock, onDecided }: ApprovalsPorts,
-  mayApprove: MayApprove = mayApproveByDefault,
-): Approvals {
+export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
+  checkShape('createApprovals', ports, PORTS)
+  const { approvals, clock, onDecided } = ports
   // What is not `true`, as a promise is not, has not said yes.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
@@ -40,8 +44,13 @@ export function createApprovals(
       }
     },
     get: async (id) => approvals.get(id, clock.wallMs()),
-    list: async (filter = {}) => approvals.list(filter, clock.wallMs()),
-    async decide(approver, id, { decision, reason }) {
+    async list(filter = {}) {
+      checkApprovalFilter(filter)
+      return approvals.list(filter, clock.wallMs())
+    },
+    async decide(approver, id, verdict) {
+      checkDecision(verdict)
+      const { decision, reason } = verdict
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
       if (!isAllowed(approver, approval))

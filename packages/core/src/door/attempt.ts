@@ -24,6 +24,7 @@ import type { Redactor } from '../redact/redact.ts'
 import type { Progress } from '../tools/tool.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../deadlines.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
@@ -174,12 +175,30 @@ export function startTrace(attempt: Attempt): void {
 
 /** What a model or a client gives is answered with a value; this is what only a host gives. @throws {ConfigError} */
 export function checkRequest(request: CallRequest): void {
-  if (typeof request !== 'object' || request === null) throw new ConfigError('call', 'must be an object')
-  const { signal, deadlineMs } = request
+  checkShape('call', request, REQUEST)
+  const { signal, deadlineMs, run } = request
+  if (run !== undefined) checkShape('call.run', run, RUN)
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
     throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
 }
+
+const REQUEST = shapeOf<CallRequest>({
+  tool: true,
+  input: true,
+  callId: true,
+  signal: true,
+  onProgress: true,
+  deadlineMs: true,
+  hooks: true,
+  run: true,
+  context: true,
+  malformed: true,
+  calledAs: true,
+  nameOf: true,
+  idOf: true,
+})
+const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')
 
 function isCancelling(signal: object): boolean {
   return signal instanceof AbortSignal || typeof (signal as Partial<Cancelling>).onAbort === 'function'

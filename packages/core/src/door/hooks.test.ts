@@ -385,7 +385,7 @@ describe('parseHooks', () => {
     [{ beforeToolCall: true }, 'hooks.beforeToolCall: must be a function'],
     [
       [{ beforeToolcall() {} }],
-      'hooks[0].beforeToolcall: unknown key; the keys are name, beforeToolCall, afterToolCall',
+      'hooks[0].beforeToolcall: unknown key; did you mean "beforeToolCall"? The keys are name, beforeToolCall, afterToolCall',
     ],
   ]
   for (const [hooks, message] of refused)

@@ -7,6 +7,7 @@ import { frozenCopy } from '../freeze.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../deadlines.ts'
+import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
 import { callerGone } from './refusals.ts'
 
@@ -110,16 +111,14 @@ export function parseHooks<Before, After>(
 type AnyHooks = HooksOf<never, never>
 
 const HOOK_NAMES = ['beforeToolCall', 'afterToolCall'] as const
-const HOOK_KEYS: ReadonlySet<string> = new Set(['name', ...HOOK_NAMES])
+const HOOKS = shapeOf<AnyHooks>({ name: true, beforeToolCall: true, afterToolCall: true }, 'key')
 
 function checkHooks<Some extends AnyHooks>(path: string, hooks: Some): Some {
   if (typeof hooks !== 'object' || hooks === null) throw new ConfigError(path, 'must be an object')
   const wrong = HOOK_NAMES.find((name) => hooks[name] !== undefined && typeof hooks[name] !== 'function')
   if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
   // An instance of a class may keep what it likes beside its hooks.
-  const unknown = isPlainObject(hooks) ? Object.keys(hooks).find((key) => !HOOK_KEYS.has(key)) : undefined
-  if (unknown !== undefined)
-    throw new ConfigError(`${path}.${unknown}`, `unknown key; the keys are ${[...HOOK_KEYS].join(', ')}`)
+  if (isPlainObject(hooks)) checkShape(path, hooks, HOOKS)
   if (HOOK_NAMES.every((name) => hooks[name] === undefined))
     throw new ConfigError(path, `has neither ${HOOK_NAMES.join(' nor ')}`)
   return hooks
@@ -278,12 +277,6 @@ const MAX_ECHO_LENGTH = 64
 
 function nonsense(problem: string): Failure {
   return new Failure(new TypeError(problem))
-}
-
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFault }: HookPorts): BeforeResult {

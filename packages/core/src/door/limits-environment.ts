@@ -1,5 +1,6 @@
-import { type Environment, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
+import { type Environment, ENVIRONMENT_OPTIONS, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
+import { checkShape } from '../util/shape.ts'
 import { parseLimits, readLimits, type WrittenLimit } from './limits.ts'
 
 const VARIABLE = 'TOOL_RATE_LIMITS'
@@ -13,7 +14,9 @@ const VARIABLE = 'TOOL_RATE_LIMITS'
  * @example
  * createGate({ tools, limits: ['*:100/60', ...limitsFromEnv(process.env)] })
  */
-export function limitsFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly WrittenLimit[] {
+export function limitsFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly WrittenLimit[] {
+  checkShape('limitsFromEnv', options, ENVIRONMENT_OPTIONS)
+  const { groups } = options
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
   const list = readLimits(text, VARIABLE)

@@ -6,6 +6,7 @@ import type { Clock, CounterStore, LimitAnswer, MaybePromise } from '../ports.ts
 import { type Group, parseGroups } from '../tools/groups.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import {
   createUsesOfTool,
   type LimitInput,
@@ -100,13 +101,10 @@ export function createToolRateLimiter(
 ): ToolRateLimiter<MaybePromise<RateLimitAnswer>>
 export function createToolRateLimiter(
   rules: LimitInput,
-  {
-    groups,
-    tools,
-    clock = systemClock,
-    counters = memoryCounters({ clock }),
-  }: ToolRateLimiterOptions<CounterStore> = {},
+  options: ToolRateLimiterOptions<CounterStore> = {},
 ): ToolRateLimiter<MaybePromise<RateLimitAnswer>> {
+  checkShape('createToolRateLimiter', options, OPTIONS)
+  const { groups, tools, clock = systemClock, counters = memoryCounters({ clock }) } = options
   const limits = parseLimits(
     typeof rules === 'string' ? readLimits(rules, 'limits') : rules,
     parseGroups(groups).selectors,
@@ -130,6 +128,12 @@ export function createToolRateLimiter(
   }
 }
 
+const OPTIONS = shapeOf<ToolRateLimiterOptions<CounterStore>>({
+  groups: true,
+  tools: true,
+  clock: true,
+  counters: true,
+})
 const MAX_REMEMBERED = 10_000
 
 /** Making a key costs more than counting it, so the keys of those who call again and again are kept for them. */

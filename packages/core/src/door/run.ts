@@ -1,6 +1,6 @@
 import { isErrorOf, messageOf, quiet } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
-import { deadlineOf, type Tool } from '../tools/tool.ts'
+import type { Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
 import { chain } from './chain.ts'
 import { GateClosedError } from './closed.ts'
@@ -16,7 +16,7 @@ import { isStream, type StreamEnd, watchStream } from './streams.ts'
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { sight, request, ports, callId, cancelling, input, trace } = attempt
-  const { onProgress, context, deadlineMs = deadlineOf(tool) ?? ports.deadlineMs } = request
+  const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
@@ -134,7 +134,7 @@ function passOn(
   const { ports, callId, request } = attempt
   const { clock, deadlines, maxOutputChars: maxChars } = ports
   const passedMs = clock.monotonicMs() - startedMs
-  const deadlineMs = Math.max(1, (request.deadlineMs ?? deadlineOf(tool) ?? ports.deadlineMs) - passedMs)
+  const deadlineMs = Math.max(1, (request.deadlineMs ?? tool.deadlineMs ?? ports.deadlineMs) - passedMs)
   const onEnd = async (how: StreamEnd): Promise<void> => {
     lasting.close()
     releaseSlots(attempt)

@@ -8,6 +8,7 @@ import { type GroupSelectors, matchesSelector, parseSelector, type Selector } fr
 import { checkEntry, splitEntries } from '../tools/selector-list.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from '../deadlines.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { callerGone } from './refusals.ts'
 
 /** How many calls of some tools may run at once. */
@@ -89,14 +90,12 @@ function checkCount(path: string, count: number, min: number, max: number): void
     throw new ConfigError(path, `${String(count)} is not a whole number of ${min} to ${max}`)
 }
 
-const CAP_KEYS: ReadonlySet<string> = new Set(['match', 'max', 'per', 'waitMs', 'maxWaiting'])
+const CAP = shapeOf<ConcurrencyCap>({ match: true, max: true, per: true, waitMs: true, maxWaiting: true }, 'key')
 
 function checkKeys(path: string, written: ConcurrencyCap): ConcurrencyCap {
   if (typeof written !== 'object' || written === null || Array.isArray(written))
     throw new ConfigError(path, 'must be a text as "browser:*:2", or an object')
-  const unknown = Object.keys(written).find((key) => !CAP_KEYS.has(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`${path}.${unknown}`, `unknown key; the keys are ${[...CAP_KEYS].join(', ')}`)
+  checkShape(path, written, CAP)
   return written
 }
 

@@ -415,7 +415,7 @@ describe('wrapToolMapWithHooks', () => {
             hooking(() => {}),
             { acceptUnenforceable: ['cleint' as 'client'] },
           ),
-        { message: 'acceptUnenforceable: the map has no tool "cleint"' },
+        { message: 'acceptUnenforceable: the map has no tool "cleint"; did you mean "client"?' },
       )
     })
   })

@@ -11,6 +11,8 @@ import { createDeadlines } from '../deadlines.ts'
 import { type AskedCall, askEach, type HookPorts, type HooksOf, parseHooks, tellEach } from './hooks.ts'
 import { isThenable } from './in-time.ts'
 import { checkAgainst } from './sdk-schema.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
 /** Tools by their names, as the AI SDK takes them. */
@@ -76,6 +78,16 @@ export interface WrappedToolMap<Tools extends ToolMap> {
   readonly notEnforceable: readonly (keyof Tools & string)[]
 }
 
+const OPTIONS = shapeOf<WrapToolMapOptions>({
+  chatId: true,
+  userId: true,
+  context: true,
+  acceptUnenforceable: true,
+  deadlineMs: true,
+  clock: true,
+  onFault: true,
+})
+const WHO = shapeOf<ToolMapCaller>({ chatId: true, userId: true }, 'field')
 const DEADLINE_MS = 10_000
 
 /**
@@ -94,6 +106,7 @@ export function wrapToolMapWithHooks<Tools extends ToolMap>(
   hooks: ToolMapHooks<keyof Tools & string> | readonly ToolMapHooks<keyof Tools & string>[],
   options: WrapToolMapOptions<keyof Tools & string> = {},
 ): WrappedToolMap<Tools> {
+  checkShape('wrapToolMapWithHooks', options, OPTIONS)
   const wrapping = new Wrapping(parseHooks(hooks), options)
   const names = Object.keys(tools) as (keyof Tools & string)[]
   const accepts = acceptance(names, options.acceptUnenforceable)
@@ -114,9 +127,12 @@ function acceptance<Name extends string>(
   accepted: WrapToolMapOptions<Name>['acceptUnenforceable'],
 ): (name: Name) => boolean {
   if (accepted === undefined || typeof accepted === 'boolean') return () => accepted === true
-  const unknown = accepted.find((name) => !names.includes(name))
-  if (unknown !== undefined)
-    throw new ConfigError('acceptUnenforceable', `the map has no tool ${JSON.stringify(unknown)}`)
+  const unknown = accepted.filter((name) => !names.includes(name))
+  if (unknown.length > 0)
+    throw new ConfigError(
+      'acceptUnenforceable',
+      `the map has no tool ${unknown.map((name) => `${JSON.stringify(name)}${didYouMean(name, names)}`).join(' or ')}`,
+    )
   return (name) => accepted.includes(name)
 }
 
@@ -165,6 +181,7 @@ class Wrapping {
     if (!context) return { chatId, userId }
     try {
       const said = context(execution)
+      checkShape('context', said, WHO)
       return { chatId: said.chatId ?? chatId, userId: said.userId ?? userId }
     } catch (error) {
       throw toError(hookFault(`who calls cannot be told: ${messageOf(error)}`), '')

@@ -11,6 +11,7 @@ import { withoutNulls } from './restore.ts'
 import { EXPOSE_TARGETS, type ExposeTarget } from './target-names.ts'
 import { findTarget } from './targets/index.ts'
 import type { Named, Target } from './targets/target.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { countTokens, type Tokenizer } from './tokens.ts'
 
 /** Twice as many exposures are kept, over all gates. */
@@ -40,6 +41,7 @@ export function expose(
   target: ExposeTarget | CustomTarget,
   options: ExposeOptions = NO_OPTIONS,
 ): Exposure | CustomExposure<object> {
+  checkShape('expose', options, OPTIONS)
   const { name, known, key } = lookUp(target, options)
   if (known.writesInto) return exposeNew(view, name, known, options)
   const fullKey = keyOf(view, key, options)
@@ -67,6 +69,16 @@ function lookUp(target: ExposeTarget | CustomTarget, options: ExposeOptions): Kn
 }
 
 const NO_OPTIONS: ExposeOptions = {}
+const OPTIONS = shapeOf<ExposeOptions>({
+  mode: true,
+  step: true,
+  strict: true,
+  loaded: true,
+  search: true,
+  schemas: true,
+  provider: true,
+  tokenizer: true,
+})
 
 function keyOf(view: View, target: string, options: ExposeOptions): string {
   const { mode = 'filter', step, strict, loaded, search, schemas, provider, tokenizer } = options

@@ -2,27 +2,34 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { manualTime } from '../testing/manual-time.ts'
 import type { Group } from '../tools/groups.ts'
-import type { ProbeAnswer, ProbeAsking } from '../tools/probe.ts'
+import type { Probe, ProbeAnswer, ProbeAsking } from '../tools/probe.ts'
 import { type AvailabilityOptions, createAvailability } from './availability.ts'
 import type { GroupChange } from './telling.ts'
 
 const REFUSED = { available: false, reason: 'nothing listens on port 4444' }
 
 /** A thing that works or not, and counts how often it is asked. */
-function thing(key: string, answer: ProbeAnswer = true) {
-  const one = {
-    key,
-    answer,
-    asked: 0,
-    signals: [] as AbortSignal[],
-    ask: async ({ signal }: ProbeAsking) => {
-      one.asked++
-      one.signals.push(signal)
-      await Promise.resolve()
-      return one.answer
-    },
+class Thing {
+  readonly key: string
+  answer: ProbeAnswer
+  asked = 0
+  readonly signals: AbortSignal[] = []
+
+  constructor(key: string, answer: ProbeAnswer) {
+    this.key = key
+    this.answer = answer
   }
-  return one
+
+  readonly ask = async ({ signal }: ProbeAsking): Promise<ProbeAnswer> => {
+    this.asked++
+    this.signals.push(signal)
+    await Promise.resolve()
+    return this.answer
+  }
+}
+
+function thing(key: string, answer: ProbeAnswer = true): Thing {
+  return new Thing(key, answer)
 }
 
 function watch(
@@ -160,7 +167,7 @@ describe('the time to live of an answer', () => {
     const web = thing('web')
     const names = Array.from({ length: 300 }, (_, i) => `g${i}`)
     // Equal keys are one probe, not only the same object.
-    const groups = Object.fromEntries(names.map((name) => [name, { availableWhen: [{ ...web, ask: web.ask }] }]))
+    const groups = Object.fromEntries(names.map((name) => [name, { availableWhen: [{ key: web.key, ask: web.ask }] }]))
     const { availability, pass } = watch(test, groups)
     await Promise.all([availability.start(), availability.check(), availability.check()])
     assert.equal(web.asked, 1)
@@ -197,19 +204,22 @@ describe('the time to live of an answer', () => {
 
 describe('a probe', () => {
   it('that does not answer in time says so, is told to stop, and does not end the background', async (test) => {
-    const hang = { ...thing('hang'), what: 'the old printer', timeoutMs: 200, signals: [] as AbortSignal[] }
-    hang.ask = ({ signal }) => {
-      hang.signals.push(signal)
-      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+    const signals: AbortSignal[] = []
+    const ask = ({ signal }: ProbeAsking) => {
+      signals.push(signal)
+      return new Promise<ProbeAnswer>((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      )
     }
+    const hang: Probe = { key: 'hang', what: 'the old printer', timeoutMs: 200, ask }
     const { availability, pass } = watch(test, { old: { availableWhen: [hang] } })
     const started = availability.start()
     await pass(200)
     await started
     assert.equal(availability.get('old')?.reason, 'the old printer did not answer within 0.2 s')
-    assert.ok(hang.signals[0]?.aborted)
+    assert.ok(signals[0]?.aborted)
     await pass(11_000)
-    assert.equal(hang.signals.length, 2)
+    assert.equal(signals.length, 2)
   })
 
   it('that never ends is asked three times, and then no more until one of them is over', async (test) => {
@@ -255,7 +265,7 @@ describe('a probe', () => {
       return () => told.delete(listener)
     }
     const { availability, pass } = watch(test, {
-      files: { availableWhen: [{ ...server, ask: () => server.ask({} as never), subscribe }] },
+      files: { availableWhen: [{ key: 'server', ask: () => server.ask({} as never), subscribe }] },
     })
     await availability.start()
     await pass(60_000)
@@ -323,8 +333,11 @@ describe('a probe', () => {
         `hung${i}`,
         { ttlMs: 1000, availableWhen: [{ key: `hung${i}`, isHeavy, timeoutMs: 10_000, ask: untilStopped }] },
       ])
-      const web = { ...thing('web'), isHeavy }
-      const groups = { ...Object.fromEntries(hung), web: { ttlMs: 1000, availableWhen: [web] } }
+      const web = thing('web')
+      const groups = {
+        ...Object.fromEntries(hung),
+        web: { ttlMs: 1000, availableWhen: [{ key: 'web', ask: web.ask, isHeavy }] },
+      }
       const { availability, pass } = watch(test, groups)
       void availability.start()
       await pass(400_000)
@@ -444,11 +457,8 @@ describe('subscribe', () => {
   })
 
   it('gathers what changes together, and keeps no group waiting for another that flaps', async (test) => {
-    const servers = Array.from({ length: 100 }, flapping)
-    const groups = servers.map((server, i): [string, Partial<Group>] => [
-      `g${i}`,
-      { availableWhen: [{ ...server, key: `${i}` }] },
-    ])
+    const servers = Array.from({ length: 100 }, (_, i) => new Flapping(`${i}`))
+    const groups = servers.map((server, i): [string, Partial<Group>] => [`g${i}`, { availableWhen: [server] }])
     const { availability, pass, heard } = watch(test, Object.fromEntries(groups))
     await availability.start()
     await pass(30)
@@ -530,21 +540,34 @@ let nowMs = 0
 const fixed = { monotonicMs: () => nowMs, wallMs: () => nowMs }
 
 /** Something that says by itself when it changed, as a server does. */
-function flapping() {
-  let works = true
-  const listeners = new Set<() => void>()
-  const set = (next: boolean) => {
-    works = next
-    for (const listener of listeners) listener()
+class Flapping {
+  readonly key: string
+  #works = true
+  readonly #listeners = new Set<() => void>()
+
+  constructor(key = 'server') {
+    this.key = key
   }
-  return {
-    key: 'server',
-    ask: () => works,
-    subscribe(listener: () => void) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    set,
-    flip: () => set(!works),
+
+  ask(): boolean {
+    return this.#works
   }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  set(next: boolean): void {
+    this.#works = next
+    for (const listener of this.#listeners) listener()
+  }
+
+  flip(): void {
+    this.set(!this.#works)
+  }
+}
+
+function flapping(): Flapping {
+  return new Flapping()
 }

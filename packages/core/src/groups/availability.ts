@@ -2,6 +2,7 @@ import { hearRejection } from '../errors.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { AvailabilitySource, Clock, GroupState } from '../ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { createQuestions, type Question } from './questions.ts'
 import { createStates } from './states.ts'
 import { createTelling, type GroupChange } from './telling.ts'
@@ -13,6 +14,8 @@ export interface AvailabilityOptions {
   /** Hears of listeners that throw. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
+
+const OPTIONS = shapeOf<AvailabilityOptions>({ clock: true, random: true, onFault: true })
 
 /** Watches what groups depend on. What it says is the last answer: nobody ever waits for a probe. */
 export interface Availability extends AvailabilitySource {
@@ -47,6 +50,7 @@ export interface Availability extends AvailabilitySource {
  * const gate = createGate({ tools, groups, availability })
  */
 export function createAvailability(groups: GroupsInput, options: AvailabilityOptions = {}): Availability {
+  checkShape('createAvailability', options, OPTIONS)
   const { clock = systemClock, random = Math.random, onFault = () => {} } = options
   parseGroups(groups)
   const byName = toGroupMap(groups)

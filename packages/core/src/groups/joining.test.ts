@@ -114,7 +114,7 @@ describe('a tool that joins groups', () => {
 
   it('cannot join one that there is not', () => {
     const nowhere = { ...definition(), groups: ['dangre'] }
-    const problem = /tool "wipe"\.groups: there is no group "dangre"/
+    const problem = /tool "wipe"\.groups: no group is named "dangre" \(did you mean "danger"\?\); the groups are danger/
     assert.throws(() => createGate({ tools: [defineTool(nowhere)], groups: DANGER }), problem)
     assert.throws(() => createGate({ apps: { ops: { tools: [nowhere] } }, groups: DANGER }), problem)
     assert.throws(() => buildToolset({ from: [defineTool(nowhere)], groups: DANGER }), problem)
@@ -131,7 +131,7 @@ describe('a tool that joins groups', () => {
         source: 'changing',
         tool: 'wipe',
         code: 'tool_invalid',
-        reason: 'tool "wipe".groups: there is no group "dangre"',
+        reason: 'tool "wipe".groups: no group is named "dangre" (did you mean "danger"?); the groups are danger',
       },
     ])
   })

@@ -3,6 +3,7 @@ import { ConfigError, messageOf } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import type { Stopping } from '../layers/halts.ts'
 import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** What is halted: all that every field names. `all` stands alone. */
 export interface HaltTarget {
@@ -40,7 +41,10 @@ export interface ParsedHalt extends Halt, Stopping {
 }
 
 const FIELDS = ['all', 'session', 'tenant', 'tool', 'user'] as const
-const KNOWN: ReadonlySet<string> = new Set([...FIELDS, 'reason', 'by', 'byTenant'])
+const REQUEST = shapeOf<HaltRequest>(
+  { all: true, session: true, tenant: true, tool: true, user: true, reason: true, by: true, byTenant: true },
+  'field',
+)
 const MAX_REASON = 500
 
 /** @throws {ConfigError} naming the field */
@@ -62,9 +66,7 @@ export function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt
 }
 
 export function parseTarget(request: HaltTarget): HaltTarget {
-  const unknown = Object.keys(request).find((key) => !KNOWN.has(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`halt.${unknown}`, `unknown field; the fields are ${FIELDS.join(', ')}`)
+  checkShape('halt', request, REQUEST)
   const target: Record<string, string | true> = {}
   for (const field of FIELDS) {
     const value = request[field]

@@ -1,5 +1,6 @@
-import { ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalBinding, ApprovalStatus, ApprovalVerdict } from '../ports.ts'
+import { ConfigError, ToolgateError } from '../errors.ts'
+import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports.ts'
+import { checkShape, type Shape, shapeOf } from '../util/shape.ts'
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */
 const MAX_PENDING_PER_USER = 100
@@ -28,12 +29,11 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked
  * approval has the id.
  *
  * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
+ * @throws {ConfigError} for a verdict that is none
  */
-export function decidedApproval(
-  approval: Approval | undefined,
-  id: string,
-  { decision, by, reason, atMs }: ApprovalVerdict,
-): Approval {
+export function decidedApproval(approval: Approval | undefined, id: string, verdict: ApprovalVerdict): Approval {
+  checkWords(verdict, VERDICT)
+  const { decision, by, reason, atMs } = verdict
   if (!approval) throw new ToolgateError('approval_unknown', `There is no approval "${id.slice(0, 100)}".`)
   const { reason: _earlier, ...rest } = approval
   if (decision === 'revoke' && rest.status !== 'approved')
@@ -82,6 +82,38 @@ export function checkPendingApprovals(
   if (pending.count >= MAX_PENDING_PER_USER) throw tooManyOf(`${MAX_PENDING_PER_USER} approvals`)
   if (pending.characters + inputCharacters > MAX_PENDING_INPUT_PER_USER)
     throw tooManyOf(`Approvals of more than ${MAX_PENDING_INPUT_PER_USER} characters`)
+}
+
+const FILTER = shapeOf<ApprovalFilter>(
+  { status: true, tenant: true, user: true, tool: true, before: true, limit: true },
+  'field',
+)
+
+/** @throws {ConfigError} for an unknown field: a misspelt `tenant` would list the approvals of all tenants */
+export function checkApprovalFilter(filter: ApprovalFilter): void {
+  checkShape('list', filter, FILTER)
+}
+
+type Decision = Pick<ApprovalVerdict, 'decision' | 'reason'>
+
+const DECISION = shapeOf<Decision>({ decision: true, reason: true }, 'field')
+const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true }, 'field')
+
+/**
+ * Checks what a person says of an approval: only `approve`, `reject` and `revoke` are answers.
+ *
+ * @throws {ConfigError} naming the field
+ */
+export function checkDecision(decision: Decision): void {
+  checkWords(decision, DECISION)
+}
+
+function checkWords(said: Decision, shape: Shape): void {
+  checkShape('decide', said, shape)
+  const { decision, reason } = said
+  if (!Object.hasOwn(STATUS_AFTER, decision))
+    throw new ConfigError('decide.decision', `must be one of ${Object.keys(STATUS_AFTER).join(', ')}`)
+  if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('decide.reason', 'must be a text')
 }
 
 /** What a store says that has no room for another approval, as all that it keeps are live. */

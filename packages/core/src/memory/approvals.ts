@@ -1,7 +1,9 @@
 import type { Approval, ApprovalFilter, ApprovalStore } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import {
   approvalAt,
   approvalKeys,
+  checkApprovalFilter,
   checkPendingApprovals,
   isLiveAt,
   decidedApproval,
@@ -15,6 +17,7 @@ export interface MemoryApprovalsOptions {
   readonly randomId?: () => string
 }
 
+const OPTIONS = shapeOf<MemoryApprovalsOptions>({ ttlMs: true, randomId: true })
 const MAX_KEPT = 10_000
 const DEFAULT_LIMIT = 100
 
@@ -25,10 +28,9 @@ const DEFAULT_LIMIT = 100
  * oldest stay, and a request for another is refused with `approval_too_many`. Finished ones are kept for people to
  * see until they have been over for as long as they lived, or until 10,000 are kept.
  */
-export function memoryApprovals({
-  ttlMs = 600_000,
-  randomId = () => crypto.randomUUID(),
-}: MemoryApprovalsOptions = {}): ApprovalStore {
+export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalStore {
+  checkShape('memoryApprovals', options, OPTIONS)
+  const { ttlMs = 600_000, randomId = () => crypto.randomUUID() } = options
   /** By id, in the order of asking, which is also that of expiry. */
   const kept = new Map<string, Approval>()
   const idByBinding = new Map<string, string>()
@@ -105,6 +107,7 @@ export function memoryApprovals({
     },
     get: find,
     list(filter, nowMs) {
+      checkApprovalFilter(filter)
       const { before, limit = DEFAULT_LIMIT } = filter
       const newestFirst = [...kept.values()].toReversed()
       const start = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1

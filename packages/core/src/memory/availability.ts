@@ -1,4 +1,5 @@
 import type { AvailabilitySource, GroupState } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** Every group is available, always. */
 export const alwaysAvailable: AvailabilitySource = {
@@ -11,9 +12,15 @@ export interface MemoryAvailability extends AvailabilitySource {
   set(group: string, state: GroupState): void
 }
 
+const STATE = shapeOf<GroupState>(
+  { available: true, unknown: true, reason: true, detail: true, suggestion: true, since: true },
+  'field',
+)
+
 /** Gives an availability that the host sets, for tests and for hosts that know by themselves. */
 export function memoryAvailability(initial: Readonly<Record<string, GroupState>> = {}): MemoryAvailability {
   const states = new Map(Object.entries(initial))
+  for (const [group, state] of states) checkShape(group, state, STATE)
   const listeners = new Set<() => void>()
   let revision = 1
   return {
@@ -22,6 +29,7 @@ export function memoryAvailability(initial: Readonly<Record<string, GroupState>>
     },
     get: (group) => states.get(group),
     set(group, state) {
+      checkShape(group, state, STATE)
       states.set(group, state)
       revision++
       for (const listener of listeners) listener()

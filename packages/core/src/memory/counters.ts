@@ -1,4 +1,5 @@
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { Uses } from './uses.ts'
 
 /** Counters that answer at once. */
@@ -19,6 +20,8 @@ export interface MemoryCountersOptions {
   readonly maxKeys?: number
 }
 
+const OPTIONS = shapeOf<MemoryCountersOptions>({ clock: true, maxKeys: true })
+
 /**
  * Returns counters that live in this process.
  *
@@ -27,7 +30,9 @@ export interface MemoryCountersOptions {
  *
  * @throws {RangeError} from `take` and `peek` when the clock gives no time
  */
-export function memoryCounters({ clock, maxKeys = 200_000 }: MemoryCountersOptions): MemoryCounters {
+export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
+  checkShape('memoryCounters', options, OPTIONS)
+  const { clock, maxKeys = 200_000 } = options
   const counters = new Counters(clock, maxKeys)
   // Own properties, so that a host may spread the store and replace one of them.
   return {

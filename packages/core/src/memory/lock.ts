@@ -2,7 +2,9 @@ import { type Cancelling, toCancelling } from '../cancelling.ts'
 import { createDeadlines, type Deadlines, type Timed, type Watched } from '../deadlines.ts'
 import { ToolgateError } from '../errors.ts'
 import type { Clock, Lease, LockOptions, SessionLock } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { systemClock } from './clock.ts'
+import { checkLockOptions } from './lock-options.ts'
 
 export interface MemoryLock extends SessionLock {
   /** How many sessions are held now. */
@@ -13,9 +15,12 @@ export interface MemoryLockOptions {
   readonly clock?: Pick<Clock, 'monotonicMs'>
 }
 
+const OPTIONS = shapeOf<MemoryLockOptions>({ clock: true })
+
 /** Gives a lock for the sessions of this process. Fencing tokens grow over all of its sessions. */
-export function memoryLock({ clock = systemClock }: MemoryLockOptions = {}): MemoryLock {
-  return new ProcessLock(clock)
+export function memoryLock(options: MemoryLockOptions = {}): MemoryLock {
+  checkShape('memoryLock', options, OPTIONS)
+  return new ProcessLock(options.clock ?? systemClock)
 }
 
 /** Those that wait for one session, in the order of asking. There is one exactly while the session is held. */
@@ -42,7 +47,9 @@ class ProcessLock implements MemoryLock {
     return this.#lines.size
   }
 
-  acquire(session: string, { signal, deadlineMs }: LockOptions = {}): Promise<Lease> {
+  acquire(session: string, options: LockOptions = {}): Promise<Lease> {
+    checkLockOptions(options)
+    const { signal, deadlineMs } = options
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's own
     if (signal?.aborted) return Promise.reject(signal.reason)
     const line = this.#lines.get(session)

@@ -1,7 +1,9 @@
 import { ToolgateError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import type { StateOptions } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
+const OPTIONS = shapeOf<StateOptions>({ expiresAt: true })
 const MAX_KEY_LENGTH = 512
 const MAX_VALUE_BYTES = 1024 * 1024
 
@@ -18,7 +20,9 @@ export function checkStatePrefix(prefix: string): void {
 }
 
 /** Gives the time from which on a value is gone; infinite where there is none. */
-export function toStateExpiry({ expiresAt = Number.POSITIVE_INFINITY }: StateOptions = {}): number {
+export function toStateExpiry(options: StateOptions = {}): number {
+  checkShape('set', options, OPTIONS)
+  const { expiresAt = Number.POSITIVE_INFINITY } = options
   if (typeof expiresAt !== 'number' || Number.isNaN(expiresAt))
     throw invalid('expiresAt must be a number of milliseconds since 1970.')
   return expiresAt

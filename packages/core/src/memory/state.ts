@@ -1,6 +1,7 @@
 import { callAll } from '../cancelling.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { systemClock } from './clock.ts'
 import { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './state-text.ts'
 
@@ -20,13 +21,16 @@ interface Entry {
 }
 
 const MIN_SWEEP_SIZE = 64
+const OPTIONS = shapeOf<MemoryStateOptions>({ clock: true })
 
 /**
  * Gives a state that lives in this process. It answers at once, and listeners are called before a change returns.
  *
  * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store could keep
  */
-export function memoryState({ clock = systemClock }: MemoryStateOptions = {}): MemoryState {
+export function memoryState(given: MemoryStateOptions = {}): MemoryState {
+  checkShape('memoryState', given, OPTIONS)
+  const { clock = systemClock } = given
   const entries = new Map<string, Entry>()
   const listeners = new Set<() => void>()
   let sweepAtSize = MIN_SWEEP_SIZE

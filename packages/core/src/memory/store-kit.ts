@@ -3,8 +3,10 @@ export { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toState
 export {
   approvalAt,
   approvalKeys,
+  checkApprovalFilter,
   checkPendingApprovals,
   decidedApproval,
   isLiveAt,
   tooManyApprovals,
 } from './approval-rules.ts'
+export { checkLockOptions } from './lock-options.ts'

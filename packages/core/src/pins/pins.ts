@@ -13,6 +13,7 @@ import { createHolding, type Holding, type PinStatus } from './holding.ts'
 import { createNotices, type PinEvent } from './notices.ts'
 import { createPinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { capped } from './spell.ts'
 import { createTelling } from './telling.ts'
 
@@ -86,6 +87,20 @@ export interface Pins {
   close(): void
 }
 
+const OPTIONS = shapeOf<PinsOptions>({
+  catalog: true,
+  state: true,
+  mode: true,
+  newTools: true,
+  check: true,
+  clock: true,
+  onEvent: true,
+  onFault: true,
+  deadlineMs: true,
+  retryMs: true,
+  refreshMs: true,
+})
+const ACCEPT = shapeOf<AcceptPin>({ hash: true, by: true }, 'field')
 const DEFAULT_DEADLINE_MS = 5000
 const DEFAULT_RETRY_MS = 1000
 const DEFAULT_REFRESH_MS = 250
@@ -98,6 +113,7 @@ const MAX_ECHO = 64
  * was gone since. Marks are computed from the snapshot they are for, so no change is in force before it is compared.
  */
 export function createPins(options: PinsOptions): Pins {
+  checkShape('createPins', options, OPTIONS)
   const { catalog, state, clock, mode = 'warn', newTools = 'pin', check = 'warn' } = options
   const { deadlineMs = DEFAULT_DEADLINE_MS } = options
   const holdsNew = newTools === 'suspend'
@@ -154,7 +170,9 @@ export function createPins(options: PinsOptions): Pins {
     },
     marksFor: createMarks(holding, () => changes.revision),
     list: () => catalog.snapshot().tools.map(describe),
-    async accept(id, { hash, by }) {
+    async accept(id, accepted) {
+      checkShape('accept', accepted, ACCEPT)
+      const { hash, by } = accepted
       const tool = checkLookedAt(id, catalog.snapshot().get(id), hash)
       const pin = book.get(id)
       if (pin?.hash !== hash || pin.by === undefined) {

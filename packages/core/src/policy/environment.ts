@@ -2,6 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Clause, Policy } from './policy.ts'
 
 /** What `process.env` is. */
@@ -11,6 +12,8 @@ export interface EnvironmentOptions {
   /** The groups that `group:` selectors may name: the gate's own. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
 }
+
+export const ENVIRONMENT_OPTIONS = shapeOf<EnvironmentOptions>({ groups: true })
 
 /**
  * Gives the policies that the environment asks for, to be met with the others: they can only tighten.
@@ -30,7 +33,9 @@ export interface EnvironmentOptions {
  * @example
  * createGate({ tools, groups, policy: meetPolicies(baseline, policyFromEnv(process.env, { groups })) })
  */
-export function policyFromEnv(env: Environment, { groups }: EnvironmentOptions = {}): readonly Policy[] {
+export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly Policy[] {
+  checkShape('policyFromEnv', options, ENVIRONMENT_OPTIONS)
+  const { groups } = options
   const known = parseGroups(groups).selectors
   return VARIANTS.flatMap(({ suffix, unless }) => {
     const read = (list: List) =>

@@ -1,5 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
+import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import type { Clause, FunctionPolicy, Policies, Policy } from './policy.ts'
 
@@ -63,6 +64,8 @@ function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: num
   for (const kind of [...CLAUSE_KINDS, 'requireTags']) {
     if (kind in policy) throw new ConfigError(`${path}.${kind}`, 'a policy that decides by a function has no clauses')
   }
+  // An instance of a class may keep what it likes beside its decision.
+  if (isPlainObject(policy)) checkShape(path, policy, FUNCTION_POLICY)
   return {
     name: nameOf(policy, path, position),
     allow: undefined,
@@ -77,11 +80,12 @@ function nameOf({ name }: Policy | FunctionPolicy, path: string, position: numbe
   return name === undefined ? `policy ${position + 1}` : checkText(`${path}.name`, name)
 }
 
-const POLICY_KEYS: ReadonlySet<string> = new Set(['name', 'allow', 'deny', 'ask', 'requireTags'])
-const CLAUSE_KEYS: ReadonlySet<string> = new Set(['id', 'match', 'when', 'unless', 'input', 'message'])
+const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true }, 'key')
+const CLAUSE = shapeOf<Clause>({ id: true, match: true, when: true, unless: true, input: true, message: true }, 'key')
+const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, decide: true }, 'key')
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
-  checkKeys(path, policy, POLICY_KEYS)
+  checkShape(path, policy, POLICY)
   const clauses = (kind: ClauseKind) =>
     policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
@@ -104,7 +108,7 @@ function parseClause(
   path: string,
 ): ParsedClause {
   const clause: Clause = typeof written === 'string' ? { match: written } : written
-  checkKeys(path, clause, CLAUSE_KEYS)
+  checkShape(path, clause, CLAUSE)
   const texts = typeof clause.match === 'string' ? [clause.match] : clause.match
   checkList(`${path}.match`, texts)
   if (texts === undefined || texts.length === 0) throw new ConfigError(`${path}.match`, 'a clause must match something')
@@ -135,14 +139,6 @@ function selectorAt(path: string, text: string, groups: GroupSelectors): Selecto
     return parseSelector(text, groups)
   } catch (cause) {
     throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
-  }
-}
-
-function checkKeys(path: string, value: unknown, known: ReadonlySet<string>): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError(path, 'must be an object')
-  for (const key of Object.keys(value)) {
-    if (!known.has(key)) throw new ConfigError(`${path}.${key}`, `unknown key; the keys are ${[...known].join(', ')}`)
   }
 }
 

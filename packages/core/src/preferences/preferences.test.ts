@@ -145,7 +145,10 @@ describe('gate.preferences', () => {
   })
 
   const wrong: [unknown, RegExp][] = [
-    [{ groups: ['wbe'], tools: [] }, /^preferences\.groups: no group is named "wbe"; the nearest is "web"$/],
+    [
+      { groups: ['wbe'], tools: [] },
+      /^preferences\.groups: no group is named "wbe" \(did you mean "web"\?\); the groups are /,
+    ],
     [{ groups: [] }, /^preferences\.tools: must be a list/],
     [{ groups: [], tools: [7] }, /^preferences\.tools\[0\]: must be a name/],
     [{ groups: [], tools: ['x'.repeat(301)] }, /^preferences\.tools\[0\]: must be a name of 1 to 300/],

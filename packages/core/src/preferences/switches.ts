@@ -1,13 +1,14 @@
-import { nearestNames } from '../decision/nearest.ts'
 import { ConfigError } from '../errors.ts'
 import type { SwitchedOff } from '../layers/preferences.ts'
+import { noGroupIsNamed } from '../tools/group-order.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** What a user has switched off for himself: groups by name, tools by id. */
 export type Preferences = SwitchedOff
 
-const FIELDS = ['groups', 'tools'] as const
+const PREFERENCES = shapeOf<Preferences>({ groups: true, tools: true }, 'field')
 const MAX_SWITCHES = 1000
 const MAX_NAME_LENGTH = 300
 
@@ -20,20 +21,16 @@ const MAX_NAME_LENGTH = 300
  */
 export function parsePreferences(preferences: Preferences, groups: GroupSelectors): Preferences {
   const parsed = restorePreferences(preferences)
-  const unknown = parsed.groups.find((name) => !groups.has(name))
-  if (unknown === undefined) return parsed
-  const [nearest] = nearestNames(unknown, [...groups.keys()], 1)
-  const hint = nearest === undefined ? '; there is none' : `; the nearest is "${nearest}"`
-  throw new ConfigError('preferences.groups', `no group is named "${unknown}"${hint}`)
+  const unknown = parsed.groups.filter((name) => !groups.has(name))
+  if (unknown.length === 0) return parsed
+  throw new ConfigError('preferences.groups', noGroupIsNamed(unknown, groups.keys()))
 }
 
 /** Gives what is stored of a user. A group may be gone meanwhile, or be known to another replica only. */
 export function restorePreferences(stored: unknown): Preferences {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored))
-    throw new ConfigError('preferences', `must be an object with ${FIELDS.join(' and ')}`)
-  const unknown = Object.keys(stored).find((key) => !(FIELDS as readonly string[]).includes(key))
-  if (unknown !== undefined)
-    throw new ConfigError(`preferences.${unknown}`, `unknown field; the fields are ${FIELDS.join(', ')}`)
+    throw new ConfigError('preferences', 'must be an object with groups and tools')
+  checkShape('preferences', stored, PREFERENCES)
   const { groups, tools } = stored as Readonly<Record<string, unknown>>
   return Object.freeze({ groups: readNames('groups', groups), tools: readNames('tools', tools) })
 }

@@ -6,6 +6,7 @@ import { scanText } from './scan-text.ts'
 import { SECRET_KEYS } from './secret-keys.ts'
 import { SECRET_VALUES } from './secret-values.ts'
 import { replaceSpans, type Span } from './spans.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { createWalk } from './walk.ts'
 
 /** Takes out of texts and values what looks like a secret or is known to be one. */
@@ -30,6 +31,7 @@ export interface RedactorOptions {
   readonly onIgnored?: (error: ConfigError) => void
 }
 
+const OPTIONS = shapeOf<RedactorOptions>({ keys: true, patterns: true, secrets: true, onIgnored: true })
 const MIN_TEXT = 5
 const MAX_ROUNDS = 8
 
@@ -42,6 +44,7 @@ const MAX_ROUNDS = 8
  * createRedactor({ secrets: ['correct horse'] }).redactText('say correct horse')   // say [redacted:secret]
  */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
+  checkShape('createRedactor', options, OPTIONS)
   const keys = createKeyNames(options.keys)
   const finders: readonly FindSpans[] = [
     (text) => scanText(text, keys),

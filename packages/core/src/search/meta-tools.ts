@@ -2,6 +2,7 @@ import type { CallOutcome } from '../door/outcome.ts'
 import type { Caller } from '../caller.ts'
 import { markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Calling, callingOf } from './calling.ts'
 import { META_INPUTS, META_TEXTS, type MetaToolName, notAvailable } from './meta-texts.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, type SearchDetail, type SearchHit } from './search.ts'
@@ -61,6 +62,7 @@ export interface UnknownDetails {
  * const gate = createGate({ tools: [...tools, ...metaTools()], policy: { deny: [{ match: 'call_tool', unless: "'ops' in caller.roles" }] } })
  */
 export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
+  checkShape('metaTools', options, OPTIONS)
   const { names = META_NAMES, namespace, toOutput = toPlainOutput } = options
   return META_NAMES.filter((name) => names.includes(name)).map((name) => {
     const answer = ANSWERS[name]
@@ -79,6 +81,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
   })
 }
 
+const OPTIONS = shapeOf<MetaToolOptions>({ names: true, namespace: true, onFound: true, own: true, toOutput: true })
 const META_NAMES = ['search_tools', 'get_tool_details', 'call_tool'] as const
 /** How many of a host's own may stand before what is looked for. */
 const MAX_OWN = 4

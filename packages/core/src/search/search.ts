@@ -3,6 +3,7 @@ import { ToolgateError } from '../errors.ts'
 import { membersOf } from '../tools/bits.ts'
 import type { JsonSchema, Tool } from '../tools/tool.ts'
 import { toolIndexOf } from './index-tools.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { parseQuery } from './query.ts'
 import { rank, type Searched } from './rank.ts'
 
@@ -27,6 +28,8 @@ export interface SearchHit {
   readonly inputSchema?: JsonSchema
   readonly outputSchema?: JsonSchema
 }
+
+const OPTIONS = shapeOf<SearchOptions>({ limit: true, detail: true })
 
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 10
@@ -61,6 +64,7 @@ function surveyOf(visible: Visible): Searched {
 }
 
 function checkSearch(query: unknown, options: SearchOptions): { limit: number; detail: SearchDetail } {
+  checkShape('search', options, OPTIONS)
   const { limit = DEFAULT_LIMIT, detail = 'descriptions' } = options
   if (typeof query !== 'string') throw new ToolgateError('query_invalid', 'The query of a search must be a string.')
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)

@@ -16,6 +16,7 @@ import {
 import { messageOf } from '../errors.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { createSdkFinder, runWithin, type Sdk } from './sdk.ts'
 
 export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
@@ -33,6 +34,8 @@ export interface OpenTelemetryOptions {
   /** Hears of a tracing system that fails; the calls go on. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
+
+const OPTIONS = shapeOf<OpenTelemetryOptions>({ tracer: true, meter: true, redact: true, clock: true, onFault: true })
 
 /** The name of tools that the catalog does not have: what a client made up is no name of a span or a series. */
 export const UNKNOWN_TOOL = '_unknown'
@@ -54,6 +57,7 @@ const MAX_CONTENT = 8192
  * const gate = createGate({ tools, telemetry: openTelemetry() })
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  checkShape('openTelemetry', options, OPTIONS)
   const { clock = systemClock, redact, tracer, meter } = options
   const findSdk = createSdkFinder({ name: '@toolgate/core', tracer, meter, createInstruments })
   const onFault = (error: unknown): void => {

@@ -8,6 +8,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { runOnce } from './run-once.ts'
 
 /** What listens in this process. */
@@ -26,6 +27,14 @@ export interface SdkOptions<Instruments> {
   createInstruments(meter: Meter): Instruments
 }
 
+const OPTIONS = shapeOf<SdkOptions<unknown>>({
+  name: true,
+  version: true,
+  tracer: true,
+  meter: true,
+  createInstruments: true,
+})
+
 /**
  * Gives a function that finds what listens: an SDK, or `undefined` where none is registered.
  *
@@ -33,6 +42,7 @@ export interface SdkOptions<Instruments> {
  * and an SDK that is registered later is found.
  */
 export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): () => Sdk<Instruments> | undefined {
+  checkShape('createSdkFinder', options, OPTIONS)
   const { name, version, createInstruments } = options
   let tracing: unknown
   let metering: unknown

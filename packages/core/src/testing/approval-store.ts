@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Approval, ApprovalBinding, ApprovalStore, ApprovalVerdict, MaybePromise } from '../ports.ts'
+import type {
+  Approval,
+  ApprovalBinding,
+  ApprovalFilter,
+  ApprovalStore,
+  ApprovalVerdict,
+  MaybePromise,
+} from '../ports.ts'
 
 /**
  * Defines the tests that every approval store passes: bound, single use, expiring.
@@ -54,6 +61,21 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       const { id } = await store.request(BINDING, input, NOW)
       input.amount = 1_000_000
       assert.deepEqual((await store.get(id, NOW))?.input, { amount: 1 })
+    })
+
+    for (const wrong of [{ approve: true }, { decision: 'approved' }, { decision: 'yes' }, { decision: true }, {}])
+      it(`takes ${JSON.stringify(wrong)} for neither a yes nor a no`, async (t) => {
+        const store = await make(t)
+        const { id } = await store.request(BINDING, {}, NOW)
+        const said = { ...wrong, by: 'owner', atMs: NOW + 1 } as unknown as ApprovalVerdict
+        await assert.rejects(async () => store.decide(id, said), { name: 'ConfigError' })
+        assert.equal((await store.get(id, NOW + 1))?.status, 'pending')
+      })
+
+    it('refuses a filter with an unknown field, which would list too much', async (t) => {
+      const store = await make(t)
+      await store.request(BINDING, {}, NOW)
+      await assert.rejects(async () => store.list({ tennant: 'acme' } as ApprovalFilter, NOW), /did you mean "tenant"/)
     })
 
     it('records who decided, when and why', async (t) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RejectedTool, readSource, type SourceReading } from './read-source.ts'
 import type { GroupSelectors } from './selector.ts'
-import { deadlineOf, groupsJoinedBy, type Tool, type ToolDefinition } from './tool.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
@@ -70,7 +70,7 @@ export interface CatalogOptions {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
   /** Those that tools of sources may join. Default: any. */
-  readonly groups?: Pick<GroupSelectors, 'has'>
+  readonly groups?: Pick<GroupSelectors, 'has' | 'keys'>
   /** Called after each reading of a source, also when its tools stay the same. Default: ignores it. */
   readonly onRead?: () => void
   /** Hears of listeners that throw. Default: ignores them. */
@@ -92,7 +92,7 @@ export function createCatalog({
   onRead = () => {},
   onFault = () => {},
 }: CatalogOptions): Catalog {
-  const fixed = createToolset(Array.from(tools, checkTool))
+  const fixed = createToolset(Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)))
   const readings = new Map(sources.map((source) => [source, read(source, groups)]))
   /** A source that listed its tools once stays known, also when it lists none later. */
   const listed = new Set<Source>()
@@ -180,12 +180,7 @@ function read(source: Source, groups: CatalogOptions['groups'], before: Reading 
 
 /** Gives the tool of before where the new one says and does the same. */
 function same(before: Tool | undefined, now: Tool): Tool {
-  return before !== undefined && before !== now && isDeepStrictEqual(partsOf(before), partsOf(now)) ? before : now
-}
-
-/** What a tool is, and what is known of it beside. */
-function partsOf(tool: Tool): unknown {
-  return [tool, groupsJoinedBy(tool), deadlineOf(tool)]
+  return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
 }
 
 function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {

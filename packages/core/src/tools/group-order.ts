@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts'
+import { nearestOf } from '../util/did-you-mean.ts'
 
 /** What an order needs to know of a group. */
 export interface Depending {
@@ -17,12 +18,18 @@ export function orderGroups(groups: ReadonlyMap<string, Depending>): readonly st
     if (done.has(name)) return
     if (trail.has(name)) throw new ConfigError(`groups.${name}.dependsOn`, `a cycle: ${cycleOf(trail, name)}`)
     trail.add(name)
-    for (const [i, below] of (groups.get(name)?.dependsOn ?? []).entries()) {
-      if (!groups.has(below)) throw unknownGroup(`groups.${name}.dependsOn[${i}]`, below, groups)
-      visit(below)
-    }
+    for (const below of groups.get(name)?.dependsOn ?? []) visit(below)
     trail.delete(name)
     done.add(name)
+  }
+  for (const [name, { dependsOn = [] }] of groups) {
+    const unknown = dependsOn.filter((below) => !groups.has(below))
+    const path = `groups.${name}.dependsOn`
+    if (unknown.length > 0)
+      throw new ConfigError(
+        `${path}[${dependsOn.indexOf(unknown[0] as string)}]`,
+        noGroupIsNamed(unknown, groups.keys()),
+      )
   }
   for (const name of groups.keys()) visit(name)
   return [...done]
@@ -33,6 +40,12 @@ function cycleOf(trail: ReadonlySet<string>, name: string): string {
   return [...names.slice(names.indexOf(name)), name].join(' → ')
 }
 
-function unknownGroup(path: string, name: string, groups: ReadonlyMap<string, Depending>): ConfigError {
-  return new ConfigError(path, `no group is named "${name}"; the groups are ${[...groups.keys()].join(', ')}`)
+/** Says of each unknown name which group was probably meant, and then which groups there are. */
+export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<string>): string {
+  const known = [...groups]
+  const named = [...new Set(unknown)].map((name) => {
+    const nearest = nearestOf(name, known)
+    return `"${name}"${nearest === undefined ? '' : ` (did you mean "${nearest}"?)`}`
+  })
+  return `no group is named ${named.join(' or ')}; ${known.length === 0 ? 'there is none' : `the groups are ${known.join(', ')}`}`
 }

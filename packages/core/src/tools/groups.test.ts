@@ -53,6 +53,25 @@ describe('parseGroups', () => {
     })
   })
 
+  it('names every unknown dependency of a group, each with the nearest group', () => {
+    assert.throws(() => parseGroups({ web: { tools: [] }, a: { tools: [], dependsOn: ['wbe', 'nothing', 'web'] } }), {
+      path: 'groups.a.dependsOn[0]',
+      problem: 'no group is named "wbe" (did you mean "web"?) or "nothing"; the groups are web, a',
+    })
+  })
+
+  it('refuses an unknown visibility, and names the allowed ones', () => {
+    for (const [visibility, said] of [
+      ['condtional', /must be always or conditional, not "condtional"; did you mean "conditional"\?/],
+      ['hidden', /must be always or conditional, not "hidden"/],
+      [null, /must be always or conditional, not null/],
+    ] as const)
+      assert.throws(() => parseGroups({ a: { tools: [], visibility: visibility as 'always' } }), {
+        path: 'groups.a.visibility',
+        problem: said,
+      })
+  })
+
   it('refuses a selector that cannot be read, and says where', () => {
     assert.throws(() => parseGroups({ a: { tools: ['b', 'group:a'] } }), {
       code: 'selector_invalid',

@@ -1,10 +1,12 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Aliases } from './aliases.ts'
-import { orderGroups } from './group-order.ts'
+import { noGroupIsNamed, orderGroups } from './group-order.ts'
 import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
-import { groupsJoinedBy, type Tool, type ToolDefinition } from './tool.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
 
 /** A named, reusable set of tools. */
 export interface Group {
@@ -65,10 +67,10 @@ export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
 }
 
 /** @throws {ConfigError} `tool_invalid` for a tool that joins a group that there is not: what is said of it could not hold */
-export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has'>): void {
-  const unknown = groupsJoinedBy(tool).find((name) => !groups.has(name))
-  if (unknown !== undefined)
-    throw new ConfigError(`tool "${tool.id}".groups`, `there is no group "${unknown}"`, { code: 'tool_invalid' })
+export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has' | 'keys'>): void {
+  const unknown = tool.groups.filter((name) => !groups.has(name))
+  if (unknown.length > 0)
+    throw new ConfigError(`tool "${tool.id}".groups`, noGroupIsNamed(unknown, groups.keys()), { code: 'tool_invalid' })
 }
 
 /** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */
@@ -92,6 +94,26 @@ export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map
   return { selectors, conditional, locked, loaded, probed: [...byName.values()].some(hasProbes) }
 }
 
+const WORDS = ['always', 'conditional'] as const satisfies readonly Group['visibility'][]
+const VISIBILITIES: ReadonlySet<unknown> = new Set(WORDS)
+const GROUP = shapeOf<Group>(
+  {
+    tools: true,
+    visibility: true,
+    availableWhen: true,
+    ttlMs: true,
+    load: true,
+    loadTimeoutMs: true,
+    title: true,
+    hint: true,
+    unlock: true,
+    suggestion: true,
+    dependsOn: true,
+  },
+  'field',
+)
+const UNLOCK = shapeOf<Exclude<UnlockRule, string>>({ event: true }, 'field')
+
 /** Answers whether a group can be unavailable by itself. */
 export function isConditional(group: Group | undefined): boolean {
   return group !== undefined && (group.visibility === 'conditional' || hasProbes(group))
@@ -102,7 +124,14 @@ function hasProbes({ availableWhen = [] }: Group): boolean {
 }
 
 function checkGroup(path: string, group: Group): void {
-  if (!Array.isArray(group?.tools)) throw new ConfigError(`${path}.tools`, 'must be a list of selectors')
+  checkShape(path, group, GROUP)
+  if (!Array.isArray(group.tools)) throw new ConfigError(`${path}.tools`, 'must be a list of selectors')
+  const visibility: unknown = group.visibility
+  if (visibility !== undefined && !VISIBILITIES.has(visibility))
+    throw new ConfigError(
+      `${path}.visibility`,
+      `must be ${WORDS.join(' or ')}, not ${JSON.stringify(visibility)}${typeof visibility === 'string' ? didYouMean(visibility, WORDS) : ''}`,
+    )
   if (group.dependsOn !== undefined && !Array.isArray(group.dependsOn))
     throw new ConfigError(`${path}.dependsOn`, 'must be a list of groups')
   if (group.availableWhen !== undefined) checkProbes(`${path}.availableWhen`, group.availableWhen)
@@ -116,6 +145,7 @@ function checkGroup(path: string, group: Group): void {
 
 function checkUnlock(path: string, rule: UnlockRule): UnlockRule {
   if (rule === 'request' || rule === 'search') return rule
+  if (typeof rule === 'object') checkShape(path, rule, UNLOCK)
   if (typeof rule === 'object' && rule !== null && typeof rule.event === 'string' && rule.event !== '') return rule
   throw new ConfigError(path, 'must be request, search or { event: <name> }')
 }

@@ -1,4 +1,5 @@
 import { ToolgateError } from '../errors.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Tool } from './tool.ts'
 
 export interface PageRequest {
@@ -22,6 +23,7 @@ export interface Listing {
   hash(): string
 }
 
+const REQUEST = shapeOf<PageRequest>({ limit: true, cursor: true })
 const MAX_LIMIT = 1000
 const DEFAULT_LIMIT = 100
 
@@ -33,7 +35,9 @@ const DEFAULT_LIMIT = 100
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
-export function pageOf(set: Listing, { limit = DEFAULT_LIMIT, cursor }: PageRequest): Page {
+export function pageOf(set: Listing, request: PageRequest): Page {
+  checkShape('page', request, REQUEST)
+  const { limit = DEFAULT_LIMIT, cursor } = request
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolgateError('query_invalid', `limit must be a whole number of 1 to ${MAX_LIMIT}, not ${limit}.`)
   const start = cursor === undefined ? 0 : readCursor(set, cursor)

@@ -1,5 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
+import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 
 /** What a probe found. `false` alone says no more than that it does not work. */
 export type ProbeAnswer =
@@ -39,6 +40,10 @@ export interface Probe {
 }
 
 const MAX_MS = 86_400_000
+const PROBE = shapeOf<Probe>(
+  { key: true, ask: true, what: true, timeoutMs: true, isHeavy: true, subscribe: true },
+  'field',
+)
 
 /** @throws {ConfigError} naming the place of what is no probe */
 export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
@@ -49,6 +54,7 @@ export function checkProbes(path: string, probes: unknown): readonly (Probe | Pr
 
 function checkProbe(path: string, probe: unknown): void {
   if (typeof probe === 'function') return
+  if (isPlainObject(probe)) checkShape(path, probe, PROBE)
   const { key, ask, timeoutMs } = (probe ?? {}) as Partial<Probe>
   if (typeof key !== 'string' || key === '' || typeof ask !== 'function')
     throw new ConfigError(path, 'must be a function, or a probe with "key" and "ask"')

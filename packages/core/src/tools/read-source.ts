@@ -25,7 +25,7 @@ export interface SourceReading {
  */
 export function readSource(
   source: { tools(): Iterable<Tool | ToolDefinition> },
-  groups?: Pick<GroupSelectors, 'has'>,
+  groups?: Pick<GroupSelectors, 'has' | 'keys'>,
 ): SourceReading {
   if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
   const offered: unknown = source.tools()

@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors.ts'
 import { nearestOf } from '../util/did-you-mean.ts'
 import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
-import { groupsJoinedBy, type Tool } from './tool.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * The one mini-language that names tools.
@@ -79,7 +79,7 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
     case 'group':
       return selector.members.some((member) => matchesSelector(member, tool, reading))
     case 'joined':
-      return groupsJoinedBy(tool).includes(selector.group)
+      return tool.groups.includes(selector.group)
     case 'tag':
       return tool.tags.includes(selector.value)
     case 'category':

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from '../gate.ts'
-import { deadlineOf, defineTool, isTool, type ToolDefinition } from './tool.ts'
+import type { StandardSchema } from './standard-schema.ts'
+import { defineTool, isTool, type ToolDefinition } from './tool.ts'
 
 describe('defineTool', () => {
   it('leaves nothing to default', () => {
@@ -23,6 +24,8 @@ describe('defineTool', () => {
       _meta: undefined,
       strict: undefined,
       hintsTrusted: true,
+      groups: [],
+      deadlineMs: undefined,
       parseInput: undefined,
     })
   })
@@ -122,9 +125,35 @@ describe('deadlineMs of a tool', () => {
   })
 
   it('is a number above 0, and no part of the tool', () => {
-    assert.deepEqual([deadlineOf(slow(5)), deadlineOf(slow()), 'deadlineMs' in slow(5)], [5, undefined, false])
+    assert.deepEqual([slow(5).deadlineMs, slow().deadlineMs], [5, undefined])
     for (const wrong of [0, -1, Number.NaN, '5' as unknown as number])
       assert.throws(() => slow(wrong), /deadlineMs must be a number of milliseconds above 0/)
+  })
+})
+
+describe('a copy of a tool', () => {
+  const schema: StandardSchema = {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value) => ({ value }),
+      jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
+    },
+  }
+
+  it('keeps the groups, the deadline and the validation of its schema', () => {
+    const tool = defineTool({ name: 'search', groups: ['web'], deadlineMs: 5, inputSchema: schema })
+    const copy = defineTool({ ...tool, tags: ['read'] })
+    assert.deepEqual([copy.groups, copy.deadlineMs, copy.tags], [['web'], 5, ['read']])
+    assert.ok(copy.parseInput)
+    assert.equal(copy.parseInput, tool.parseInput)
+    assert.equal(defineTool({ ...copy }).parseInput, tool.parseInput)
+    assert.equal(defineTool({ ...tool }).parseInput, tool.parseInput)
+  })
+
+  it('with another schema is not validated by the first', () => {
+    const tool = defineTool({ name: 'search', inputSchema: schema })
+    assert.equal(defineTool({ ...tool, inputSchema: { type: 'object' } }).parseInput, undefined)
   })
 })
 

@@ -1,7 +1,8 @@
 import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../cancelling.ts'
-import { ConfigError, messageOf } from '../errors.ts'
+import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { findSchemaProblem } from './schema.ts'
 import {
   isStandardSchema,
@@ -92,6 +93,10 @@ export interface Tool {
   readonly _meta: ToolMeta | undefined
   readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
+  /** Groups of the gate that it joins, sorted. */
+  readonly groups: readonly string[]
+  /** Ends an execution that its host gave no deadline. Absent: the gate's. */
+  readonly deadlineMs: number | undefined
   /** The validation of a Standard Schema, which is asked instead of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
@@ -134,6 +139,7 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
   checkName(name)
   checkNamespace(namespace)
   const id = toToolId(namespace, name)
+  checkFields(`tool "${id}"`, definition)
   const parts = plainParts(id, definition)
   const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = parts
   const tool: Tool = Object.freeze({
@@ -152,30 +158,70 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     _meta: parts._meta,
     strict: parts.strict,
     hintsTrusted: definition.hintsTrusted ?? true,
-    parseInput: isStandardSchema(definition.inputSchema) ? toParseInput(definition.inputSchema) : undefined,
+    groups: sortedSet(checkGroups(id, definition.groups)),
+    deadlineMs: checkDeadline(id, definition.deadlineMs),
+    parseInput: parserOf(definition),
     execute: checkExecute(id, definition.execute),
   })
-  made.set(tool, sortedSet(checkGroups(id, definition.groups)))
-  const deadlineMs = checkDeadline(id, definition.deadlineMs)
-  if (deadlineMs !== undefined) deadlines.set(tool, deadlineMs)
+  if (tool.parseInput) parsers.set(tool.inputSchema, tool.parseInput)
+  made.add(tool)
   return tool
 }
 
-/** Of the tools that have one of their own. */
-const deadlines = new WeakMap<Tool, number>()
+const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'id' | 'parseInput'>>(
+  {
+    name: true,
+    namespace: true,
+    title: true,
+    description: true,
+    inputSchema: true,
+    outputSchema: true,
+    tags: true,
+    category: true,
+    requiredScopes: true,
+    groups: true,
+    annotations: true,
+    icons: true,
+    _meta: true,
+    strict: true,
+    hintsTrusted: true,
+    deadlineMs: true,
+    execute: true,
+    // A copy of a Tool has these too: \`{ ...tool, tags: ['write'] }\`.
+    id: true,
+    parseInput: true,
+  },
+  'field',
+)
+const ANNOTATIONS = shapeOf<ToolAnnotations>(
+  { title: true, readOnlyHint: true, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+  'field',
+)
 
-/** Gives the deadline of a tool's executions, where its definition says one. */
-export function deadlineOf(tool: Tool): number | undefined {
-  return deadlines.get(tool)
+/** A misspelt field of an author's own would lift what it was to hold back. */
+function checkFields(path: string, definition: ToolDefinition): void {
+  const { annotations, hintsTrusted } = definition
+  try {
+    checkShape(path, definition, DEFINITION)
+    // Whose hints are said to be trusted or not is somebody else: a server may annotate with words of its own.
+    if (hintsTrusted === undefined && annotations !== undefined)
+      checkShape(`${path}.annotations`, annotations, ANNOTATIONS)
+  } catch (error) {
+    if (!isErrorOf(error, ConfigError)) throw error
+    throw new ConfigError(error.path, error.problem, { code: 'tool_invalid' })
+  }
 }
 
-/** The tools that were made here, with the groups that each joins. */
-const made = new WeakMap<object, readonly string[]>()
+/** By the JSON Schema that a Standard Schema gave: a copy of a Tool has that schema, and is validated alike. */
+const parsers = new WeakMap<object, ParseInput>()
 
-/** Gives the groups that a tool's definition says it joins. */
-export function groupsJoinedBy(tool: Tool): readonly string[] {
-  return made.get(tool) ?? []
+function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
+  if (isStandardSchema(inputSchema)) return toParseInput(inputSchema)
+  return inputSchema && parsers.get(inputSchema)
 }
+
+/** The tools that were made here. */
+const made = new WeakSet<object>()
 
 /** Answers whether a value is a Tool that `defineTool` made: checked and frozen. */
 export function isTool(value: unknown): value is Tool {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defineTool } from './tool.ts'
+import { defineTool, type Tool } from './tool.ts'
 import { createToolset } from './toolset.ts'
 
 const tools = ['web:search', 'notes', 'files:read', '__proto__'].map((id) => {
@@ -69,8 +69,25 @@ describe('Toolset.add, replace and remove', () => {
     ['to replace by one tool twice', () => set.replace(notes, notes), 'tool_duplicate', /"notes"/],
     ['to remove what is not there', () => set.remove('note'), 'tool_unknown', /"note". Did you mean "notes"/],
     ['to remove by a glob', () => set.remove('*'), 'tool_unknown', /Unknown tool "\*"/],
-    ['to add what defineTool did not make', () => set.add({ ...notes, id: 'x' }), 'tool_invalid', /not made by/],
-    ['to replace by what defineTool did not make', () => set.replace({ ...notes }), 'tool_invalid', /not made by/],
+    [
+      'to add what defineTool did not make',
+      () => set.add({ ...notes, id: 'x' }),
+      'tool_invalid',
+      /add\[0\]: must be a tool that defineTool made/,
+    ],
+    ['to add nothing', () => set.add(null as unknown as Tool), 'tool_invalid', /^add\[0\]: .*, not null$/],
+    [
+      'to replace by what defineTool did not make',
+      () => set.replace(notes, { ...notes }),
+      'tool_invalid',
+      /replace\[1\]: must be a tool/,
+    ],
+    [
+      'to replace by nothing',
+      () => set.replace(null as unknown as Tool),
+      'tool_invalid',
+      /^replace\[0\]: .*, not null$/,
+    ],
   ]
   for (const [what, edit, code, message] of refused) {
     it(`refuse ${what}`, () => {

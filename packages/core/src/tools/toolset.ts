@@ -1,5 +1,5 @@
-import { nearestNames } from '../decision/nearest.ts'
-import { ToolgateError, UnknownToolError } from '../errors.ts'
+import { unknownTools } from '../decision/nearest.ts'
+import { ConfigError, ToolgateError } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import { definitionHash } from './definition-hash.ts'
 import { keeps, type ToolFilter } from './filters.ts'
@@ -66,31 +66,47 @@ function fromSorted(tools: readonly Tool[]): Toolset {
 }
 
 function addTo(set: Toolset, more: readonly Tool[]): Toolset {
-  const present = more.find(({ id }) => set.has(id))
+  const added = checkTools('add', more)
+  const present = added.find(({ id }) => set.has(id))
   if (present) throw duplicate(present.id)
-  return createToolset([...set.tools, ...more.map(checkTool)])
+  return createToolset([...set.tools, ...added])
 }
 
 function replaceIn(set: Toolset, others: readonly Tool[]): Toolset {
-  for (const { id } of others) checkPresent(set, id)
-  const byId = createToolset(others.map(checkTool))
+  const byId = createToolset(checkTools('replace', others))
+  checkPresent(set, byId.ids)
   return fromSorted(set.tools.map((tool) => byId.get(tool.id) ?? tool))
 }
 
 function removeFrom(set: Toolset, gone: readonly string[]): Toolset {
-  for (const id of gone) checkPresent(set, id)
+  checkPresent(set, gone)
   const ids = new Set(gone)
   return fromSorted(set.tools.filter(({ id }) => !ids.has(id)))
 }
 
-function checkPresent(set: Toolset, id: string): void {
-  if (!set.has(id)) throw new UnknownToolError(id, nearestNames(id, set.ids, 3))
+function checkPresent(set: Toolset, ids: readonly string[]): void {
+  const unknown = ids.filter((id) => !set.has(id))
+  if (unknown.length > 0) throw unknownTools(unknown, set.ids)
 }
 
-/** Only `defineTool` makes tools: what it has not checked and frozen could change after it was decided. */
-export function checkTool(tool: unknown): Tool {
+function checkTools(path: string, tools: readonly unknown[]): readonly Tool[] {
+  return tools.map((tool, i) => checkTool(`${path}[${i}]`, tool))
+}
+
+/**
+ * Checks that a value was made by `defineTool`: what it has not checked and frozen could change after it was decided.
+ *
+ * @throws {ConfigError} `tool_invalid`, naming the place
+ */
+export function checkTool(path: string, tool: unknown): Tool {
   if (isTool(tool)) return tool
-  throw new ToolgateError('tool_invalid', 'What is offered as a tool was not made by defineTool.')
+  throw new ConfigError(path, `must be a tool that defineTool made, not ${describe(tool)}`, { code: 'tool_invalid' })
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'a plain object' : typeof value
 }
 
 function duplicate(id: string): ToolgateError {

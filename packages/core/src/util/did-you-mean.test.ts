@@ -7,6 +7,8 @@ describe('didYouMean', () => {
     assert.equal(nearestOf('comand', ['command', 'package']), 'command')
     assert.equal(nearestOf('sevrers', ['servers', 'callers']), 'servers')
     assert.equal(nearestOf('dependson', ['dependsOn']), 'dependsOn')
+    assert.equal(nearestOf('unles', ['when', 'unless']), 'unless')
+    assert.equal(nearestOf('policies', ['tools', 'policy']), 'policy')
     assert.equal(didYouMean('rolls', ['user', 'roles']), '; did you mean "roles"?')
   })
 

@@ -4,18 +4,28 @@ export function didYouMean(word: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
-/** Returns the nearest known word. At most a third of the letters may differ; letter case does not count. */
+/** Returns the nearest known word. At most a third of the letters may differ; letter case and a plural do not count. */
 export function nearestOf(word: string, known: Iterable<string>): string | undefined {
+  const asked = word.toLowerCase()
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1
   for (const candidate of known) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
+    const other = candidate.toLowerCase()
+    const distance = Math.min(
+      editDistance(asked, other, bestDistance),
+      editDistance(singularOf(asked), singularOf(other), bestDistance),
+    )
     if (distance < bestDistance && distance < candidate.length) {
       best = candidate
       bestDistance = distance
     }
   }
   return best
+}
+
+function singularOf(word: string): string {
+  if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`
+  return word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word
 }
 
 /** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */

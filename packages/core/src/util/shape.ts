@@ -24,14 +24,20 @@ export function shapeOf<T extends object>(keys: Readonly<Record<keyof T, true>>,
 export function checkShape(path: string, value: unknown, shape: Shape): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError(path, 'must be an object')
-  for (const key in value) if (!shape.keys.has(key)) throw unknownKey(path, key, shape)
+  for (const key in value)
+    if (!shape.keys.has(key)) throw new ConfigError(path === '' ? key : `${path}.${key}`, describeUnknown(key, shape))
 }
 
-function unknownKey(path: string, key: string, { keys, noun }: Shape): ConfigError {
+/** Returns `unknown option; did you mean "policy"? The options are …`. */
+export function describeUnknown(key: string, { keys, noun }: Shape): string {
   const near = didYouMean(key, keys)
   const list = `he ${noun}s are ${[...keys].join(', ')}`
-  return new ConfigError(
-    path === '' ? key : `${path}.${key}`,
-    `unknown ${noun}${near === '' ? `; t${list}` : `${near} T${list}`}`,
-  )
+  return `unknown ${noun}${near === '' ? `; t${list}` : `${near} T${list}`}`
+}
+
+/** Whether a value is an object literal, and not an instance of a class, which may keep fields of its own. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }

@@ -214,7 +214,10 @@ describe('/api/preferences', () => {
 
   it('are refused where they cannot be used, by name', async () => {
     const wrong: [unknown, string][] = [
-      [{ groups: ['wbe'], tools: [] }, 'preferences.groups: no group is named "wbe"; the nearest is "web"'],
+      [
+        { groups: ['wbe'], tools: [] },
+        'preferences.groups: no group is named "wbe" (did you mean "web"?); the groups are web',
+      ],
       [{ groups: [] }, 'preferences.tools: must be a list of at most 1000 names'],
       [{ groups: [], tools: [], on: [] }, 'The field "on" is not known here; known are groups, tools.'],
     ]

@@ -9,6 +9,7 @@ import {
 import {
   approvalAt,
   approvalKeys,
+  checkApprovalFilter,
   checkPendingApprovals,
   isLiveAt,
   decidedApproval,
@@ -111,7 +112,10 @@ export function approvalsIn(
       })
     },
     get: (id, nowMs) => db.read(() => find(id, nowMs)),
-    list: (filter, nowMs) => db.read(() => select(filter, nowMs)),
+    list(filter, nowMs) {
+      checkApprovalFilter(filter)
+      return db.read(() => select(filter, nowMs))
+    },
     decide: (id, verdict) =>
       db.write(() => {
         const approval = decidedApproval(find(id, verdict.atMs), id, verdict)

@@ -1,5 +1,13 @@
 import { resolve } from 'node:path'
-import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core'
+import {
+  type ApprovalStore,
+  checkShape,
+  type Clock,
+  type CounterStore,
+  type SessionLock,
+  shapeOf,
+  type StateStore,
+} from '@toolgate/core'
 import { approvalsIn, type SqliteApprovalsOptions } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
@@ -20,6 +28,27 @@ export interface SqliteStoresOptions {
   readonly lock?: SqliteLockOptions
 }
 
+const OPTIONS = shapeOf<SqliteStoresOptions>({
+  path: true,
+  clock: true,
+  bootId: true,
+  maxPages: true,
+  approvals: true,
+  counters: true,
+  lock: true,
+})
+const APPROVALS = shapeOf<SqliteApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
+const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
+const LOCK = shapeOf<SqliteLockOptions>({ leaseMs: true })
+
+function checkOptions(options: SqliteStoresOptions): void {
+  checkShape('openSqliteStores', options, OPTIONS)
+  const { approvals, counters, lock } = options
+  if (approvals !== undefined) checkShape('openSqliteStores.approvals', approvals, APPROVALS)
+  if (counters !== undefined) checkShape('openSqliteStores.counters', counters, COUNTERS)
+  if (lock !== undefined) checkShape('openSqliteStores.lock', lock, LOCK)
+}
+
 /** The stores of one database file. Any number of processes of one machine may open it. */
 export interface SqliteStores {
   readonly approvals: ApprovalStore
@@ -34,11 +63,13 @@ export interface SqliteStores {
  * Opens the stores in an SQLite database, which several processes of one machine may share. What they have
  * acknowledged survives the end of the process and of the machine; of counters, a power cut may take the last seconds.
  *
+ * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
  * @example
  * const { approvals, state, lock, counters } = openSqliteStores({ path: './.toolgate/state.db' })
  */
 export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
+  checkOptions(options)
   const { path, clock = machineClock, maxPages } = options
   const bootId = 'bootId' in options ? options.bootId : readBootId()
   const place = { path: resolve(path), clock, bootId, maxPages }

@@ -1,0 +1,9 @@
+import type { LockOptions } from '../ports.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+
+const LOCK_OPTIONS = shapeOf<LockOptions>({ signal: true, deadlineMs: true })
+
+/** @throws {ConfigError} for an unknown option of `acquire` */
+export function checkLockOptions(options: LockOptions): void {
+  checkShape('acquire', options, LOCK_OPTIONS)
+}

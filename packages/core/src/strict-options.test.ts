@@ -1,0 +1,416 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as audit from './audit/index.ts'
+import * as core from './index.ts'
+import * as telemetry from './telemetry/open-telemetry.ts'
+import { manualClock } from './testing/manual-clock.ts'
+import {
+  buildToolset,
+  createApprovals,
+  createAvailability,
+  createGate,
+  createPins,
+  createRedactor,
+  createSteps,
+  createToolRateLimiter,
+  createToolset,
+  defineCaller,
+  defineTool,
+  expose,
+  type Gate,
+  type GateOptions,
+  limitsFromEnv,
+  lint,
+  memoryApprovals,
+  memoryAudit,
+  memoryCounters,
+  memoryLock,
+  memoryState,
+  metaTools,
+  parseCaps,
+  parseGroups,
+  parseLimits,
+  parsePolicies,
+  parseToolRateLimits,
+  policyFromEnv,
+  type StepChange,
+  type StepsOptions,
+  systemClock,
+  type ToolDefinition,
+  wrapToolMapWithHooks,
+} from './index.ts'
+
+/** What is misspelt, the key as it is written, the key that was meant, and the use. */
+type Misspelling = readonly [where: string, key: string, meant: string, use: () => unknown]
+
+/** Takes a value past the compiler, as a variable of a wider type does. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type is the caller's to say
+function loose<T>(value: unknown): T {
+  return value as T
+}
+
+const TOOL = defineTool({ name: 'search', execute: () => 'found' })
+const VERA = { user: 'vera' }
+const NO_GROUPS = new Map()
+
+const gateOf = (options: object): Gate => createGate(loose<GateOptions>({ tools: [TOOL], ...options }))
+const viewOf = async () => gateOf({}).view(VERA)
+const groupsOf = (group: object) => loose<Parameters<typeof parseGroups>[0]>({ web: { tools: ['search'], ...group } })
+
+const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
+  createGate: [
+    ['options', 'policies', 'policy', () => gateOf({ policies: [] })],
+    ['options', 'polices', 'policy', () => gateOf({ polices: [] })],
+    ['options', 'limit', 'limits', () => gateOf({ limit: 'search:1/60' })],
+    [
+      'a record’s tool',
+      'requiredScope',
+      'requiredScopes',
+      () => gateOf({ tools: { search: { requiredScope: ['x'] } } }),
+    ],
+    ['groups', 'unlok', 'unlock', () => gateOf({ groups: groupsOf({ unlok: 'request' }) })],
+    ['apps', 'imports', 'import', () => gateOf({ apps: { a: { imports: [], tools: ['search'] } } })],
+    ['apps', 'tool', 'tools', () => gateOf({ apps: { a: { tool: ['search'] } } })],
+    [
+      'imports of apps',
+      'visibilty',
+      'visibility',
+      () => gateOf({ groups: groupsOf({}), apps: { a: { import: [{ group: 'web', visibilty: 'hidden' }] } } }),
+    ],
+    ['hooks', 'beforeToolcall', 'beforeToolCall', () => gateOf({ hooks: { beforeToolcall() {} } })],
+    ['view', 'activTools', 'activeTools', () => gateOf({}).view(VERA, loose({ activTools: [] }))],
+    ['view’s caller', 'role', 'roles', () => gateOf({}).view(loose({ user: 'vera', role: ['admin'] }))],
+    ['narrow', 'polcy', 'policy', async () => (await viewOf()).narrow(loose({ polcy: { deny: ['*'] } }))],
+    ['search', 'limt', 'limit', async () => (await viewOf()).search('search', loose({ limt: 1 }))],
+    ['call', 'signl', 'signal', async () => (await viewOf()).call(loose({ tool: 'search', signl: undefined }))],
+    [
+      'call’s run',
+      'stp',
+      'step',
+      async () => (await viewOf()).call(loose({ tool: 'search', run: { id: 'r', stp: 1 } })),
+    ],
+    [
+      'requestApproval',
+      'inpt',
+      'input',
+      async () => (await viewOf()).requestApproval(loose({ tool: 'search', inpt: {} })),
+    ],
+    ['fork', 'polcy', 'policy', () => gateOf({}).fork(loose({ polcy: { deny: ['*'] } }))],
+    ['setPolicy', 'denny', 'deny', () => gateOf({}).setPolicy(loose({ denny: ['*'] }))],
+    ['halt', 'usr', 'user', () => gateOf({}).halt(loose({ usr: 'vera', reason: 'r' }))],
+    ['release', 'usr', 'user', () => gateOf({}).release(loose({ usr: 'vera' }))],
+    ['approvals.list', 'statuss', 'status', () => gateOf({}).approvals.list(loose({ statuss: 'pending' }))],
+    [
+      'approvals.decide',
+      'decison',
+      'decision',
+      () => gateOf({}).approvals.decide(VERA, 'a', loose({ decison: 'approve' })),
+    ],
+    ['pins.accept', 'hsh', 'hash', () => gateOf({}).pins.accept('search', loose({ hsh: 'x', by: 'vera' }))],
+    ['preferences.set', 'group', 'groups', () => gateOf({}).preferences.set(VERA, loose({ group: [], tools: [] }))],
+    [
+      'catalog pages',
+      'limt',
+      'limit',
+      () =>
+        gateOf({})
+          .catalog.snapshot()
+          .page(loose({ limt: 1 })),
+    ],
+  ],
+  defineTool: [
+    [
+      'definition',
+      'requiredScope',
+      'requiredScopes',
+      () => defineTool(loose<ToolDefinition>({ name: 'a', requiredScope: ['x'] })),
+    ],
+    ['definition', 'tag', 'tags', () => defineTool(loose<ToolDefinition>({ name: 'a', tag: ['x'] }))],
+    [
+      'annotations',
+      'readonlyHint',
+      'readOnlyHint',
+      () => defineTool(loose<ToolDefinition>({ name: 'a', annotations: { readonlyHint: true } })),
+    ],
+  ],
+  defineCaller: [
+    ['caller', 'role', 'roles', () => defineCaller(loose({ role: ['admin'] }))],
+    ['caller', 'scope', 'scopes', () => defineCaller(loose({ scope: ['x'] }))],
+    ['chat', 'typ', 'type', () => defineCaller(loose({ chat: { id: 'c', typ: 'dm' } }))],
+  ],
+  callerKey: [['caller', 'role', 'roles', () => core.callerKey(loose({ role: ['admin'] }))]],
+  parseGroups: [
+    ['group', 'dependson', 'dependsOn', () => parseGroups(groupsOf({ dependson: [] }))],
+    ['group', 'visibilty', 'visibility', () => parseGroups(groupsOf({ visibilty: 'conditional' }))],
+    ['unlock rule', 'evnt', 'event', () => parseGroups(groupsOf({ unlock: { event: 'e', evnt: 'e' } }))],
+    [
+      'probe',
+      'timeoutms',
+      'timeoutMs',
+      () => parseGroups(groupsOf({ availableWhen: [{ key: 'k', ask() {}, timeoutms: 1 }] })),
+    ],
+  ],
+  parsePolicies: [
+    ['policy', 'denny', 'deny', () => parsePolicies(loose({ denny: ['*'] }), NO_GROUPS)],
+    ['clause', 'unles', 'unless', () => parsePolicies(loose({ deny: [{ match: '*', unles: 'true' }] }), NO_GROUPS)],
+    ['function policy', 'nme', 'name', () => parsePolicies(loose({ nme: 'p', decide: () => 'allow' }), NO_GROUPS)],
+  ],
+  meetPolicies: [['policy', 'denny', 'deny', () => gateOf({ policy: core.meetPolicies(loose({ denny: ['*'] })) })]],
+  parseLimits: [
+    ['limit', 'windowms', 'windowMs', () => parseLimits(loose([{ match: '*', max: 1, windowms: 1 }]), NO_GROUPS)],
+  ],
+  parseToolRateLimits: [
+    ['limit', 'windowms', 'windowMs', () => parseToolRateLimits(loose([{ match: '*', max: 1, windowms: 1 }]))],
+  ],
+  parseCaps: [
+    [
+      'cap',
+      'maxwait',
+      'maxWaiting',
+      () => parseCaps(loose([{ match: '*', max: 1, maxwaitin: 1, maxwait: 1 }]), NO_GROUPS),
+    ],
+  ],
+  createAvailability: [
+    ['options', 'clok', 'clock', () => createAvailability({}, loose({ clok: systemClock }))],
+    ['group', 'dependson', 'dependsOn', () => createAvailability(groupsOf({ dependson: [] }) ?? {})],
+  ],
+  createPins: [
+    [
+      'options',
+      'mod',
+      'mode',
+      () =>
+        createPins(loose({ catalog: gateOf({}).catalog, state: memoryState(), clock: systemClock, mod: 'suspend' })),
+    ],
+  ],
+  createApprovals: [
+    [
+      'ports',
+      'onDecide',
+      'onDecided',
+      () => createApprovals(loose({ approvals: memoryApprovals(), clock: systemClock, onDecide() {} })),
+    ],
+  ],
+  createRedactor: [['options', 'secret', 'secrets', () => createRedactor(loose({ secret: ['correct horse'] }))]],
+  createSteps: [
+    [
+      'options',
+      'prepareStp',
+      'prepareStep',
+      async () => createSteps(await viewOf(), loose<StepsOptions<undefined, undefined>>({ prepareStp() {} })),
+    ],
+    [
+      'an answer',
+      'activTools',
+      'activeTools',
+      async () =>
+        createSteps(await viewOf(), { prepareStep: () => loose<StepChange<undefined>>({ activTools: [] }) }).next(),
+    ],
+    [
+      'a call',
+      'stats',
+      'status',
+      async () => {
+        const steps = createSteps(await viewOf())
+        await steps.next()
+        steps.record(loose({ tool: 'search', callId: 'c', stats: 'done' }))
+      },
+    ],
+  ],
+  createToolRateLimiter: [
+    ['options', 'tool', 'tools', () => createToolRateLimiter('search:1/60', loose({ tool: [TOOL] }))],
+  ],
+  createToolset: [['page', 'cursr', 'cursor', () => createToolset([TOOL]).page(loose({ cursr: 'x' }))]],
+  buildToolset: [
+    ['options', 'policies', 'policy', () => buildToolset(loose({ from: [TOOL], policies: { deny: ['*'] } }))],
+    ['options', 'filter', 'filters', () => buildToolset(loose({ from: [TOOL], filter: [() => false] }))],
+  ],
+  expose: [['options', 'strct', 'strict', async () => expose(await viewOf(), 'mcp', loose({ strct: true }))]],
+  defineTarget: [
+    [
+      'definition',
+      'nme',
+      'name',
+      () => core.defineTarget(loose<core.TargetDefinition<object>>({ nme: 'x', shape() {} })),
+    ],
+  ],
+  fromOpenAiTools: [['options', 'overlayy', 'overlay', () => core.fromOpenAiTools([], loose({ overlayy: {} }))]],
+  fromAnthropicTools: [['options', 'overlayy', 'overlay', () => core.fromAnthropicTools([], loose({ overlayy: {} }))]],
+  fromGeminiTools: [['options', 'overlayy', 'overlay', () => core.fromGeminiTools([], loose({ overlayy: {} }))]],
+  fromBedrockTools: [['options', 'overlayy', 'overlay', () => core.fromBedrockTools([], loose({ overlayy: {} }))]],
+  lint: [['options', 'polcy', 'policy', () => lint(loose({ tools: [], polcy: {} }))]],
+  limitsFromEnv: [['options', 'group', 'groups', () => limitsFromEnv({}, loose({ group: {} }))]],
+  policyFromEnv: [['options', 'group', 'groups', () => policyFromEnv({}, loose({ group: {} }))]],
+  memoryApprovals: [
+    ['options', 'ttl', 'ttlMs', () => memoryApprovals(loose({ ttl: 1 }))],
+    ['list', 'tennant', 'tenant', () => memoryApprovals().list(loose({ tennant: 'acme' }), 0)],
+  ],
+  memoryAudit: [
+    ['options', 'redct', 'redact', () => memoryAudit(loose({ redct: undefined }))],
+    ['query', 'usr', 'user', () => memoryAudit().query(loose({ usr: 'vera' }))],
+    ['exportRecords', 'usr', 'user', () => Array.fromAsync(memoryAudit().exportRecords(loose({ usr: 'vera' })))],
+  ],
+  memoryAvailability: [
+    ['a state', 'availble', 'available', () => core.memoryAvailability(loose({ web: { availble: true } }))],
+    ['set', 'reson', 'reason', () => core.memoryAvailability().set('web', loose({ available: false, reson: 'r' }))],
+  ],
+  memoryCounters: [['options', 'maxkeys', 'maxKeys', () => memoryCounters(loose({ clock: systemClock, maxkeys: 1 }))]],
+  memoryLock: [
+    ['options', 'clok', 'clock', () => memoryLock(loose({ clok: systemClock }))],
+    ['acquire', 'deadlinMs', 'deadlineMs', () => memoryLock().acquire('s', loose({ deadlinMs: 1 }))],
+  ],
+  memoryState: [
+    ['options', 'clok', 'clock', () => memoryState(loose({ clok: systemClock }))],
+    ['set', 'expireAt', 'expiresAt', () => memoryState().set('k', 1, loose({ expireAt: 1 }))],
+    ['add', 'expireAt', 'expiresAt', () => memoryState().add('k', 1, loose({ expireAt: 1 }))],
+  ],
+  metaTools: [['options', 'onfond', 'onFound', () => metaTools(loose({ onfond() {} }))]],
+  wrapToolMapWithHooks: [
+    ['options', 'userID', 'userId', () => wrapToolMapWithHooks({}, { beforeToolCall() {} }, loose({ userID: 'vera' }))],
+    ['options', 'usrId', 'userId', () => wrapToolMapWithHooks({}, { beforeToolCall() {} }, loose({ usrId: 'vera' }))],
+    ['hooks', 'beforeToolcall', 'beforeToolCall', () => wrapToolMapWithHooks({}, loose({ beforeToolcall() {} }))],
+  ],
+}
+
+/** Functions without an options object: what they take is a value, a list or a function. */
+const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'allowIds',
+  'and',
+  'byCategory',
+  'byNamespace',
+  'byTagsAll',
+  'byTagsAny',
+  'byTagsNone',
+  'callingOf',
+  'canonicalize',
+  'checkDefinition',
+  'checkShape',
+  'combineTelemetry',
+  'compareToolIds',
+  'createCanceller',
+  'createValidator',
+  'createWireNames',
+  'definitionHash',
+  'denyIds',
+  'didYouMean',
+  'isToolError',
+  'markOwnTool',
+  'matchesGlob',
+  'matchesSelector',
+  'messageOf',
+  'nearestNames',
+  'nearestOf',
+  'not',
+  'or',
+  'outputText',
+  'parseGlob',
+  'parseSelector',
+  'quiet',
+  'relayedError',
+  'retryAfterSeconds',
+  'sha256Hex',
+  'shapeOf',
+  'strictest',
+  'toCancelling',
+  'toListedTool',
+  'toToldResult',
+  'toToolId',
+  'toWireName',
+  'toldResult',
+  'unchanged',
+  'withTools',
+])
+
+const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
+  createVerifier: [
+    ['options', 'checkpoint', 'checkpoints', () => audit.createVerifier(loose({ checkpoint: [] }))],
+    ['finish', 'tor', 'torn', () => audit.createVerifier().finish(loose({ tor: true }))],
+  ],
+  checkAuditQuery: [['query', 'usr', 'user', () => audit.checkAuditQuery(loose({ usr: 'vera' }))]],
+  sealEntry: [
+    [
+      'options',
+      'prevew',
+      'preview',
+      () => audit.sealEntry(loose({ event: 'tool_call', wallMs: 0 }), 1, loose({ prevew: false })),
+    ],
+  ],
+  createSealer: [['options', 'prevew', 'preview', () => audit.createSealer(loose({ prevew: false }))]],
+}
+
+const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'checkProof',
+  'createRecordTree',
+  'eventOfOutcome',
+  'hashCheckpoint',
+  'holdEntry',
+  'matchesAuditQuery',
+  'newSigningKey',
+  'outcomeOfRecord',
+  'parseCheckpoint',
+  'parseSigningKey',
+  'parseVerifyingKey',
+  'proveRecord',
+  'readLink',
+  'readSeq',
+  'recordKeys',
+  'signCheckpoint',
+])
+
+const TELEMETRY_MISSPELLINGS: typeof MISSPELLINGS = {
+  openTelemetry: [
+    ['options', 'redct', 'redact', () => telemetry.openTelemetry(loose({ redct: (value: unknown) => value }))],
+  ],
+  createSdkFinder: [
+    [
+      'options',
+      'meterr',
+      'meter',
+      () =>
+        telemetry.createSdkFinder(loose<telemetry.SdkOptions<void>>({ name: 'n', createInstruments() {}, meterr: 1 })),
+    ],
+  ],
+}
+
+const ENTRIES = [
+  ['@toolgate/core', core, MISSPELLINGS, WITHOUT_OPTIONS],
+  ['@toolgate/core/audit', audit, AUDIT_MISSPELLINGS, AUDIT_WITHOUT_OPTIONS],
+  ['@toolgate/core/telemetry', telemetry, TELEMETRY_MISSPELLINGS, new Set(['runWithin'])],
+] as const
+
+for (const [entry, exported, misspellings, withoutOptions] of ENTRIES)
+  describe(`options of ${entry}`, () => {
+    it('are listed here for every exported function', () => {
+      const listed = [...Object.keys(misspellings), ...withoutOptions].toSorted()
+      assert.deepEqual(listed, functionsOf(exported))
+    })
+
+    for (const [name, cases] of Object.entries(misspellings))
+      for (const [where, key, meant, use] of cases)
+        it(`of ${name}: ${where} with "${key}" name "${meant}"`, async () => {
+          await assert.rejects(
+            async () => use(),
+            (error: Error) =>
+              error instanceof core.ToolgateError &&
+              error.message.includes(key) &&
+              error.message.includes(`did you mean "${meant}"?`),
+          )
+        })
+  })
+
+/** Errors are made by us, and have a class. */
+function functionsOf(exported: object): readonly string[] {
+  return Object.entries(exported)
+    .filter(([, value]) => typeof value === 'function' && !(value.prototype instanceof Error))
+    .map(([name]) => name)
+    .toSorted()
+}
+
+describe('options', () => {
+  it('may be absent, and their keys undefined', async () => {
+    const view = await gateOf({ policy: undefined }).view(VERA, { activeTools: undefined })
+    assert.equal((await view.call({ tool: 'search', input: {}, signal: undefined })).status, 'done')
+    assert.equal(view.narrow({}), view)
+    assert.ok(memoryLock({ clock: manualClock() }))
+  })
+})
