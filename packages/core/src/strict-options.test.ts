@@ -293,6 +293,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'definitionHash',
   'denyIds',
   'didYouMean',
+  'isDefinedCaller',
   'isToolError',
   'markOwnTool',
   'matchesGlob',
