@@ -1,6 +1,7 @@
 // A chat bot that people talk to alone and in groups. Its operator sets variables; its code stays as it is.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { type Caller, createGate, limitsFromEnv, meetPolicies, policyFromEnv, type Reason } from '@toolgate/core'
+import { type Caller, createGate, meetPolicies, type Reason } from '@toolgate/core'
+import { limitsFromEnv, policyFromEnv, sendersFromEnv } from '@toolgate/core'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { scriptedModel } from '../support/scripted-model.ts'
@@ -9,8 +10,9 @@ const env = {
   TOOL_ALLOWLIST: 'web_search,memory_recall,send_mail,tag:notes',
   TOOL_DENYLIST_GROUP: 'memory_recall,send_mail',
   TOOL_RATE_LIMITS: 'web_search:2/60',
+  TOOL_ALLOWED_SENDERS_DM: 'tg:8',
+  TOOL_OWNERS: 'tg:7',
 }
-
 const query = z.object({ query: z.string() })
 const tools = {
   web_search: tool({ inputSchema: query, execute: async ({ query: text }) => `10 results for ${text}` }),
@@ -21,10 +23,9 @@ const tools = {
 }
 const gate = createGate({
   tools: fromAiSdk(tools, { note_add: { tags: ['notes'] } }),
-  policy: meetPolicies(policyFromEnv(env), { ask: ['send_mail'] }),
+  policy: meetPolicies(sendersFromEnv(env), policyFromEnv(env), { ask: ['send_mail'] }),
   limits: limitsFromEnv(env),
-  // A clock that stands still, so that this prints the same each time. Leave it out, and it is the system's.
-  clock: { monotonicMs: () => 0, wallMs: () => 0 },
+  clock: { monotonicMs: () => 0, wallMs: () => 0 }, // It stands still, so that this prints the same each time.
 })
 
 /** What a messenger delivers, as Telegram writes it. */
@@ -41,8 +42,7 @@ const callerOf = ({ from, chat }: Omit<Update, 'text'>): Caller => ({
 
 /** What the person is told, in words of the bot. The model has been told already, in the gate's. */
 const REPLIES: Partial<Record<Reason['code'], (reason: Reason) => string>> = {
-  rate_limited: ({ resetMs = 0 }) =>
-    `That was a lot of searching. Ask me again in ${Math.ceil(resetMs / 1000)} seconds.`,
+  rate_limited: ({ resetMs = 0 }) => `That was a lot of searching. Try again in ${Math.ceil(resetMs / 1000)} seconds.`,
   policy_ask: () => 'Shall I? Answer /yes, and I will do it once.',
   policy_denied: () => 'Not in here. Write to me alone.',
   input_invalid: () => 'I did not get that right. Please say it once more.',
@@ -71,11 +71,12 @@ const alone = { from: vera, chat: { id: 7, type: 'private' } } as const
 const family = { from: vera, chat: { id: -100, type: 'supergroup' } } as const
 
 await handle({ ...alone, text: 'When is my appointment?' }, [['memory_recall', { query: 'appointment' }]])
+await handle({ ...alone, from: { id: 9, first_name: 'Omar' }, text: 'When is hers?' }, [
+  ['memory_recall', { query: 'appointment' }],
+])
 await handle({ ...family, text: 'When is my appointment?' }, [['memory_recall', { query: 'appointment' }]])
-await handle(
-  { ...family, text: 'Look up hinges!' },
-  ['a', 'b', 'c'].map((one) => ['web_search', { query: one }] as const),
-)
+const searches = ['a', 'b', 'c'].map((one) => ['web_search', { query: one }] as const)
+await handle({ ...family, text: 'Look up hinges!' }, searches)
 await handle({ ...alone, text: 'Mail it to omar.' }, [
   ['send_mail', { to: 'omar' }],
   ['shell', { command: 'mail' }],

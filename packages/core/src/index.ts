@@ -17,6 +17,7 @@ export type {
   SelectorText,
 } from './policy/policy.ts'
 export { type Environment, type EnvironmentOptions, policyFromEnv } from './policy/environment.ts'
+export { sendersFromEnv } from './policy/senders.ts'
 export { limitsFromEnv } from './door/limits-environment.ts'
 export {
   type Approval,

@@ -58,6 +58,11 @@ describe('limitsFromEnv', () => {
     })
   }
 
+  it('refuses a variable that it does not know', () => {
+    const env = { TOOL_RATE_LIMITS_DM: 'a:1/1' }
+    assert.throws(() => limitsFromEnv(env), { path: 'TOOL_RATE_LIMITS_DM', problem: /unknown variable/ })
+  })
+
   it('gives limits as a gate takes them, beside its own', async () => {
     const tools = [defineTool({ name: 'search', execute: () => 'found' })]
     const gate = createGate({ tools, limits: ['*:100/60', ...limitsFromEnv({ TOOL_RATE_LIMITS: 'search:1/60' })] })

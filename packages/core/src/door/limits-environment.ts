@@ -1,4 +1,10 @@
-import { type Environment, ENVIRONMENT_OPTIONS, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
+import {
+  checkVariables,
+  type Environment,
+  ENVIRONMENT_OPTIONS,
+  type EnvironmentOptions,
+  readVariable,
+} from '../policy/environment.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { checkShape } from '../util/shape.ts'
 import { parseLimits, readLimits, type WrittenLimit } from './limits.ts'
@@ -17,6 +23,7 @@ const VARIABLE = 'TOOL_RATE_LIMITS'
 export function limitsFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly WrittenLimit[] {
   checkShape('limitsFromEnv', options, ENVIRONMENT_OPTIONS)
   const { groups } = options
+  checkVariables(env, VARIABLE, [''])
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
   const list = readLimits(text, VARIABLE)

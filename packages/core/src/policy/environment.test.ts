@@ -100,6 +100,8 @@ describe('policyFromEnv', () => {
     [{ TOOL_DENYLIST: 'hint:dangerous' }, 'TOOL_DENYLIST[0]', /names no hint/],
     [{ TOOL_DENYLIST: 'a,group:wbe' }, 'TOOL_DENYLIST[1]', /"group:wbe": names no group; the groups are web, empty/],
     [{ TOOL_DENYLIST: 7 as unknown as string }, 'TOOL_DENYLIST', /must be a text/],
+    [{ TOOL_DENYLIST_GROUPS: 'a' }, 'TOOL_DENYLIST_GROUPS', /unknown variable; did you mean "TOOL_DENYLIST_GROUP"\?/],
+    [{ TOOL_ALLOWLIST_PRIVATE: 'a' }, 'TOOL_ALLOWLIST_PRIVATE', /unknown variable/],
     [{ TOOL_ALLOWLIST: 'group:empty' }, 'TOOL_ALLOWLIST[0]', /"group:empty": names a group without tools/],
     [{ TOOL_ALLOWLIST_DM: 'a,group:empty' }, 'TOOL_ALLOWLIST_DM[1]', /names a group without tools/],
   ]

@@ -2,6 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Clause, Policy } from './policy.ts'
 
@@ -37,9 +38,10 @@ export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}
   checkShape('policyFromEnv', options, ENVIRONMENT_OPTIONS)
   const { groups } = options
   const known = parseGroups(groups).selectors
+  for (const list of ['ALLOWLIST', 'DENYLIST'] as const) checkVariables(env, `TOOL_${list}`)
   return VARIANTS.flatMap(({ suffix, unless }) => {
     const read = (list: List) =>
-      readSelectors(`TOOL_${list}${suffix}`, env, (selector) => checkEntry(list, selector, known))
+      readEntries(`TOOL_${list}${suffix}`, env, (path, entry) => checkEntry(path, list, entry, known))
     const allowed = read('ALLOWLIST')
     const denied = read('DENYLIST')
     return [
@@ -60,37 +62,45 @@ interface Variant {
 const inChats = (types: readonly string[]) =>
   `has(caller.chat) && has(caller.chat.type) && caller.chat.type in [${types.map((type) => `'${type}'`).join(', ')}]`
 
-const VARIANTS: readonly Variant[] = [
+/** The base, and what is met with it in some chats. */
+export const VARIANTS: readonly Variant[] = [
   { suffix: '', unless: undefined },
   { suffix: '_DM', unless: inChats(['group', 'supergroup', 'channel']) },
   { suffix: '_GROUP', unless: inChats(['dm', 'private']) },
 ]
 
+const SUFFIXES: readonly string[] = VARIANTS.map(({ suffix }) => suffix)
+
 function denyPolicy(name: string, selectors: readonly string[], unless: string | undefined): Policy {
   return { name, deny: selectors.map((match) => (unless === undefined ? match : { match, unless })) }
 }
 
-/** Where the variant is not in force it allows everything, so that only the base has a say. */
-function allowPolicy(name: string, selectors: readonly string[], unless: string | undefined): Policy {
+/** Returns a policy that allows what a clause names. Where the variant is not in force, only the base has a say. */
+export function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
     unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
-  return { name, allow: [...selectors, ...elsewhere] }
+  return { name, allow: [...clauses, ...elsewhere] }
 }
 
 type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
 
-/** A group without tools in an allowlist would allow nothing, and nobody means that. */
-function checkEntry(list: List, text: string, groups: GroupSelectors): void {
-  const selector = parseSelector(text, groups)
-  if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
-    throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
+function checkEntry(path: string, list: List, text: string, groups: GroupSelectors): void {
+  try {
+    const selector = parseSelector(text, groups)
+    // It would allow nothing, and nobody means that.
+    if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
+      throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
+  } catch (cause) {
+    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
+  }
+  checkListed(path, text, text)
 }
 
-/** Gives the entries of a variable, or nothing where it is unset. */
-function readSelectors(
+/** Returns the entries of a variable, each checked, or nothing where it is unset or blank. */
+export function readEntries(
   variable: string,
   env: Environment,
-  check: (text: string) => void,
+  check: (path: string, entry: string) => void,
 ): readonly string[] | undefined {
   const text = readVariable(variable, env)
   if (text === undefined) return undefined
@@ -98,14 +108,22 @@ function readSelectors(
   for (const [i, entry] of entries.entries()) {
     const path = `${variable}[${i}]`
     if (entry === '') throw new ConfigError(path, 'an entry is empty; there is a comma too many')
-    try {
-      check(entry)
-    } catch (cause) {
-      throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
-    }
-    checkListed(path, entry, entry)
+    check(path, entry)
   }
   return entries
+}
+
+/**
+ * Checks that no variable begins as a known one and goes on otherwise: `TOOL_DENYLIST_GROUPS` would deny nothing.
+ *
+ * @throws {ConfigError} naming the variable
+ */
+export function checkVariables(env: Environment, base: string, suffixes: readonly string[] = SUFFIXES): void {
+  const known = suffixes.map((suffix) => `${base}${suffix}`)
+  for (const variable of Object.keys(env)) {
+    if (!variable.startsWith(base) || known.includes(variable) || env[variable] === undefined) continue
+    throw new ConfigError(variable, `unknown variable${didYouMean(variable, known)}`)
+  }
 }
 
 /** Gives the text of a variable, or nothing where it is unset or blank. */
