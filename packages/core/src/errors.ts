@@ -43,17 +43,22 @@ export type FaultCode = keyof typeof FAULTS
 /**
  * A fault or a misuse, with a stable `code`.
  *
- * `message` is safe to show to a caller; `detail` and `cause` are for the log.
+ * `message` is safe to show to a caller; `detail` and `cause` are for the log. Frameworks serialise errors for models and
+ * clients, so in JSON it is its message alone, and `detail` is not enumerable.
  */
 export class ToolgateError extends Error {
   override readonly name: string = 'ToolgateError'
   readonly code: FaultCode
-  readonly detail: string | undefined
+  declare readonly detail: string | undefined
 
   constructor(code: FaultCode, message: string, options: { detail?: string; cause?: unknown } = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
-    this.detail = options.detail
+    Object.defineProperty(this, 'detail', { value: options.detail })
+  }
+
+  toJSON(): string {
+    return this.message
   }
 }
 

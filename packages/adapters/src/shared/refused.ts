@@ -3,17 +3,18 @@ import { type CallFailed, type CallRefused, type CallWaiting, ToolgateError } fr
 /**
  * A call that did not run, or did not end well, for frameworks that take an error for that.
  *
- * They tell the model what the error says of itself, which here is the outcome's text and nothing more.
+ * They tell the model what the error says of itself, as a text or as JSON: here that is the outcome's text and nothing
+ * more. The outcome is for the host, and not enumerable.
  */
 export class RefusedCall extends ToolgateError {
-  readonly outcome: CallRefused | CallWaiting | CallFailed
+  declare readonly outcome: CallRefused | CallWaiting | CallFailed
 
   constructor(outcome: CallRefused | CallWaiting | CallFailed) {
     super('tool_refused', outcome.text, {
       detail: outcome.status,
       ...(outcome.status === 'failed' ? { cause: outcome.error } : {}),
     })
-    this.outcome = outcome
+    Object.defineProperty(this, 'outcome', { value: outcome })
   }
 
   override toString(): string {

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import { LateError, GoneError } from './door/in-time.ts'
+import { HaltedError } from './door/halted.ts'
+import { StreamTooLongError } from './door/streams.ts'
+import { ConfigError, ToolgateError, UnknownToolError } from './errors.ts'
+
+const SECRET = 'policy "payments-desk" denies it'
+const TEXT = 'Tool "pay" is not available.'
+
+/** Every error of core that a framework may be thrown, with something for the log where it takes that. */
+const ERRORS: readonly Error[] = [
+  new ToolgateError('tool_refused', TEXT, { detail: SECRET }),
+  new ConfigError('policy', TEXT, { detail: SECRET }),
+  new UnknownToolError('pay', []),
+  new HaltedError(TEXT),
+  new LateError(1000),
+  new GoneError(undefined),
+  new StreamTooLongError(7),
+]
+
+describe('an error of core', () => {
+  for (const error of ERRORS) {
+    it(`${error.name}: tells what is for the log to nobody who serialises it`, () => {
+      const told = [JSON.stringify(error), JSON.stringify({ error }), JSON.stringify({ ...error }), inspect(error), String(error)]
+      for (const text of told) assert.ok(!text.includes('payments-desk'), text)
+    })
+
+    it(`${error.name}: is a text in JSON`, () => {
+      if (error instanceof ToolgateError) assert.equal(JSON.stringify(error), JSON.stringify(error.message))
+      else assert.doesNotMatch(JSON.stringify(error), /stack|detail|cause/)
+    })
+  }
+
+  it('has its detail for the log', () => {
+    const [error] = ERRORS as readonly ToolgateError[]
+    assert.equal(error?.detail, SECRET)
+    assert.equal(error?.code, 'tool_refused')
+  })
+})
