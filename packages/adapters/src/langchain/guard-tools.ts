@@ -20,8 +20,8 @@ export interface GuardedTools {
   visible(config?: RunnableConfig): Promise<StructuredTool[]>
 }
 
-/** There is no agent whose tools could be warned of. */
-export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning'>
+/** There is no agent that could have other tools. */
+export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
 
 const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...RUNS_KEYS, approvals: true, onCall: true })
 

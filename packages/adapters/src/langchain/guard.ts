@@ -11,6 +11,7 @@ import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import { z } from 'zod'
 import { checkGuard } from '../shared/checks.ts'
 import type { GuardedCall } from '../shared/run.ts'
+import { createUngoverned } from '../shared/ungoverned.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { createNames } from './names.ts'
@@ -33,13 +34,24 @@ export interface GuardOptions<Name extends string = string> extends RunsOptions<
    * LangChain's own approvals do, and `tell` where it has none and so cannot pause.
    */
   readonly approvals?: ApprovalMode | undefined
+  /**
+   * Tools that do not come from the gate and may run beside its own, ungoverned: names, or `write_*`. Default: none, so
+   * that the tools of other middlewares are neither sent nor run.
+   */
+  readonly ungoverned?: readonly string[] | undefined
   /** Told of each call and what came of it, with the name that the model wrote. */
   readonly onCall?: ((outcome: CallOutcome, name: string) => void) | undefined
   /** Told once of what is probably not meant, such as a tool that the gate does not know. Default: a warning of the process. */
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
-const SHAPE: Shape = shapeOf<GuardOptions>({ ...RUNS_KEYS, approvals: true, onCall: true, onWarning: true })
+const SHAPE: Shape = shapeOf<GuardOptions>({
+  ...RUNS_KEYS,
+  approvals: true,
+  ungoverned: true,
+  onCall: true,
+  onWarning: true,
+})
 
 /**
  * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
@@ -67,7 +79,8 @@ export function guard<Name extends string, Native>(
   const { approvals, onCall = () => {} } = options
   const names = createNames(gate)
   const onWarning = once(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
-  const offers = createOffers(gate, { names, onWarning })
+  const isUngoverned = createUngoverned(options.ungoverned)
+  const offers = createOffers(gate, { names, isUngoverned, onWarning })
   const runs = createRuns(gate, names, options, (runtime) => approvals !== 'tell' && canPause(runtime))
 
   return createMiddleware({
@@ -102,6 +115,8 @@ export function guard<Name extends string, Native>(
       return answer
     },
     async wrapToolCall(request, handler) {
+      if (offers.isUngoverned(request.toolCall.name)) return handler(request)
+      if (approvals === undefined && isBefore1235(request.runtime)) onWarning(BEFORE_1_2_35)
       const run = await runs.of(savedOf(request.state), request.runtime)
       const call = callOf(run, request)
       const { toolCall } = request
@@ -125,6 +140,14 @@ export function guard<Name extends string, Native>(
     },
   }) as AgentMiddleware
 }
+
+/** Before 1.2.35, LangChain does not show a call its checkpointer, so the guard could not pause for an approval. */
+function isBefore1235(runtime: GuardRuntime): boolean {
+  return !('configurable' in runtime)
+}
+
+const BEFORE_1_2_35 =
+  'this LangChain is older than 1.2.35: it does not say whether a run can pause, so a call that a person must approve does not interrupt. Update langchain, or give approvals: "interrupt" or "tell"'
 
 /** Hooks of nodes are given a context that only their own schema fills; the agent's own stands in the configuration. */
 function withContext(runtime: GuardRuntime): GuardRuntime {

@@ -6,6 +6,8 @@ type Definition = ExposedTools['langchain'][number]
 
 export interface OfferOptions {
   readonly names: ExposedNames
+  /** Which tools may stand beside the gate's. */
+  readonly isUngoverned: (name: string) => boolean
   readonly onWarning: (warning: string) => void
 }
 
@@ -13,7 +15,9 @@ export interface OfferOptions {
 export interface Offers {
   /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
   readonly registered: readonly LangChainTool[]
-  /** Gives what a step sends, of what LangChain and other middlewares would: in the order of the ids. */
+  /** Whether a name is of a tool that the host lets run beside the gate's. A name that the gate knows never is. */
+  isUngoverned(name: string): boolean
+  /** Gives what a step sends, of what LangChain and other middlewares would: in the order of the ids, and the ungoverned last. */
   offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[]
   /** Gives what of it may go to the provider, when all middlewares have had their say. */
   admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[]
@@ -25,7 +29,7 @@ interface Step {
   readonly definitions: () => ReadonlyMap<string, Definition>
 }
 
-export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: OfferOptions): Offers {
+export function createOffers(gate: Pick<Gate, 'catalog'>, { names, isUngoverned, onWarning }: OfferOptions): Offers {
   const shims = new WeakMap<object, LangChainTool>()
   const named = (tool: Tool, native: LangChainTool): LangChainTool => {
     const name = names.toName(tool.id)
@@ -72,32 +76,37 @@ export function createOffers(gate: Pick<Gate, 'catalog'>, { names, onWarning }: 
       return native ? [named(tool, native)] : []
     }),
   )
+  const mayPass = (name: string): boolean => isUngoverned(name) && idOf(gate, names, name) === undefined
   return {
     registered: [...registered],
+    isUngoverned: mayPass,
     offer(given, step) {
+      const beside: LangChainTool[] = []
       const byName = new Map<string, LangChainTool>()
       for (const tool of given) {
         const name = nameOfTool(tool)
         if (name === undefined) continue
         if (!byName.has(name)) byName.set(name, tool)
-        if (idOf(gate, names, name) === undefined) onWarning(UNGOVERNED(name))
+        if (mayPass(name)) beside.push(tool)
+        else if (idOf(gate, names, name) === undefined) onWarning(UNGOVERNED(name))
       }
       let definitions: ReadonlyMap<string, Definition> | undefined
       const asked: Step = { view: step, definitions: () => (definitions ??= definitionsOf(step)) }
-      return step.tools.map((tool) => choose(tool, byName, asked)).filter((tool) => tool !== undefined)
+      const own = step.tools.map((tool) => choose(tool, byName, asked)).filter((tool) => tool !== undefined)
+      return [...own, ...beside]
     },
     admit(bound, offered) {
       const admitted = new Set<unknown>(offered)
       // What LangChain adds for a structured answer is no tool of anybody's: nothing runs by it.
       const isAnswer = (tool: LangChainTool) =>
         !isRun(tool) && tool['type'] === 'function' && idOf(gate, names, nameOfTool(tool) ?? '') === undefined
-      return bound.filter((tool) => admitted.has(tool) || isAnswer(tool))
+      return bound.filter((tool) => admitted.has(tool) || isAnswer(tool) || mayPass(nameOfTool(tool) ?? ''))
     },
   }
 }
 
 const UNGOVERNED = (name: string) =>
-  `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Bring it in with fromLangChain`
+  `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Bring it in with fromLangChain, or name it in ungoverned`
 
 const OTHERS = (name: string | undefined) =>
   `the agent has a tool "${name}" that is another than the gate's: the gate's is sent and run`

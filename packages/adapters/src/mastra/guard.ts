@@ -1,8 +1,9 @@
-import { type Gate, matchesGlob, parseGlob, type View } from '@toolgate/core'
+import type { Gate, View } from '@toolgate/core'
 import type { ToolsInput } from '@mastra/core/agent'
 import { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 import { RefusedCall } from '../shared/refused.ts'
+import { createUngoverned } from '../shared/ungoverned.ts'
 import type { MastraTool } from './bring-in.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { type AnyGate, checkOptions, type Guarded, type GuardOptions, type GuardRequest } from './options.ts'
@@ -52,11 +53,6 @@ export function guardingOf(processor: object | null): Guarding | undefined {
 }
 
 const guardings = new WeakMap<object, Guarding>()
-
-function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
-  const globs = names.map((name) => parseGlob(name))
-  return (name) => globs.some((glob) => matchesGlob(glob, name))
-}
 
 /** Gives the tools of a view: those that are seen, and those that a later step may see. */
 function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view: View) => ToolsInput {

@@ -16,7 +16,8 @@ const POLICY = {
   ask: ['refund'],
 }
 /** What is for the host and the log, and never for a model. */
-const DECIDED = /payments-desk|auditor|policy_denied|[0-9a-f]{64}|"?(decision|approval|reasons|inputHash|detail|outcome)"?:/
+const DECIDED =
+  /payments-desk|auditor|policy_denied|[0-9a-f]{64}|"?(decision|approval|reasons|inputHash|detail|outcome)"?:/
 
 function createTestGate() {
   const fail = () => {
@@ -46,12 +47,12 @@ async function refusals(): Promise<readonly RefusedCall[]> {
 const TOLD: Readonly<Record<string, (error: Error) => unknown>> = {
   'JSON.stringify': (error) => JSON.stringify(error),
   'JSON of what holds it': (error) => JSON.stringify({ type: 'tool-error', payload: { error } }),
-  'String': String,
+  String: String,
   'the AI SDK’s getErrorMessage': getErrorMessage,
-  'a spread': (error) => JSON.stringify({ ...error }),
+  'its own fields': (error) => JSON.stringify(Object.fromEntries(Object.entries(error))),
   'its entries': (error) => JSON.stringify(Object.entries(error)),
   'util.inspect': (error) => inspect(error, { depth: 10 }),
-  'structuredClone': (error) => inspect(structuredClone(error), { depth: 10 }),
+  structuredClone: (error) => inspect(structuredClone(error), { depth: 10 }),
   'Object.assign': (error) => JSON.stringify(Object.assign({}, error)),
 }
 
@@ -72,7 +73,7 @@ describe('RefusedCall', () => {
     const [refused, waiting, failed] = await refusals()
     assert.equal(refused?.outcome.status, 'refused')
     assert.ok(waiting?.outcome.status === 'waiting' && waiting.outcome.approval.id)
-    assert.equal((failed?.cause as Error).message, 'the till is jammed')
+    assert.equal((failed?.cause as Error | undefined)?.message, 'the till is jammed')
     assert.equal(refused?.code, 'tool_refused')
   })
 })
@@ -83,7 +84,10 @@ describe('the errors of wrapToolMapWithHooks', () => {
       const beforeToolCall = (): never => {
         throw new Error('payments-desk is down')
       }
-      const { pay } = wrapToolMapWithHooks({ pay: { execute: (_: object, __: object) => 'paid' } }, { beforeToolCall }).tools
+      const { pay } = wrapToolMapWithHooks(
+        { pay: { execute: (_: object, __: object) => 'paid' } },
+        { beforeToolCall },
+      ).tools
       const error: unknown = await (async () => pay.execute({}, {}))().catch((thrown: unknown) => thrown)
       assert.ok(error instanceof Error)
       assert.doesNotMatch(String(tell(error)), DECIDED)
