@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { ReadyBody, ServerRow } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
-import { send } from './support/http.ts'
 import { descendantsOf, isAlive, ownProcesses } from './support/processes.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { ERAS, MODERN, textOf } from './support/rpc.ts'
@@ -69,11 +68,11 @@ describe('servers that fail', () => {
   })
 
   it('do not keep the gateway from being ready, which tells their states and no reasons', async () => {
-    const answer = await send(`${gateway.url}/readyz`, { method: 'GET' })
-    const body = answer.json() as ReadyBody
-    assert.deepEqual([answer.status, body.status], [200, 'ready'])
-    assert.equal(body.servers.find(({ name }) => name === 'good')?.status, 'ready')
-    assert.doesNotMatch(answer.text, /nonexistent|no such folder/)
+    const { status, body } = await gateway.api('/readyz')
+    const ready = body as ReadyBody
+    assert.deepEqual([status, ready.status], [200, 'ready'])
+    assert.equal(ready.servers?.find(({ name }) => name === 'good')?.status, 'ready')
+    assert.doesNotMatch(JSON.stringify(body), /nonexistent|no such folder/)
   })
 
   for (const era of ERAS)

@@ -16,6 +16,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_accepted',
   'group_changed',
   'server_changed',
+  'login_failed',
   'halt_set',
   'halt_released',
   'audit_opened',

@@ -134,6 +134,7 @@ export const GATE_EVENTS = [
   'halt_released',
   'group_changed',
   'server_changed',
+  'login_failed',
   'audit_opened',
   'audit_closed',
   'audit_dropped',

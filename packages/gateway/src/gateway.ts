@@ -20,7 +20,7 @@ import { haltReach } from './api/halt-reach.ts'
 import { createGroupRows } from './api/group-rows.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
-import { createKeyring, createOriginRules } from './auth/index.ts'
+import { createFailedLogins, createKeyring, createOriginRules } from './auth/index.ts'
 import { serverGroupName, toGroups } from './catalog/server-groups.ts'
 import { toApps } from './catalog/apps.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
@@ -210,13 +210,16 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       onFault,
     })
     closers.push(() => groupWatch.close())
+    const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
+    const logins = createFailedLogins({ audit, clock, revisions, onFault })
+    closers.push(() => logins.close())
     recordStateChanges({
       watch: groupWatch,
       servers: new Map(fleet.upstreams.map((upstream) => [upstream.name, upstream])),
       audit,
       clock,
       redact,
-      revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
+      revisions,
       onFault,
     })
     const serverInfo = { name: 'toolgate', version: VERSION }
@@ -239,6 +242,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       serverInfo,
       listTtlMs: LIST_TTL_MS,
       keyring,
+      logins,
       origins,
       tracing,
       onFault,
@@ -252,6 +256,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const apiDeps: ApiDeps = {
       keyring,
       origins,
+      logins,
       callers: config.callers,
       view: (caller, app) => gate.view(caller, { app }),
       tools: () => gate.catalog.snapshot().tools,
@@ -288,7 +293,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const api = once(async () => (await import('./api/index.ts')).createApi(apiDeps))
     const liveSocket = loadLater<LiveSocket>(async () => {
       const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
-      return createLiveSocket({ admit, groups, groupWatch, audit, gate, redact, onFault })
+      return createLiveSocket({ admit, logins, groups, groupWatch, audit, gate, redact, onFault })
     })
     const metrics = createMetrics({
       counts,
@@ -299,6 +304,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       servers,
       groups: () =>
         groups().map(({ name, available }) => ({ name, available, changes: groupWatch.counts.get(name) ?? 0 })),
+      failedLogins: () => logins.count,
       streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
       onFault,
     })
@@ -306,7 +312,9 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       mcp: createMcpEndpoint(endpointDeps),
       mcpOf: appEndpoints.of,
       health: createHealth({ servers, isStopping: () => isStopping }),
-      metrics: createMetricsEndpoint({ keyring, origins, isPublic: config.metrics?.public ?? false, metrics }),
+      keyring,
+      origins,
+      metrics: createMetricsEndpoint({ keyring, origins, logins, isPublic: config.metrics?.public ?? false, metrics }),
       pages: once(() => loadPages(api, options.consoleDir ?? CONSOLE_DIR)),
       live: async (request, socket, head) => {
         try {

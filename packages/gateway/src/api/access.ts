@@ -1,5 +1,5 @@
 import type { Caller } from '@toolgate/core'
-import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+import { checkOrigin, type Keyring, type OriginRules, toChallenge, toKeyId } from '../auth/index.ts'
 import { ApiFault } from './faults.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -69,7 +69,7 @@ export function admitToSocket(request: Request, rules: AccessRules): Admitted {
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
 export function findByKey(authorization: string, keyring: Keyring): Caller {
   const answer = keyring.authenticate(authorization)
-  if (!answer.ok) throw unauthenticated(answer.reason, 'The key is not known.')
+  if (!answer.ok) throw unauthenticated(answer.reason, 'The key is not known.', toKeyId(authorization))
   if (answer.for !== 'console')
     throw new ApiFault(
       'key_not_for_console',
@@ -84,8 +84,8 @@ export function readCookie(headers: Headers, name: string): string | undefined {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
-function unauthenticated(problem: Parameters<typeof toChallenge>[0], message: string): ApiFault {
-  return new ApiFault('unauthenticated', message, { 'www-authenticate': toChallenge(problem) })
+function unauthenticated(problem: Parameters<typeof toChallenge>[0], message: string, keyId?: string): ApiFault {
+  return new ApiFault('unauthenticated', message, { 'www-authenticate': toChallenge(problem) }, keyId)
 }
 
 function header(headers: Headers, name: string): string | undefined {

@@ -20,12 +20,17 @@ import { whyRoute } from './routes/why.ts'
 import { createSessions } from './sessions.ts'
 
 export interface Api {
-  fetch(request: Request): Promise<Response>
+  /** `address` is that of the client, by which wrong keys are counted. */
+  fetch(request: Request, address?: string): Promise<Response>
   /** Gives who asks for a socket. @throws {ApiFault} where nobody may have one by this request */
   admit(request: Request): Admitted
 }
 
-type Handler = (context: Context) => Response | Promise<Response>
+interface Client {
+  readonly Bindings: { readonly address?: string | undefined }
+}
+
+type Handler = (context: Context<Client>) => Response | Promise<Response>
 
 /**
  * Gives the HTTP API under `/api/`.
@@ -41,7 +46,7 @@ export function createApi(deps: ApiDeps): Api {
   const { keyring, origins, clock, cookieName = 'toolgate_session' } = deps
   const access: AccessRules = { keyring, origins, cookieName, sessions: createSessions({ clock }) }
   const callers = nameCallers(deps.callers)
-  const app = new Hono()
+  const app = new Hono<Client>()
 
   app.use(async (context, next) => {
     await next()
@@ -78,8 +83,14 @@ export function createApi(deps: ApiDeps): Api {
   app.notFound(({ req }) => {
     throw new ApiFault('route_unknown', `Nothing is served at ${req.path.slice(0, 200)}.`)
   })
-  app.onError((error) => toErrorResponse(error, deps.onFault, deps.redact))
-  return { fetch: async (request) => app.fetch(request), admit: (request) => admitToSocket(request, access) }
+  app.onError(async (error, { env }) => {
+    if (error instanceof ApiFault && error.keyId !== undefined) await deps.logins?.failed(env.address, error.keyId)
+    return toErrorResponse(error, deps.onFault, deps.redact)
+  })
+  return {
+    fetch: async (request, address) => app.fetch(request, { address }),
+    admit: (request) => admitToSocket(request, access),
+  }
 
   function serve(path: string, handlers: Readonly<Record<string, Handler>>): void {
     for (const [method, handler] of Object.entries(handlers)) app.on(method, path, handler)

@@ -12,7 +12,7 @@ import type {
   Tool,
   View,
 } from '@toolgate/core'
-import type { Keyring, OriginRules } from '../auth/index.ts'
+import type { FailedLogins, Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow, WarningRow } from './wire.ts'
 
@@ -26,6 +26,8 @@ export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
 export interface ApiDeps {
   readonly keyring: Keyring
   readonly origins: OriginRules
+  /** Counts and slows wrong keys. Absent where nobody does. */
+  readonly logins?: Pick<FailedLogins, 'failed'>
   /** Whom `as` may name. */
   readonly callers: readonly CallerConfig[]
   /** What a caller sees; in an app where one is named. @throws {ToolgateError} `app_unknown` */

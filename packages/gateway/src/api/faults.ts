@@ -30,11 +30,14 @@ export class ApiFault extends Error {
   override readonly name = 'ApiFault'
   readonly code: ApiFaultCode
   readonly headers: Readonly<Record<string, string>>
+  /** The id of the key that was presented and is wrong. */
+  readonly keyId: string | undefined
 
-  constructor(code: ApiFaultCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: ApiFaultCode, message: string, headers: Readonly<Record<string, string>> = {}, keyId?: string) {
     super(message)
     this.code = code
     this.headers = headers
+    this.keyId = keyId
   }
 }
 

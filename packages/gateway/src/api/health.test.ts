@@ -14,7 +14,7 @@ describe('createHealth', () => {
   it('is ready once every server has answered or failed its first start, and stays so', () => {
     let rows = [row('files', 'ready'), row('memory', 'starting')]
     const health = createHealth({ servers: () => rows })
-    assert.deepEqual(health.readyz(), {
+    assert.deepEqual(health.readyz({ withServers: true }), {
       status: 503,
       body: {
         status: 'starting',
@@ -34,9 +34,14 @@ describe('createHealth', () => {
     assert.equal(createHealth({ servers: () => [{ ...row('a', 'starting'), restarts: 1 }] }).readyz().status, 200)
   })
 
-  it('tells no reasons, because it needs no key', () => {
+  it('names no servers to those who have not asked with a console key', () => {
+    const health = createHealth({ servers: () => [row('secret-project', 'starting')] })
+    assert.deepEqual(health.readyz(), { status: 503, body: { status: 'starting' } })
+  })
+
+  it('tells no reasons, to anybody', () => {
     const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
-    assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz()), /vera/)
+    assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz({ withServers: true })), /vera/)
   })
 })
 

@@ -8,8 +8,8 @@ export interface HealthAnswer<Body> {
 export interface Health {
   /** The process is alive and its event loop turns. */
   healthz(): HealthAnswer<{ readonly status: 'ok' }>
-  /** Every server has answered or failed its first start. Tells no reasons: it needs no key. */
-  readyz(): HealthAnswer<ReadyBody>
+  /** Whether every server has answered or failed its first start; which ones there are, for those who may know. */
+  readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
 /** Gives the two health answers. Once ready, always ready: a server that restarts later does not take the others away. */
@@ -17,12 +17,12 @@ export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping
   let ready = false
   return {
     healthz: () => ({ status: 200, body: { status: 'ok' } }),
-    readyz() {
+    readyz({ withServers = false } = {}) {
       const servers = deps.servers()
       ready ||= servers.every(isSettled)
-      const rows = servers.map(({ name, status }) => ({ name, status }))
+      const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
       const status = deps.isStopping?.() ? 'stopping' : ready ? 'ready' : 'starting'
-      return { status: status === 'ready' ? 200 : 503, body: { status, servers: rows } }
+      return { status: status === 'ready' ? 200 : 503, body: { status, ...rows } }
     },
   }
 }

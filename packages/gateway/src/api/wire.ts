@@ -296,8 +296,8 @@ export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** `GET /readyz`: 200 once every server has answered or failed its first start, else 503 */
+/** `GET /readyz`: 200 once every server has answered or failed its first start, else 503. `servers` is for console keys. */
 export interface ReadyBody {
   readonly status: 'ready' | 'starting' | 'stopping'
-  readonly servers: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
+  readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
 }

@@ -96,3 +96,12 @@ function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undef
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
 }
+
+/** Returns an id of the key that an `Authorization` header presents, which says nothing of the key: the start of its SHA-256. */
+export function toKeyId(authorizationHeader: string | undefined): string | undefined {
+  if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return undefined
+  const key = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')
+  return hash('sha256', key, 'hex').slice(0, KEY_ID_LENGTH)
+}
+
+const KEY_ID_LENGTH = 8

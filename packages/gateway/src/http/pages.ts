@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 
 interface Fetches {
-  fetch(request: Request): Promise<Response>
+  fetch(request: Request, address?: string): Promise<Response>
 }
 
 /** Gives the handler of everything but MCP: the API under `/api/`, and the console for the rest. */
@@ -13,9 +13,11 @@ export function createPages({
   api: Fetches
   console: Fetches
 }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const listener = getRequestListener((request) => {
+  const listener = getRequestListener((request, { incoming }) => {
     const { pathname } = new URL(request.url)
-    return pathname === '/api' || pathname.startsWith('/api/') ? api.fetch(request) : pages.fetch(request)
+    return pathname === '/api' || pathname.startsWith('/api/')
+      ? api.fetch(request, incoming.socket.remoteAddress)
+      : pages.fetch(request)
   })
   return async (request, response) => {
     await listener(request, response)

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ToolgateError } from '@toolgate/core'
-import type { Health } from '../api/index.ts'
+import type { Health } from '../api/health.ts'
+import { checkOrigin, type Keyring, type OriginRules, toNetwork } from '../auth/index.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/modern.ts'
 import { once } from '../once.ts'
@@ -12,6 +13,8 @@ export interface HttpDeps {
   /** What is served at `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
+  readonly keyring: Keyring
+  readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
   /** The API and the console. Loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
@@ -31,8 +34,21 @@ export interface Listening {
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
+/** How often the two are checked. Node's own default is 30 s, which is what a client then has. */
+const CHECK_TIMEOUTS_MS = 1_000
 const MAX_CONNECTIONS = 4096
+/** Of one address, so that nobody takes the room of all others. */
+const MAX_CONNECTIONS_OF_ADDRESS = 1024
 const MAX_HEADER_BYTES = 16 * 1024
+
+export interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  /** Default 15 s. */
+  readonly headersTimeoutMs?: number
+  /** Connections of one address. Default 1,024. */
+  readonly maxOfAddress?: number
+}
 
 /**
  * Opens the port. `attach` says later who answers on it, so that the port is ours before anything is started;
@@ -43,19 +59,20 @@ const MAX_HEADER_BYTES = 16 * 1024
 export async function listen({
   host,
   port,
-}: {
-  host: string
-  port: number
-}): Promise<Listening & { attach(deps: HttpDeps): void }> {
+  headersTimeoutMs = HEADERS_TIMEOUT_MS,
+  maxOfAddress = MAX_CONNECTIONS_OF_ADDRESS,
+}: ListenOptions): Promise<Listening & { attach(deps: HttpDeps): void }> {
   let route: (request: IncomingMessage, response: ServerResponse) => void = answerStarting
   let live: HttpDeps['live'] | undefined
   let endStreams = () => {}
-  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => route(request, response))
+  const options = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: CHECK_TIMEOUTS_MS }
+  const server = createServer(options, (request, response) => route(request, response))
+  boundAddresses(server, maxOfAddress)
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (live && pathOf(request) === '/api/live' && request.method === 'GET') void live(request, socket, head)
     else refuseUpgrade(socket)
   })
-  server.headersTimeout = HEADERS_TIMEOUT_MS
+  server.headersTimeout = headersTimeoutMs
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.maxConnections = MAX_CONNECTIONS
@@ -79,11 +96,16 @@ function createRouter({
   mcp,
   mcpOf,
   health,
+  keyring,
+  origins,
   metrics,
   pages,
   onFault,
 }: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
   const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
+    const foreign = checkOrigin({ host: request.headers.host }, origins)
+    // Before anything is loaded, as it is a page of somebody else that asks.
+    if (foreign) return answerForeign(response, foreign.message)
     const answer = await pages()
     await answer(request, response)
   }
@@ -101,7 +123,7 @@ function createRouter({
         answerHealth(response, health.healthz())
         break
       case '/readyz':
-        answerHealth(response, health.readyz())
+        answerHealth(response, health.readyz({ withServers: mayKnowServers(request, { keyring, origins }) }))
         break
       case '/metrics':
         metrics(request, response).catch(fail(response))
@@ -116,6 +138,41 @@ function createRouter({
 
 function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?', 1)[0] as string
+}
+
+function mayKnowServers(
+  { headers }: IncomingMessage,
+  { keyring, origins }: Pick<HttpDeps, 'keyring' | 'origins'>,
+): boolean {
+  if (checkOrigin(headers, origins)) return false
+  const authentication = keyring.authenticate(headers.authorization)
+  return authentication.ok && authentication.for === 'console'
+}
+
+function answerForeign(response: ServerResponse, message: string): void {
+  sendJson(response, JSON.stringify({ error: { code: 'host_forbidden', message } }), 403, {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+}
+
+/** Ends connections of an address that has too many, before anything is read from them. */
+function boundAddresses(server: Server, max: number): void {
+  const counts = new Map<string, number>()
+  server.on('connection', (socket) => {
+    const network = toNetwork(socket.remoteAddress)
+    const count = (counts.get(network) ?? 0) + 1
+    if (count > max) {
+      socket.destroy()
+      return
+    }
+    counts.set(network, count)
+    socket.once('close', () => {
+      const left = (counts.get(network) ?? 1) - 1
+      if (left === 0) counts.delete(network)
+      else counts.set(network, left)
+    })
+  })
 }
 
 /** Nothing but the live socket speaks another protocol. */

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Approval, AuditReader, AuditRecord, Caller, Gate, Redactor } from '@toolgate/core'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Admitted } from '../api/access.ts'
+import type { FailedLogins } from '../auth/index.ts'
 import { ApiFault, toErrorResponse } from '../api/faults.ts'
 import { maySee } from '../api/tenant.ts'
 import type { GroupRow, LiveMessage } from '../api/wire.ts'
@@ -19,6 +20,7 @@ export interface LiveDeps {
   readonly audit: AuditReader
   readonly gate: Pick<Gate, 'subscribe'>
   readonly redact: Redactor
+  readonly logins?: Pick<FailedLogins, 'failed'>
   readonly onFault: (error: unknown) => void
   /** Default 15,000 ms. */
   readonly heartbeatMs?: number
@@ -79,6 +81,8 @@ export function createLiveSocket(deps: LiveDeps): LiveSocket {
         const admitted = admit(request)
         server.handleUpgrade(request, socket, head, (opened) => void welcome(opened, admitted))
       } catch (error) {
+        if (error instanceof ApiFault && error.keyId !== undefined)
+          await deps.logins?.failed(request.socket.remoteAddress, error.keyId)
         await refuse(socket, error, deps)
       }
     },

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate } from '@toolgate/core'
-import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+import { checkOrigin, type FailedLogins, type Keyring, type OriginRules, toChallenge, toKeyId } from '../auth/index.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import { recordRefusedCall } from './call.ts'
@@ -16,6 +16,8 @@ export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly gate: Pick<Gate, 'catalog' | 'locks' | 'view'>
   readonly keyring: Keyring
   readonly origins: OriginRules
+  /** Counts and slows wrong keys. Absent where nobody does. */
+  readonly logins?: Pick<FailedLogins, 'failed'>
   readonly maxBodyBytes?: number
   readonly streams: Pick<ChangeStreams, 'listen' | 'open'>
   readonly sessions: Sessions
@@ -100,21 +102,33 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
       await serve(request, response, caller, body)
     } catch (error) {
       if (caller && error instanceof RpcFault) await recordIfCall(deps, caller, body, error)
+      if (!caller) await slowWrongKey(request, error, deps)
       answerFault(response, error, body, deps.onFault)
     }
   }
 }
 
 /** Gives the endpoint of an app that there is not. Only who may come in is told: names of apps are not to be guessed. */
-export function createNowhere(deps: Pick<EndpointDeps, 'keyring' | 'origins' | 'onFault'>): McpEndpoint {
+export function createNowhere(deps: Pick<EndpointDeps, 'keyring' | 'logins' | 'origins' | 'onFault'>): McpEndpoint {
   return async (request, response) => {
     try {
       admitCaller(request, deps)
       throw new RpcFault('app_unknown', 'Nothing is served here.')
     } catch (error) {
+      await slowWrongKey(request, error, deps)
       answerFault(response, error, undefined, deps.onFault)
     }
   }
+}
+
+async function slowWrongKey(
+  { headers, socket }: IncomingMessage,
+  error: unknown,
+  { logins }: Pick<EndpointDeps, 'logins'>,
+): Promise<void> {
+  const keyId = toKeyId(headers.authorization)
+  const isWrong = error instanceof RpcFault && error.rule === 'key_refused' && keyId !== undefined
+  if (isWrong) await logins?.failed(socket.remoteAddress, keyId)
 }
 
 /** Never rejects: a record that cannot be written changes no answer. */

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkOrigin, type Keyring, type OriginRules, toChallenge } from '../auth/index.ts'
+import { checkOrigin, type FailedLogins, type Keyring, type OriginRules, toChallenge, toKeyId } from '../auth/index.ts'
 
 export interface MetricsEndpointDeps {
   readonly keyring: Keyring
   readonly origins: OriginRules
+  readonly logins?: Pick<FailedLogins, 'failed'>
   /** Whether it needs no key. */
   readonly isPublic: boolean
   readonly metrics: () => Promise<string>
@@ -16,8 +17,11 @@ export type MetricsEndpoint = (request: IncomingMessage, response: ServerRespons
 export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoint {
   return async (request, response) => {
     const refusal = refuse(request, deps)
-    if (refusal)
+    if (refusal) {
+      const keyId = refusal.status === 401 ? toKeyId(request.headers.authorization) : undefined
+      if (keyId !== undefined) await deps.logins?.failed(request.socket.remoteAddress, keyId)
       return answer(response, refusal.status, JSON_TYPE, JSON.stringify({ error: refusal.error }), refusal.headers)
+    }
     answer(response, 200, acceptedType(request.headers.accept), await deps.metrics())
   }
 }

@@ -18,6 +18,8 @@ export interface MetricsDeps {
   groups?(): readonly GroupFigures[]
   /** Clients that hear of changed lists, and pages that listen. */
   readonly streams?: () => { readonly lists: number; readonly pages: number }
+  /** Wrong keys that were presented. */
+  readonly failedLogins?: () => number
   readonly onFault: (error: unknown) => void
 }
 
@@ -60,6 +62,7 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
         'Audit records that could not be kept. Their calls were refused, unless they had already run.',
         deps.audit.droppedCount ?? 0,
       ),
+      counter('toolgate_failed_logins_total', 'Wrong keys that were presented, anywhere.', deps.failedLogins?.() ?? 0),
       ...processFamilies(),
     ])
 }

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { listen, type ListenOptions } from './server.ts'
+
+async function listening(t: TestContext, options: Partial<ListenOptions>): Promise<() => Socket> {
+  const server = await listen({ host: '127.0.0.1', port: 0, ...options })
+  t.after(() => server.close())
+  return () => {
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    return socket
+  }
+}
+
+async function ended(socket: Socket): Promise<string> {
+  let said = ''
+  socket.on('data', (chunk) => (said += String(chunk)))
+  await new Promise((resolve) => socket.once('close', resolve))
+  return said
+}
+
+const ask = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+/** Far less than the 30 s after which Node looks for the first time unless it is told otherwise. */
+const BEFORE_NODE_LOOKS = { timeout: 25_000 }
+
+describe('listen', () => {
+  it('ends a connection whose headers drip, soon after the time for them', BEFORE_NODE_LOOKS, async (t) => {
+    const open = await listening(t, { headersTimeoutMs: 200 })
+    const socket = open()
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Drip: ')
+    const drip = setInterval(() => socket.write('x'), 100)
+    t.after(() => clearInterval(drip))
+    assert.match(await ended(socket), /^HTTP\/1\.1 408 /)
+  })
+
+  it('ends connections beyond those that one address may have, and takes others once some have ended', async (t) => {
+    const open = await listening(t, { maxOfAddress: 2 })
+    const answered = async (socket: Socket) => {
+      socket.write(ask)
+      return new Promise<boolean>((resolve) => {
+        socket.once('data', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+    }
+    const first = open()
+    assert.equal(await answered(first), true)
+    assert.equal(await answered(open()), true)
+    assert.equal(await answered(open()), false)
+    first.destroy()
+    await new Promise((resolve) => first.once('close', resolve))
+    for (let taken = false; !taken;) taken = await answered(open())
+  })
+})
