@@ -21,6 +21,7 @@ describe('defineCaller', () => {
   const refused: readonly (readonly [caller: unknown, message: RegExp])[] = [
     [{ role: 'admin' }, /caller\.role: unknown field; did you mean "roles"\? The fields are user, tenant/],
     [JSON.parse('{"__proto__":{}}'), /caller\.__proto__: unknown field/],
+    [{ session: '' }, /caller\.session must not be empty; leave it out for no session/],
     [{ chat: { id: 'c', typ: 'dm' } }, /caller\.chat\.typ: unknown field; did you mean "type"\?/],
     [{ user: 7 }, /caller\.user must be a string/],
     [{ user: null }, /caller\.user must be a string/],
@@ -88,7 +89,7 @@ describe('callerKey', () => {
       tenant: text,
       roles: fc.uniqueArray(text, { maxLength: 3 }),
       scopes: fc.uniqueArray(text, { maxLength: 2 }),
-      session: text,
+      session: text.filter((id) => id !== ''),
       chat: fc.record({ id: text, type: text }, { requiredKeys: ['id'] }),
       agent: text,
       attributes: fc.dictionary(text, fc.oneof(text, fc.constant(null), fc.record({ x: text, y: text }))),

@@ -66,7 +66,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['tenant', text],
   ['roles', texts],
   ['scopes', texts],
-  ['session', text],
+  ['session', session],
   [
     'chat',
     (path, value) => {
@@ -93,6 +93,13 @@ function unknownField(path: string, field: string, shape: Shape): ToolgateError 
 function text(path: string, value: unknown): string {
   if (typeof value !== 'string') throw new ToolgateError('caller_invalid', `${path} must be a string`)
   return value
+}
+
+/** An empty id is one that is missing: all who lack one would share a session, and dropping it would lift its locks. */
+function session(path: string, value: unknown): string {
+  const id = text(path, value)
+  if (id === '') throw new ToolgateError('caller_invalid', `${path} must not be empty; leave it out for no session`)
+  return id
 }
 
 function texts(path: string, value: unknown): string[] {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import {
   type Clock,
+  checkShape,
   combineTelemetry,
   ConfigError,
   createAvailability,
@@ -11,6 +12,7 @@ import {
   parseGroups,
   parseLimits,
   type Redactor,
+  shapeOf,
   systemClock,
 } from '@toolgate/core'
 import type { Api } from './api/index.ts'
@@ -61,6 +63,8 @@ export interface GatewayOptions {
   readonly probeEveryMs?: number
 }
 
+const OPTIONS = shapeOf<GatewayOptions>({ clock: true, consoleDir: true, log: true, probeEveryMs: true })
+
 /** One line of the gateway's log. `detail` may hold what a caller must not see. */
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -108,6 +112,7 @@ const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
  * cannot be used, and for a missing policy
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
+  checkShape('startGateway', options, OPTIONS)
   const { clock = systemClock } = options
   const redact = createGatewayRedactor(config)
   const log = redactLog(options.log ?? (() => {}), redact)

@@ -1,7 +1,8 @@
-import { type Caller, ConfigError, type Gate, ToolgateError } from '@toolgate/core'
+import { type Caller, checkShape, ConfigError, type Gate, ToolgateError } from '@toolgate/core'
 import { findInputProblem } from './ask-for-input.ts'
 import type { Answers } from './options.ts'
 import type { OpenCall, PendingState } from './pause.ts'
+import { REJECTION } from './shapes.ts'
 
 /** What a person says to one call. */
 export interface Verdict {
@@ -122,6 +123,7 @@ export function checkAnswers({ approve, reject, inputs }: Answers): void {
     throw new ConfigError('inputs', 'must be an object, by the ids of calls')
   if (reject === undefined || typeof reject === 'boolean' || typeof reject === 'string') return
   if (!isObject(reject)) throw new ConfigError('reject', 'must be true, false, a reason, or { calls, reason }')
+  checkShape('reject', reject, REJECTION)
   const { calls, reason } = reject
   if (calls !== undefined && !isIds(calls)) throw new ConfigError('reject.calls', 'must be a list of the ids of calls')
   if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('reject.reason', 'must be a text')

@@ -1,4 +1,12 @@
-import { createValidator, defineTool, type InputProblem, type JsonSchema, type StandardSchema } from '@toolgate/core'
+import {
+  checkShape,
+  createValidator,
+  defineTool,
+  type InputProblem,
+  type JsonSchema,
+  type StandardSchema,
+} from '@toolgate/core'
+import { QUESTION } from './shapes.ts'
 
 export interface Question {
   /** What a person is asked. */
@@ -38,7 +46,9 @@ export class InputRequest {
  * @example
  * defineTool({ name: 'ask_user', execute: ({ question }) => askForInput({ question, schema: { type: 'string' } }) })
  */
-export function askForInput({ question, schema = ANYTHING }: Question): InputRequest {
+export function askForInput(asked: Question): InputRequest {
+  checkShape('askForInput', asked, QUESTION)
+  const { question, schema = ANYTHING } = asked
   // A tool's definition checks and freezes schemas of both kinds.
   const { inputSchema } = defineTool({ name: 'answer', inputSchema: schema })
   return new InputRequest(question, inputSchema)

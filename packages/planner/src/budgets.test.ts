@@ -110,7 +110,7 @@ describe('checkBudgets', () => {
     assert.throws(() => checkBudgets({ tokens: Number.NaN }), /budgets\.tokens: must be a number/)
     assert.throws(
       () => checkBudgets({ time: 5 } as object),
-      /budgets\.time: must be one of steps, calls, timeMs, tokens/,
+      /budgets\.time: unknown budget; did you mean "timeMs"\? The budgets are steps, calls, timeMs, tokens/,
     )
   })
 })

@@ -1,4 +1,5 @@
-import { type CallOutcome, type Clock, ConfigError, type Hooks } from '@toolgate/core'
+import { type CallOutcome, checkShape, type Clock, ConfigError, type Hooks } from '@toolgate/core'
+import { BUDGETS } from './shapes.ts'
 
 /** How much a run may use, its sub-agents and what it did before a pause together. Absent: as much as it likes. */
 export interface Budgets {
@@ -59,9 +60,9 @@ export interface CallMeter {
 
 /** @throws {ConfigError} for a budget that is no number from 0 on, and for one that does not exist */
 export function checkBudgets(budgets: Budgets | undefined): void {
-  for (const [name, value] of Object.entries(budgets ?? {})) {
-    if (!(NAMES as readonly string[]).includes(name))
-      throw new ConfigError(`budgets.${name}`, `must be one of ${NAMES.join(', ')}`)
+  if (budgets === undefined) return
+  checkShape('budgets', budgets, BUDGETS)
+  for (const [name, value] of Object.entries(budgets)) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0))
       throw new ConfigError(`budgets.${name}`, 'must be a number, 0 or more')
   }

@@ -1,4 +1,4 @@
-import { type Caller, defineCaller, ToolgateError, type View } from '@toolgate/core'
+import { type Caller, checkShape, defineCaller, ToolgateError, type View } from '@toolgate/core'
 import { checkAnswers, decide, readAnswers, readInputs } from './answers.ts'
 import { checkBudgets } from './budgets.ts'
 import { ceilingOf } from './ceiling.ts'
@@ -8,6 +8,7 @@ import { standsOn } from './lineage.ts'
 import type { ResumeOptions } from './options.ts'
 import type { PlannerParts } from './parts.ts'
 import { openCallsOf, type PauseState } from './pause.ts'
+import { RESUME } from './shapes.ts'
 import { createStopping } from './stopping.ts'
 import { checkSubAgents } from './sub-agent.ts'
 
@@ -23,6 +24,7 @@ export function openResumed(
   options: ResumeOptions,
   onStream: LegRequest['onStream'],
 ): LegRequest {
+  checkShape('resume', options, RESUME)
   const { gate, pauses, tokens, clock, deployment, lineage } = parts
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)

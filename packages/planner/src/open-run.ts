@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, ConfigError, defineCaller, type View } from '@toolgate/core'
+import { type Caller, checkShape, ConfigError, defineCaller, type View } from '@toolgate/core'
 import type { ModelMessage } from 'ai'
 import { checkBudgets } from './budgets.ts'
 import type { LegRequest } from './leg.ts'
 import type { RunOptions } from './options.ts'
 import type { PlannerParts } from './parts.ts'
+import { RUN } from './shapes.ts'
 import { createStopping } from './stopping.ts'
 
 /** Gives the first leg of a run. @throws {ConfigError} for options that cannot be used; `caller_invalid` */
 export function openRun(parts: PlannerParts, options: RunOptions, onStream: LegRequest['onStream']): LegRequest {
+  checkShape('run', options, RUN)
   const { app, visibility, activeTools } = options
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import {
+  checkShape,
   type Clock,
   ConfigError,
   type Gate,
@@ -17,6 +18,7 @@ import type { PlannerListener } from './events.ts'
 import { forkLineage, type Lineage } from './lineage.ts'
 import type { PlannerForkOptions, PlannerOptions } from './options.ts'
 import { createPauseStore, type PauseStore } from './pause-store.ts'
+import { FORK, PLANNER, SETTINGS } from './shapes.ts'
 import type { AnyPrepareStep, AnyStopCondition, ModelSettings, RunShared } from './scope.ts'
 import { createTokens, type TokenKey, type Tokens } from './token.ts'
 
@@ -57,6 +59,8 @@ export function readParts(options: PlannerOptions): PlannerParts {
     provider,
     acceptUnenforceable,
   } = options
+  checkShape('createPlanner', options, PLANNER)
+  if (options.settings !== undefined) checkShape('createPlanner.settings', options.settings, SETTINGS)
   if (!options.model) throw new ConfigError('model', 'is needed: a model of the AI SDK')
   if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate gives')
   if (!Number.isSafeInteger(pauseMs) || pauseMs <= 0 || pauseMs > MAX_PAUSE_MS)
@@ -85,6 +89,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
 }
 
 export function forkParts(parts: PlannerParts, options: PlannerForkOptions): PlannerParts {
+  checkShape('fork', options, FORK)
   const { policy, hooks } = options
   return { ...parts, gate: parts.gate.fork({ policy, hooks }), lineage: forkLineage(parts.lineage, options) }
 }

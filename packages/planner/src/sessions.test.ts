@@ -227,7 +227,7 @@ describe('sessionKeyOf', () => {
     const part = fc.option(fc.string({ unit: fc.constantFrom('a', ':', ',', '-', '1', '2') }), { nil: undefined })
     fc.assert(
       fc.property(part, part, part, part, (tenant, session, otherTenant, otherSession) => {
-        fc.pre(session !== undefined && otherSession !== undefined)
+        fc.pre(!!session && !!otherSession)
         const same = tenant === otherTenant && session === otherSession
         assert.equal(
           sessionKeyOf({ tenant, session }) === sessionKeyOf({ tenant: otherTenant, session: otherSession }),

@@ -1,5 +1,6 @@
 import {
   type CallContext,
+  checkShape,
   defineTool,
   type JsonSchema,
   type PrepareStep,
@@ -11,6 +12,7 @@ import {
 import { type LanguageModel, type StopCondition, type ToolSet } from 'ai'
 import type { LevelState } from './pause.ts'
 import { type Scope, scopeOf } from './scope.ts'
+import { SUB_AGENT } from './shapes.ts'
 import type { PolicyOf } from './options.ts'
 
 export interface SubAgentDefinition extends Pick<
@@ -50,6 +52,7 @@ const MAX_DEPTH = 32
  * const planner = createPlanner({ model, gate: createGate({ tools: [search, fetch, researcher] }) })
  */
 export function subAgent(definition: SubAgentDefinition): Tool {
+  checkShape('subAgent', definition, SUB_AGENT)
   const { instructions, model, activeTools, policy, prepareStep, stopWhen, toPrompt, inputSchema, ...described } =
     definition
   const tool = defineTool({

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { ConfigError } from '@toolgate/core'
+import { checkShape, ConfigError } from '@toolgate/core'
+import { KEY } from './shapes.ts'
 
 /** Signs tokens, and verifies those that it signed. */
 export interface TokenKey {
@@ -69,6 +70,7 @@ function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
   if (!Array.isArray(keys) || keys.length === 0) throw new ConfigError('keys', 'must have at least one key')
   const secrets = new Map<string, Uint8Array>()
   for (const [i, key] of keys.entries()) {
+    checkShape(`keys[${i}]`, key, KEY)
     if (typeof key.id !== 'string' || !KEY_ID.test(key.id))
       throw new ConfigError(`keys[${i}].id`, 'must be 1 to 32 of A-Z, a-z, 0-9, _ and -')
     if (secrets.has(key.id)) throw new ConfigError(`keys[${i}].id`, `"${key.id}" is the id of another key`)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { checkShape, shapeOf } from '@toolgate/core'
 import { readAliases } from './aliases.ts'
 import { readApps } from './apps.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
@@ -38,6 +39,8 @@ export interface LoadConfigOptions {
   readonly checkPolicy?: CheckPolicy
 }
 
+const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, checkPolicy: true })
+
 /**
  * Gives a `toolgate.yaml` read, checked and resolved. Starts nothing and writes nothing.
  *
@@ -46,6 +49,7 @@ export interface LoadConfigOptions {
  * const config = loadConfig('toolgate.yaml', { env: process.env })
  */
 export function loadConfig(file: string, options: LoadConfigOptions = {}): GatewayConfig {
+  checkShape('loadConfig', options, OPTIONS)
   const absolute = path.resolve(file)
   const configDir = path.dirname(absolute)
   const env = options.env ?? process.env

@@ -1,7 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { type Probe, type ProbeAnswer, type ProbeAsking, redactor, type Redactor } from '@toolgate/core'
+import {
+  checkShape,
+  type Probe,
+  type ProbeAnswer,
+  type ProbeAsking,
+  redactor,
+  type Redactor,
+  shapeOf,
+} from '@toolgate/core'
 import type { ProbeOptions } from './tcp-probe.ts'
 
 export interface CommandProbeOptions extends ProbeOptions {
@@ -21,6 +29,7 @@ export interface ProcessWatch {
   release(pid: number): void
 }
 
+const OPTIONS = shapeOf<CommandProbeOptions>({ timeoutMs: true, cwd: true, env: true, redactor: true, reaper: true })
 const MAX_STDERR_BYTES = 1024 * 1024
 const TAIL_BYTES = 2048
 const MAX_DETAIL_CHARS = 300
@@ -36,6 +45,7 @@ const DRAIN_MS = 100
  * commandProbe(['docker', 'info', '--format', '{{.ID}}'], { timeoutMs: 3000 })
  */
 export function commandProbe(argv: readonly [string, ...string[]], options: CommandProbeOptions = {}): Probe {
+  checkShape('commandProbe', options, OPTIONS)
   const { timeoutMs = DEFAULT_TIMEOUT_MS, cwd, env = {} } = options
   const name = path.basename(argv[0])
   return {

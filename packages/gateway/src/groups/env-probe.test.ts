@@ -4,13 +4,14 @@ import { envProbe } from './env-probe.ts'
 import { asking } from './testing.ts'
 
 describe('envProbe', () => {
-  const env = { KEY: 'very-secret', BLANK: '' }
+  const env = { KEY: 'very-secret', BLANK: '', SPACES: ' \t\n ' }
   const ask = (name: string, equals?: string) => envProbe(name, { env, equals }).ask(asking())
 
   it('works where the variable is set and not blank', () => {
     assert.equal(ask('KEY'), true)
     const reason = (name: string) => ({ available: false, reason: `the environment variable ${name} is not set` })
     assert.deepEqual(ask('BLANK'), reason('BLANK'))
+    assert.deepEqual(ask('SPACES'), reason('SPACES'))
     assert.deepEqual(ask('toString'), reason('toString'))
   })
 

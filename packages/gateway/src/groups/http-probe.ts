@@ -1,6 +1,6 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core'
+import { checkShape, type Probe, type ProbeAnswer, type ProbeAsking, shapeOf } from '@toolgate/core'
 import { type ProbeOptions, whyUnreachable } from './tcp-probe.ts'
 
 export interface HttpProbeOptions extends ProbeOptions {
@@ -8,6 +8,8 @@ export interface HttpProbeOptions extends ProbeOptions {
   readonly status?: number | readonly number[] | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
+
+const OPTIONS = shapeOf<HttpProbeOptions>({ timeoutMs: true, status: true, headers: true })
 
 /**
  * Asks with a GET whether a URL answers as it should. Redirects are answers and are not followed; no body is read; each
@@ -17,6 +19,7 @@ export interface HttpProbeOptions extends ProbeOptions {
  * httpProbe('http://127.0.0.1:9200/_cluster/health', { status: 200, timeoutMs: 500 })
  */
 export function httpProbe(url: string, options: HttpProbeOptions = {}): Probe {
+  checkShape('httpProbe', options, OPTIONS)
   const { timeoutMs, headers = {} } = options
   const target = new URL(url)
   const expected = [options.status ?? []].flat()

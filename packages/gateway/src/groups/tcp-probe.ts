@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core'
+import { checkShape, type Probe, type ProbeAnswer, type ProbeAsking, shapeOf } from '@toolgate/core'
 
 export interface TcpTarget {
   readonly host: string
@@ -11,13 +11,19 @@ export interface ProbeOptions {
   readonly timeoutMs?: number | undefined
 }
 
+const TARGET = shapeOf<TcpTarget>({ host: true, port: true }, 'field')
+const OPTIONS = shapeOf<ProbeOptions>({ timeoutMs: true })
+
 /**
  * Asks whether something listens there. The connection is closed at once, and nothing is said over it.
  *
  * @example
  * const browser = { tools: ['browser:*'], availableWhen: [tcpProbe({ host: '127.0.0.1', port: 4444 })] }
  */
-export function tcpProbe(target: TcpTarget, { timeoutMs }: ProbeOptions = {}): Probe {
+export function tcpProbe(target: TcpTarget, options: ProbeOptions = {}): Probe {
+  checkShape('tcpProbe', target, TARGET)
+  checkShape('tcpProbe', options, OPTIONS)
+  const { timeoutMs } = options
   const address = toAddress(target)
   return {
     key: `tcp ${address}`,

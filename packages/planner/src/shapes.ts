@@ -1,0 +1,108 @@
+import { shapeOf } from '@toolgate/core'
+import type { Question } from './ask-for-input.ts'
+import type { Budgets } from './budgets.ts'
+import type { Answers, PlannerForkOptions, PlannerOptions, ResumeOptions, RunOptions } from './options.ts'
+import type { ModelSettings } from './scope.ts'
+import type { SubAgentDefinition } from './sub-agent.ts'
+import type { TokenKey } from './token.ts'
+
+/** The options objects of the planner, for `checkShape`. */
+export const PLANNER = shapeOf<PlannerOptions>({
+  model: true,
+  gate: true,
+  instructions: true,
+  prepareStep: true,
+  stopWhen: true,
+  sessions: true,
+  state: true,
+  keys: true,
+  deployment: true,
+  pauseMs: true,
+  budgets: true,
+  catalogPrompt: true,
+  settings: true,
+  clock: true,
+  onEvent: true,
+  onFault: true,
+  mode: true,
+  provider: true,
+  acceptUnenforceable: true,
+})
+
+const LEG = {
+  caller: true,
+  prepareStep: true,
+  state: true,
+  context: true,
+  budgets: true,
+  signal: true,
+  queueDeadlineMs: true,
+  onEvent: true,
+} as const
+
+export const RUN = shapeOf<RunOptions>({
+  prompt: true,
+  messages: true,
+  app: true,
+  visibility: true,
+  activeTools: true,
+  ...LEG,
+})
+
+export const RESUME = shapeOf<ResumeOptions>({
+  approve: true,
+  reject: true,
+  input: true,
+  inputs: true,
+  by: true,
+  visibility: true,
+  ...LEG,
+})
+
+export const REJECTION = shapeOf<Extract<Answers['reject'], object>>({ calls: true, reason: true }, 'field')
+export const FORK = shapeOf<PlannerForkOptions>({ policy: true, hooks: true, name: true })
+export const BUDGETS = shapeOf<Budgets>({ steps: true, calls: true, timeMs: true, tokens: true }, 'budget')
+export const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
+export const QUESTION = shapeOf<Question>({ question: true, schema: true }, 'field')
+
+export const SETTINGS = shapeOf<ModelSettings>(
+  {
+    maxOutputTokens: true,
+    temperature: true,
+    topP: true,
+    topK: true,
+    presencePenalty: true,
+    frequencyPenalty: true,
+    stopSequences: true,
+    seed: true,
+    headers: true,
+    maxRetries: true,
+    providerOptions: true,
+    telemetry: true,
+    toolCallConcurrency: true,
+  },
+  'setting',
+)
+
+export const SUB_AGENT = shapeOf<SubAgentDefinition>(
+  {
+    name: true,
+    namespace: true,
+    title: true,
+    description: true,
+    tags: true,
+    category: true,
+    requiredScopes: true,
+    groups: true,
+    annotations: true,
+    instructions: true,
+    model: true,
+    activeTools: true,
+    policy: true,
+    prepareStep: true,
+    stopWhen: true,
+    inputSchema: true,
+    toPrompt: true,
+  },
+  'field',
+)
