@@ -77,8 +77,12 @@ describe('a halt', () => {
     assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 4])
   })
 
-  it('of a name that there is not warns, and holds for the tool when it comes', async () => {
-    const { code, err } = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
+  it('of a name that nothing has is refused, and where it is forced warns and holds for the tool when it comes', async () => {
+    const refused = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /Nothing was halted: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
+    assert.doesNotMatch((await toolgate('halts')).out, /slow:ecko/)
+    const { code, err } = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r', '--force')
     assert.equal(code, 1)
     assert.match(err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
   })

@@ -146,6 +146,7 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
   naming(asking(program.command('halt')))
     .description('stop what the options name together, now: calls that come, that wait, and that run')
     .requiredOption('--reason <text>', 'why; the model is told it')
+    .option('--force', 'also where no tool or no configured agent has the name now')
     .action(async (options: HaltOptions) => end(await (await import('./commands/halts.ts')).haltCommand(options, io)))
   naming(asking(program.command('release')))
     .description('end a halt, named as it was halted, or by its id')

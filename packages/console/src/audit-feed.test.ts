@@ -79,6 +79,22 @@ describe('mergeNewer', () => {
 })
 
 describe('explainRecord', () => {
+  it('says which way a group or a server changed, and why', () => {
+    const off = record(1, {
+      event: 'group_changed',
+      reason: 'unavailable',
+      detail: 'web: nothing listens on port 4444',
+    })
+    assert.equal(explainRecord(off), 'web became unavailable: nothing listens on port 4444')
+    assert.equal(lookOf(off), 'wait')
+    const on = record(2, { event: 'group_changed', reason: 'available', detail: 'web' })
+    assert.equal(explainRecord(on), 'web became available')
+    assert.equal(lookOf(on), 'good')
+    const down = record(3, { event: 'server_changed', reason: 'down', detail: 'files: exited with code 1: no token' })
+    assert.equal(explainRecord(down), 'files became down: exited with code 1: no token')
+    assert.equal(lookOf(down), 'bad')
+  })
+
   it('prefers what is written for people, and falls back on the code', () => {
     assert.equal(
       explainRecord(record(1, { reason: 'policy_denied', detail: 'policy "baseline"' })),

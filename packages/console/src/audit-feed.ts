@@ -62,8 +62,16 @@ export function lookOf(record: AuditRecord): Look {
   const outcome = outcomeOf(record)
   if (outcome !== undefined) return LOOKS[outcome]
   if (record.event === 'halt_set' || record.event === 'tool_flagged' || record.event === 'audit_dropped') return 'bad'
+  if (CHANGES.has(record.event)) return CHANGE_LOOKS.get(record.reason ?? '') ?? 'plain'
   return record.event === 'tool_changed' ? 'ask' : 'plain'
 }
+
+const CHANGE_LOOKS: ReadonlyMap<string, Look> = new Map([
+  ['available', 'good'],
+  ['ready', 'good'],
+  ['unavailable', 'wait'],
+  ['down', 'bad'],
+])
 
 export const FILTER_FIELDS = ['event', 'outcome', 'tool', 'user', 'session', 'call'] as const
 
@@ -84,11 +92,22 @@ export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolea
 
 /** Why a call ended as it did, in one line; empty where there is nothing to say. */
 export function explainRecord(record: AuditRecord): string {
-  const { reason, detail, error, limit, reset_ms: resetMs } = record
+  const { event, reason, detail, error, limit, reset_ms: resetMs } = record
+  if (CHANGES.has(event)) return explainChange(detail ?? '', reason ?? '')
   const wait = resetMs === undefined ? '' : `, free again in ${Math.ceil(resetMs / 1000)} s`
   const parts = [detail, limit === undefined ? undefined : `limit ${limit}${wait}`, error]
   const words = parts.filter((part) => part !== undefined && part !== '').join(' · ')
   return words === '' ? (reason ?? '') : words
+}
+
+const CHANGES: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['group_changed', 'server_changed'])
+
+/** The record has the new state as its reason, and the name as its detail, with the cause behind a colon. */
+function explainChange(detail: string, state: string): string {
+  const colon = detail.indexOf(': ')
+  const name = colon === -1 ? detail : detail.slice(0, colon)
+  const cause = colon === -1 ? '' : detail.slice(colon)
+  return `${name} became ${state}${cause}`
 }
 
 /** How many of the latest records are newer than those that are held on the screen. Both are newest first. */

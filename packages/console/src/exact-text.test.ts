@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { toPrettyJson, toSegments } from './exact-text.ts'
+import { toJsonParts, toPrettyJson, toSegments } from './exact-text.ts'
 
 describe('toSegments', () => {
   it('leaves what can be seen as it is, in any script', () => {
@@ -39,6 +39,40 @@ describe('toSegments', () => {
         )
         assert.equal(parts.join(''), text)
       }),
+    )
+  })
+})
+
+describe('toJsonParts', () => {
+  it('takes strings of several lines apart, wherever they are', () => {
+    assert.deepEqual(toJsonParts({ a: 'x\ny', b: ['\n', 'one line'] }), [
+      { kind: 'text', text: '{\n  "a": ' },
+      { kind: 'lines', lines: ['x', 'y'] },
+      { kind: 'text', text: ',\n  "b": [\n    ' },
+      { kind: 'lines', lines: ['', ''] },
+      { kind: 'text', text: ',\n    "one line"\n  ]\n}' },
+    ])
+  })
+
+  it('leaves keys, and a backslash before an n, as they are', () => {
+    assert.deepEqual(toJsonParts({ 'a\nb': 'c\\n' }), [{ kind: 'text', text: '{\n  "a\\nb": "c\\\\n"\n}' }])
+  })
+
+  it('lets no line pass for a part of the value: put together again, it is the same JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue(),
+        fc.string({ unit: fc.constantFrom('\n', '"', '\\', ',', ':', 'n', 'a') }),
+        (value, text) => {
+          const input = { text, value, [text]: [text] }
+          const json = toJsonParts(input).map((part) => {
+            if (part.kind === 'text') return part.text
+            for (const line of part.lines) assert.doesNotThrow(() => JSON.parse(`"${line}"`))
+            return `"${part.lines.join('\\n')}"`
+          })
+          assert.equal(json.join(''), JSON.stringify(input, null, 2))
+        },
+      ),
     )
   })
 })

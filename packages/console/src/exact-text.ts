@@ -65,6 +65,39 @@ export function toPrettyJson(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? 'nothing'
 }
 
+/** A part of a value as JSON: text of the notation, or one string that has several lines. */
+export type JsonPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'lines'; readonly lines: readonly string[] }
+
+/** A string of JSON, and the colon after it where it is a key. */
+const STRING = /"((?:[^"\\]|\\.)*)"(:?)/g
+const ESCAPE = /\\./g
+
+/**
+ * Splits a value as indented JSON, so that strings of several lines can be shown as such.
+ *
+ * Everything but the line break stays escaped: no line can end its string, so none can pass for a part of the value.
+ *
+ * @example
+ * toJsonParts({ a: 'x\ny' }) // text '{\n  "a": ', lines ['x', 'y'], text '\n}'
+ */
+export function toJsonParts(value: unknown): readonly JsonPart[] {
+  const json = toPrettyJson(value)
+  const parts: JsonPart[] = []
+  let from = 0
+  for (const match of json.matchAll(STRING)) {
+    const [whole, inner = '', colon] = match
+    if (colon === ':') continue
+    const lines = inner.replace(ESCAPE, (escape) => (escape === '\\n' ? '\n' : escape)).split('\n')
+    if (lines.length === 1) continue
+    parts.push({ kind: 'text', text: json.slice(from, match.index) }, { kind: 'lines', lines })
+    from = match.index + whole.length
+  }
+  if (from < json.length) parts.push({ kind: 'text', text: json.slice(from) })
+  return parts
+}
+
 function toMark(codePoint: number): Segment {
   const code = `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`
   return { kind: 'mark', code, name: NAMES.get(codePoint) ?? 'character that is not seen' }

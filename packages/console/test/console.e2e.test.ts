@@ -220,6 +220,37 @@ if (executablePath !== undefined)
         assert.equal(new URL(page.url()).hash, '#/live?span=1h')
       })
 
+      it('draws the newest bucket of the chart', async () => {
+        await open('#/live?span=1d')
+        await page.locator('canvas').first().waitFor()
+        // Every call is in the newest 24 minutes.
+        gateway.record(50)
+        await page.waitForFunction(() => {
+          const plot = document.querySelector('.plot')
+          const canvas = plot?.querySelector('canvas')
+          const area = plot?.querySelector('.u-over')?.getBoundingClientRect()
+          const context = canvas?.getContext('2d')
+          if (!canvas || !area || !context) return false
+          const scale = canvas.width / canvas.getBoundingClientRect().width
+          const { left, top } = canvas.getBoundingClientRect()
+          const width = Math.floor((area.width / 60) * scale)
+          const { data } = context.getImageData(
+            (area.right - left) * scale - width,
+            (area.top - top) * scale,
+            width,
+            area.height * scale,
+          )
+          const [r, g, b] = (
+            getComputedStyle(document.documentElement)
+              .getPropertyValue('--chart-done')
+              .match(/[0-9a-f]{2}/g) ?? []
+          ).map((part) => Number.parseInt(part, 16))
+          for (let i = 0; i < data.length; i += 4)
+            if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true
+          return false
+        })
+      })
+
       it('holds the table still while it is paused or read, and says how many are new', async () => {
         await open('#/live')
         await page.getByRole('button', { name: 'Pause' }).click()
@@ -321,7 +352,7 @@ if (executablePath !== undefined)
         await page.setViewportSize({ width: 1280, height: 1000 })
         await open('#/approvals')
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
-        assert.match(await card.locator('pre').innerText(), /"content": "Dear team,\\n\\nthe figures are in\./)
+        assert.match(await card.locator('pre').innerText(), /"content":\s+Dear team,\n+the figures are in\.U\+200B\n/)
         await card.getByLabel('Reason').fill('looks odd')
         await card.getByRole('button', { name: 'Reject files:write_file' }).click()
         await page.getByRole('status').getByText('Rejected: files:write_file').waitFor()

@@ -91,6 +91,25 @@ if (executablePath !== undefined)
       assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
     })
 
+    it('refuses a name that nothing has before anything is halted, and halts it where that is meant', async () => {
+      await openAs('demo-console')
+      await page.getByRole('button', { name: 'Halt…' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Halt' })
+      await dialog.getByLabel('User').fill('veiwer')
+      await dialog.getByLabel('Reason').fill('stolen phone')
+      await dialog.getByRole('button', { name: 'Halt now' }).click()
+      await dialog.getByRole('alert').getByText('Nothing was halted: no configured agent is "veiwer".').waitFor()
+      assert.deepEqual(gateway.gate.halts, [])
+      await checkPage(page, 'a refused halt')
+      await dialog.getByLabel('Halt it for what comes later').check()
+      await dialog.getByRole('button', { name: 'Halt now' }).click()
+      await dialog.getByText('It is halted, and stops nothing now').waitFor()
+      assert.deepEqual(
+        gateway.gate.halts.map(({ target }) => target),
+        [{ user: 'veiwer' }],
+      )
+    })
+
     it('lets who has not the role look, and does not disturb him while nothing is halted', async () => {
       await openAs('demo-looker')
       assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)

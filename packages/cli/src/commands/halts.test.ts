@@ -56,6 +56,11 @@ To release it: toolgate release --id 1111
     assert.deepEqual(posted[1]?.body, { all: true, reason: 'fire' })
   })
 
+  it('halts what nothing has the name of where it is forced', async () => {
+    await run('halt', '--user', 'vear', '--reason', 'r', '--force')
+    assert.deepEqual(posted[0]?.body, { user: 'vear', reason: 'r', force: true })
+  })
+
   it('warns loudly of a target that names nothing now, and answers no', async () => {
     answered = row('4444', { tool: 'files:raed' }, { tools: 0, nearestTool: 'files:read' })
     const tool = await run('halt', '--tool', 'files:raed', '--reason', 'r')

@@ -17,6 +17,8 @@ export interface Named {
 
 export interface HaltOptions extends TargetOptions, Named {
   readonly reason: string
+  /** Halts it even if nothing has the name now. */
+  readonly force?: boolean
   readonly json?: boolean
 }
 
@@ -46,11 +48,14 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
   return 'ok'
 }
 
-/** `toolgate halt`: in force when it ends. Ends with `no` where the target names nothing now, as a misspelt name does. */
+/**
+ * `toolgate halt`: in force when it ends. The gateway refuses a name that nothing has, unless it is forced; then it
+ * ends with `no`.
+ */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
-  const { reason } = options
+  const { reason, force } = options
   const target = targetOf(options)
-  const row = await createApi(findTarget(options, io.env)).halt({ ...target, reason })
+  const row = await createApi(findTarget(options, io.env)).halt({ ...target, reason, ...(force ? { force } : {}) })
   if (options.json) printJson(io.stdout, row)
   else {
     const paint = painter(io.stdout, io.env)

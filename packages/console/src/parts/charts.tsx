@@ -82,7 +82,10 @@ function countOptions(width: number): uPlot.Options {
   const bars = uPlot.paths.bars?.({ size: [0.85, 24], align: 1, gap: 0 })
   return {
     ...common(width),
-    scales: { x: { time: true }, y: { range: (_plot, _min, max) => [0, Math.max(4, Math.ceil(max * 1.1))] } },
+    scales: {
+      x: { time: true, range: toLastEnd },
+      y: { range: (_plot, _min, max) => [0, Math.max(4, Math.ceil(max * 1.1))] },
+    },
     series: [
       {},
       ...STACKED.map((outcome) => ({
@@ -101,7 +104,7 @@ function latencyOptions(width: number): uPlot.Options {
   return {
     ...common(width),
     scales: {
-      x: { time: true },
+      x: { time: true, range: toLastEnd },
       y: {
         distr: 3,
         range: (_plot, min, max) => [
@@ -150,6 +153,12 @@ function axes(format: (value: number) => string, splits?: uPlot.Axis.Splits): uP
     { ...shared, size: 52, space: 24, ...(splits ? { splits } : {}), values: (_plot, at) => at.map(format) },
   ]
 }
+
+/** Buckets are known by their beginnings, so the axis goes on to the end of the last one: it is drawn too. */
+const toLastEnd: uPlot.Range.Function = ({ data: [times] }, min, max) => [
+  min,
+  max + (max - min) / Math.max(1, times.length - 1),
+]
 
 /** A logarithmic axis has lines where they can be read, and no others. */
 const powersOfTen: uPlot.Axis.Splits = (_plot, _axis, min, max) => {

@@ -38,6 +38,7 @@ function HaltForm({ id, close }: { id: string; close: () => void }): ReactElemen
   const client = useQueryClient()
   const [isAll, setAll] = useState(false)
   const [problem, setProblem] = useState<string>()
+  const [isForced, setForced] = useState(false)
   const halt = useMutation<HaltRow, ApiError, HaltBody>({
     mutationFn: (body) => postJson('/api/halts', body),
     onSuccess: (row) => emptyReach(row) === undefined && close(),
@@ -53,7 +54,7 @@ function HaltForm({ id, close }: { id: string; close: () => void }): ReactElemen
     )
     const asked = toHaltBody(new Map(fields))
     setProblem('problem' in asked ? asked.problem : undefined)
-    if ('body' in asked) halt.mutate(asked.body)
+    if ('body' in asked) halt.mutate(isForced ? { ...asked.body, force: true } : asked.body)
   }
   return (
     <form onSubmit={submit} noValidate>
@@ -85,6 +86,12 @@ function HaltForm({ id, close }: { id: string; close: () => void }): ReactElemen
         <p className="problem" role="alert">
           <Exact text={told} />
         </p>
+      )}
+      {(isForced || halt.error?.code === 'halt_empty') && (
+        <label className="halt-all">
+          <input type="checkbox" checked={isForced} onChange={(event) => setForced(event.target.checked)} /> Halt it for
+          what comes later, although nothing has this name now
+        </label>
       )}
       {empty !== undefined && (
         <p className="problem" role="alert">

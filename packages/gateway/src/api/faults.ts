@@ -17,6 +17,7 @@ export const API_FAULTS = {
   tool_unknown: 404,
   route_unknown: 404,
   method_not_allowed: 405,
+  halt_empty: 409,
   body_too_large: 413,
   media_type_unsupported: 415,
   too_many_connections: 429,

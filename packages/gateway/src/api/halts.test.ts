@@ -128,6 +128,34 @@ describe('/api/halts', () => {
     ])
   })
 
+  it('refuses a halt whose name nothing has, and takes it where it is forced', async () => {
+    const empty: readonly (readonly [object, RegExp])[] = [
+      [{ tool: 'files:wriet' }, /^Nothing was halted: no tool is "files:wriet"\. Did you mean "files:write"\? /],
+      [{ user: 'vear' }, /no configured agent is "vear"\./],
+      [{ user: 'vera', tenant: 'acmee' }, /no configured agent is "vera" of "acmee"\./],
+    ]
+    for (const [target, message] of empty) {
+      const [status, code, text] = await faultOf(ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } }))
+      assert.deepEqual([status, code], [409, 'halt_empty'])
+      assert.match(text, message)
+    }
+    assert.deepEqual(world.gate.halts, [])
+    assert.deepEqual(world.audit.records, [])
+    const forced = { user: 'vear', reason: 'r', force: true }
+    assert.equal((await ask(world.api, '/api/halts', { body: forced })).status, 200)
+    assert.deepEqual(
+      world.gate.halts.map(({ target }) => target),
+      [{ user: 'vear' }],
+    )
+    const odd = { user: 'vera', reason: 'r', force: 'yes' }
+    assert.equal((await faultOf(ask(world.api, '/api/halts', { body: odd })))[1], 'body_invalid')
+  })
+
+  it('takes everything and a session without asking what they name', async () => {
+    for (const target of [{ session: 'nobody-knows' }, { all: true }])
+      assert.equal((await ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } })).status, 200)
+  })
+
   it('releases by id, in the name of the person, and both are on record', async () => {
     const { id } = await rowOf(ask(world.api, '/api/halts', { body: { all: true, reason: 'fire' } }))
     const answer = await ask(world.api, `/api/halts/${id}`, { key: 'operator', method: 'DELETE' })
@@ -230,7 +258,7 @@ describe('/api/halts', () => {
 
     it('shows and releases what is halted of it only', async () => {
       const all = await rowOf(ask(world.api, '/api/halts', { body: { all: true, reason: 'r' } }))
-      const other = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'other', reason: 'r' } }))
+      const other = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'other', reason: 'r', force: true } }))
       const own = await rowOf(ask(world.api, '/api/halts', { key: 'tenant', body: { user: 'vera', reason: 'r' } }))
       const seen = await listOf(ask(world.api, '/api/halts', { key: 'tenant' }))
       assert.deepEqual(
@@ -259,7 +287,7 @@ describe('/api/halts', () => {
 
   it('says how much a target names now, and what is near a tool that there is not', async () => {
     const reach = async (body: object) =>
-      (await rowOf(ask(world.api, '/api/halts', { body: { ...body, reason: 'r' } }))).reach
+      (await rowOf(ask(world.api, '/api/halts', { body: { ...body, reason: 'r', force: true } }))).reach
     assert.deepEqual(await reach({ tool: 'files:raed' }), { tools: 0, nearestTool: 'files:read' })
     assert.deepEqual(await reach({ user: 'vera' }), { tools: 2, callers: 1 })
     assert.deepEqual(await reach({ user: 'vear', tool: 'files:write' }), { tools: 1, callers: 0 })

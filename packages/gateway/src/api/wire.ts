@@ -266,6 +266,8 @@ export interface HaltBody {
   readonly all?: true
   /** Why. The model is told it. */
   readonly reason: string
+  /** Halts it even if no tool or no configured agent has the name now. Without it such a halt is refused with `halt_empty`. */
+  readonly force?: boolean
 }
 
 /** `GET /api/warnings`: names in the configuration that nothing has, and the like, as they are now */

@@ -15,7 +15,7 @@ import type { HaltRow, HaltsBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
-const FIELDS = [...TARGETS, 'all', 'reason']
+const FIELDS = [...TARGETS, 'all', 'reason', 'force']
 const MAX_TARGET_LENGTH = 300
 
 /** `GET /api/halts`: newest first. */
@@ -36,12 +36,15 @@ export function haltRoute(deps: ApiDeps): Route {
   const { halts } = deps
   return async ({ person, query, request }) => {
     parseQuery(query, {})
-    const { reason, ...asked } = parseHalt(await readBody(request, FIELDS))
+    const body = await readBody(request, FIELDS)
+    const isForced = parseForce(body.get('force'))
+    const { reason, ...asked } = parseHalt(body)
     const { user: by, tenant } = nameOperator(person)
     const target = narrowTo(tenant, asked)
     if (!halts) throw new ApiFault('halt_forbidden', 'Nothing can be halted here.')
     try {
       checkStanding(person, target, halts)
+      if (!isForced) checkReach(target, halts)
       return toRow(await halts.halt({ ...target, reason, by, byTenant: tenant }), person, deps)
     } catch (error) {
       throw toHaltFault(error)
@@ -80,7 +83,33 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
       throw invalid(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
   // The rest is the gate's to say: which fields go together, and what a reason is.
-  return Object.fromEntries(body) as unknown as HaltRequest
+  return Object.fromEntries([...body].filter(([name]) => name !== 'force')) as unknown as HaltRequest
+}
+
+function parseForce(force: unknown): boolean {
+  if (force !== undefined && typeof force !== 'boolean') throw invalid('The field "force" must be true or false.')
+  return force === true
+}
+
+/**
+ * Refuses a halt whose name nothing has: a person in a hurry would think that something is stopped.
+ *
+ * `all` and sessions name nothing that could be misspelt or known.
+ *
+ * @throws {ApiFault} `halt_empty`
+ */
+function checkReach(target: HaltTarget, halts: HaltDeps): void {
+  const { tools, callers, nearestTool } = halts.reach(target)
+  const near = nearestTool === undefined ? '' : ` Did you mean ${JSON.stringify(nearestTool)}?`
+  const whom = [target.user, target.tenant].filter((name) => name !== undefined).map((name) => JSON.stringify(name))
+  const problem =
+    target.tool !== undefined && tools === 0
+      ? `no tool is ${JSON.stringify(target.tool)}.${near}`
+      : callers === 0
+        ? `no configured agent is ${whom.join(' of ')}.`
+        : undefined
+  if (problem !== undefined)
+    throw new ApiFault('halt_empty', `Nothing was halted: ${problem} To halt it for what comes later, force it.`)
 }
 
 /** The roles of those who answer for what runs. Stopping it and letting it go on are one trust. */
