@@ -229,12 +229,12 @@ if (executablePath !== undefined)
           const plot = document.querySelector('.plot')
           const canvas = plot?.querySelector('canvas')
           const area = plot?.querySelector('.u-over')?.getBoundingClientRect()
-          const context = canvas?.getContext('2d')
-          if (!canvas || !area || !context) return false
+          const drawing = canvas?.getContext('2d')
+          if (!canvas || !area || !drawing) return false
           const scale = canvas.width / canvas.getBoundingClientRect().width
           const { left, top } = canvas.getBoundingClientRect()
           const width = Math.floor((area.width / 60) * scale)
-          const { data } = context.getImageData(
+          const { data } = drawing.getImageData(
             (area.right - left) * scale - width,
             (area.top - top) * scale,
             width,
