@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -104,7 +104,7 @@ redact: { patterns: ["INT-[0-9]+"] }
       assert.ok(canaries.length >= 1000, `${canaries.length} canaries were planted`)
       const shown = await readEverything(gateway)
       await gateway.close()
-      const files = globSync(join(folder.path, '**/*'))
+      const files = globSync(join(folder.path, '**/*')).filter((file) => statSync(file).isFile())
       assert.ok(files.length > 0)
       const texts = [
         ...shown,

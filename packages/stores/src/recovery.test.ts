@@ -318,7 +318,7 @@ describe('verifyAudit', () => {
     const path = join(scratchFolder(t), 'audit.db')
     await assert.rejects(verifyAudit({ path }), { code: 'audit_unavailable', message: /ENOENT/ })
     new DatabaseSync(path).exec('CREATE TABLE mine (a)')
-    await assert.rejects(verifyAudit({ path }), { code: 'audit_unavailable', message: /not an audit database/ })
+    await assert.rejects(verifyAudit({ path }), { code: 'audit_invalid', message: /audit\.db is not an audit/ })
     const jsonl = join(scratchFolder(t), 'audit.jsonl')
     await openJsonlAudit({ path: jsonl }).close()
     const publicKeys = 'nonsense'
