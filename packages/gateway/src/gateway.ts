@@ -9,6 +9,7 @@ import {
   type Gate,
   type GateOptions,
   matchesSelector,
+  memoryState,
   parseGroups,
   parseLimits,
   type Redactor,
@@ -26,11 +27,12 @@ import { createFailedLogins, createKeyring, createOriginRules } from './auth/ind
 import { serverGroupName, toGroups } from './catalog/server-groups.ts'
 import { toApps } from './catalog/apps.ts'
 import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
-import type { GatewayConfig, GroupConfig } from './config/config.ts'
+import type { GatewayConfig, GroupConfig, ServerConfig } from './config/config.ts'
 import { saysNothing } from './config/policy.ts'
 import { listen } from './http/server.ts'
 import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
+import { type ServerIdentities, type WatchedServer, watchIdentities } from './live/server-identity.ts'
 import { recordStateChanges } from './live/state-changes.ts'
 import { createChangeStreams } from './mcp/change-streams.ts'
 import { createAppEndpoints } from './mcp/app-endpoints.ts'
@@ -204,7 +206,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     })
 
     const naming = createNaming()
-    const servers = () => config.servers.map(({ name }) => redactServer(toServerRow(fleet, name), redact))
+    let identities: ServerIdentities | undefined
+    const servers = () =>
+      config.servers.map(({ name }) =>
+        redactServer({ ...toServerRow(fleet, name), ...changedOf(identities, name) }, redact),
+      )
     const groups = createGroupRows({ groups: config.groups, gate, availability: monitor, redact })
     const groupWatch = createGroupWatch({
       names: [...config.groups, ...config.servers.map(({ name }) => ({ name: serverGroupName(name) }))].map(
@@ -227,6 +233,19 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       revisions,
       onFault,
     })
+    if (!isOff(config.pins)) {
+      identities = watchIdentities({
+        servers: config.servers.map((server, i) => toWatched(server, fleet.upstreams[i] as Upstream)),
+        state: kept.state ?? memoryState({ clock }),
+        audit,
+        clock,
+        redact,
+        revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
+        onFault,
+      })
+      closers.push(identities.close)
+      closers.push(identities.settled)
+    }
     const serverInfo = { name: 'toolgate', version: VERSION }
     const offers = createOffers({ gate, locked, search })
     const listWatch = createListWatch({ gate, availability: monitor, offers, onFault })
@@ -399,6 +418,25 @@ function createFleet(
 
 function withTtl(groups: readonly GroupConfig[], mostMs = Number.POSITIVE_INFINITY): readonly GroupConfig[] {
   return groups.map((group) => (mostMs < (group.ttlMs ?? DEFAULT_TTL_MS) ? { ...group, ttlMs: mostMs } : group))
+}
+
+function isOff(pins: GatewayConfig['pins']): boolean {
+  return (typeof pins === 'object' ? pins.changed : pins) === 'off'
+}
+
+function toWatched(config: ServerConfig, upstream: Upstream): WatchedServer {
+  return {
+    config,
+    get state() {
+      return upstream.state
+    },
+    subscribe: (listener) => upstream.subscribe(listener),
+  }
+}
+
+function changedOf(identities: ServerIdentities | undefined, name: string): Pick<ServerRow, 'changed'> {
+  const changed = identities?.changeOf(name)
+  return changed ? { changed } : {}
 }
 
 function toServerRow({ upstreams, sources }: Fleet, name: string): ServerRow {

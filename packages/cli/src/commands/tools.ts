@@ -63,8 +63,9 @@ function toRow(tool: ToolRow, paint: Paint): string[] {
 
 /** Says which servers cannot be used, and which of their tools were not taken. */
 export function serverNotes(servers: readonly ServerRow[]): string[] {
-  return servers.flatMap(({ name, status, reason, rejected }) => [
+  return servers.flatMap(({ name, status, reason, rejected, changed }) => [
     ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
+    ...(changed ? [`server ${name} changed at ${new Date(changed.at).toISOString()}: ${printable(changed.text)}`] : []),
     ...rejected.map((tool) => `server ${name}: ${printable(tool.tool)} is not offered: ${printable(tool.reason)}`),
   ])
 }

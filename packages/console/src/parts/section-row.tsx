@@ -1,5 +1,5 @@
 import type { ReactElement, ReactNode } from 'react'
-import { count, toSentence } from '../format.ts'
+import { count, formatTime, toSentence } from '../format.ts'
 import { stateOfGroup } from '../states.ts'
 import type { ToolSection } from '../tool-list.ts'
 import type { GroupRow, ServerRow } from '../wire.ts'
@@ -91,7 +91,7 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
 }
 
 function ServerDetail({ server }: { server: ServerRow }): ReactElement {
-  const { status, reason, rejected } = server
+  const { status, reason, rejected, changed } = server
   return (
     <>
       {status !== 'ready' && (
@@ -99,6 +99,11 @@ function ServerDetail({ server }: { server: ServerRow }): ReactElement {
           <Exact
             text={toSentence(reason ?? (status === 'starting' ? 'it has not answered yet' : 'it gives no reason'))}
           />
+        </p>
+      )}
+      {changed && (
+        <p className="section-why">
+          <Exact text={`${formatTime(changed.at, Date.now())} · ${toSentence(changed.text)}`} />
         </p>
       )}
       {rejected.length > 0 && (

@@ -47,6 +47,8 @@ export interface ServerRow {
   readonly toolCount: number
   readonly era?: 'legacy' | 'modern'
   readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
+  /** The latest change of its command, args, url or of what it calls itself. */
+  readonly changed?: { readonly text: string; readonly at: number }
 }
 
 export interface GroupRow {

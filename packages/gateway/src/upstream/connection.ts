@@ -41,6 +41,8 @@ export interface Connection extends Handshake {
 
 export interface ConnectionHooks {
   onListChanged(): void
+  /** The server was shaken hands with again. */
+  onRenewed(handshake: Handshake): void
   /** Once, unless it was closed before: nothing will be answered any more. */
   onLost(error: UpstreamError): void
   log(level: LogLevel, message: string, detail?: string): void

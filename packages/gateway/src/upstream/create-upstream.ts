@@ -6,7 +6,7 @@ import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult } from '../large-results.ts'
 import { nextTurn } from '../next-turn.ts'
 import { type BackoffOptions, createBackoff } from './backoff.ts'
-import type { ConnectionHooks, LogLevel } from './connection.ts'
+import type { ConnectionHooks, Handshake, LogLevel } from './connection.ts'
 import { isObject, type JsonObject } from './json-rpc.ts'
 import type { FindTracing, McpOperation, SentRequest } from '../telemetry/operation.ts'
 import { openServer, type OpenServer } from './open.ts'
@@ -105,7 +105,7 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
     lost.promise.catch(ignore)
     endRun = lost.resolve
     const refresher = createRefresher(() => refresh(server))
-    const hooks: ConnectionHooks = { onListChanged: refresher.request, onLost: lost.reject, log }
+    const hooks: ConnectionHooks = { onListChanged: refresher.request, onRenewed, onLost: lost.reject, log }
     let server: OpenServer | undefined
     let readyMs: number | undefined
     try {
@@ -128,6 +128,11 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
       if (readyMs !== undefined) backoff.ranFor(clock.monotonicMs() - readyMs)
     }
     return server
+  }
+
+  /** Another version may have taken its place. */
+  function onRenewed({ serverInfo }: Handshake): void {
+    if (current && serverInfo) setState({ ...state, serverInfo })
   }
 
   function readTools({ connection }: OpenServer): Promise<ToolList> {

@@ -350,6 +350,31 @@ describe('an upstream of an earlier revision', () => {
     })
   }
 
+  it('may be another server after it has lost the session, and its new name is known', async (t) => {
+    let session = 's1'
+    const { upstream } = await scripted(t, {
+      initialize: (exchange) =>
+        result(
+          exchange,
+          {
+            protocolVersion: '2025-11-25',
+            capabilities: { tools: {} },
+            serverInfo: { name: 'scripted', version: session },
+          },
+          { 'mcp-session-id': session },
+        ),
+      'tools/call': inSession(
+        () => session,
+        status(404),
+        (exchange) => result(exchange, { content: [] }),
+      ),
+    })
+    assert.equal(upstream.state.serverInfo?.version, 's1')
+    session = 's2'
+    await upstream.call(call('t'))
+    assert.equal(upstream.state.serverInfo?.version, 's2')
+  })
+
   it('is not asked twice for what it refused in its session', async (t) => {
     const { server, upstream } = await scripted(t, { 'tools/call': (exchange) => error(exchange, -32_602, 400) })
     await assert.rejects(upstream.call(call('t')), { code: 'upstream_rpc' })

@@ -170,6 +170,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     try {
       const handshake = await openSession({ timeoutMs, signal: closing.signal })
       hooks.log('info', 'had lost the session and was given a new one')
+      hooks.onRenewed(handshake)
       hooks.onListChanged()
       if (announcesChanges(handshake)) listen(session)
     } catch (error) {

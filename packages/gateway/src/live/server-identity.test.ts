@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryAudit, memoryState, redactor } from '@toolgate/core'
+import { watchIdentities, type WatchedServer } from './server-identity.ts'
+
+const CONFIG = { name: 'files', command: 'npx', args: ['server', '--root', '/a'] }
+const clock = { wallMs: () => 5000, monotonicMs: () => 0 }
+
+/** A process with one server, over a store that may be an earlier one's. */
+function open(config: Partial<WatchedServer['config']> = {}, state = memoryState({ clock })) {
+  const audit = memoryAudit()
+  let info: { name: string; version: string } | undefined
+  let announce = () => {}
+  const server = {
+    config: { ...CONFIG, ...config },
+    get state() {
+      const ready = { status: 'ready', since: 0, restarts: 0, rejected: [] } as const
+      return info ? { ...ready, serverInfo: info } : ready
+    },
+    subscribe: (listener: () => void) => ((announce = listener), () => {}),
+  }
+  const identities = watchIdentities({
+    servers: [server],
+    state,
+    audit,
+    clock,
+    redact: redactor,
+    revisions: () => ({ policy_revision: 1, catalog_revision: 1 }),
+    onFault: (error) => assert.fail(String(error)),
+  })
+  return {
+    state,
+    identities,
+    async says(name: string, version: string) {
+      info = { name, version }
+      announce()
+      await identities.settled()
+    },
+    records: () => audit.records.map(({ event, reason, detail }) => [event, reason, detail]),
+  }
+}
+
+describe('watchIdentities', () => {
+  it('pins what a server is at first sight, and records nothing', async () => {
+    const { says, records, identities } = open()
+    await says('fs', '1.0.0')
+    await says('fs', '1.0.0')
+    assert.deepEqual([records(), identities.changeOf('files')], [[], undefined])
+  })
+
+  it('records that it calls itself otherwise, also after a restart, once', async () => {
+    const first = open()
+    await first.says('fs', '1.0.0')
+    const second = open({}, first.state)
+    await second.says('evil', '9')
+    const text = 'it calls itself evil 9, was fs 1.0.0'
+    assert.deepEqual(second.records(), [['server_changed', 'identity_changed', `files: ${text}`]])
+    assert.deepEqual(second.identities.changeOf('files'), { text, at: 5000 })
+    const third = open({}, first.state)
+    await third.says('evil', '9')
+    assert.deepEqual(third.records(), [])
+    assert.deepEqual(third.identities.changeOf('files'), { text, at: 5000 }, 'it is still shown')
+  })
+
+  it('records another command, other args and another url before the server is ready, and no secret of them', async () => {
+    const first = open({ url: 'http://a.test/mcp' })
+    await first.identities.settled()
+    const second = open({ command: 'sh', args: ['-c', 'token=abc123'], url: 'http://b.test/?key=abc123' }, first.state)
+    await second.identities.settled()
+    assert.deepEqual(second.records(), [
+      [
+        'server_changed',
+        'identity_changed',
+        'files: its command is sh, was npx; its args are others; its url is another',
+      ],
+    ])
+    assert.doesNotMatch(JSON.stringify(second.state.list('')), /abc123|b\.test/)
+  })
+})

@@ -1,0 +1,125 @@
+import { type AuditSink, type Clock, type Redactor, sha256Hex, type StateStore } from '@toolgate/core'
+import type { ServerConfig } from '../config/config.ts'
+import type { UpstreamState } from '../upstream/upstream.ts'
+
+/** A server whose identity is watched. */
+export interface WatchedServer {
+  readonly config: Pick<ServerConfig, 'name' | 'command' | 'args' | 'url'>
+  readonly state: UpstreamState
+  subscribe(listener: () => void): () => void
+}
+
+export interface IdentityDeps {
+  readonly servers: readonly WatchedServer[]
+  readonly state: Pick<StateStore, 'get' | 'set'>
+  readonly audit: Pick<AuditSink, 'write'>
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly redact: Pick<Redactor, 'redactText'>
+  revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
+  readonly onFault: (error: unknown) => void
+}
+
+/** The latest change of what a server is. */
+export interface IdentityChange {
+  readonly text: string
+  /** Wall-clock milliseconds. */
+  readonly at: number
+}
+
+export interface ServerIdentities {
+  changeOf(server: string): IdentityChange | undefined
+  /** Resolves when everything seen so far has been compared. */
+  settled(): Promise<void>
+  close(): void
+}
+
+/** What is pinned of a server. Arguments and URLs may hold secrets, so only their hashes are kept. */
+interface Identity {
+  readonly command: string
+  readonly args: string
+  readonly url: string
+  /** What it calls itself; absent until it has said so. */
+  readonly info?: string | undefined
+  readonly change?: IdentityChange | undefined
+}
+
+const KEY = 'pin-server:'
+
+/**
+ * Compares each server with what it was before, also across restarts: how it is configured to be reached, and what it
+ * calls itself. A change is recorded once, and shown until the next one.
+ */
+export function watchIdentities(deps: IdentityDeps): ServerIdentities {
+  const changes = new Map<string, IdentityChange>()
+  let work = Promise.resolve()
+  const look = (server: WatchedServer) => {
+    work = work.then(() => compare(server)).catch(deps.onFault)
+  }
+  const unsubscribes = deps.servers.map((server) => {
+    let before: string | undefined
+    look(server)
+    return server.subscribe(() => {
+      const now = infoOf(server.state)
+      if (now === before) return
+      before = now
+      look(server)
+    })
+  })
+  return {
+    changeOf: (server) => changes.get(server),
+    settled: () => work,
+    close: () => unsubscribes.forEach((unsubscribe) => unsubscribe()),
+  }
+
+  async function compare({ config, state }: WatchedServer): Promise<void> {
+    const key = KEY + config.name
+    const before = parseIdentity(await deps.state.get(key))
+    const now: Identity = { ...configuredOf(config), info: infoOf(state) ?? before?.info, change: before?.change }
+    const text = before && describe(before, now)
+    const change = text ? { text: deps.redact.redactText(text), at: deps.clock.wallMs() } : before?.change
+    if (change) changes.set(config.name, change)
+    if (before && !text && before.info === now.info) return
+    await deps.state.set(key, { ...now, change })
+    if (text && change) await record(`${config.name}: ${change.text}`)
+  }
+
+  async function record(detail: string): Promise<void> {
+    const entry = { event: 'server_changed', reason: 'identity_changed', detail } as const
+    await deps.audit.write({ ...entry, wallMs: deps.clock.wallMs(), ...deps.revisions() })
+  }
+}
+
+function configuredOf({ command = '', args, url = '' }: WatchedServer['config']): Identity {
+  return { command, args: sha256Hex(JSON.stringify(args)), url: sha256Hex(url) }
+}
+
+function infoOf({ serverInfo }: UpstreamState): string | undefined {
+  return serverInfo && `${serverInfo.name} ${serverInfo.version}`.trim()
+}
+
+function describe(before: Identity, now: Identity): string {
+  return [
+    ...(before.command === now.command
+      ? []
+      : [`its command is ${now.command || '(none)'}, was ${before.command || '(none)'}`]),
+    ...(before.args === now.args ? [] : ['its args are others']),
+    ...(before.url === now.url ? [] : ['its url is another']),
+    ...(before.info === undefined || before.info === now.info
+      ? []
+      : [`it calls itself ${now.info}, was ${before.info}`]),
+  ].join('; ')
+}
+
+/** What cannot be read is not known, and is pinned again. */
+function parseIdentity(value: unknown): Identity | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { command, args, url, info, change } = value as Readonly<Record<string, unknown>>
+  if (typeof command !== 'string' || typeof args !== 'string' || typeof url !== 'string') return undefined
+  return { command, args, url, info: typeof info === 'string' ? info : undefined, change: parseChange(change) }
+}
+
+function parseChange(value: unknown): IdentityChange | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { text, at } = value as Readonly<Record<string, unknown>>
+  return typeof text === 'string' && typeof at === 'number' ? { text, at } : undefined
+}

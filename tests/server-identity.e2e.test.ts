@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import type { AuditBody } from '@toolgate/gateway'
+import { startTestGateway, tempFolder, until } from './support/gateway.ts'
+import { nodeServer } from './support/servers.ts'
+
+const FIXTURES = path.join(import.meta.dirname, '../packages/gateway/fixtures')
+const SLOW = path.join(import.meta.dirname, 'support/slow-server.js')
+
+describe('a server that is another after a restart of the gateway', () => {
+  it('is recorded once, and shown from then on', async () => {
+    const folder = tempFolder()
+    const start = (program: string) =>
+      startTestGateway({
+        servers: [nodeServer('up', [program])],
+        policy: [{ allow: ['*'] }],
+        state: { store: 'sqlite', path: path.join(folder.path, 'state.db') },
+      })
+    const seen = async (program: string, records: number) => {
+      const gateway = await start(program)
+      try {
+        const changed = async () => {
+          const { body } = await gateway.api('/api/audit?event=server_changed')
+          return (body as AuditBody).records.filter(({ reason }) => reason === 'identity_changed')
+        }
+        await until(async () => (await changed()).length === records)
+        const details = (await changed()).map(({ detail }) => detail).toReversed()
+        return { details, shown: gateway.servers()[0]?.changed?.text }
+      } finally {
+        await gateway.close()
+      }
+    }
+    try {
+      const first = path.join(FIXTURES, 'meta-stdio.js')
+      assert.deepEqual(await seen(first, 0), { details: [], shown: undefined })
+      const told = 'it calls itself slow 1, was meta-fixture 1'
+      assert.deepEqual(await seen(SLOW, 2), { details: ['up: its args are others', `up: ${told}`], shown: told })
+      assert.deepEqual(await seen(SLOW, 0), { details: [], shown: told })
+    } finally {
+      folder.remove()
+    }
+  })
+})
