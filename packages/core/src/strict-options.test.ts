@@ -313,6 +313,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'quiet',
   'relayedError',
   'retryAfterSeconds',
+  'sendersFromEnv',
   'sha256Hex',
   'shapeOf',
   'strictest',
