@@ -356,6 +356,21 @@ for (const kind of KINDS) {
       if (saysTasks) assert.equal(left[2], 'later can only be run as a task, which is not supported')
       assert.deepEqual(source.unmatched, ['gone'])
     })
+
+    it('warns the process of an overlay that matches no tool, and knows its tools when it is made', async () => {
+      const pattern = `gone-${kind.name.replaceAll(/\W/g, '')}`
+      const seen: string[] = []
+      const listen = ({ message }: Error) => {
+        if (message.includes(pattern)) seen.push(message)
+      }
+      process.on('warning', listen)
+      const { source } = await world(createUpstream([]), { overlay: { [pattern]: { tags: ['y'] } } })
+      await new Promise((resolve) => setImmediate(resolve))
+      process.off('warning', listen)
+      assert.deepEqual(seen.length, 1)
+      assert.match(seen[0] ?? '', /^overlay\.gone-\w+: "gone-\w+" names no tool of the server \w+$/)
+      assert.equal(source.isListed?.(), true)
+    })
   })
 }
 

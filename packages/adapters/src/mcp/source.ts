@@ -86,10 +86,15 @@ export async function createMcpSource(
     isStale = true
     return (reading ??= read())
   }
+  for (const pattern of list.unmatched)
+    warnOnce(`overlay.${pattern}: "${pattern}" names no tool of the server ${serverName}`)
   const unfollow = link.follow({ changed: () => void refresh(), closed: fail })
 
   return {
     name: serverName,
+    // Its list was read before it was made.
+    isListed: () => true,
+    ...(namespace === undefined ? {} : { namespaces: [namespace] }),
     tools: () => list.tools,
     subscribe: (listener) => subscribeTo(listeners, listener),
     refresh,
@@ -119,6 +124,16 @@ export async function createMcpSource(
       unfollow()
     },
   }
+}
+
+const MAX_WARNED = 1000
+const warned = new Set<string>()
+
+/** A host may connect again and again. */
+function warnOnce(message: string): void {
+  if (warned.has(message) || warned.size >= MAX_WARNED) return
+  warned.add(message)
+  process.emitWarning(message, { type: 'ToolgateWarning', code: 'selector_unmatched' })
 }
 
 function subscribeTo(listeners: Set<() => void>, listener: () => void): () => void {
