@@ -304,20 +304,25 @@ describe('the tools that find others', () => {
     )
   })
 
-  it('cannot be locked away: a locked group that names them is an error', async () => {
-    await assert.rejects(
-      startGateway({
-        file: 'x',
-        listen: { host: '127.0.0.1', port: 0 },
-        servers: [],
-        callers: [],
-        groups: [group('all', ['*'], { unlock: 'request' })] as never,
-        policy: [{ allow: ['*'] }],
-        limits: [],
-        audit: { store: 'memory', mode: 'batched' },
-      }),
-      /groups\.all\.tools\[0\]: "\*" names search_tools too/,
-    )
+  it('cannot be locked away: a locked group that names them, also by an alias, is an error', async () => {
+    for (const [selector, expected] of [
+      ['*', /groups\.all\.tools\[0\]: "\*" names search_tools too/],
+      ['find', /groups\.all\.tools\[0\]: "find" names search_tools too/],
+    ] as const)
+      await assert.rejects(
+        startGateway({
+          file: 'x',
+          listen: { host: '127.0.0.1', port: 0 },
+          servers: [],
+          callers: [],
+          groups: [group('all', [selector], { unlock: 'request' })] as never,
+          aliases: { find: 'search_tools' },
+          policy: [{ allow: ['*'] }],
+          limits: [],
+          audit: { store: 'memory', mode: 'batched' },
+        }),
+        expected,
+      )
   })
 })
 

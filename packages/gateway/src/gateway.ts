@@ -163,6 +163,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     }
     const metaTools = createMetaTools({
       locked,
+      names: selectors,
       search,
       gate: () => gate,
       lockedFor: (view) => offers.lockedFor(view),

@@ -9,6 +9,7 @@ import {
   matchesSelector,
   type MetaAnswer,
   metaTools,
+  type parseGroups,
   parseSelector,
   type Tool,
   type View,
@@ -23,6 +24,8 @@ export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool' | '
 
 export interface MetaToolDeps {
   readonly locked: ReadonlyMap<string, Group>
+  /** What selectors may name. */
+  readonly names: ReturnType<typeof parseGroups>['selectors']
   readonly search: SearchConfig
   /** Asked when a tool is called: the gate has these tools in it. */
   readonly gate: () => Pick<Gate, 'view' | 'locks' | 'membersOf'>
@@ -54,7 +57,7 @@ export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
       : metaTools({ onFound: open, own: (tool) => made.has(tool), toOutput: toMcpOutput })
   const tools = [...finders, ...([...locked.values()].some(isByRequest) ? [requestTool(deps)] : [])]
   for (const tool of tools) made.set(markOwnTool(tool), tool.id as MetaToolName)
-  checkLocked(locked, tools)
+  checkLocked(deps, tools)
   return tools
 
   function open(caller: Caller, ids: readonly string[]): void {
@@ -115,10 +118,10 @@ function opened(group: string, view: View, members: readonly string[], toName: (
   return { content: [{ type: 'text', text }], structuredContent: { group, tools } }
 }
 
-function checkLocked(locked: ReadonlyMap<string, Group>, tools: readonly Tool[]): void {
+function checkLocked({ locked, names }: Pick<MetaToolDeps, 'locked' | 'names'>, tools: readonly Tool[]): void {
   for (const [name, { tools: selectors }] of locked)
     for (const [i, text] of selectors.entries()) {
-      const own = tools.find((tool) => matchesSelector(parseSelector(text), tool, 'possible'))
+      const own = tools.find((tool) => matchesSelector(parseSelector(text, names), tool, 'possible'))
       if (own)
         throw new ConfigError(
           `groups.${name}.tools[${i}]`,
