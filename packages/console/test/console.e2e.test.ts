@@ -221,10 +221,11 @@ if (executablePath !== undefined)
       })
 
       it('draws the newest bucket of the chart', async () => {
+        // One call, less than a second ago: it is in no bucket but the newest.
+        await restart({ recordCount: 0 })
+        gateway.record(1)
         await open('#/live?span=1d')
         await page.locator('canvas').first().waitFor()
-        // Every call is in the newest 24 minutes.
-        gateway.record(50)
         await page.waitForFunction(() => {
           const plot = document.querySelector('.plot')
           const canvas = plot?.querySelector('canvas')
