@@ -33,8 +33,9 @@ describe('an error of core', () => {
       for (const text of told) assert.ok(!text.includes('payments-desk'), text)
     })
 
-    it(`${error.name}: is a text in JSON`, () => {
-      if (error instanceof ToolgateError) assert.equal(JSON.stringify(error), JSON.stringify(error.message))
+    it(`${error.name}: is its message in JSON`, () => {
+      if (error instanceof ToolgateError)
+        assert.equal(JSON.stringify(error), JSON.stringify({ message: error.message }))
       else assert.doesNotMatch(JSON.stringify(error), /stack|detail|cause/)
     })
   }

@@ -44,7 +44,7 @@ export type FaultCode = keyof typeof FAULTS
  * A fault or a misuse, with a stable `code`.
  *
  * `message` is safe to show to a caller; `detail` and `cause` are for the log. Frameworks serialise errors for models and
- * clients, so in JSON it is its message alone, and `detail` is not enumerable.
+ * clients, so its JSON has its message alone, and `detail` is not enumerable.
  */
 export class ToolgateError extends Error {
   override readonly name: string = 'ToolgateError'
@@ -57,8 +57,9 @@ export class ToolgateError extends Error {
     Object.defineProperty(this, 'detail', { value: options.detail })
   }
 
-  toJSON(): string {
-    return this.message
+  /** An object, as frameworks that rebuild an error from its JSON read its `message`. */
+  toJSON(): unknown {
+    return { message: this.message }
   }
 }
 

@@ -2,12 +2,12 @@ import type { Gate, View } from '@toolgate/core'
 import type { ToolsInput } from '@mastra/core/agent'
 import { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
-import { RefusedCall } from '../shared/refused.ts'
 import { createUngoverned } from '../shared/ungoverned.ts'
 import type { MastraTool } from './bring-in.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { type AnyGate, checkOptions, type Guarded, type GuardOptions, type GuardRequest } from './options.ts'
 import { createProcessor } from './processor.ts'
+import { RefusedMastraCall } from './refused.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createWrappedTools, type WrappedTools } from './wrapped.ts'
 
@@ -104,6 +104,6 @@ async function refuseForeign(
     signal,
     place: calls.placeOf(requestContext, callId),
   })
-  if (outcome.status !== 'done') throw new RefusedCall(outcome)
+  if (outcome.status !== 'done') throw new RefusedMastraCall(outcome)
   return { proceed: false, output: outcome.output }
 }

@@ -1,10 +1,10 @@
 import type { CallOutcome, Tool } from '@toolgate/core'
 import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
-import { RefusedCall } from '../shared/refused.ts'
 import { type MastraTool, nativeOf } from './bring-in.ts'
 import type { Calls } from './calls.ts'
 import type { AnyGate } from './options.ts'
+import { RefusedMastraCall } from './refused.ts'
 import type { Requests } from './requests.ts'
 import { ANY_SCHEMA, jsonSchemaForModel, type MastraSchema, schemaForModel } from './schema.ts'
 
@@ -90,5 +90,5 @@ function toResult(outcome: CallOutcome): unknown {
   if (outcome.status === 'done') return outcome.output
   // What the tool threw is Mastra's to tell: it knows its own errors by what they are.
   if (outcome.status === 'failed' && outcome.code === 'tool_failed') throw outcome.error
-  throw new RefusedCall(outcome)
+  throw new RefusedMastraCall(outcome)
 }

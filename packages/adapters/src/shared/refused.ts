@@ -20,4 +20,8 @@ export class RefusedCall extends ToolgateError {
   override toString(): string {
     return this.message
   }
+
+  override toJSON(): unknown {
+    return this.message
+  }
 }

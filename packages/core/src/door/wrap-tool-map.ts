@@ -327,4 +327,8 @@ class RefusedCall extends ToolgateError {
   override toString(): string {
     return this.message
   }
+
+  override toJSON(): string {
+    return this.message
+  }
 }
