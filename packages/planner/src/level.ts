@@ -1,5 +1,6 @@
 import { runLoop } from './loop.ts'
 import type { LevelState } from './pause.ts'
+import type { ResumedPart } from './resumed-parts.ts'
 import type { LevelEnd, LevelRequest, Scope } from './scope.ts'
 import { settle } from './settle.ts'
 
@@ -19,12 +20,14 @@ export async function runLevel(request: LevelRequest): Promise<LevelEnd> {
     runLevel,
   }
   let { level } = request
+  let resumed: readonly ResumedPart[] = []
   if (level.pending.length > 0) {
-    const { calls, ...settled } = await settle(level, scope)
+    const { calls, parts, ...settled } = await settle(level, scope)
+    resumed = parts
     level = { ...level, ...settled, steps: withCalls(level, calls) }
     if (level.pending.length > 0) return { end: { kind: 'paused' }, level }
   }
-  return runLoop({ scope, level, prepareStep, onStream })
+  return runLoop({ scope, level, prepareStep, onStream, resumed })
 }
 
 /** The step that a run paused in knows by now what came of its calls. */

@@ -13,6 +13,7 @@ import { joinInstructions } from './catalog-prompt.ts'
 import { toDecided } from './events.ts'
 import type { PendingState } from './pause.ts'
 import type { RunStep } from './result.ts'
+import { type ResumedPart, tellResumed } from './resumed-parts.ts'
 import { type AnyStream, contextOf, type LevelEnd, type LevelRequest, type Scope } from './scope.ts'
 import { callsOf, hasUnanswered, pendingOf, type SdkStep, usageOf } from './sdk-step.ts'
 import { createTranscript, type Transcript } from './transcript.ts'
@@ -20,6 +21,8 @@ import { createTranscript, type Transcript } from './transcript.ts'
 /** A conversation in which nothing waits. */
 export interface LoopRequest extends Pick<LevelRequest, 'level' | 'prepareStep' | 'onStream'> {
   readonly scope: Scope
+  /** The ends of calls that waited before. */
+  readonly resumed: readonly ResumedPart[]
 }
 
 /** What is known of a conversation while it goes on. */
@@ -85,7 +88,7 @@ function endOf({ scope: { signal }, failure, pending, spent, stopped }: Loop): L
 
 type SdkPrepare = PrepareStepFunction<ToolSet>
 
-async function drive(loop: Loop, { scope, prepareStep, onStream }: LoopRequest): Promise<void> {
+async function drive(loop: Loop, { scope, prepareStep, onStream, resumed }: LoopRequest): Promise<void> {
   const { shared, view, calls, signal } = scope
   const guarded = await guard(shared.gate, view, {
     ...shared.offering,
@@ -112,6 +115,7 @@ async function drive(loop: Loop, { scope, prepareStep, onStream }: LoopRequest):
   }
   const stream = streamText({
     ...(options as Parameters<typeof streamText>[0]),
+    ...(resumed.length > 0 && { experimental_transform: tellResumed(resumed) }),
     onError: ({ error }) => void (loop.failure ??= { reason: 'model_failed', error }),
     onAbort: () => void (loop.failure ??= { reason: 'model_failed', error: signal.reason }),
   })

@@ -4,11 +4,14 @@ import type { ToolSet } from 'ai'
 import { isInputRequest } from './ask-for-input.ts'
 import { toDecided } from './events.ts'
 import type { LevelState, PendingState } from './pause.ts'
+import { type ResumedPart, resumedError, resumedResult } from './resumed-parts.ts'
 import { contextOf, type Scope } from './scope.ts'
 import { type ToolResult, type ToolResultOutput, withResults } from './transcript.ts'
 
 /** What became of the calls that waited: their results stand in the messages, or they wait again. */
 export type Settled = Pick<LevelState, 'messages' | 'pending'> & {
+  /** What the calls that are over came to, for a stream. */
+  readonly parts: readonly ResumedPart[]
   readonly calls: readonly { readonly tool: string; readonly callId: string; readonly status: CallOutcome['status'] }[]
 }
 
@@ -25,6 +28,7 @@ export async function settle(level: LevelState, scope: Scope): Promise<Settled> 
       settled.flatMap(({ result }) => result ?? []),
     ),
     pending: settled.flatMap(({ again }) => again ?? []),
+    parts: settled.flatMap(({ part }) => part ?? []),
     calls: settled.map(({ status }, i) => ({ ...(level.pending[i] as PendingState), status })),
   }
 }
@@ -32,6 +36,7 @@ export async function settle(level: LevelState, scope: Scope): Promise<Settled> 
 interface SettledCall {
   readonly status: CallOutcome['status']
   readonly result?: ToolResult
+  readonly part?: ResumedPart
   /** It waits again. */
   readonly again?: PendingState
 }
@@ -50,8 +55,10 @@ async function offeredIn({ shared, view }: Scope): Promise<Settling['offered']> 
 async function settleOne(pending: PendingState, level: LevelState, settling: Settling): Promise<SettledCall> {
   const { tool } = pending
   const { scope } = settling
-  if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool))
-    return { status: 'done', result: toResult(pending, jsonOutput(scope.shared.answers.get(pending))) }
+  if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool)) {
+    const answer = scope.shared.answers.get(pending)
+    return { status: 'done', result: toResult(pending, jsonOutput(answer)), part: resumedResult(pending, answer) }
+  }
   // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
   const outcome = await inTurn(pending, scope, () => makeCall(pending, level, scope))
   const { kind, ...call } = pending
@@ -62,7 +69,7 @@ async function settleOne(pending: PendingState, level: LevelState, settling: Set
       return settleDone(pending, outcome.output, settling)
     case 'refused':
     case 'failed':
-      return { status: outcome.status, result: toResult(pending, { type: 'error-text', value: outcome.text }) }
+      return failedCall(pending, outcome.status, outcome.text)
   }
 }
 
@@ -78,7 +85,7 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
   } catch (error) {
     // A stream that breaks off has ended its call on the record; the model is told so as of any tool that fails.
     const text = `${pending.name} failed: ${messageOf(error)}`
-    return { status: 'failed', result: toResult(pending, { type: 'error-text', value: text }) }
+    return failedCall(pending, 'failed', text)
   }
   const level = scope.paused.get(pending.callId)
   scope.paused.delete(pending.callId)
@@ -87,7 +94,12 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
     const { question, schema } = output
     return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
   }
-  return { status: 'done', result: toResult(pending, await shownOutput(pending, output, offered)) }
+  const result = toResult(pending, await shownOutput(pending, output, offered))
+  return { status: 'done', result, part: resumedResult(pending, output) }
+}
+
+function failedCall(pending: PendingState, status: 'refused' | 'failed', text: string): SettledCall {
+  return { status, result: toResult(pending, { type: 'error-text', value: text }), part: resumedError(pending, text) }
 }
 
 /** What the model is shown. The call has run, and the run goes on, whatever the tool's own `toModelOutput` does. */

@@ -2,13 +2,30 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { defineTool, memoryLock } from '@toolgate/core'
+import { readUIMessageStream, toUIMessageStream, type UIMessage } from 'ai'
 import fc from 'fast-check'
 import { type ModelServer, startModelServer } from '../../adapters/src/testing/model-server.ts'
+import type { PlannerStream } from './options.ts'
 import { callOf, paused, setStage, type StageOptions, toldOf, VERA } from './testing/stage.ts'
 
 /** Waits without a time of its own: the test's is the longest. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+function streamOf({ stream }: PlannerStream) {
+  assert.ok(stream)
+  return stream.stream
+}
+
+async function lastOf<T>(items: AsyncIterable<T>): Promise<T> {
+  const all = await Array.fromAsync(items)
+  assert.ok(all.length > 0)
+  return all.at(-1) as T
+}
+
+function toolStatesOf({ parts }: UIMessage): readonly string[] {
+  return parts.flatMap((part) => ('toolCallId' in part ? [part.state] : []))
 }
 
 const FAST = { settings: { maxRetries: 0 } }
@@ -117,6 +134,25 @@ describe('planner.stream', () => {
     const { stream, result } = await planner.stream({ prompt: 'x', caller: VERA })
     for await (const text of stream?.textStream ?? []) if (text) break
     assert.deepEqual([(await result).text, sessions.size], ['one two three four', 0])
+  })
+
+  it('tells a page that shows the waiting call what came of it', async () => {
+    for (const [answer, state] of [
+      [{ approve: true }, 'output-available'],
+      [{ reject: 'too much' }, 'output-error'],
+    ] as const) {
+      const { planner } = setStage({ turns: [callOf('pay'), 'Over.'] })
+      const first = await planner.stream({ prompt: 'x', caller: VERA })
+      let message = await lastOf(readUIMessageStream({ stream: toUIMessageStream({ stream: streamOf(first) }) }))
+      assert.deepEqual(toolStatesOf(message), ['approval-requested'])
+      const second = await planner.resumeStream(paused(await first.result).resumeToken, { caller: VERA, ...answer })
+      const stream = toUIMessageStream({ stream: streamOf(second) })
+      message = await lastOf(readUIMessageStream({ message, stream }))
+      assert.deepEqual(toolStatesOf(message), [state])
+      const { messages } = await second.result
+      const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []))
+      assert.equal(results.filter(({ type }) => type === 'tool-result').length, 1)
+    }
   })
 
   it('pauses and goes on, streamed', async () => {
