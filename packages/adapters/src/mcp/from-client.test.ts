@@ -360,13 +360,13 @@ for (const kind of KINDS) {
     it('warns the process of an overlay that matches no tool, and knows its tools when it is made', async () => {
       const pattern = `gone-${kind.name.replaceAll(/\W/g, '')}`
       const seen: string[] = []
-      const listen = ({ message }: Error) => {
+      const onProcessWarning = ({ message }: Error) => {
         if (message.includes(pattern)) seen.push(message)
       }
-      process.on('warning', listen)
+      process.on('warning', onProcessWarning)
       const { source } = await world(createUpstream([]), { overlay: { [pattern]: { tags: ['y'] } } })
       await new Promise((resolve) => setImmediate(resolve))
-      process.off('warning', listen)
+      process.off('warning', onProcessWarning)
       assert.deepEqual(seen.length, 1)
       assert.match(seen[0] ?? '', /^overlay\.gone-\w+: "gone-\w+" names no tool of the server \w+$/)
       assert.equal(source.isListed?.(), true)
