@@ -1,4 +1,5 @@
 import { type Caller, callerParts } from './caller.ts'
+import { createShares } from './util/shares.ts'
 
 /** Which groups each session has opened. */
 export interface Unlocks {
@@ -18,27 +19,29 @@ const MAX_SESSIONS_OF_USER = 1000
 const MAX_SESSIONS = 100_000
 
 /** Gives unlocks that live in this process. A session is the host's own, within its tenant and user. */
-export function createUnlocks(): Unlocks {
+export function createUnlocks({
+  maxOfUser = MAX_SESSIONS_OF_USER,
+  max = MAX_SESSIONS,
+}: { readonly maxOfUser?: number; readonly max?: number } = {}): Unlocks {
   const bySession = new Map<string, ReadonlySet<string>>()
-  /** The sessions of each user that has some, in the order in which they opened something. */
-  const byUser = new Map<string, Set<string>>()
+  const byUser = createShares<string>()
   let revision = 1
 
   function drop(user: string, session: string): void {
     bySession.delete(session)
-    const sessions = byUser.get(user)
-    sessions?.delete(session)
-    if (sessions?.size === 0) byUser.delete(user)
+    byUser.delete(user, session)
     revision++
   }
 
   /** What is over the share of its user goes first; over that of all, what is of the user who has most. */
   function makeRoom(user: string): void {
-    const own = byUser.get(user)
-    if (own && own.size > MAX_SESSIONS_OF_USER) drop(user, firstOf(own))
-    if (bySession.size <= MAX_SESSIONS) return
-    const [most, sessions] = [...byUser].reduce((a, b) => (b[1].size > a[1].size ? b : a))
-    drop(most, firstOf(sessions))
+    if (byUser.sizeOf(user) > maxOfUser) dropOldestOf(user)
+    if (bySession.size > max) dropOldestOf(byUser.largest())
+  }
+
+  function dropOldestOf(user: string | undefined): void {
+    const session = user === undefined ? undefined : byUser.oldestOf(user)
+    if (user !== undefined && session !== undefined) drop(user, session)
   }
 
   return {
@@ -56,10 +59,8 @@ export function createUnlocks(): Unlocks {
       if (groups.every((group) => before.has(group))) return
       bySession.set(key, new Set([...before, ...groups]))
       const user = userKey(caller)
-      const sessions = byUser.get(user) ?? new Set()
-      byUser.set(user, sessions)
-      sessions.delete(key)
-      sessions.add(key)
+      byUser.delete(user, key)
+      byUser.add(user, key)
       makeRoom(user)
     },
     forget(caller) {
@@ -67,10 +68,6 @@ export function createUnlocks(): Unlocks {
       if (key !== undefined && bySession.has(key)) drop(userKey(caller), key)
     },
   }
-}
-
-function firstOf(sessions: ReadonlySet<string>): string {
-  return sessions.values().next().value as string
 }
 
 function userKey(caller: Caller): string {
