@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import {
   type Clock,
@@ -41,6 +42,7 @@ import { createListWatch } from './mcp/list-watch.ts'
 import { createNaming } from './mcp/listing.ts'
 import { createMetaTools } from './mcp/meta-tools.ts'
 import { createOffers } from './mcp/offer.ts'
+import { withVia } from './mcp/via.ts'
 import { unlockByCalls } from './mcp/session.ts'
 import { createSessions } from './mcp/sessions.ts'
 import { once } from './once.ts'
@@ -143,7 +145,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
 
     const { calls: followed, tracing } = await createTelemetry(onFault)
     const counts = countCalls(clock)
-    const fleet = createFleet(config, { clock, log, redact, tracing })
+    const via = randomUUID()
+    const fleet = createFleet(config, via, { clock, log, redact, tracing })
     closers.push(() => fleet.close())
     const gateGroups = toGroups(withTtl(config.groups, options.probeEveryMs), {
       servers: fleet.upstreams,
@@ -267,6 +270,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       serverInfo,
       listTtlMs: LIST_TTL_MS,
       keyring,
+      via,
       logins,
       origins,
       tracing,
@@ -402,10 +406,11 @@ interface Fleet {
 
 function createFleet(
   config: GatewayConfig,
+  via: string,
   deps: { clock: Clock; log: (line: LogLine) => void; redact: Redactor; tracing: FindTracing },
 ): Fleet {
   const reaper = createReaper()
-  const upstreams = config.servers.map((server) => createUpstream(server, { reaper, ...deps }))
+  const upstreams = config.servers.map((server) => createUpstream(withVia(server, via), { reaper, ...deps }))
   return {
     reaper,
     upstreams,

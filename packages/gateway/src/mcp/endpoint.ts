@@ -8,6 +8,7 @@ import type { ChangeStreams } from './change-streams.ts'
 import { type Params, readMessage } from './envelope.ts'
 import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
 import { createModernHandler, type ModernDeps, readCall, sendJson } from './modern.ts'
+import { checkLoop } from './via.ts'
 import { echoableId, MODERN_VERSIONS, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
 import { inSession, readSession } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -16,6 +17,8 @@ export interface EndpointDeps extends ModernDeps, LegacyDeps {
   readonly gate: Pick<Gate, 'catalog' | 'locks' | 'view'>
   readonly keyring: Keyring
   readonly origins: OriginRules
+  /** What this gateway calls itself to the servers behind it. Absent where there are none. */
+  readonly via?: string
   /** Counts and slows wrong keys. Absent where nobody does. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly maxBodyBytes?: number
@@ -93,6 +96,7 @@ export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
     let caller: Caller | undefined
     try {
       caller = admitCaller(request, deps)
+      checkLoop(request.headers, deps.via)
       if (isSessionRequest(request)) return await serveSession(request, response, caller)
       checkRequest(request)
       const text = await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES)

@@ -123,9 +123,16 @@ async function load({
     const message = body as LegacyMessage
     const cancelled = followCancellation(message, request, response, caller)
     const known = inSession(caller, readSession(request.headers))
-    const fallback = legacyStatelessFallback(() => createServer(known, message, cancelled, request, response), onFault)
-    return toNodeHandler({ fetch: fallback }, { onerror: onFault })(request as never, response, body)
+    const serve = legacyStatelessFallback(() => createServer(known, message, cancelled, request, response), onFault)
+    const fetch = async (...asked: Parameters<typeof serve>) => withoutConnection(await serve(...asked))
+    return toNodeHandler({ fetch }, { onerror: onFault })(request as never, response, body)
   }
+}
+
+/** Whether a connection stays open is between Node and the client: the SDK keeps it open against the client's wish. */
+function withoutConnection(response: Response): Response {
+  response.headers.delete('connection')
+  return response
 }
 
 /** What the endpoint has checked of a message. */

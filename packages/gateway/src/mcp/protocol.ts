@@ -34,6 +34,7 @@ export const RPC_ERRORS = {
   key_not_for_mcp: { code: -32000, status: 403 },
   /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
   session_unknown: { code: -32001, status: 404 },
+  loop_refused: { code: -32600, status: 400 },
   app_unknown: { code: -32000, status: 404 },
   /** What came before goes on to its end. */
   stopping: { code: -32000, status: 503 },
