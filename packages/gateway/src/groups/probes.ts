@@ -16,8 +16,11 @@ export interface ProbesDeps {
 /** Gives the probe that the configuration describes. */
 export function toProbe(config: ProbeConfig, { servers, redactor, reaper }: ProbesDeps): Probe {
   if ('env' in config) return envProbe(config.env, { equals: config.equals })
-  if ('tcp' in config) return tcpProbe(config.tcp, config)
-  if ('http' in config) return httpProbe(config.http, config)
+  if ('tcp' in config) return tcpProbe(config.tcp, { timeoutMs: config.timeoutMs })
+  if ('http' in config) {
+    const { http, status, headers, timeoutMs } = config
+    return httpProbe(http, { status, headers, timeoutMs })
+  }
   if ('command' in config) {
     const { command, cwd, variables, timeoutMs } = config
     return commandProbe(command, { cwd, env: variables, timeoutMs, redactor, reaper })
