@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { ToolgateError } from '@toolgate/core'
+import { createGate, ToolgateError } from '@toolgate/core'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
@@ -558,6 +558,29 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         assert.deepEqual([code, out.match(/"tool_call_id":"c3"/g)?.length, out.split('\n').length], [0, 1, 2])
       })
     })
+
+  describe('audit policy', () => {
+    for (const [kind, openAudit] of [
+      ['SQLite', openSqliteAudit],
+      ['JSON lines', openJsonlAudit],
+    ] as const)
+      it(`prints the policy that decided, from ${kind}`, async () => {
+        const file = path.join(folder, `policy-${kind}`)
+        const audit = openAudit({ path: file })
+        const gate = createGate({ tools: { look: {} }, audit, policy: { name: 'house', deny: ['look'] } })
+        await (await gate.view({})).call({ tool: 'look', input: {} })
+        const [record] = await audit.query({ event: 'tool_blocked' })
+        await audit.close()
+        const hash = record?.policy_hash ?? ''
+        for (const asked of [hash, hash.slice(0, 8)]) {
+          const { code, out } = await run(['audit', 'policy', asked, '--file', file])
+          assert.deepEqual([code, JSON.parse(out).policies[0].name], [0, 'house'])
+        }
+        const unknown = await run(['audit', 'policy', '0'.repeat(64), '--file', file])
+        assert.deepEqual([unknown.code, unknown.out], [1, ''])
+        assert.equal((await run(['audit', 'policy', 'abc', '--file', file])).code, 2)
+      })
+  })
 
   describe('audit verify', () => {
     const file = path.join(folder, 'broken.jsonl')

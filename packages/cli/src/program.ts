@@ -190,6 +190,13 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
         ),
       ),
     )
+  asking(audit.command('policy'))
+    .description('print the policy that decided, by the policy_hash of a record')
+    .argument('<hash>', 'the hash, or its first 8 digits or more')
+    .option('--file <file>', 'read this audit file (SQLite or JSON lines) instead of asking a gateway')
+    .action(async (hash: string, options: AuditOptions) =>
+      end(await (await import('./commands/audit-policy.ts')).auditPolicyCommand(hash, options, io)),
+    )
   verifying(audit.command('verify'))
     .description('check an audit against its chain and its checkpoints; the exit code says what is wrong')
     .option('--signed <seq>', 'fail where no checkpoint signs this record', wholeNumber(1, Number.MAX_SAFE_INTEGER))

@@ -10,6 +10,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_approval_required',
   'tool_abandoned',
   'policy_changed',
+  'policy_recorded',
   'approval_decided',
   'tool_changed',
   'tool_flagged',

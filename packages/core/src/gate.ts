@@ -38,13 +38,14 @@ import {
 } from './pins/pin-rules.ts'
 import { createPins, type Pins } from './pins/pins.ts'
 import { redactor, type Redactor } from './redact/redact.ts'
-import { createGateRecorder, type GateRecorder } from './audit/gate-events.ts'
+import { createGateRecorder, type GateRecorder, type Revisions } from './audit/gate-events.ts'
 import { lintAll, type LintWarning, selectorsOfGroups } from './policy/lint.ts'
 import { createNameWatch, emitWarning, type NameWatch } from './policy/name-watch.ts'
 import { createSchemaWatch } from './policy/schema-watch.ts'
 import { parsePolicies, type ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { selectorsOfList, selectorsOfPolicies, type WrittenSelector } from './policy/unknown-names.ts'
+import { policyDocumentOf } from './policy/document.ts'
 import { createPolicyStack, type PolicyStack } from './policy/stack.ts'
 import type {
   ApprovalStore,
@@ -390,7 +391,7 @@ export function createGate(
     inTime,
   })
   const stack = createPolicyStack(policies)
-  const revisions = () => ({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
+  const revisions = () => revisionsOf(stack, catalog, groups)
   const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
   const pins = createPins({
     state,
@@ -449,6 +450,15 @@ export function createGate(
   }
   void watched?.start()
   return openGate(shared, ports, stack, { isFork: false, tightens: undefined })
+}
+
+function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
+  const { revision, parsed } = stack.inForce()
+  return {
+    policy_revision: revision,
+    catalog_revision: catalog.revision,
+    in_force: policyDocumentOf(parsed, selectors),
+  }
 }
 
 /** What a gate and its forks have in common. */
@@ -516,7 +526,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     },
     setPolicy(policy) {
       stack.replace(parse(policy))
-      recorder.policyChanged({ policy_revision: stack.inForce().revision, catalog_revision: catalog.revision })
+      recorder.policyChanged(revisionsOf(stack, catalog, groups))
     },
     fork(options) {
       checkShape('fork', options, FORK)

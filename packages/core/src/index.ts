@@ -23,6 +23,7 @@ export {
   type Approval,
   type ApprovalBinding,
   type ApprovalDecision,
+  type PolicyDocument,
   type ApprovalFilter,
   type ApprovalStatus,
   type ApprovalStore,

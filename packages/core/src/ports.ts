@@ -126,6 +126,7 @@ export const ATTEMPT_EVENTS = [
 /** What happens beside attempts, to the gate and to the audit itself. */
 export const GATE_EVENTS = [
   'policy_changed',
+  'policy_recorded',
   'approval_decided',
   'tool_changed',
   'tool_flagged',
@@ -183,7 +184,14 @@ export interface AuditRecord {
   readonly approval_id?: string
   readonly policy_revision: number
   readonly catalog_revision: number
-  /** SHA-256, hex, of the input in RFC 8785 form. */
+  /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
+  readonly policy_hash?: string
+  /** Of `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
+  readonly policy?: string
+  /**
+   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
+   * equal ones, and nobody without the key can guess a short input. Records of earlier versions have the bare SHA-256.
+   */
   readonly input_hash?: string
   /** The first 200 characters or so of the input in RFC 8785 form, redacted. Absent where previews are switched off. */
   readonly input_preview?: string
@@ -201,8 +209,18 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
 } & {
   readonly wallMs: number
   readonly input?: unknown
+  /** The policies that decided. The sink records their hash, and keeps what they say once. */
+  readonly in_force?: PolicyDocument | undefined
   /** Stands for `run_id`, `step` and `model` where those are absent: one field for what most calls do not have. */
   readonly run?: RunOfCall | undefined
+}
+
+/** Policies and groups as data. Both are made when first read. */
+export interface PolicyDocument {
+  /** SHA-256, hex, of `text`. */
+  readonly hash: string
+  /** JSON in RFC 8785 form: `{ groups, policies }`, with `{ "$function": <name> }` in the place of a function. */
+  readonly text: string
 }
 
 /** The run that a call belongs to. */

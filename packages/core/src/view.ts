@@ -214,8 +214,8 @@ class CallerView implements View, Sight {
     const decided = decide(this.#asked, today, id)
     const { outcome, tool } = decided
     const uses = tool ? this.#host.usesOf(today.snapshot, decided.now, this.caller) : NO_USES
-    const { policyRevision, catalogRevision } = today
-    const seen: SeenToday = { outcome, tool, uses, policyRevision, catalogRevision, today, decided }
+    const { policyRevision, policy, catalogRevision } = today
+    const seen: SeenToday = { outcome, tool, uses, policyRevision, policy, catalogRevision, today, decided }
     return seen
   }
 

@@ -4,17 +4,14 @@ import {
   fdatasyncSync,
   fstatSync,
   ftruncateSync,
-  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -32,6 +29,7 @@ import {
 import type { CheckpointOptions } from './audit-options.ts'
 import { linesBackwards } from './lines-backwards.ts'
 import { checkpointsPath, privateKeyOf } from './evidence.ts'
+import { secretAt } from './secret-file.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
 /** What a checkpoint says of the records since the one before. */
@@ -59,7 +57,10 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   const path = checkpointsPath(auditPath, options)
   const { writer = basename(auditPath) } = options
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const key = options.key === undefined ? keyBeside(path) : parseSigningKey(options.key)
+  const key =
+    options.key === undefined
+      ? parseSigningKey(secretAt(privateKeyOf(path), newSigningKey))
+      : parseSigningKey(options.key)
   publish(path, key)
   const fd = openSync(path, 'a+', 0o600)
   // Node has no file locks of its own; an SQLite transaction holds one.
@@ -141,23 +142,6 @@ const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
 /** Gives the keys of a text that holds one or several in PEM. */
 export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
-}
-
-/** Gives the key beside the checkpoints. It is made at first use, whole or not at all, by whichever process is first. */
-function keyBeside(path: string): SigningKey {
-  const keyPath = privateKeyOf(path)
-  if (!existsSync(keyPath)) {
-    const draft = `${keyPath}.${randomUUID()}`
-    writeFileSync(draft, newSigningKey(), { flag: 'wx', mode: 0o600, flush: true })
-    try {
-      linkSync(draft, keyPath)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    } finally {
-      rmSync(draft)
-    }
-  }
-  return parseSigningKey(readFileSync(keyPath, 'utf8'))
 }
 
 /** Adds the public key to those beside the checkpoints: earlier ones were signed with earlier keys. */

@@ -49,6 +49,11 @@ export function privateKeyOf(checkpoints: string): string {
   return `${checkpoints}.key`
 }
 
+/** Returns where the key is that hashes of inputs are made with, unless one is given: where the signing key is. */
+export function inputKeyOf(checkpoints: string): string {
+  return `${checkpoints}.inputs.key`
+}
+
 /**
  * Returns what is wrong with the places of an audit, its checkpoints and its key. Opens none of them: they need not exist.
  *

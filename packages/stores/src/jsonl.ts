@@ -31,6 +31,7 @@ import type { CheckpointFile, Segment } from './checkpoint-file.ts'
 import { lockExclusively } from './exclusive-lock.ts'
 import { linesBackwards } from './lines-backwards.ts'
 import { linesForwards } from './lines-forwards.ts'
+import { withInputKey } from './input-key.ts'
 import { openAudit } from './open-audit.ts'
 
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
@@ -43,10 +44,11 @@ export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-opt
  * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened, is something else or has a writer
  */
-export function openJsonlAudit(options: AuditFileOptions): FileAudit {
-  checkAuditFileOptions('openJsonlAudit', options)
-  const path = resolve(options.path)
+export function openJsonlAudit(given: AuditFileOptions): FileAudit {
+  checkAuditFileOptions('openJsonlAudit', given)
+  const path = resolve(given.path)
   try {
+    const options = withInputKey(given)
     return openAudit(options.readOnly ? readerOf(path) : writerOf(path, options), options)
   } catch (error) {
     throw openError(path, error)

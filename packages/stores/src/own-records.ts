@@ -97,9 +97,9 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
 
 /** Gives a record about the audit itself. */
 export function ownEntry(
-  event: 'audit_opened' | 'audit_closed' | 'audit_dropped',
+  event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'policy_recorded',
   wallMs: number,
-  fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq'> = {},
+  fields: Pick<AuditEntry, 'reason' | 'detail' | 'signed_seq' | 'policy' | 'policy_hash'> = {},
 ): AuditEntry {
   return { event, wallMs, policy_revision: 0, catalog_revision: 0, ...fields }
 }

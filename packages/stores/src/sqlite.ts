@@ -16,6 +16,7 @@ import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptio
 import { exportRows, selectIn, toRecord } from './audit-rows.ts'
 import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
 import type { Segment } from './checkpoint-file.ts'
+import { withInputKey } from './input-key.ts'
 import { openAudit } from './open-audit.ts'
 import { lockWithOthers, type OpenersLock } from './openers-lock.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
@@ -34,10 +35,11 @@ const BUSY_TIMEOUT_MS = 50
  * @example
  * const audit = openSqliteAudit({ path: './toolgate.db', mode: 'required' })
  */
-export function openSqliteAudit(options: AuditFileOptions): FileAudit {
-  checkAuditFileOptions('openSqliteAudit', options)
-  const path = resolve(options.path)
+export function openSqliteAudit(given: AuditFileOptions): FileAudit {
+  checkAuditFileOptions('openSqliteAudit', given)
+  const path = resolve(given.path)
   try {
+    const options = withInputKey(given)
     return openAudit(openDatabase({ ...options, path }), options)
   } catch (error) {
     throw openError(path, error)

@@ -1,4 +1,4 @@
-import { type AuditEntry } from '@toolgate/core'
+import type { AuditEntry, PolicyDocument } from '@toolgate/core'
 import { holdEntry, type SealOptions } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
@@ -25,8 +25,19 @@ export function createWaiting(file: AuditFile, nowMs: () => number, options: Sea
   let own: AuditEntry[] = []
   let entries: AuditEntry[] = []
   let droppedCount = 0
+  const keptPolicies = new Set<string>()
+  let latest: PolicyDocument | undefined
   /** Of those, how many the file does not tell of yet. */
   let untold = 0
+
+  /** What a policy says is stored once, before the first record that it decided. */
+  function keepPolicy(policy: PolicyDocument): void {
+    latest = policy
+    const { hash, text } = policy
+    if (keptPolicies.has(hash)) return
+    keptPolicies.add(hash)
+    own.push(ownEntry('policy_recorded', nowMs(), { policy_hash: hash, policy: text }))
+  }
 
   function group(): readonly AuditEntry[] {
     if (untold === 0 && own.length === 0) return entries
@@ -45,6 +56,7 @@ export function createWaiting(file: AuditFile, nowMs: () => number, options: Sea
       return entries.length > 0 || own.length > 0 || untold > 0
     },
     add(entry) {
+      if (entry.in_force !== undefined && entry.in_force !== latest) keepPolicy(entry.in_force)
       entries.push(entry)
     },
     addOwn(entry) {

@@ -113,7 +113,8 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
   }
 }
 
-async function withReader(
+/** Reads from the audit file that the options name, or else asks the gateway. */
+export async function withReader(
   options: AuditOptions,
   io: Io,
   use: (reader: AuditReader & AuditExporter) => Promise<ExitName>,
@@ -150,6 +151,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   tool_approval_required: 'yellow',
   tool_abandoned: 'magenta',
   policy_changed: 'blue',
+  policy_recorded: 'dim',
   approval_decided: 'blue',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',

@@ -20,6 +20,8 @@ const FIELDS: readonly (readonly [name: string, type: string, isOptional?: true]
   ['is_error', 'true', true],
   ['limit', TEXT, true],
   ['model', TEXT, true],
+  ['policy', TEXT, true],
+  ['policy_hash', TEXT, true],
   ['policy_revision', NUMBER],
   ['prev', TEXT, true],
   ['reason', TEXT, true],

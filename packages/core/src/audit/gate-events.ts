@@ -3,7 +3,7 @@ import type { Halt, HaltTarget } from '../halts/halt.ts'
 import type { PinEvent } from '../pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
 
-export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision'>
+export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
 /** Records what happens to a gate beside its calls, and tells those who listen. Never throws. */
 export interface GateRecorder {

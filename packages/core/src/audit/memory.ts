@@ -39,6 +39,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   checkShape('memoryAudit', given, OPTIONS)
   const { capacity = 10_000, ...options } = given
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
+  const sealing = { ...options, inputKey: options.inputKey ?? crypto.getRandomValues(new Uint8Array(32)) }
   /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
   const kept: (AuditEntry | undefined)[] = []
   const sealed: AuditRecord[] = []
@@ -54,7 +55,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
     sealTimer = undefined
     for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
       const place = (seq - 1) % capacity
-      sealed[place] = sealEntry(kept[place] as AuditEntry, seq, options)
+      sealed[place] = sealEntry(kept[place] as AuditEntry, seq, sealing)
       // It holds the input, which may be large.
       kept[place] = undefined
     }

@@ -1,6 +1,6 @@
 import { canonicalize } from '../canonical.ts'
 import { messageOf } from '../errors.ts'
-import { sha256Hex } from '../hash.ts'
+import { hmacSha256Hex, sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -14,6 +14,8 @@ export interface SealOptions {
   readonly redact?: Redactor | undefined
   /** Whether the redacted beginning of the input is kept. Default `true`. */
   readonly preview?: boolean | undefined
+  /** Keys the hash of inputs: a secret of the audit. Without one it is the bare SHA-256, which short inputs can be guessed from. */
+  readonly inputKey?: Uint8Array | undefined
 }
 
 const SEAL = shapeOf<SealOptions>({ redact: true, preview: true })
@@ -61,6 +63,9 @@ export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions =
   const { run } = entry
   const model = entry.model ?? run?.model
   if (model !== undefined) record.model = capText(model)
+  if (entry.policy !== undefined) record.policy = entry.policy
+  const policyHash = entry.policy_hash ?? entry.in_force?.hash
+  if (policyHash !== undefined) record.policy_hash = policyHash
   record.policy_revision = entry.policy_revision
   if (entry.reason !== undefined) record.reason = capText(entry.reason)
   if (isFinite(entry.reset_ms)) record.reset_ms = entry.reset_ms
@@ -112,6 +117,9 @@ export function textAfterHash(entry: AuditEntry, seq: number, prev: string, opti
   const { run } = entry
   const model = entry.model ?? run?.model
   if (model !== undefined) text += `,"model":${quote(model)}`
+  if (entry.policy !== undefined) text += `,"policy":${JSON.stringify(entry.policy)}`
+  const policyHash = entry.policy_hash ?? entry.in_force?.hash
+  if (policyHash !== undefined) text += `,"policy_hash":"${policyHash}"`
   text += `,"policy_revision":${number(entry.policy_revision)},"prev":"${prev}"`
   if (entry.reason !== undefined) text += `,"reason":${quote(entry.reason)}`
   if (isFinite(entry.reset_ms)) text += `,"reset_ms":${entry.reset_ms}`
@@ -164,11 +172,14 @@ function inputText(entry: AuditEntry, options: SealOptions): string {
   return preview === undefined ? text : `${text},"input_preview":${JSON.stringify(preview)}`
 }
 
+/** Tells a keyed hash from that of an earlier version. */
+const KEYED = 'hmac-sha256:'
+
 const NO_INPUT: HeldEntry['held'] = {}
 
 function digestOf(
   entry: AuditEntry | HeldEntry,
-  { redact = redactor, preview = true }: SealOptions,
+  { redact = redactor, preview = true, inputKey }: SealOptions,
 ): HeldEntry['held'] {
   if ('held' in entry) return entry.held
   const { input } = entry
@@ -176,7 +187,8 @@ function digestOf(
   try {
     const text = canonicalize(input)
     const shown = preview ? previewInput(input, text, redact) : undefined
-    return shown === undefined ? { input_hash: sha256Hex(text) } : { input_hash: sha256Hex(text), input_preview: shown }
+    const hash = inputKey === undefined ? sha256Hex(text) : `${KEYED}${hmacSha256Hex(inputKey, text)}`
+    return shown === undefined ? { input_hash: hash } : { input_hash: hash, input_preview: shown }
   } catch {
     return NO_INPUT
   }

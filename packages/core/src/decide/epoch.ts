@@ -4,8 +4,9 @@ import { lockMarks } from '../layers/locks.ts'
 import type { Mark } from '../layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
 import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
+import { policyDocumentOf } from '../policy/document.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
-import type { AvailabilitySource } from '../ports.ts'
+import type { AvailabilitySource, PolicyDocument } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -25,6 +26,7 @@ export interface Epoch {
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
   readonly policyRevision: number
+  readonly policy: PolicyDocument
   readonly catalogRevision: number
   /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
   ceilingMarks(caller: Caller): readonly Mark[]
@@ -104,6 +106,7 @@ interface Revisions {
 /** What is the same for as long as catalog and policies are. */
 export interface Indexes {
   readonly policyRevision: number
+  readonly policy: PolicyDocument
   readonly catalogRevision: number
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
@@ -122,6 +125,7 @@ function indexSnapshot(
   return {
     snapshot,
     policies,
+    policy: policyDocumentOf(parsed, world.groups.selectors),
     fixed: policies.flatMap(fixedMarks),
     scopes: indexScopes(snapshot),
     groups: indexGroups(snapshot, world.groups),
@@ -129,7 +133,7 @@ function indexSnapshot(
 }
 
 export function createEpoch(
-  { snapshot, policies, scopes, groups, fixed, policyRevision, catalogRevision }: Indexes,
+  { snapshot, policies, policy, scopes, groups, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Mark[],
   world: Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>,
 ): Epoch {
@@ -159,6 +163,7 @@ export function createEpoch(
     snapshot,
     policies,
     policyRevision,
+    policy,
     catalogRevision,
     ruling: (caller) => known(caller).ruling,
     ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !passing.has(mark)), ...known(caller).own],

@@ -18,6 +18,7 @@ import type {
   MaybePromise,
   RunOfCall,
   Telemetry,
+  PolicyDocument,
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
@@ -85,6 +86,7 @@ export interface Seen {
   readonly tool: Tool | undefined
   readonly uses: readonly LimitUseOf[]
   readonly policyRevision: number
+  readonly policy: PolicyDocument
   readonly catalogRevision: number
 }
 
@@ -294,6 +296,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     run,
     trace_id: trace?.traceId,
     policy_revision: seen.policyRevision,
+    in_force: seen.policy,
     catalog_revision: seen.catalogRevision,
     reason: finding.reason,
     detail: finding.detail,

@@ -319,9 +319,11 @@ describe('an attempt leaves one terminal record', () => {
       tenant: 'acme',
       agent: 'bot',
       policy_revision: 2,
+      in_force: entries[1]?.in_force,
       catalog_revision: 1,
       input: { amount: 1 },
     })
+    assert.match(entries[0]?.in_force?.hash ?? '', /^[0-9a-f]{64}$/)
     assert.equal(entries[1]?.duration_ms, 0)
   })
 

@@ -56,7 +56,7 @@ describe('an input that a hook replaces', () => {
     assert.equal((await call()).status, 'done')
     await other.call({ input: { amount: 2 } })
     assert.deepEqual(given, [{ amount: 2 }])
-    assert.equal(audit.records[0]?.input_hash, other.audit.records[0]?.input_hash)
+    assert.equal(audit.records[0]?.input_preview, other.audit.records[0]?.input_preview)
   })
 
   it('is validated as any is', async () => {

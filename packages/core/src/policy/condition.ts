@@ -23,6 +23,8 @@ export interface CountedContext extends ConditionContext {
 export interface ParsedCondition {
   /** For people: the CEL text, or `function`. */
   readonly text: string
+  /** Of a function; absent for CEL. Empty where the function has no name. */
+  readonly functionName?: string
   /** Whether the answer can differ from tool to tool. */
   readonly perTool: boolean
   /** Gives `true` or `false` and nothing else; throws where the condition cannot be decided. */
@@ -42,6 +44,7 @@ export function parseCondition(path: string, condition: Condition, scope: Condit
 function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
   return {
     text: condition.name ? `function ${condition.name}` : 'function',
+    functionName: condition.name,
     perTool: true,
     test: (context) => checkAnswer(settled(condition(withoutWork(context)))),
   }

@@ -55,12 +55,13 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       await sink.flush()
       const [bare, full] = (await sink.query({})) as [AuditRecord, AuditRecord]
       const { wallMs, input, ...expected } = auditEntry(EVERY_FIELD)
+      assert.match(full.input_hash ?? '', /^hmac-sha256:[0-9a-f]{64}$/)
       const ts = new Date(wallMs).toISOString()
       assert.deepEqual(withoutChain(full), {
         ...expected,
         seq: 1,
         ts,
-        input_hash: sha256Hex(canonicalize(input)),
+        input_hash: full.input_hash,
         input_preview: canonicalize(input),
       })
       assert.deepEqual(Object.keys(withoutChain(bare)).toSorted(), [
@@ -288,6 +289,24 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         assert.match(record.error ?? '', /^e+… \(1000000 characters\)$/)
         assert.equal(record.error?.length, 1024)
         assert.match(record.detail ?? '', /^(🙂)+… \(1200 characters\)$/u)
+      })
+
+      it('hashes inputs with a key, so that equal ones are known and short ones cannot be guessed', async (t) => {
+        const sink = await open(t)
+        for (const input of [{ pin: 1234 }, { pin: 1234 }, { pin: 1235 }]) await sink.write(auditEntry({ input }))
+        await sink.flush()
+        const [third, second, first] = (await sink.query({})).map((record) => record.input_hash ?? '')
+        assert.equal(first, second)
+        assert.notEqual(first, third)
+        assert.ok(!first?.includes(sha256Hex(canonicalize({ pin: 1234 }))))
+      })
+
+      it('records the hash of the policy that decided', async (t) => {
+        const sink = await open(t)
+        await sink.write(auditEntry({ in_force: { hash: 'a'.repeat(64), text: '{"policies":[]}' } }))
+        await sink.flush()
+        const found = (await sink.query({ event: 'tool_call' })).map((record) => record.policy_hash)
+        assert.deepEqual(found, ['a'.repeat(64)])
       })
 
       it('keeps the record of an input that has no canonical JSON, without its hash', async (t) => {

@@ -1,0 +1,82 @@
+import { canonicalize } from '../canonical.ts'
+import { sha256Hex } from '../hash.ts'
+import type { PolicyDocument } from '../ports.ts'
+import type { GroupSelectors, Selector } from '../tools/selector.ts'
+import type { ParsedCondition } from './condition.ts'
+import type { ParsedClause, ParsedPolicy } from './parse.ts'
+
+const documents = new WeakMap<readonly ParsedPolicy[], PolicyDocument>()
+
+/**
+ * Returns policies as data, with the SHA-256 of that data in RFC 8785 form: policies that say the same have the same hash,
+ * in every process and after every start. Made when first read, once for each list.
+ *
+ * Of a policy or condition that is a function, only its name is hashed: a function that changes under its name does not show.
+ */
+export function policyDocumentOf(parsed: readonly ParsedPolicy[], groups: GroupSelectors): PolicyDocument {
+  const known = documents.get(parsed)
+  if (known) return known
+  const document = createDocument(parsed, groups)
+  documents.set(parsed, document)
+  return document
+}
+
+function createDocument(parsed: readonly ParsedPolicy[], groups: GroupSelectors): PolicyDocument {
+  let text: string | undefined
+  let hash: string | undefined
+  const textNow = (): string => (text ??= canonicalize(toData(parsed, groups)).toWellFormed())
+  return {
+    get text() {
+      return textNow()
+    },
+    get hash() {
+      return (hash ??= sha256Hex(textNow()))
+    },
+  }
+}
+
+function toData(parsed: readonly ParsedPolicy[], groups: GroupSelectors): object {
+  const { aliases } = groups
+  return {
+    ...(aliases === undefined || aliases.size === 0 ? {} : { aliases: Object.fromEntries(aliases) }),
+    groups: Object.fromEntries([...groups].map(([name, selectors]) => [name, selectors.map(textOf)])),
+    policies: parsed.map(policyData),
+  }
+}
+
+/** Stands where a function decides: its name, as what it does is not data. */
+function functionData(name: string): object {
+  return { $function: name }
+}
+
+function policyData({ name, allow, deny, ask, requireTags, decide }: ParsedPolicy): object {
+  if (decide) return { name, decide: functionData(name) }
+  return {
+    name,
+    deny: deny.map(clauseData),
+    ask: ask.map(clauseData),
+    requireTags,
+    ...(allow === undefined ? {} : { allow: allow.map(clauseData) }),
+  }
+}
+
+function clauseData({ label, selectors, when, unless, input, message }: ParsedClause): object {
+  return {
+    label,
+    match: selectors.map(textOf),
+    ...conditionData('when', when),
+    ...conditionData('unless', unless),
+    ...conditionData('input', input),
+    ...(message === undefined ? {} : { message }),
+  }
+}
+
+function conditionData(field: string, condition: ParsedCondition | undefined): object {
+  if (condition === undefined) return {}
+  const { text, functionName } = condition
+  return { [field]: functionName === undefined ? text : functionData(functionName) }
+}
+
+function textOf({ text }: Selector): string {
+  return text
+}
