@@ -4,9 +4,10 @@ import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate.ts'
 import { sha256Hex } from '../hash.ts'
 import type { AuditEntry, AuditSink, PolicyDocument } from '../ports.ts'
+import { defineTool } from '../tools/tool.ts'
 import type { Policies } from './policy.ts'
 
-const TOOLS = { pay: { execute: () => 'paid' }, look: { execute: () => 'seen' } }
+const TOOLS = [defineTool({ name: 'pay', execute: () => 'paid' }), defineTool({ name: 'look', execute: () => 'seen' })]
 const GROUPS = { money: { tools: ['pay'] } }
 
 /** What the entries of one call carry. */
