@@ -49,6 +49,7 @@ const OPTIONS = shapeOf<AuditFileOptions>({
   onFault: true,
   redact: true,
   preview: true,
+  inputKey: true,
 })
 const CHECKPOINTS = shapeOf<CheckpointOptions>({
   path: true,
@@ -66,8 +67,8 @@ export function checkAuditFileOptions(opener: string, options: AuditFileOptions)
 }
 
 /** Returns the options that say how a record is made of an entry. */
-export function sealOptionsOf({ redact, preview }: AuditFileOptions): SealOptions {
-  return { redact, preview }
+export function sealOptionsOf({ redact, preview, inputKey }: AuditFileOptions): SealOptions {
+  return { redact, preview, inputKey }
 }
 
 /** An audit in a file. */

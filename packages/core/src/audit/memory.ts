@@ -26,7 +26,7 @@ export interface MemoryAuditOptions extends SealOptions {
   readonly capacity?: number
 }
 
-const OPTIONS = shapeOf<MemoryAuditOptions>({ capacity: true, redact: true, preview: true })
+const OPTIONS = shapeOf<MemoryAuditOptions>({ capacity: true, redact: true, preview: true, inputKey: true })
 
 /**
  * Gives an audit that keeps its newest records in memory, for tests and embedding.

@@ -18,7 +18,7 @@ export interface SealOptions {
   readonly inputKey?: Uint8Array | undefined
 }
 
-const SEAL = shapeOf<SealOptions>({ redact: true, preview: true })
+const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputKey: true })
 
 /** @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
 export function checkSealOptions(options: SealOptions): void {

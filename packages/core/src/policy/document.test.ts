@@ -69,6 +69,14 @@ describe('the hash of the policy in an audit entry', () => {
     assert.equal(new Set(hashes).size, hashes.length)
   })
 
+  it('has the aliases that policies may name tools by', async () => {
+    const entries: AuditEntry[] = []
+    const audit: AuditSink = { ...memoryAudit(), write: (entry) => void entries.push(entry) }
+    const gate = createGate({ tools: TOOLS, aliases: { send: 'pay' }, audit, policy: { deny: ['send'] } })
+    await (await gate.view({})).call({ tool: 'look', input: {} })
+    assert.deepEqual(JSON.parse(entries[0]?.in_force?.text ?? '{}').aliases, { send: 'pay' })
+  })
+
   it('knows a function by its name alone', async () => {
     const { document } = await documentOf([
       { name: 'code', decide: () => 'allow' },
