@@ -98,6 +98,7 @@ export {
   type Step,
   type StepCall,
   type StepChange,
+  type StepInput,
   type StepRecord,
   type Steps,
   type StepsOptions,

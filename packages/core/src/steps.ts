@@ -28,6 +28,10 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
   readonly tools: readonly string[]
   readonly caller: Caller
   readonly context: Context
+  /** As they are before this step. */
+  readonly instructions: string | undefined
+  /** The conversation so far, in the host's own form. Empty where the host does not give it. */
+  readonly messages: readonly unknown[]
   /** Whether a call of this tool has ended `done` in an earlier step. */
   hasUsedTool(tool: string): boolean
   /** Every call of the earlier steps, oldest first. */
@@ -84,6 +88,11 @@ export interface Step<Context = unknown> {
   readonly warnings: readonly string[]
 }
 
+/** What the host knows of a step before it is prepared. */
+export interface StepInput {
+  readonly messages?: readonly unknown[] | undefined
+}
+
 /** The steps of one run, one after the other. */
 export interface Steps<Context = unknown> {
   /**
@@ -92,7 +101,7 @@ export interface Steps<Context = unknown> {
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; {@link ConfigError} for an
    * answer that is none; whatever `prepareStep` throws
    */
-  next(): Promise<Step<Context>>
+  next(about?: StepInput): Promise<Step<Context>>
   /** Takes down a call of the step under way. */
   record(call: StepCall): void
 }
@@ -117,13 +126,21 @@ export function createSteps<State = undefined, Context = undefined>(
   let context = options.context as Context
 
   return {
-    async next() {
+    async next(about = {}) {
+      checkShape('next', about, INPUT)
       const stepNumber = (steps.at(-1)?.stepNumber ?? -1) + 1
       const offered = view.narrow({})
       const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
       const change = prepareStep
         ? readChange<Context>(
-            await prepareStep(contextOf(stepNumber, offered, earlier, { state: state as State, context })),
+            await prepareStep(
+              contextOf(stepNumber, offered, earlier, {
+                state: state as State,
+                context,
+                instructions,
+                messages: about.messages ?? [],
+              }),
+            ),
           )
         : UNCHANGED
       const { activeTools, model, options: stepOptions } = change
@@ -162,6 +179,7 @@ const OPTIONS = shapeOf<StepsOptions<unknown, unknown>>({
   context: true,
   earlier: true,
 })
+const INPUT = shapeOf<StepInput>({ messages: true })
 const CALL = shapeOf<StepCall>({ tool: true, callId: true, status: true }, 'field')
 
 /** What is no answer may have been meant to narrow: it changes nothing and widens nothing, it ends the run. */
@@ -184,7 +202,7 @@ function contextOf<State, Context>(
   stepNumber: number,
   offered: View,
   steps: readonly StepRecord[],
-  given: { state: State; context: Context },
+  given: Pick<PrepareStepContext<State, Context>, 'state' | 'context' | 'instructions' | 'messages'>,
 ): PrepareStepContext<State, Context> {
   const previous = steps.flatMap(({ calls }) => calls)
   return {

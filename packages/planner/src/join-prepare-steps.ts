@@ -8,7 +8,11 @@ export function joinPrepareSteps(
   if (!first || !second) return first ?? second
   return async (context) => {
     const a = await first(context)
-    const b = await second(a?.context === undefined ? context : { ...context, context: a.context })
+    const b = await second({
+      ...context,
+      ...(a?.context !== undefined && { context: a.context }),
+      ...(a?.instructions !== undefined && { instructions: a.instructions }),
+    })
     if (isNothing(a) || isNothing(b)) return a ?? b
     // What is no answer is passed on, for the step to refuse it.
     if (typeof a !== 'object') return a

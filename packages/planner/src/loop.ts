@@ -138,7 +138,7 @@ function createPrepareStep(
   return async (sdk) => {
     // What came before the first step, such as approvals that the messages claim, is in the SDK's.
     if (sdk.steps.length === 0) transcript.reset(sdk.messages)
-    const step = await steps?.next()
+    const step = await steps?.next({ messages: sdk.messages })
     for (const warning of step?.warnings ?? []) shared.warn(warning)
     const now = view.narrow({})
     const tools = (step?.view ?? now).ids
@@ -172,10 +172,10 @@ function stepsOf(loop: Loop, prepareStep: NonNullable<LoopRequest['prepareStep']
   })
   let recorded = earlier.length
   return {
-    async next(): Promise<Step> {
+    async next(about): Promise<Step> {
       for (const { calls } of loop.steps.slice(recorded)) for (const call of calls) steps.record(call)
       recorded = loop.steps.length
-      const step = await hostsOwn(loop, () => steps.next())
+      const step = await hostsOwn(loop, () => steps.next(about))
       loop.instructions = step.instructions
       loop.context = step.context
       return step

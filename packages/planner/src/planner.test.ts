@@ -134,6 +134,25 @@ describe('planner.run', () => {
     ])
   })
 
+  it('gives prepareStep the instructions and the messages as they are before each step', async () => {
+    const seen: unknown[] = []
+    const look = ({ instructions, messages }: PrepareStepContext) => {
+      seen.push([instructions, messages.map((message) => (message as { role: string }).role)])
+    }
+    const { planner } = setStage({
+      turns: [callOf('search'), 'Done.'],
+      planner: {
+        instructions: 'Be brief.',
+        prepareStep: ({ stepNumber }) => (stepNumber === 1 ? { instructions: 'Be kind.' } : undefined),
+      },
+    })
+    await planner.run({ prompt: 'x', caller: VERA, prepareStep: (context) => (look(context), undefined) })
+    assert.deepEqual(seen, [
+      ['Be brief.', ['user']],
+      ['Be kind.', ['user', 'assistant', 'tool']],
+    ])
+  })
+
   it('runs nothing after an answer of prepareStep that is none, whichever of the two gave it', async () => {
     const wrong = [5, true, false, 'search', ['search'], () => [], { activeTools: null }, { activeTools: 'search' }]
     for (const answer of [...wrong, { actvieTools: [] }])
