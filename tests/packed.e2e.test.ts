@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, describe, it } from 'node:test'
+import { tempFolder } from './support/gateway.ts'
+import { send } from './support/http.ts'
+import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
+
+/** The packages as users get them: packed, installed into an empty folder, and run from there. */
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+/** What may take its time on a machine with two cores: the compiler, and npm. */
+const PATIENT = { timeout: 300_000 }
+
+interface Manifest {
+  readonly name: string
+  readonly private?: boolean
+  readonly license?: string
+  readonly files?: readonly string[]
+  readonly repository?: { readonly directory?: string }
+  readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+interface Packed {
+  readonly folder: string
+  readonly manifest: Manifest
+  readonly tarball: string
+  readonly files: ReadonlySet<string>
+}
+
+const folder = tempFolder()
+const packed = new Map<string, Packed>()
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', maxBuffer: 1e8 })
+  assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`)
+  return stdout
+}
+
+function pack(at: string): Packed {
+  const manifest = JSON.parse(readFileSync(path.join(ROOT, at, 'package.json'), 'utf8')) as Manifest
+  const out = run('npm', ['pack', '--json', '--silent', '--pack-destination', folder.path], path.join(ROOT, at))
+  const [{ filename, files }] = JSON.parse(out.slice(out.indexOf('['))) as [
+    { filename: string; files: { path: string }[] },
+  ]
+  const tarball = path.join(folder.path, filename)
+  return { folder: at, manifest, tarball, files: new Set(files.map((file) => file.path)) }
+}
+
+describe('the packed packages', PATIENT, () => {
+  before(() => {
+    run(process.execPath, [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '-b'], ROOT)
+    for (const file of globSync('packages/*/package.json', { cwd: ROOT }).toSorted()) {
+      const { private: isPrivate = false } = JSON.parse(readFileSync(path.join(ROOT, file), 'utf8')) as Manifest
+      if (isPrivate) continue
+      const one = pack(path.dirname(file))
+      packed.set(one.manifest.name, one)
+    }
+  }, PATIENT)
+  after(() => folder.remove())
+
+  it('each have a README, a license, a list of files and where they come from', () => {
+    assert.ok(packed.size >= 6)
+    for (const { folder: at, manifest, files } of packed.values()) {
+      assert.deepEqual(
+        ['README.md', 'LICENSE', 'package.json'].filter((name) => !files.has(name)),
+        [],
+        at,
+      )
+      assert.deepEqual([manifest.license, manifest.repository?.directory], ['Apache-2.0', at])
+      assert.ok(manifest.files !== undefined, at)
+    }
+  })
+
+  it('have every file that their entries name', () => {
+    for (const { manifest, files } of packed.values())
+      for (const [entry, conditions] of Object.entries(manifest.exports ?? {}))
+        for (const [condition, target] of Object.entries(conditions))
+          assert.ok(files.has(path.posix.normalize(target)), `${manifest.name} ${entry}: ${condition} ${target}`)
+  })
+
+  it('have no tests, fixtures, build state or data of a run', () => {
+    const STRANGE =
+      /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
+    /** Contract suites for stores of a host's own are offered to users. */
+    const isOffered = ({ name }: Manifest, file: string): boolean =>
+      name === '@toolgate/core' && /^(?:dist|src)\/testing\//.test(file)
+    for (const { manifest, files } of packed.values())
+      assert.deepEqual(
+        [...files].filter(
+          (file) => STRANGE.test(file) || (/(^|\/)testing[/.]/.test(file) && !isOffered(manifest, file)),
+        ),
+        [],
+        manifest.name,
+      )
+  })
+
+  describe('installed into an empty folder', PATIENT, () => {
+    const home = path.join(folder.path, 'home')
+    const bin = path.join(home, 'node_modules/.bin/toolgate')
+    const { PORT: _, ...env } = process.env
+    const toolgate = (...args: string[]) =>
+      spawnSync(process.execPath, [bin, ...args], { cwd: home, encoding: 'utf8', env: { ...env, NO_COLOR: '1' } })
+
+    before(() => {
+      mkdirSync(home)
+      writeFileSync(path.join(home, 'package.json'), '{ "private": true, "type": "module" }')
+      const tarballs = ['@toolgate/core', '@toolgate/stores', '@toolgate/gateway', 'toolgate'].map(
+        (name) => packed.get(name)?.tarball ?? assert.fail(name),
+      )
+      const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--silent', '--ignore-scripts']
+      run('npm', ['install', ...quiet, ...tarballs], home)
+    }, PATIENT)
+
+    it('print their version', () => {
+      const { status, stdout, stderr } = toolgate('--version')
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
+    })
+
+    it('can be imported by each of their entries', () => {
+      const names = ['@toolgate/core', '@toolgate/stores', '@toolgate/gateway'].flatMap((name) =>
+        Object.keys(packed.get(name)?.manifest.exports ?? {}).map((entry) => path.posix.join(name, entry)),
+      )
+      /** These need a peer that nobody has to install. */
+      const own = names.filter((name) => !/\/(?:testing|tokens|telemetry)$/.test(name))
+      const text = own.map((name) => `await import(${JSON.stringify(name)})`).join('\n')
+      writeFileSync(path.join(home, 'import.js'), text)
+      run(process.execPath, ['import.js'], home)
+    })
+
+    it('check a configuration', () => {
+      writeFileSync(path.join(home, 'toolgate.yaml'), 'servers: {}\npolicy: [{ allow: ["*"] }]\n')
+      const { status, stdout, stderr } = toolgate('check')
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.match(stdout, /^ok {2}toolgate\.yaml: 0 servers/)
+    })
+
+    it('run the quickstart up to its first answer', async (t) => {
+      const child = spawn(process.execPath, [bin, 'try', '--port', '0'], {
+        cwd: home,
+        env: { ...env, NO_COLOR: '1' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      t.after(() => child.kill('SIGKILL'))
+      let url: string | undefined
+      for await (const line of createInterface({ input: child.stdout })) {
+        url = /^ {2}MCP {6}(http:\S+)$/.exec(line)?.[1]
+        if (url !== undefined) break
+      }
+      const { headers, body } = toMessage(MODERN, 'tools/call', {
+        name: 'files__read_text_file',
+        arguments: { path: 'README.md' },
+      })
+      const answer = await send(url ?? assert.fail('the quickstart ended before it was ready'), {
+        headers: { ...headers, authorization: 'Bearer demo-viewer' },
+        body: JSON.stringify(body),
+      })
+      const { result } = answer.json() as RpcAnswer
+      assert.ok(result && result.isError !== true, JSON.stringify(result))
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      assert.deepEqual(await ended, [0, null])
+    })
+  })
+})
