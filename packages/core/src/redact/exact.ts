@@ -1,11 +1,12 @@
 import { ConfigError } from '../errors.ts'
+import { spend, type Work } from '../work.ts'
 import type { Span } from './spans.ts'
 
 export const MIN_SECRET_LENGTH = 6
 export const EXACT_NAME = 'secret'
 
-/** Finds given texts in another: `undefined` where there is none. */
-export type FindSpans = (text: string) => readonly Span[] | undefined
+/** Finds given texts in another: `undefined` where there is none. @throws {WorkSpentError} */
+export type FindSpans = (text: string, work: Work) => readonly Span[] | undefined
 
 /**
  * Finds exact secrets, also percent-encoded, escaped as in JSON, and in base64.
@@ -27,9 +28,9 @@ export function createExactMatcher(secrets: readonly string[], onIgnored: (error
   if (forms.size === 0) return () => undefined
   const mayBegin = createFilter(forms)
   const search = createAutomaton(forms)
-  return (text) => {
+  return (text, work) => {
     const from = mayBegin(text)
-    return from === -1 ? undefined : search(text, from)
+    return from === -1 ? undefined : search(text, from, work)
   }
 }
 
@@ -120,9 +121,14 @@ interface State {
   ends: number
 }
 
-function createAutomaton(forms: ReadonlySet<string>): (text: string, from: number) => readonly Span[] | undefined {
+/** What a secret costs that is found, in steps. */
+const FOUND_STEPS = 150
+
+type Search = (text: string, from: number, work: Work) => readonly Span[] | undefined
+
+function createAutomaton(forms: ReadonlySet<string>): Search {
   const root = linkFailures(buildTrie(forms))
-  return (text, from) => {
+  return (text, from, work) => {
     const spans: Span[] = []
     let state = root
     for (let i = from; i < text.length; i++) {
@@ -133,7 +139,10 @@ function createAutomaton(forms: ReadonlySet<string>): (text: string, from: numbe
         next = state.next.get(code)
       }
       state = next ?? root
-      if (state.ends > 0) addEnd(spans, i + 1 - state.ends, i + 1)
+      if (state.ends > 0) {
+        spend(work, FOUND_STEPS)
+        addEnd(spans, i + 1 - state.ends, i + 1)
+      }
     }
     return spans.length > 0 ? spans : undefined
   }

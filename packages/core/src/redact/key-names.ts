@@ -1,10 +1,11 @@
 import { ConfigError } from '../errors.ts'
+import { spend, type Work } from '../work.ts'
 import { GLUED_ENDINGS, SECRET_KEYS, type SecretKey } from './secret-keys.ts'
 
 /** Tells keys that name a secret. */
 export interface KeyNames {
-  /** Gives the row for a key that names a secret. */
-  find(key: string): SecretKey | undefined
+  /** Gives the row for a key that names a secret. @throws {WorkSpentError} where the look-up is counted */
+  find(key: string, work?: Work): SecretKey | undefined
   /** Whether a key that ends here in a text may name one: by its last three characters, as most do not. */
   mayEnd(text: string, end: number): boolean
 }
@@ -12,6 +13,8 @@ export interface KeyNames {
 const MAX_KEY = 100
 const MAX_WORDS = 4
 const MAX_REMEMBERED = 2000
+/** What it costs to look up a key that is not remembered, in steps. */
+const FIND_STEPS = 200
 /** Where a word of a key ends: before a capital, and between an abbreviation and a word (`APIKey`). */
 const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
 
@@ -30,9 +33,10 @@ export function createKeyNames(further: readonly string[] = []): KeyNames {
   const remembered = new Map<string, SecretKey>()
   const lasts = toLasts(endings.keys())
 
-  function find(key: string): SecretKey | undefined {
+  function find(key: string, work?: Work): SecretKey | undefined {
     const before = remembered.get(key)
     if (before !== undefined) return before === NO_SECRET ? undefined : before
+    if (work) spend(work, FIND_STEPS)
     const row = findRow(key.length > MAX_KEY ? key.slice(-MAX_KEY) : key, { endings, longest, glued })
     const known = row?.values === 'never' ? undefined : row
     if (key.length <= MAX_KEY) {

@@ -143,6 +143,22 @@ describe('redactValue', () => {
     )
     assert.equal(redactor.redactValue(hostile), '[unreadable]')
   })
+  const tooMuch: readonly (readonly [what: string, value: unknown])[] = [
+    ['a text of 200,000 secrets', 'password=canary '.repeat(200_000)],
+    ['a text of 200,000 starts of secrets', 'sk-'.repeat(200_000)],
+    ['40,000 keys', Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`key${i}`, 'canary']))],
+    ['texts that are too much together', Array.from({ length: 200 }, () => 'password=canary '.repeat(1000))],
+  ]
+  for (const [what, value] of tooMuch) {
+    it(`hides ${what} as a whole, for it takes too many steps`, () => {
+      assert.equal(redactor.redactValue(value), '[too much]')
+    })
+  }
+  it('hides a text as a whole where the patterns take too many steps, and not the next text', () => {
+    const { redactText } = createRedactor({ patterns: ['a.*b|a'] })
+    assert.equal(redactText('a'.repeat(10_000)), '[too much]')
+    assert.equal(redactText('xxxxa'), 'xxxx[redacted:pattern]')
+  })
   it('keeps __proto__ as a key like any other, and keys apart that hide behind one marker', () => {
     const value = JSON.parse('{"__proto__":{"password":"x"}}') as object
     assert.equal(JSON.stringify(redactor.redactValue(value)), '{"__proto__":{"password":"[redacted:password]"}}')

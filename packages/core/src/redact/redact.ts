@@ -7,7 +7,8 @@ import { SECRET_KEYS } from './secret-keys.ts'
 import { SECRET_VALUES } from './secret-values.ts'
 import { replaceSpans, type Span } from './spans.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { createWalk } from './walk.ts'
+import { createWalk, UNSHOWN } from './walk.ts'
+import { type Work, WorkSpentError } from '../work.ts'
 
 /** Takes out of texts and values what looks like a secret or is known to be one. */
 export interface Redactor {
@@ -32,6 +33,8 @@ export interface RedactorOptions {
 }
 
 const OPTIONS = shapeOf<RedactorOptions>({ keys: true, patterns: true, secrets: true, onIgnored: true })
+/** Steps that one text or value may take beside a look at each character, of some 5 ns each. */
+const MAX_STEPS = 5_000_000
 const MIN_TEXT = 5
 const MAX_ROUNDS = 8
 
@@ -47,17 +50,18 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   checkShape('createRedactor', options, OPTIONS)
   const keys = createKeyNames(options.keys)
   const finders: readonly FindSpans[] = [
-    (text) => scanText(text, keys),
+    (text, work) => scanText(text, keys, work),
     createExactMatcher(options.secrets ?? [], options.onIgnored ?? (() => {})),
     createPatternMatcher(options.patterns ?? []),
   ]
 
-  function redactText(text: string): string {
+  /** @throws {WorkSpentError} */
+  function redactWithin(text: string, work: Work): string {
     if (text.length < MIN_TEXT) return text
     let redacted = text
     // What is taken out may uncover what was glued to it, so that once would not always be enough.
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const spans = findAll(finders, redacted)
+      const spans = findAll(finders, redacted, work)
       if (spans.length === 0) return redacted
       const before = redacted
       redacted = replaceSpans(before, spans, NAMES)
@@ -66,8 +70,18 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     return redacted
   }
 
-  const redactValue = createWalk({ keys, redactText, isMarker: (text) => MARKERS.has(text) })
-  return { redactText, redactValue }
+  function redactText(text: string): string {
+    try {
+      return redactWithin(text, { left: MAX_STEPS })
+    } catch (error) {
+      // What was not searched may hold a secret.
+      if (error instanceof WorkSpentError) return UNSHOWN.tooMuch
+      throw error
+    }
+  }
+
+  const walk = createWalk({ keys, redactText: redactWithin, isMarker: (text) => MARKERS.has(text) })
+  return { redactText, redactValue: (value) => walk(value, { left: MAX_STEPS }) }
 }
 
 const NAMES: ReadonlySet<string> = new Set([
@@ -82,10 +96,10 @@ const NAMES: ReadonlySet<string> = new Set([
 const MARKERS: ReadonlySet<string> = new Set([...NAMES].map((name) => `[redacted:${name}]`))
 const NONE: readonly Span[] = []
 
-function findAll(finders: readonly FindSpans[], text: string): readonly Span[] {
+function findAll(finders: readonly FindSpans[], text: string, work: Work): readonly Span[] {
   let found: readonly Span[] = NONE
   for (const find of finders) {
-    const spans = find(text)
+    const spans = find(text, work)
     if (spans) found = found.length === 0 ? spans : [...found, ...spans]
   }
   return found

@@ -1,5 +1,6 @@
 import { assignedAt, flaggedAt } from './assignments.ts'
 import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH } from './characters.ts'
+import { spend, type Work } from '../work.ts'
 import type { KeyNames } from './key-names.ts'
 import type { Span } from './spans.ts'
 import { userInfoAt } from './url-credentials.ts'
@@ -23,12 +24,20 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 126 ? TILDE : OTHER
 })
 
+/** What trying a value costs, what trying what is before a sign, and a secret that is found. */
+const VALUE_STEPS = 80
+const SIGN_STEPS = 8
+const FOUND_STEPS = 150
+
 /**
  * Finds what looks like a secret, and the values of keys that name one, in one pass over the text.
  *
- * Each character is looked at a bounded number of times: what a try reads is taken, or bounded, or not read again.
+ * Each character is looked at a bounded number of times: what a try reads is taken, or bounded, or not read again. Tries
+ * and what they find cost steps, as they take far longer than a look.
+ *
+ * @throws {WorkSpentError}
  */
-export function scanText(text: string, keys: KeyNames): readonly Span[] | undefined {
+export function scanText(text: string, keys: KeyNames, work: Work): readonly Span[] | undefined {
   let spans: Span[] | undefined
   let memo: ValueMemo | undefined
   let edge = true
@@ -42,15 +51,22 @@ export function scanText(text: string, keys: KeyNames): readonly Span[] | undefi
     if (kind === ALNUM) {
       if (!inWord) wordStart = i
       inWord = true
-      if ((edge || i === edgeAt) && mayBegin(text, i, code)) found = valueAt(text, i, (memo ??= createValueMemo()))
+      if ((edge || i === edgeAt) && mayBegin(text, i, code)) {
+        spend(work, VALUE_STEPS)
+        found = valueAt(text, i, (memo ??= createValueMemo()))
+      }
       edge = false
     } else {
       if (kind === JOINER) {
         if (!inWord) wordStart = i
       } else if (kind === SIGN) {
+        spend(work, SIGN_STEPS)
         found = signAt(text, i, code, keys)
       } else if (kind === BLANK) {
-        if (inWord && isFlag(text, wordStart)) found = flaggedAt(text, wordStart, i, keys)
+        if (inWord && isFlag(text, wordStart)) {
+          spend(work, SIGN_STEPS)
+          found = flaggedAt(text, wordStart, i, keys)
+        }
       } else if (kind === ESCAPE) {
         edgeAt = escapeEnd(text, i, code)
         if (code === PERCENT && isEscapedSign(text, i)) found = assignedAt(text, i, i + 3, keys)
@@ -59,6 +75,7 @@ export function scanText(text: string, keys: KeyNames): readonly Span[] | undefi
       edge = true
     }
     if (found) {
+      spend(work, FOUND_STEPS)
       spans ??= []
       spans.push(found)
       i = found.end - 1

@@ -2,10 +2,12 @@ import { isSecretValue } from './assignments.ts'
 import type { KeyNames } from './key-names.ts'
 import type { SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
+import { spend, type Work, WorkSpentError } from '../work.ts'
 
 export interface WalkOptions {
   readonly keys: KeyNames
-  readonly redactText: (text: string) => string
+  /** @throws {WorkSpentError} */
+  readonly redactText: (text: string, work: Work) => string
   readonly isMarker: (text: string) => boolean
 }
 
@@ -29,35 +31,43 @@ const QUICK_OBJECTS = 256
  *
  * A value that leads back to itself, is too deep or cannot be read shows as such; the given one is never changed.
  */
-export function createWalk(options: WalkOptions): (value: unknown) => unknown {
+export function createWalk(options: WalkOptions): (value: unknown, work: Work) => unknown {
   const isClean = createCleanCheck(options)
   const copy = createCopy(options)
-  return (value) => {
-    if (typeof value === 'string') return options.redactText(value)
+  return (value, work) => {
     try {
-      return isClean(value) ? value : copy(value)
-    } catch {
-      return UNSHOWN.unreadable
+      if (typeof value === 'string') return options.redactText(value, work)
+      return isClean(value, work) ? value : copy(value, work)
+    } catch (error) {
+      return unshown(error)
     }
   }
 }
 
+function unshown(error: unknown): string {
+  return error instanceof WorkSpentError ? UNSHOWN.tooMuch : UNSHOWN.unreadable
+}
+
+/** What copying a key and an object costs, in steps. */
+const KEY_STEPS = 10
+const OBJECT_STEPS = 20
+
 /** Answers whether a value is plain JSON without a secret; gives up on one that is large, deep or cannot be read. */
-function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown) => boolean {
+function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, work: Work) => boolean {
   let left = 0
-  return (value) => {
+  return (value, work) => {
     left = QUICK_OBJECTS
     try {
-      return isClean(value, 0)
+      return isClean(value, 0, work)
     } catch {
       return false
     }
   }
 
-  function isClean(value: unknown, depth: number): boolean {
+  function isClean(value: unknown, depth: number, work: Work): boolean {
     switch (typeof value) {
       case 'string':
-        return redactText(value) === value
+        return redactText(value, work) === value
       case 'number':
         return Number.isFinite(value)
       case 'boolean':
@@ -65,28 +75,28 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown) =
       case 'object':
         if (value === null) return true
         if (depth > QUICK_DEPTH || --left < 0) return false
-        return Array.isArray(value) ? isCleanList(value, depth) : isCleanRecord(value as PlainRecord, depth)
+        return Array.isArray(value) ? isCleanList(value, depth, work) : isCleanRecord(value as PlainRecord, depth, work)
       default:
         return false
     }
   }
 
-  function isCleanList(list: readonly unknown[], depth: number): boolean {
+  function isCleanList(list: readonly unknown[], depth: number, work: Work): boolean {
     for (let i = 0; i < list.length; i++) {
       const item = list[i]
-      if (!isClean(item, depth + 1)) return false
-      if (typeof item === 'string' && item.startsWith('--') && keys.find(item)) return false
+      if (!isClean(item, depth + 1, work)) return false
+      if (typeof item === 'string' && item.startsWith('--') && keys.find(item, work)) return false
     }
     return true
   }
 
-  function isCleanRecord(record: PlainRecord, depth: number): boolean {
+  function isCleanRecord(record: PlainRecord, depth: number, work: Work): boolean {
     const prototype: unknown = Object.getPrototypeOf(record)
     if (prototype !== Object.prototype && prototype !== null) return false
     for (const key of Object.keys(record)) {
       // What a pair of a name and a value is about is for the copy to say; a function may be a `toJSON`.
-      if (key === 'value' || keys.find(key) !== undefined) return false
-      if (redactText(key) !== key || !isClean(record[key], depth + 1)) return false
+      if (key === 'value' || keys.find(key, work) !== undefined) return false
+      if (redactText(key, work) !== key || !isClean(record[key], depth + 1, work)) return false
     }
     return true
   }
@@ -94,19 +104,19 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown) =
 
 type PlainRecord = Readonly<Record<string, unknown>>
 
-function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknown) => unknown {
-  return (value) => copy(value, new Map(), 0)
+function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknown, work: Work) => unknown {
+  return (value, work) => copy(value, { copies: new Map(), work }, 0)
 
   function copy(value: unknown, seen: Seen, depth: number): unknown {
     switch (typeof value) {
       case 'string':
-        return redactText(value)
+        return redactText(value, seen.work)
       case 'number':
         return Number.isFinite(value) ? value : null
       case 'boolean':
         return value
       case 'bigint':
-        return redactText(String(value))
+        return redactText(String(value), seen.work)
       case 'object':
         return value === null ? null : copyObject(value, seen, depth)
       default:
@@ -115,12 +125,14 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
   }
 
   function copyObject(value: object, seen: Seen, depth: number): unknown {
-    if (seen.has(value)) return seen.get(value)
+    const { copies, work } = seen
+    if (copies.has(value)) return copies.get(value)
     if (depth >= MAX_DEPTH) return UNSHOWN.tooDeep
-    if (seen.size >= MAX_OBJECTS) return UNSHOWN.tooMuch
-    seen.set(value, UNSHOWN.circular)
+    if (copies.size >= MAX_OBJECTS) return UNSHOWN.tooMuch
+    spend(work, OBJECT_STEPS)
+    copies.set(value, UNSHOWN.circular)
     const result = copyParts(value, seen, depth)
-    seen.set(value, result)
+    copies.set(value, result)
     return result
   }
 
@@ -130,7 +142,9 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
       const plain = toPlain(value)
       if (typeof plain !== 'object' || plain === null || plain !== value) return copy(plain, seen, depth + 1)
       return copyRecord(plain, seen, depth)
-    } catch {
+    } catch (error) {
+      // Then the whole is too much: its other parts would fail too, one by one.
+      if (error instanceof WorkSpentError) throw error
       return UNSHOWN.unreadable
     }
   }
@@ -142,7 +156,7 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
       const item = readAt(list, i)
       const isFlagged = flag !== undefined && typeof item === 'string' && !item.startsWith('-')
       result.push((isFlagged ? hide(item, flag as SecretKey, seen, depth) : copy(item, seen, depth + 1)) ?? null)
-      flag = typeof item === 'string' && item.startsWith('--') ? keys.find(item) : undefined
+      flag = typeof item === 'string' && item.startsWith('--') ? keys.find(item, seen.work) : undefined
     }
     return result
   }
@@ -153,9 +167,10 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
     const put = createPut(result)
     for (const key of Object.keys(record)) {
       const item = readAt(record, key)
-      const row = named && key === 'value' ? named : keys.find(key)
+      spend(seen.work, KEY_STEPS)
+      const row = named && key === 'value' ? named : keys.find(key, seen.work)
       const shown = row ? hide(item, row, seen, depth) : copy(item, seen, depth + 1)
-      if (shown !== undefined) put(redactText(key), shown)
+      if (shown !== undefined) put(redactText(key, seen.work), shown)
     }
     return result
   }
@@ -176,8 +191,11 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
   }
 }
 
-/** Copies by what they are of; one that is under way leads back to itself. */
-type Seen = Map<object, unknown>
+interface Seen {
+  /** By what they are of; one that is under way leads back to itself. */
+  readonly copies: Map<object, unknown>
+  readonly work: Work
+}
 
 const LABELS = ['name', 'key', 'header', 'field'] as const
 
