@@ -21,6 +21,7 @@ export { sendersFromEnv } from './policy/senders.ts'
 export { limitsFromEnv } from './door/limits-environment.ts'
 export {
   type Approval,
+  type ApprovalAbout,
   type ApprovalBinding,
   type ApprovalDecision,
   type PolicyDocument,
@@ -121,7 +122,7 @@ export type { AliasesInput } from './tools/aliases.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
 export { parseLimits, type RateLimit, type ToolRateLimit, type LimitInput } from './door/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'
-export type { Page, PageRequest } from './tools/page.ts'
+export type { NamespaceEntry, NamespacePage, Page, PageRequest } from './tools/page.ts'
 export {
   allowIds,
   and,

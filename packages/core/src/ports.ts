@@ -54,8 +54,15 @@ export interface ApprovalBinding {
   readonly run: string | undefined
 }
 
+/** What people look approvals up by, beside what they are bound to. */
+export interface ApprovalAbout {
+  readonly chat?: string | undefined
+}
+
 export interface Approval extends ApprovalBinding {
   readonly id: string
+  /** The chat that it was first asked for in. It is not bound to it. */
+  readonly chat?: string
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -84,6 +91,7 @@ export interface ApprovalFilter {
   readonly tenant?: string
   readonly user?: string
   readonly tool?: string
+  readonly chat?: string
   /** Only those asked for before the one of this id: the next page. None, where there is no such one. */
   readonly before?: string
   /** Default 100. */
@@ -97,7 +105,7 @@ export interface ApprovalStore {
    *
    * @throws {ToolgateError} `approval_too_many` when too many of this user, or of all, wait for a person
    */
-  request(binding: ApprovalBinding, input: unknown, nowMs: number): MaybePromise<Approval>
+  request(binding: ApprovalBinding, input: unknown, nowMs: number, about?: ApprovalAbout): MaybePromise<Approval>
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
   /** Newest first, those that are over among them for as long as the store keeps them. */
   list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>

@@ -197,7 +197,7 @@ function stepped(loop: Loop, step: SdkStep): void {
   const usage = usageOf(step)
   shared.meter.tokens(usage.total)
   shared.addUsage(usage)
-  loop.pending = pendingOf(step, ended, paused)
+  loop.pending = shared.offering.approvals === 'tell' ? [] : pendingOf(step, ended, paused)
   // Results of tools that are executed elsewhere are the host's to bring.
   loop.stopped = hasUnanswered(step)
   const { text, finishReason, response } = step

@@ -42,6 +42,11 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly keys?: readonly TokenKey[] | undefined
   /** Names the deployment: a token is good in no other. Default `toolgate`. */
   readonly deployment?: string | undefined
+  /**
+   * Whether a run pauses for a person. `false`: the model is told that a call waits for an approval or an input, and the
+   * run goes on; the same call made again runs once somebody has approved it. Default `true`.
+   */
+  readonly pauses?: boolean | undefined
   /** How long a pause may last. Default 600,000 ms. */
   readonly pauseMs?: number | undefined
   /** Of each run. */

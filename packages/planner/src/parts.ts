@@ -54,6 +54,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
   const {
     catalogPrompt,
     clock = systemClock,
+    pauses = true,
     pauseMs = DEFAULT_PAUSE_MS,
     mode,
     provider,
@@ -63,6 +64,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
   if (options.settings !== undefined) checkShape('createPlanner.settings', options.settings, SETTINGS)
   if (!options.model) throw new ConfigError('model', 'is needed: a model of the AI SDK')
   if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate gives')
+  if (typeof pauses !== 'boolean') throw new ConfigError('pauses', 'must be true or false')
   if (!Number.isSafeInteger(pauseMs) || pauseMs <= 0 || pauseMs > MAX_PAUSE_MS)
     throw new ConfigError('pauseMs', `must be a whole number of milliseconds from 1 to ${MAX_PAUSE_MS}`)
   checkBudgets(options.budgets)
@@ -79,7 +81,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
     pauseMs,
     budgets: options.budgets ?? {},
     settings: options.settings ?? {},
-    offering: { mode, provider, acceptUnenforceable },
+    offering: { mode, provider, acceptUnenforceable, approvals: pauses ? 'wait' : 'tell' },
     catalogOf: catalogPrompt === false ? () => '' : createCatalogPrompt(catalogPrompt),
     clock,
     lineage: [],

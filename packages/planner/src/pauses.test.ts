@@ -41,6 +41,39 @@ const pauseOf = async ({ planner }: Stage, options: object = {}) =>
 const resume = (stage: Stage, token: string, options: Partial<ResumeOptions> = {}) =>
   stage.planner.resume(token, { caller: VERA, ...options })
 
+describe('a planner without pauses', () => {
+  it('tells the model that a call waits, goes on, and runs the call once somebody has approved it', async () => {
+    const stage = setStage({
+      turns: [callOf('pay', { cents: 5 }), callOf('pay', { cents: 5 }, 'call-again'), 'Paid.'],
+      planner: {
+        pauses: false,
+        async prepareStep({ stepNumber }) {
+          if (stepNumber !== 1) return
+          const [waiting] = await stage.gate.approvals.list({ status: 'pending' })
+          await stage.gate.approvals.decide(VERA, waiting?.id ?? '', { decision: 'approve' })
+        },
+      },
+    })
+    const done = await stage.planner.run({ prompt: 'Pay.', caller: VERA })
+    assert.deepEqual([done.status, done.text], ['done', 'Paid.'])
+    assert.deepEqual(stage.witness.ran, ['pay'])
+    assert.match(JSON.stringify(stage.model.told()['call-0']), /Waiting for approval of pay/)
+  })
+
+  it('tells the model what is asked of a person by a tool that needs an input', async () => {
+    const ask = defineTool({ name: 'ask_user', execute: () => askForInput({ question: 'How much?' }) })
+    const stage = setStage({
+      turns: [callOf('ask_user'), 'Never mind.'],
+      tools: [ask],
+      gate: { policy: {} },
+      planner: { pauses: false },
+    })
+    const done = await stage.planner.run({ prompt: 'Pay.', caller: VERA })
+    assert.deepEqual([done.status, done.text], ['done', 'Never mind.'])
+    assert.match(JSON.stringify(stage.model.told()['call-0']), /How much\?/)
+  })
+})
+
 describe('a pause for an approval', () => {
   it('runs the call once, with a person’s word, in the same run', async () => {
     const stage = setStage(PAYING)

@@ -437,6 +437,7 @@ describe('createPlanner', () => {
     const make = (options: object) => () => createPlanner({ gate, model, ...options })
     assert.throws(make({ model: undefined }), /model: is needed/)
     assert.throws(make({ gate: {} }), /gate: is needed/)
+    assert.throws(make({ pauses: 'no' }), /pauses: must be true or false/)
     for (const pauseMs of [0, -1, Number.NaN, Infinity, 0.5, 1e300, '600'])
       assert.throws(make({ pauseMs }), /pauseMs: must be a whole number of milliseconds/)
     assert.throws(make({ budgets: { steps: 'many' } }), /budgets\.steps/)

@@ -33,7 +33,7 @@ export interface RunShared {
   readonly meter: Meter
   readonly settings: ModelSettings
   /** How tools are offered; see the guide's page about the AI SDK. */
-  readonly offering: Pick<GuardOptions, 'mode' | 'provider' | 'acceptUnenforceable'>
+  readonly offering: Pick<GuardOptions, 'mode' | 'provider' | 'acceptUnenforceable' | 'approvals'>
   readonly catalogOf: (view: View) => string
   /** What `prepareStep` is given. */
   readonly state: unknown

@@ -17,6 +17,7 @@ export const PLANNER = shapeOf<PlannerOptions>({
   state: true,
   keys: true,
   deployment: true,
+  pauses: true,
   pauseMs: true,
   budgets: true,
   catalogPrompt: true,

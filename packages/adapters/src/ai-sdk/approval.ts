@@ -24,7 +24,7 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
     note(run, call, yours)
     const outcome = await ask(run, call)
     if (!outcome || outcome.status === 'done') return yours?.type === 'user-approval' ? undefined : yours
-    if (outcome.status !== 'waiting' || isAnswered(question.messages, toolCallId))
+    if (outcome.status !== 'waiting' || onlyTells(run) || isAnswered(question.messages, toolCallId))
       return { type: 'denied', reason: outcome.text }
     return { type: 'user-approval', reason: yours?.reason ?? outcome.text }
   }
@@ -41,8 +41,13 @@ export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
     // What yours denies is refused where it is made.
     if (yours?.type === 'denied') return false
     note(run, call, yours)
-    return (await ask(run, call))?.status === 'waiting'
+    return (await ask(run, call))?.status === 'waiting' && !onlyTells(run)
   }
+}
+
+/** Whether a call that waits ends with what the model is told, as one that is refused does. */
+function onlyTells({ options }: LoopRun): boolean {
+  return options.approvals === 'tell'
 }
 
 type NeedsApproval = (input: unknown, execution: ExecutionContext) => Promise<boolean>

@@ -12,6 +12,7 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
   ...RUN_KEYS,
   prepareStep: true,
   toolApproval: true,
+  approvals: true,
   repairToolCall: true,
   mode: true,
   provider: true,

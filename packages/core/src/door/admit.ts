@@ -168,7 +168,10 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
   const binding = bindingOf(sight.caller, tool, input, run)
   const shown = shownInput(input, ports.redactor, ports.onFault)
-  const approval = await storeInTime(ports, ports.approvals.request(binding, shown, ports.clock.wallMs()))
+  const approval = await storeInTime(
+    ports,
+    ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: sight.caller.chat?.id }),
+  )
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'revoked') return refused(approvalRevoked(approval))
   if (approval.status === 'approved') return attempt.onlyAsks ? NOTHING_TO_ASK : takeSlots(attempt, tool, approval)

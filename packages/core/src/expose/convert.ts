@@ -1,4 +1,5 @@
 import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { cut } from '../util/text.ts'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
 import type { Dialect } from './schema/dialect.ts'
 import { overLimit } from './schema/limits.ts'
@@ -140,16 +141,16 @@ function fitDescription(
   warnings: ExposeWarning[],
 ): string | undefined {
   if (description.length <= maxDescription) return description === '' ? undefined : description
-  const cut = `${description.slice(0, maxDescription - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+  const fitting = cut(description, maxDescription)
   warnings.push({
     tool: id,
     path: '',
     feature: 'description',
     from: `${description.length} characters`,
-    to: `${cut.length} characters`,
+    to: `${fitting.length} characters`,
     action: 'rewritten',
   })
-  return cut
+  return fitting
 }
 
 function warnOfLosses(tool: Tool, target: Target, warnings: ExposeWarning[]): void {

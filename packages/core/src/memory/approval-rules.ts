@@ -85,7 +85,7 @@ export function checkPendingApprovals(
 }
 
 const FILTER = shapeOf<ApprovalFilter>(
-  { status: true, tenant: true, user: true, tool: true, before: true, limit: true },
+  { status: true, tenant: true, user: true, tool: true, chat: true, before: true, limit: true },
   'field',
 )
 

@@ -76,7 +76,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 
   return {
-    request(binding, input, nowMs) {
+    request(binding, input, nowMs, { chat } = {}) {
       const keys = approvalKeys(binding)
       const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
       if (current && isLiveAt(current, nowMs)) return current
@@ -96,6 +96,7 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
         definitionHash,
         inputHash,
         run,
+        ...(chat !== undefined && { chat }),
         input: structuredClone(input),
         requestedAt: nowMs,
         expiresAt: nowMs + ttlMs,
@@ -132,11 +133,12 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 }
 
-function matches(approval: Approval, { status, tenant, user, tool }: ApprovalFilter): boolean {
+function matches(approval: Approval, { status, tenant, user, tool, chat }: ApprovalFilter): boolean {
   return (
     (status === undefined || approval.status === status) &&
     (tenant === undefined || approval.tenant === tenant) &&
     (user === undefined || approval.user === user) &&
-    (tool === undefined || approval.tool === tool)
+    (tool === undefined || approval.tool === tool) &&
+    (chat === undefined || approval.chat === chat)
   )
 }

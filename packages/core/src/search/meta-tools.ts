@@ -31,7 +31,7 @@ export type MetaAnswer =
   | { readonly kind: 'refusal'; readonly text: string }
 
 export interface SearchAnswer {
-  readonly tools: readonly (Omit<SearchHit, 'id' | 'score'> & { readonly name: string })[]
+  readonly tools: readonly (Omit<SearchHit, 'id' | 'score' | 'tags'> & { readonly name: string })[]
   /** What to do when nothing was found, or what can be used only from the next step on. */
   readonly hint?: string
 }
@@ -112,7 +112,7 @@ function search(
   const hits = all.filter(({ id }) => !isLeftOut(calling.get(id), own)).slice(0, limit)
   const locked = hits.map(({ id }) => id).filter((id) => calling.get(id) === undefined)
   if (locked.length > 0) onFound?.(calling.caller, locked)
-  const tools = hits.map(({ id, score: _, ...told }) => ({ name: calling.toName(id), ...told }))
+  const tools = hits.map(({ id, score: _, tags: __, ...told }) => ({ name: calling.toName(id), ...told }))
   return { kind: 'value', value: withHint(tools, locked.map(calling.toName)) }
 }
 

@@ -83,7 +83,7 @@ describe('view.search', () => {
   it('tells as much of a tool as is asked for', async () => {
     const view = await createGate({ tools: make() }).view({})
     const [names] = view.search('send', { detail: 'names' })
-    assert.deepEqual(Object.keys(names ?? {}), ['id', 'score', 'title'])
+    assert.deepEqual(Object.keys(names ?? {}), ['id', 'score', 'title', 'tags'])
     assert.ok((names?.score ?? 0) > 0)
     const [described] = view.search('send')
     assert.deepEqual(described, { ...names, description: 'Sends mail.' })
@@ -93,9 +93,21 @@ describe('view.search', () => {
     assert.deepEqual(Object.keys(view.search('deleteFile', { detail: 'schemas' })[0] ?? {}), [
       'id',
       'score',
+      'tags',
       'description',
       'inputSchema',
     ])
+  })
+
+  it('carries the tags of each hit, and cuts long descriptions', async () => {
+    const tools = make([{ name: 'parcel', tags: ['danger', 'post'], description: `${'x'.repeat(398)}\u{1f4e6}yz` }])
+    const view = await createGate({ tools }).view({})
+    const [hit] = view.search('parcel')
+    assert.deepEqual([hit?.tags, hit?.description], [['danger', 'post'], `${'x'.repeat(398)}…`])
+    assert.equal(view.search('parcel', { maxDescription: 3 })[0]?.description, 'xx…')
+    assert.equal(view.search('parcel', { maxDescription: 1000 })[0]?.description?.length, 402)
+    for (const maxDescription of [0, 1.5, Number.NaN])
+      assert.throws(() => view.search('parcel', { maxDescription }), { code: 'query_invalid' })
   })
 
   it('gives ten hits, or 1 to 100', async () => {

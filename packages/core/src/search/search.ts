@@ -4,6 +4,7 @@ import { membersOf } from '../tools/bits.ts'
 import type { JsonSchema, Tool } from '../tools/tool.ts'
 import { toolIndexOf } from './index-tools.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { cut } from '../util/text.ts'
 import { parseQuery } from './query.ts'
 import { rank, type Searched } from './rank.ts'
 
@@ -16,6 +17,8 @@ export interface SearchOptions {
   readonly limit?: number | undefined
   /** Default `descriptions`: no schemas. */
   readonly detail?: SearchDetail | undefined
+  /** Characters of each description, 1 to 100,000; a longer one ends in `…`. Default 400. */
+  readonly maxDescription?: number | undefined
 }
 
 /** One tool that was found. What it does not have is absent. */
@@ -24,15 +27,20 @@ export interface SearchHit {
   /** Above 0, three decimals; to be compared within one answer. */
   readonly score: number
   readonly title?: string
+  /** The operator's words: for the host, never for a model. */
+  readonly tags: readonly string[]
+  /** At most `maxDescription` characters. */
   readonly description?: string
   readonly inputSchema?: JsonSchema
   readonly outputSchema?: JsonSchema
 }
 
-const OPTIONS = shapeOf<SearchOptions>({ limit: true, detail: true })
+const OPTIONS = shapeOf<SearchOptions>({ limit: true, detail: true, maxDescription: true })
 
 export const MAX_LIMIT = 100
 export const DEFAULT_LIMIT = 10
+const MAX_DESCRIPTION = 100_000
+const DEFAULT_DESCRIPTION = 400
 
 /**
  * Gives the visible tools that fit a query, ranked: the best first, equal ones by id. A query without a word finds
@@ -41,11 +49,11 @@ export const DEFAULT_LIMIT = 10
  * @throws {ToolgateError} `query_invalid` for a query that is no string, and for an option that cannot be used
  */
 export function searchTools(visible: Visible, query: string, options: SearchOptions = {}): readonly SearchHit[] {
-  const { limit, detail } = checkSearch(query, options)
+  const wanted = checkSearch(query, options)
   const parsed = parseQuery(query)
   if (parsed.terms.length === 0) return []
   const { tools } = visible.snapshot
-  return rank(surveyOf(visible), parsed, limit).map(({ at, score }) => toHit(tools[at] as Tool, score, detail))
+  return rank(surveyOf(visible), parsed, wanted.limit).map(({ at, score }) => toHit(tools[at] as Tool, score, wanted))
 }
 
 const surveys = new WeakMap<Visible, Searched>()
@@ -63,21 +71,26 @@ function surveyOf(visible: Visible): Searched {
   return survey
 }
 
-function checkSearch(query: unknown, options: SearchOptions): { limit: number; detail: SearchDetail } {
+type Wanted = { readonly [Option in keyof SearchOptions]-?: NonNullable<SearchOptions[Option]> }
+
+function checkSearch(query: unknown, options: SearchOptions): Wanted {
   checkShape('search', options, OPTIONS)
-  const { limit = DEFAULT_LIMIT, detail = 'descriptions' } = options
+  const { limit = DEFAULT_LIMIT, detail = 'descriptions', maxDescription = DEFAULT_DESCRIPTION } = options
   if (typeof query !== 'string') throw new ToolgateError('query_invalid', 'The query of a search must be a string.')
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolgateError('query_invalid', `The limit of a search must be a whole number from 1 to ${MAX_LIMIT}.`)
   if (!SEARCH_DETAILS.includes(detail))
     throw new ToolgateError('query_invalid', `The detail of a search must be one of ${SEARCH_DETAILS.join(', ')}.`)
-  return { limit, detail }
+  if (!Number.isInteger(maxDescription) || maxDescription < 1 || maxDescription > MAX_DESCRIPTION)
+    throw new ToolgateError('query_invalid', `maxDescription must be a whole number from 1 to ${MAX_DESCRIPTION}.`)
+  return { limit, detail, maxDescription }
 }
 
-function toHit(tool: Tool, exactScore: number, detail: SearchDetail): SearchHit {
-  const { id, title, description, inputSchema, outputSchema } = tool
+function toHit(tool: Tool, exactScore: number, { detail, maxDescription }: Wanted): SearchHit {
+  const { id, title, tags, inputSchema, outputSchema } = tool
   const score = Math.max(0.001, Math.round(exactScore * 1000) / 1000)
-  const named = title === undefined ? { id, score } : { id, score, title }
+  const named = title === undefined ? { id, score, tags } : { id, score, title, tags }
+  const description = cut(tool.description, maxDescription)
   if (detail === 'names') return named
   if (detail === 'descriptions') return { ...named, description }
   return { ...named, description, inputSchema, ...(outputSchema && { outputSchema }) }

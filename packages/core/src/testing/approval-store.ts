@@ -306,6 +306,19 @@ export function approvalStoreContract(name: string, make: (t: TestContext) => Ma
       assert.deepEqual(idsOf(await store.list({ limit: 2 }, NOW)), ids.toReversed().slice(0, 2))
     })
 
+    it('lists those of one chat, and says in which each was asked for first', async (t) => {
+      const store = await make(t)
+      const { id } = await store.request(BINDING, {}, NOW, { chat: 'c1' })
+      const other = await store.request({ ...BINDING, tool: 'other' }, {}, NOW, { chat: '\ud800' })
+      const none = await store.request({ ...BINDING, tool: 'none' }, {}, NOW)
+      assert.deepEqual(idsOf(await store.list({ chat: 'c1' }, NOW)), [id])
+      assert.deepEqual(idsOf(await store.list({ chat: '\ud800' }, NOW)), [other.id])
+      assert.deepEqual(idsOf(await store.list({ chat: 'c2' }, NOW)), [])
+      assert.equal((await store.get(id, NOW))?.chat, 'c1')
+      assert.ok(!('chat' in none))
+      assert.equal((await store.request(BINDING, {}, NOW, { chat: 'c2' })).chat, 'c1')
+    })
+
     it('lists those of one status, as it is at that time', async (t) => {
       const store = await make(t)
       const [a, b, c, d] = (await requestMany(store, 4)) as [string, string, string, string]

@@ -9,6 +9,36 @@ const numbered = (count: number, description = '') =>
     Array.from({ length: count }, (_, i) => defineTool({ name: `t${String(i).padStart(3, '0')}`, description })),
   )
 
+describe('Toolset.namespaces', () => {
+  const tools = ['b:x', 'a:x', 'alone', 'a:y', 'ü:x'].map((id) => {
+    const [name, namespace] = id.split(':').toReversed() as [string, string | undefined]
+    return defineTool({ name, namespace })
+  })
+
+  it('gives each namespace once, with the number of its tools, in pages', () => {
+    const set = createToolset(tools)
+    const first = set.namespaces({ limit: 2 })
+    assert.deepEqual(first.namespaces, [
+      { namespace: undefined, size: 1 },
+      { namespace: 'a', size: 2 },
+    ])
+    const { namespaces, nextCursor } = set.namespaces({ limit: 2, cursor: first.nextCursor })
+    assert.deepEqual(namespaces, [
+      { namespace: 'b', size: 1 },
+      { namespace: 'ü', size: 1 },
+    ])
+    assert.equal(nextCursor, undefined)
+  })
+
+  it('refuses a cursor of tools, and one of another set', () => {
+    const set = createToolset(tools)
+    assert.throws(() => set.namespaces({ cursor: set.page({ limit: 1 }).nextCursor }), { code: 'cursor_stale' })
+    const { nextCursor: cursor } = set.namespaces({ limit: 1 })
+    assert.throws(() => set.page({ cursor }), { code: 'cursor_stale' })
+    assert.throws(() => set.remove('alone').namespaces({ cursor }), { code: 'cursor_stale' })
+  })
+})
+
 describe('Toolset.page', () => {
   it('gives every tool once and in order, whatever the size of the pages', () => {
     fc.assert(

@@ -16,11 +16,28 @@ export interface Page {
   readonly nextCursor: string | undefined
 }
 
-/** What can be given in pages: tools in an order, and the hash of them all. */
-export interface Listing {
+export interface NamespacePage {
+  /** In the order of their names; tools without a namespace come first. */
+  readonly namespaces: readonly NamespaceEntry[]
+  /** Absent on the last page. */
+  readonly nextCursor: string | undefined
+}
+
+export interface NamespaceEntry {
+  readonly namespace: string | undefined
+  /** How many tools it has. */
   readonly size: number
-  readonly tools: readonly Tool[]
+}
+
+/** What can be given in pages: entries in an order, and the hash of them all. */
+export interface Listing<T> {
+  readonly entries: readonly T[]
   hash(): string
+}
+
+interface Slice<T> {
+  readonly entries: readonly T[]
+  readonly nextCursor: string | undefined
 }
 
 const REQUEST = shapeOf<PageRequest>({ limit: true, cursor: true })
@@ -28,45 +45,45 @@ const MAX_LIMIT = 1000
 const DEFAULT_LIMIT = 100
 
 /**
- * Gives one page of a set.
+ * Returns one page of a list.
  *
  * A cursor holds a part of the set's hash and a position, so that it needs no memory, is the same in
  * every process, and is refused for any other set: no tool is skipped or listed twice without a word.
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
-export function pageOf(set: Listing, request: PageRequest): Page {
+export function pageOf<T>(list: Listing<T>, request: PageRequest): Slice<T> {
   checkShape('page', request, REQUEST)
   const { limit = DEFAULT_LIMIT, cursor } = request
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolgateError('query_invalid', `limit must be a whole number of 1 to ${MAX_LIMIT}, not ${limit}.`)
-  const start = cursor === undefined ? 0 : readCursor(set, cursor)
+  const start = cursor === undefined ? 0 : readCursor(list, cursor)
   const end = start + limit
-  return Object.freeze({
-    tools: Object.freeze(set.tools.slice(start, end)),
-    nextCursor: end < set.size ? writeCursor(set, end) : undefined,
-  })
+  return {
+    entries: Object.freeze(list.entries.slice(start, end)),
+    nextCursor: end < list.entries.length ? writeCursor(list, end) : undefined,
+  }
 }
 
 const HASH_LENGTH = 24
 const CURSOR = /^([0-9a-f]{24})\.([1-9]\d{0,8})$/
 const MAX_CURSOR_LENGTH = 64
 
-function writeCursor(set: Listing, at: number): string {
-  return Buffer.from(`${set.hash().slice(0, HASH_LENGTH)}.${at}`).toString('base64url')
+function writeCursor(list: Pick<Listing<unknown>, 'hash'>, at: number): string {
+  return Buffer.from(`${list.hash().slice(0, HASH_LENGTH)}.${at}`).toString('base64url')
 }
 
-function readCursor(set: Listing, cursor: unknown): number {
+function readCursor(list: Listing<unknown>, cursor: unknown): number {
   const text =
     typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH
       ? Buffer.from(cursor, 'base64url').toString('latin1')
       : ''
   const [, hash, position] = CURSOR.exec(text) ?? []
   if (hash === undefined) throw new ToolgateError('cursor_invalid', 'The cursor is not one that a page gave.')
-  if (hash !== set.hash().slice(0, HASH_LENGTH))
+  if (hash !== list.hash().slice(0, HASH_LENGTH))
     throw new ToolgateError('cursor_stale', 'The cursor is of a list that has changed; begin with the first page.')
   const at = Number(position)
-  if (at >= set.size || writeCursor(set, at) !== cursor)
+  if (at >= list.entries.length || writeCursor(list, at) !== cursor)
     throw new ToolgateError('cursor_invalid', 'The cursor is not one that a page gave.')
   return at
 }

@@ -3,7 +3,7 @@ import { ConfigError, ToolgateError } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import { definitionHash } from './definition-hash.ts'
 import { keeps, type ToolFilter } from './filters.ts'
-import { type Page, type PageRequest, pageOf } from './page.ts'
+import { type NamespaceEntry, type NamespacePage, type Page, type PageRequest, pageOf } from './page.ts'
 import { compareToolIds } from './tool-id.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -29,6 +29,12 @@ export interface Toolset extends Iterable<Tool> {
    * @throws {ToolgateError} `cursor_invalid`; `cursor_stale` for a cursor of a set with other tools
    */
   page(request?: PageRequest): Page
+  /**
+   * Returns one page of the namespaces, each with how many tools it has.
+   *
+   * @throws {ToolgateError} as `page` does
+   */
+  namespaces(request?: PageRequest): NamespacePage
   /** SHA-256 over the definitions, 64 hex digits: equal sets have equal hashes. */
   hash(): string
 }
@@ -58,11 +64,29 @@ function fromSorted(tools: readonly Tool[]): Toolset {
     add: (...more) => addTo(set, more),
     replace: (...others) => replaceIn(set, others),
     remove: (...gone) => removeFrom(set, gone),
-    page: (request = {}) => pageOf(set, request),
+    page: (request = {}) => pageOfTools(set, request),
+    namespaces: (request = {}) => pageOfNamespaces(set, request),
     hash: () => (hash ??= sha256Hex(sorted.map(definitionHash).join('\n'))),
     [Symbol.iterator]: () => sorted[Symbol.iterator](),
   }
   return Object.freeze(set)
+}
+
+function pageOfTools(set: Toolset, request: PageRequest): Page {
+  const { entries, nextCursor } = pageOf({ entries: set.tools, hash: set.hash }, request)
+  return Object.freeze({ tools: entries, nextCursor })
+}
+
+function pageOfNamespaces(set: Toolset, request: PageRequest): NamespacePage {
+  const sizes = new Map<string | undefined, number>()
+  for (const { namespace } of set.tools) sizes.set(namespace, (sizes.get(namespace) ?? 0) + 1)
+  const all = [...sizes]
+    .map(([namespace, size]): NamespaceEntry => Object.freeze({ namespace, size }))
+    .toSorted((a, b) => compareToolIds(a.namespace ?? '', b.namespace ?? ''))
+  // A cursor of tools is none of namespaces.
+  const hash = () => sha256Hex(`namespaces ${set.hash()}`)
+  const { entries, nextCursor } = pageOf({ entries: all, hash }, request)
+  return Object.freeze({ namespaces: entries, nextCursor })
 }
 
 function addTo(set: Toolset, more: readonly Tool[]): Toolset {

@@ -51,8 +51,8 @@ export function approvalsIn(
   const selectByBinding = db.prepare('SELECT * FROM approvals WHERE binding = ? ORDER BY seq DESC LIMIT 1')
   const selectPending = db.prepare(`SELECT ${DATED} FROM approvals WHERE asker = ? AND status = 'pending'`)
   const insert = db.prepare(
-    'INSERT INTO approvals (id, binding, asker, tenant, user, tool, status, requested_at, expires_at, characters, request) ' +
-      "VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
+    'INSERT INTO approvals (id, binding, asker, tenant, user, tool, chat, status, requested_at, expires_at, characters, request) ' +
+      "VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
   )
   const setVerdict = db.prepare(
     'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?',
@@ -83,7 +83,7 @@ export function approvalsIn(
   }
 
   return {
-    request(binding, input, nowMs) {
+    request(binding, input, nowMs, { chat } = {}) {
       const keys = approvalKeys(binding)
       const current = db.read(() => findLive(keys.binding, nowMs))
       if (current) return current
@@ -103,6 +103,7 @@ export function approvalsIn(
           textOf(tenant),
           textOf(user),
           JSON.stringify(tool),
+          textOf(chat),
           nowMs,
           nowMs + ttlMs,
           characters,
@@ -169,7 +170,7 @@ function roomIn(db: StoresDatabase, { historyMs, maxKept }: { historyMs: number;
 function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) => readonly Approval[] {
   const statements = new Map<string, StatementSync>()
   const selectWhole = db.prepare('SELECT * FROM approvals WHERE seq = ?')
-  return ({ status, tenant, user, tool, before, limit = DEFAULT_LIMIT }, nowMs) => {
+  return ({ status, tenant, user, tool, chat, before, limit = DEFAULT_LIMIT }, nowMs) => {
     const filters: string[] = []
     const values: SQLInputValue[] = []
     const addFilter = (sql: string, value: string | undefined): void => {
@@ -180,6 +181,7 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     addFilter('tenant = ?', tenant === undefined ? undefined : JSON.stringify(tenant))
     addFilter('user = ?', user === undefined ? undefined : JSON.stringify(user))
     addFilter('tool = ?', tool === undefined ? undefined : JSON.stringify(tool))
+    addFilter('chat = ?', chat === undefined ? undefined : JSON.stringify(chat))
     addFilter('seq < (SELECT seq FROM approvals WHERE id = ?)', before)
     // One that has expired is kept as it was before.
     if (status === 'expired') filters.push("status IN ('pending', 'approved')")
@@ -224,6 +226,7 @@ function toApproval(row: Row): Approval {
     definitionHash,
     inputHash,
     run,
+    ...(row['chat'] === null ? {} : { chat: JSON.parse(row['chat'] as string) as string }),
     input,
     requestedAt: row['requested_at'] as number,
     expiresAt: row['expires_at'] as number,

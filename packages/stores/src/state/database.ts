@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, type MaybePromise, ToolgateError } from '@toolgate/core'
 import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './boot.ts'
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION, UPGRADES } from './schema.ts'
 
 export interface DatabaseOptions {
   readonly path: string
@@ -73,10 +73,15 @@ function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages, survives =
   if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
   db.exec('BEGIN IMMEDIATE')
   if (numberOf(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
+  for (let next = upgradeOf(db); next !== undefined; next = upgradeOf(db)) db.exec(next)
   checkKind(db, [APPLICATION_ID])
   carryOverBoot(db, clock, bootId)
   db.exec('COMMIT')
   db.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`)
+}
+
+function upgradeOf(db: DatabaseSync): string | undefined {
+  return UPGRADES.get(numberOf(db, 'PRAGMA user_version'))
 }
 
 /** Nothing is written into somebody else's database, nor into one of a later version. */

@@ -63,7 +63,7 @@ describe('the file of openSqliteStores', () => {
         db.exec('PRAGMA user_version = 99')
         db.close()
       },
-      /it has version 99; this program knows 1/,
+      /it has version 99; this program knows 2/,
     ],
   ]
   for (const [what, make, message] of strangers) {

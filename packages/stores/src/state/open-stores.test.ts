@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, it } from 'node:test'
 import {
   approvalStoreContract,
   counterStoreContract,
@@ -40,5 +42,25 @@ describe('the counters of openSqliteStores', () => {
     })
     opened.push(stores)
     return stores.counters
+  })
+})
+
+describe('a file of version 1', () => {
+  it('keeps its approvals, and those that come have a chat', async (t) => {
+    const path = join(scratchFolder(t), 'state.db')
+    const first = openSqliteStores({ path })
+    const binding = { tenant: undefined, user: 'vera', definitionHash: 'd', inputHash: 'i', run: undefined }
+    const { id } = await first.approvals.request({ ...binding, tool: 'old' }, {}, 1000)
+    first.close()
+    const db = new DatabaseSync(path)
+    db.exec('ALTER TABLE approvals DROP COLUMN chat; PRAGMA user_version = 1')
+    db.close()
+    const { approvals } = openScratchStores(t, { path })
+    assert.equal((await approvals.get(id, 1000))?.tool, 'old')
+    const asked = await approvals.request({ ...binding, tool: 'new' }, {}, 1000, { chat: 'c1' })
+    assert.deepEqual(
+      (await approvals.list({ chat: 'c1' }, 1000)).map((one) => one.id),
+      [asked.id],
+    )
   })
 })

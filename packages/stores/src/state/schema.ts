@@ -1,6 +1,11 @@
 /** `TGST`, which tells our files from other databases. */
 export const APPLICATION_ID = 0x54475354
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
+
+/** What makes a file of an earlier version one of the next, by the version it has. */
+export const UPGRADES: ReadonlyMap<number, string> = new Map([
+  [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT; PRAGMA user_version = 2'],
+])
 
 /**
  * `machine` is one row: the boot and the clocks as of the latest write, by which times are carried over a boot, and
@@ -36,6 +41,7 @@ export const SCHEMA = `
     tenant TEXT,
     user TEXT,
     tool TEXT NOT NULL,
+    chat TEXT,
     status TEXT NOT NULL,
     requested_at REAL NOT NULL,
     expires_at REAL NOT NULL,

@@ -10,7 +10,7 @@ import type { Route } from './route.ts'
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 
-/** `GET /api/approvals?status=&user=&tool=&before=&limit=`: newest first, the history too. `before` is an id: the next page. */
+/** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, the history too. `before` is an id: the next page. */
 export function approvalsRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
     const filter = parseQuery(query, {
@@ -18,6 +18,7 @@ export function approvalsRoute(deps: ApiDeps): Route {
       status: oneOf(APPROVAL_STATUSES),
       user: text,
       tool: text,
+      chat: text,
       before: text,
     })
     const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
