@@ -47,7 +47,7 @@ const NO_CODE = /^\s*($|\/\/|\/?\*)/
 export function readPackage(name: string): PackageShape {
   const files = sourcesOf(`packages/${name}/src`)
   const texts = files.map((file) => readFileSync(path.join(ROOT, file), 'utf8'))
-  const parsed = files.map((file, i) => readSource(file, texts[i] as string))
+  const parsed = files.map((file, i) => readSource(file, texts[i] ?? ''))
   return {
     name,
     files: files.length,

@@ -148,7 +148,7 @@ export function createEpoch(
     let found = rulings.get(caller)
     if (found?.open !== open) {
       const own = found?.own ?? [
-        ...policies.flatMap((policy) => callerMarks(policy, caller)),
+        ...policies.flatMap((one) => callerMarks(one, caller)),
         ...scopeMarks(scopes, caller.scopes),
       ]
       const locks = lockMarks(groups, world.groups, open, caller.session)

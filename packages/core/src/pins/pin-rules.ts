@@ -49,6 +49,7 @@ export function parseDefinitionMode(mode: DefinitionMode | undefined): Definitio
 function modeOf<Mode extends string>(path: string, given: unknown, modes: readonly Mode[]): Mode | undefined {
   const mode = modes.find((known) => known === given)
   if (mode !== undefined || given === undefined) return mode
-  const near = didYouMean(String(given), modes)
-  throw new ConfigError(path, `"${String(given)}" is unknown; the modes are ${modes.join(', ')}${near}`)
+  const written = typeof given === 'string' ? given : typeof given
+  const near = didYouMean(written, modes)
+  throw new ConfigError(path, `"${written}" is unknown; the modes are ${modes.join(', ')}${near}`)
 }
