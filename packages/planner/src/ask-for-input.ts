@@ -4,9 +4,9 @@ import {
   defineTool,
   type InputProblem,
   type JsonSchema,
+  shapeOf,
   type StandardSchema,
 } from '@toolgate/core'
-import { QUESTION } from './shapes.ts'
 
 export interface Question {
   /** What a person is asked. */
@@ -14,6 +14,8 @@ export interface Question {
   /** What an answer must be: JSON Schema, or a Standard Schema that gives one. Default: any JSON. */
   readonly schema?: JsonSchema | StandardSchema | undefined
 }
+
+const QUESTION = shapeOf<Question>({ question: true, schema: true })
 
 const MARK: unique symbol = Symbol.for('toolgate.input-request') as never
 

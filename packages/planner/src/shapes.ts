@@ -1,5 +1,4 @@
 import { shapeOf } from '@toolgate/core'
-import type { Question } from './ask-for-input.ts'
 import type { Budgets } from './budgets.ts'
 import type { Answers, PlannerForkOptions, PlannerOptions, ResumeOptions, RunOptions } from './options.ts'
 import type { ModelSettings } from './scope.ts'
@@ -64,7 +63,6 @@ export const REJECTION = shapeOf<Extract<Answers['reject'], object>>({ calls: tr
 export const FORK = shapeOf<PlannerForkOptions>({ policy: true, hooks: true, name: true })
 export const BUDGETS = shapeOf<Budgets>({ steps: true, calls: true, timeMs: true, tokens: true }, 'budget')
 export const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
-export const QUESTION = shapeOf<Question>({ question: true, schema: true }, 'field')
 
 export const SETTINGS = shapeOf<ModelSettings>(
   {
