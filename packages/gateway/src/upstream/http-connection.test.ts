@@ -452,6 +452,67 @@ describe('an upstream of an earlier revision', () => {
     await until(() => upstream.tools.length === 2)
   })
 
+  it('keeps its session when it answers 404 to the stream for announcements alone', async (t) => {
+    const { server, upstream } = await scripted(t, {
+      initialize: (exchange) => initialized(exchange, { listChanged: true }),
+      ping: (exchange) => result(exchange, {}),
+      GET: status(404),
+    })
+    await until(() => server.sent('ping').length > 0)
+    await upstream.call(call('t'))
+    assert.equal(server.sent('initialize').length, 1)
+    assert.equal(server.seen.filter(({ httpMethod }) => httpMethod === 'GET').length, 1)
+  })
+
+  it('gets a new session, and a stream in it, when the old one is gone at the stream', async (t) => {
+    let session = 's1'
+    let openStream: (() => void) | undefined
+    const { server, upstream } = await scripted(t, {
+      initialize: (exchange) => initialized(exchange, { session, listChanged: true }),
+      ping: inSession(
+        () => session,
+        status(404),
+        (exchange) => result(exchange, {}),
+      ),
+      'tools/list': inSession(
+        () => session,
+        status(404),
+        (exchange) => result(exchange, { tools: [tool('t')] }),
+      ),
+      GET: inSession(
+        () => session,
+        status(404),
+        ({ res }) => {
+          const current = session
+          events(res)
+          openStream = () => {
+            session = `${current}+`
+            res.end()
+          }
+        },
+      ),
+    })
+    const forget = await until(() => openStream)
+    openStream = undefined
+    forget()
+    await until(() => openStream)
+    assert.equal(server.sent('initialize').length, 2)
+    assert.equal(upstream.state.restarts, 0)
+  })
+
+  it('is down when it forgets each session at once', async (t) => {
+    let given = 0
+    const { server, upstream } = await scripted(t, {
+      initialize: (exchange) => initialized(exchange, { session: `s${++given}`, listChanged: true }),
+      'tools/list': (exchange) => (given === 1 ? result(exchange, { tools: [tool('t')] }) : status(404)(exchange)),
+      ping: status(404),
+      GET: status(404),
+    })
+    await until(() => upstream.state.status === 'down')
+    assert.equal(upstream.state.reason, 'does not know the session that it gave')
+    assert.equal(server.sent('initialize').length, 2)
+  })
+
   it('hears goodbye when it is closed', async (t) => {
     const { server, upstream } = await scripted(t, {})
     await upstream.close()

@@ -72,6 +72,8 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   let connected = false
   let renewing: Promise<void> | undefined
   let checking = false
+  /** The session in which the server last answered a request. */
+  let proven: Session | undefined
   let listening: Listening | undefined
 
   const onStopped = () => void pool.destroy(abortedError(signal))
@@ -159,9 +161,14 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     return (await send(session, method, params, asked)).result
   }
 
-  /** Shakes hands again, once for all who lost the same session. */
+  /** Shakes hands again, once for all who lost the same session. A session that never worked is not worth another. */
   async function renew(lost: Session): Promise<void> {
     if (lost !== session) return
+    if (lost !== proven) {
+      const error = new UpstreamError('upstream_down', 'does not know the session that it gave')
+      fail(error)
+      throw error
+    }
     renewing ??= renewOnce().finally(() => (renewing = undefined))
     await renewing
   }
@@ -214,6 +221,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
         current = exchange(pool, resumption(used, answer), onEvent)
         answer = await current.answer
       }
+      if (answer.status === 200) proven = used
       if (!pending.isSettled()) conclude(answer, { id, method }, used, pending)
     }
   }
@@ -369,8 +377,9 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   async function goesOn(answer: HttpAnswer | UpstreamError, used: Session): Promise<boolean> {
     if (answer instanceof UpstreamError) return check(answer)
     if (answer.status === 200 && answer.contentType === 'text/event-stream') return true
-    // Without a session these statuses only say that there is no such stream.
-    if (used.id !== undefined && (answer.status === 404 || answer.status === 400)) await renew(used).catch(ignore)
+    // These statuses say that the session is lost, or only that there is no such stream: a ping tells.
+    if (used.id !== undefined && (answer.status === 404 || answer.status === 400))
+      await request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
     return false
   }
 
