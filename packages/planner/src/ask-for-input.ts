@@ -15,7 +15,7 @@ export interface Question {
   readonly schema?: JsonSchema | StandardSchema | undefined
 }
 
-const QUESTION = shapeOf<Question>({ question: true, schema: true })
+const QUESTION = shapeOf<Question>({ question: true, schema: true }, 'field')
 
 const MARK: unique symbol = Symbol.for('toolgate.input-request') as never
 

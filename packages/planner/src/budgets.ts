@@ -1,5 +1,4 @@
-import { type CallOutcome, checkShape, type Clock, ConfigError, type Hooks } from '@toolgate/core'
-import { BUDGETS } from './shapes.ts'
+import { type CallOutcome, checkShape, type Clock, ConfigError, type Hooks, shapeOf } from '@toolgate/core'
 
 /** How much a run may use, its sub-agents and what it did before a pause together. Absent: as much as it likes. */
 export interface Budgets {
@@ -12,6 +11,8 @@ export interface Budgets {
   /** As the providers count them, in and out. Known after each step, so the last one may go over. */
   readonly tokens?: number | undefined
 }
+
+const BUDGETS = shapeOf<Budgets>({ steps: true, calls: true, timeMs: true, tokens: true }, 'budget')
 
 const NAMES = ['steps', 'calls', 'timeMs', 'tokens'] as const
 export type BudgetName = (typeof NAMES)[number]

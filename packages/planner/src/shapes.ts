@@ -1,9 +1,6 @@
 import { shapeOf } from '@toolgate/core'
-import type { Budgets } from './budgets.ts'
 import type { Answers, PlannerForkOptions, PlannerOptions, ResumeOptions, RunOptions } from './options.ts'
 import type { ModelSettings } from './scope.ts'
-import type { SubAgentDefinition } from './sub-agent.ts'
-import type { TokenKey } from './token.ts'
 
 /** The options objects of the planner, for `checkShape`. */
 export const PLANNER = shapeOf<PlannerOptions>({
@@ -61,8 +58,6 @@ export const RESUME = shapeOf<ResumeOptions>({
 
 export const REJECTION = shapeOf<Extract<Answers['reject'], object>>({ calls: true, reason: true }, 'field')
 export const FORK = shapeOf<PlannerForkOptions>({ policy: true, hooks: true, name: true })
-export const BUDGETS = shapeOf<Budgets>({ steps: true, calls: true, timeMs: true, tokens: true }, 'budget')
-export const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
 
 export const SETTINGS = shapeOf<ModelSettings>(
   {
@@ -81,27 +76,4 @@ export const SETTINGS = shapeOf<ModelSettings>(
     toolCallConcurrency: true,
   },
   'setting',
-)
-
-export const SUB_AGENT = shapeOf<SubAgentDefinition>(
-  {
-    name: true,
-    namespace: true,
-    title: true,
-    description: true,
-    tags: true,
-    category: true,
-    requiredScopes: true,
-    groups: true,
-    annotations: true,
-    instructions: true,
-    model: true,
-    activeTools: true,
-    policy: true,
-    prepareStep: true,
-    stopWhen: true,
-    inputSchema: true,
-    toPrompt: true,
-  },
-  'field',
 )

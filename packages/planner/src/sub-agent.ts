@@ -4,6 +4,7 @@ import {
   defineTool,
   type JsonSchema,
   type PrepareStep,
+  shapeOf,
   type StandardSchema,
   type Tool,
   type ToolDefinition,
@@ -12,7 +13,6 @@ import {
 import { type LanguageModel, type StopCondition, type ToolSet } from 'ai'
 import type { LevelState } from './pause.ts'
 import { type Scope, scopeOf } from './scope.ts'
-import { SUB_AGENT } from './shapes.ts'
 import type { PolicyOf } from './options.ts'
 
 export interface SubAgentDefinition extends Pick<
@@ -37,6 +37,29 @@ export interface SubAgentDefinition extends Pick<
 }
 
 /** A sub-agent whose run waits: it is no result, and no model sees it. */
+const SUB_AGENT = shapeOf<SubAgentDefinition>(
+  {
+    name: true,
+    namespace: true,
+    title: true,
+    description: true,
+    tags: true,
+    category: true,
+    requiredScopes: true,
+    groups: true,
+    annotations: true,
+    instructions: true,
+    model: true,
+    activeTools: true,
+    policy: true,
+    prepareStep: true,
+    stopWhen: true,
+    inputSchema: true,
+    toPrompt: true,
+  },
+  'field',
+)
+
 const PAUSED = 'The sub-agent waits for a person.'
 const MAX_DEPTH = 32
 

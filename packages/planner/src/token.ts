@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { checkShape, ConfigError } from '@toolgate/core'
-import { KEY } from './shapes.ts'
+import { checkShape, ConfigError, shapeOf } from '@toolgate/core'
 
 /** Signs tokens, and verifies those that it signed. */
 export interface TokenKey {
@@ -31,6 +30,7 @@ export interface Tokens {
   open(token: unknown, binding: TokenBinding, nowMs: number): TokenClaims | undefined
 }
 
+const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
 const VERSION = 'tgr1'
 /** Keeps a signature of ours from being one of anything else. */
 const DOMAIN = 'toolgate.resume.v1'
