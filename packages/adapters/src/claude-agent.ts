@@ -13,7 +13,7 @@ import { createServer } from './claude-agent/server.ts'
 import { harnessNameOf } from './claude-agent/tools.ts'
 import { checkGuardFor, RUN_KEYS } from './shared/checks.ts'
 import type { RunOptions } from './shared/run.ts'
-import { type Unawaited, unawaited } from './shared/unawaited.ts'
+import { createUnawaited, type Unawaited } from './shared/unawaited.ts'
 
 export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/tools.ts'
 export type {
@@ -80,6 +80,7 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
   abortController: true,
 })
 
+const unawaited = createUnawaited('guard(gate, caller)', ['tools', 'hooks', 'canUseTool'])
 const DEFAULT_HARNESS_DEADLINE_MS = 3_600_000
 
 /**
@@ -99,8 +100,8 @@ export function guard<Name extends string>(
   gate: Gate<Name>,
   caller: Caller,
   options: GuardOptions<Name> = {},
-): Unawaited<GuardedOptions, 'tools' | 'hooks'> {
-  return unawaited(guardQuery(gate, caller, options), 'guard(gate, caller)', ['tools', 'hooks'])
+): Unawaited<GuardedOptions, 'tools' | 'hooks' | 'canUseTool'> {
+  return unawaited(guardQuery(gate, caller, options))
 }
 
 async function guardQuery<Name extends string>(

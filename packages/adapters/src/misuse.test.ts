@@ -170,6 +170,13 @@ describe('from…, in every adapter', () => {
       assertConfigError(() => from({ serach: { tags: ['x'] } }), 'overlay.serach', /"search"/))
   }
 
+  for (const [name, from] of Object.entries(FROMS))
+    it(`${name}: an overlay that nobody awaited is an error`, () =>
+      assertConfigError(() => from(Promise.resolve({ search: { tags: ['x'] } }) as never), 'overlay', /await it first/))
+
+  it('fromMcpServer: an overlay that nobody awaited is an error', () =>
+    assertConfigError(() => fromServer({ overlay: Promise.resolve({}) }), 'overlay', /await it first/))
+
   it('fromMcpServer: an unknown option or field is an error', async () => {
     await assertConfigError(() => fromServer({ namespce: 'x' }), 'fromMcpServer.namespce', /"namespace"/)
     await assertConfigError(() => fromServer({ overlay: { search: { tag: ['x'] } } }), 'overlay.search.tag', /"tags"/)

@@ -1,5 +1,5 @@
 import { ToolgateError } from './errors.ts'
-import { describeUnknown, type Shape, shapeOf } from './util/shape.ts'
+import { describeUnknown, isPlainObject, problemWithFields, type Shape, shapeOf } from './util/shape.ts'
 
 /** Who asks. Plain JSON; every field may be absent. */
 export interface Caller {
@@ -25,7 +25,9 @@ const keys = new WeakMap<Caller, string>()
 export function defineCaller(caller: Caller): Caller {
   if (keys.has(caller)) return caller
   const copy: Record<string, unknown> = {}
-  for (const [field, value] of Object.entries(plainObject('caller', caller))) {
+  const given = plainObject('caller', caller)
+  if (!isPlainObject(given)) checkOwn(given)
+  for (const [field, value] of Object.entries(given)) {
     const check = CHECKS.get(field)
     if (!check) throw unknownField('caller', field, CALLER)
     if (value !== undefined) copy[field] = check(`caller.${field}`, value)
@@ -57,6 +59,16 @@ export function callerParts({ tenant, user, chat }: Caller): {
   chat: string | undefined
 } {
   return { tenant, user, chat: chat?.id }
+}
+
+/** What a class inherits is not copied, so a caller with a field there would be another one: one of whom less is known. */
+function checkOwn(caller: object): void {
+  for (const field of CHECKS.keys())
+    if (field in caller && !Object.hasOwn(caller, field))
+      throw new ToolgateError(
+        'caller_invalid',
+        `caller.${field} must be a field of the object itself, not of its class`,
+      )
 }
 
 type Check = (path: string, value: unknown) => unknown
@@ -108,8 +120,8 @@ function texts(path: string, value: unknown): string[] {
 }
 
 function plainObject(path: string, value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ToolgateError('caller_invalid', `${path} must be an object`)
+  const problem = problemWithFields(value)
+  if (problem !== undefined) throw new ToolgateError('caller_invalid', `${path} ${problem}`)
   return value as Record<string, unknown>
 }
 
@@ -118,6 +130,9 @@ function json(path: string, value: unknown, depth = 0): unknown {
   if (depth > 32) throw new ToolgateError('caller_invalid', `${path} is nested too deeply`)
   if (Array.isArray(value)) return value.map((item, i) => json(`${path}[${i}]`, item, depth + 1))
   if (typeof value === 'object' && value !== null) {
+    // A Date, a Map or a promise would become {}.
+    if (Object.keys(value).length === 0 && !isPlainObject(value))
+      throw new ToolgateError('caller_invalid', `${path} must be plain JSON`)
     const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
     return Object.fromEntries(entries.map(([key, item]) => [key, json(`${path}.${key}`, item, depth + 1)]))
   }

@@ -250,6 +250,6 @@ export {
 } from './door/wrap-tool-map.ts'
 export { nearestNames } from './decision/nearest.ts'
 export { didYouMean, nearestOf } from './util/did-you-mean.ts'
-export { checkShape, type Shape, shapeOf } from './util/shape.ts'
+export { checkShape, type Shape, shapeOf, toNamedMap } from './util/shape.ts'
 export { isGate, isView, isViewOf } from './view-of.ts'
 export { outputText } from './door/output.ts'

@@ -2,7 +2,7 @@ import { type LimitInput, parseLimits } from './door/limits.ts'
 import { type CapInput, parseCaps } from './door/slots.ts'
 import { ConfigError, isErrorOf } from './errors.ts'
 import { type Aliases, type AliasesInput, parseAliases } from './tools/aliases.ts'
-import type { Group } from './tools/groups.ts'
+import { type Group, toGroupMap } from './tools/groups.ts'
 import { lintGroups } from './tools/lint-groups.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './tools/selector.ts'
 import { splitEntries } from './tools/selector-list.ts'
@@ -52,7 +52,7 @@ const OPTIONS = shapeOf<LintOptions>({
 export function lint(options: LintOptions): readonly LintWarning[] {
   checkShape('lint', options, OPTIONS)
   const { tools, groups = {}, policy, limits, concurrency, aliases: names } = options
-  const byName: ReadonlyMap<string, Group> = groups instanceof Map ? groups : new Map(Object.entries(groups))
+  const byName = toGroupMap(groups)
   const written = listPolicies(policy)
   const aliases = readAliases(names)
   const known = readableSelectors(byName, aliases.read)

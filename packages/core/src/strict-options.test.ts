@@ -319,6 +319,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'strictest',
   'toCancelling',
   'toListedTool',
+  'toNamedMap',
   'toToldResult',
   'toToolId',
   'toWireName',
@@ -419,4 +420,28 @@ describe('options', () => {
     assert.equal(view.narrow({}), view)
     assert.ok(memoryLock({ clock: manualClock() }))
   })
+})
+
+describe('a promise that nobody awaited', () => {
+  const late = (value: object) => loose<never>(Promise.resolve(value))
+  const uses: Readonly<Record<string, () => unknown>> = {
+    'createGate: all options': () => createGate(late({ policy: { deny: ['*'] } })),
+    'createGate: policy': () => gateOf({ policy: late({ deny: ['*'] }) }),
+    'createGate: one policy of a list': () => gateOf({ policy: [{}, late({ deny: ['*'] })] }),
+    'createGate: tools': () => createGate({ tools: late({}) }),
+    'createGate: groups': () => gateOf({ groups: late({}) }),
+    'createGate: apps': () => gateOf({ apps: late({}) }),
+    'createGate: aliases': () => gateOf({ aliases: late({}) }),
+    'createGate: pins': () => gateOf({ pins: late({}) }),
+    'gate.setPolicy': () => gateOf({}).setPolicy(late({ deny: ['*'] })),
+    'gate.fork': () => gateOf({}).fork(late({})),
+    'gate.view: the caller': () => gateOf({}).view(late(VERA)),
+    'gate.view: the options': () => gateOf({}).view(VERA, late({ activeTools: [] })),
+    'view.narrow': async () => (await viewOf()).narrow(late({ activeTools: [] })),
+    'lint: groups': () => lint({ tools: [TOOL], groups: late({}) }),
+  }
+  for (const [where, use] of Object.entries(uses))
+    it(`${where}: is an error, and does not count as an object that says nothing`, async () => {
+      await assert.rejects(async () => use(), /is a promise: await it first/)
+    })
 })

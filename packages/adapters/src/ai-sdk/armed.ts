@@ -1,7 +1,7 @@
 import * as sdk from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { hearLate, needsApproval } from './approval.ts'
-import { markGuarded } from './given-tools.ts'
+import { GUARDED_BY } from './given-tools.ts'
 import type { Offered } from './offered.ts'
 import type { LoopCall, LoopRun } from './loop.ts'
 
@@ -17,8 +17,8 @@ export function arm(run: LoopRun, offered: Offered, asksTools: boolean = ASKS_TO
   const execute = isGenerator
     ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
     : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
-  const tool = { ...definition, execute }
-  return markGuarded(run, asksTools ? { ...tool, needsApproval: needsApproval(run, name) } : tool)
+  const tool = { ...definition, execute, [GUARDED_BY]: run.mark }
+  return asksTools ? { ...tool, needsApproval: needsApproval(run, name) } : tool
 }
 
 async function settleOnce(run: LoopRun, offered: Offered, input: unknown, execution: Execution): Promise<unknown> {

@@ -151,6 +151,24 @@ describe('guard of the AI SDK that is not awaited', () => {
     assert.throws(() => Object.assign({}, guard(gate, VIEWER)), UNAWAITED)
   })
 
+  it('throws where the promise of its then, catch or finally is spread', () => {
+    const { gate } = createAiSdkWorld()
+    const same = <T>(value: T): T => value
+    for (const chain of [
+      guard(gate, VIEWER).then(same),
+      guard(gate, VIEWER).catch(same),
+      guard(gate, VIEWER).finally(() => {}),
+      guard(gate, VIEWER).then(same).catch(same),
+    ])
+      assert.throws(() => ({ ...chain }), UNAWAITED)
+  })
+
+  it('throws where a part of it is taken out', () => {
+    const { gate } = createAiSdkWorld()
+    assert.throws(() => guard(gate, VIEWER).tools, UNAWAITED)
+    assert.throws(() => guard(gate, VIEWER).toolApproval, UNAWAITED)
+  })
+
   it('leaves no rejection that nobody hears', async () => {
     const { gate } = createAiSdkWorld()
     const unheard: unknown[] = []
@@ -158,6 +176,7 @@ describe('guard of the AI SDK that is not awaited', () => {
     process.on('unhandledRejection', listener)
     try {
       assert.throws(() => ({ ...guard(gate, { usr: 'x' } as never) }), UNAWAITED)
+      assert.throws(() => ({ ...guard(gate, { usr: 'x' } as never).then((value) => value) }), UNAWAITED)
       await new Promise((resolve) => setImmediate(resolve))
     } finally {
       process.off('unhandledRejection', listener)
@@ -171,6 +190,10 @@ describe('guard of the AI SDK that is not awaited', () => {
     assert.ok(opening instanceof Promise)
     const guarded = await opening
     assert.deepEqual(Object.keys(guarded.tools), ['alpha', 'search'])
+    const [first, second] = await Promise.all([opening, opening.then(({ tools }) => tools)])
+    assert.deepEqual([first, second], [guarded, guarded.tools])
+    await assert.rejects(guard(gate, { usr: 'x' } as never), { code: 'caller_invalid' })
+    assert.equal(await guard(gate, { usr: 'x' } as never).catch(() => 'caught'), 'caught')
   })
 })
 

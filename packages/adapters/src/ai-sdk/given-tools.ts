@@ -13,13 +13,8 @@ interface StartEvent {
   readonly messages?: readonly unknown[] | undefined
 }
 
-/** On every guarded tool. A spread copies it, so that the copies of hosts and of the SDK are known as well. */
-const GUARDED_BY: unique symbol = Symbol('toolgate')
-
-/** Marks a tool as one that the SDK runs through the gate of this run. */
-export function markGuarded<T extends object>(run: LoopRun, tool: T): T {
-  return Object.assign(tool, { [GUARDED_BY]: run.mark })
-}
+/** Marks each guarded tool with its run. A spread copies the mark, so copies by hosts and by the SDK are known as well. */
+export const GUARDED_BY: unique symbol = Symbol('toolgate')
 
 /** Whether the SDK runs this tool through the gate of this run, or hands over what it offered for others to run. */
 function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {

@@ -1,6 +1,6 @@
 import { type Caller, ConfigError, type Gate, isView, isViewOf, type Shape, shapeOf, type View } from '@toolgate/core'
 import { checkGuardFor, RUN_KEYS } from '../shared/checks.ts'
-import { unawaited } from '../shared/unawaited.ts'
+import { createUnawaited } from '../shared/unawaited.ts'
 import { createToolApproval } from './approval.ts'
 import { createOnStart } from './given-tools.ts'
 import type { AnyGate, Guarded, GuardedPromise, GuardOptions, ToolsOf } from './options.ts'
@@ -22,6 +22,7 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
   onCall: true,
   onWarning: true,
 })
+const unawaited = createUnawaited('guard(gate, caller)', ['tools', 'prepareStep', 'toolApproval'])
 
 /**
  * Gives what one run of the AI SDK needs, to be spread into `generateText`, `streamText`, a `ToolLoopAgent` or what its
@@ -41,7 +42,7 @@ export function guard<Name extends string, Native>(
   options: GuardOptions<ToolsOf<Native>> = {},
 ): GuardedPromise<ToolsOf<Native>> {
   const opening = open(gate, callerOrView, options as GuardOptions) as unknown as Promise<Guarded<ToolsOf<Native>>>
-  return unawaited(opening, 'guard(gate, caller)', ['tools', 'prepareStep'])
+  return unawaited(opening)
 }
 
 async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOptions): Promise<object> {

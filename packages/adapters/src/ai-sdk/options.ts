@@ -104,6 +104,9 @@ export interface Guarded<Tools extends ToolSet = ToolSet> {
 }
 
 /** Await it before it is spread: spread as it is, it does not compile, and throws. */
-export type GuardedPromise<Tools extends ToolSet = ToolSet> = Unawaited<Guarded<Tools>, 'tools' | 'prepareStep'>
+export type GuardedPromise<Tools extends ToolSet = ToolSet> = Unawaited<
+  Guarded<Tools>,
+  'tools' | 'prepareStep' | 'toolApproval'
+>
 
 export type AnyGate = Pick<Gate, 'catalog' | 'view'>

@@ -1,4 +1,11 @@
-import { ConfigError, matchesGlob, parseGlob, type ToolAnnotations, type ToolDefinition } from '@toolgate/core'
+import {
+  ConfigError,
+  matchesGlob,
+  parseGlob,
+  toNamedMap,
+  type ToolAnnotations,
+  type ToolDefinition,
+} from '@toolgate/core'
 import { checkOverlayFields, type ToolOverlay } from '../shared/overlay.ts'
 import { isPlainObject } from '../shared/mcp-result.ts'
 
@@ -10,7 +17,7 @@ export type ParsedOverlay = readonly (readonly [pattern: string, matches: (name:
 
 /** @throws {ConfigError} for an unknown field */
 export function parseOverlay(overlay: McpOverlay = {}): ParsedOverlay {
-  return Object.entries(overlay).map(([pattern, given]) => {
+  return [...toNamedMap('overlay', overlay)].map(([pattern, given]) => {
     checkOverlayFields(pattern, given)
     const glob = parseGlob(pattern)
     return [pattern, (name) => matchesGlob(glob, name), given]

@@ -1,7 +1,5 @@
 import {
   checkShape,
-  ConfigError,
-  didYouMean,
   type NativeToolRecord,
   type RecordTool,
   type Shape,
@@ -37,11 +35,9 @@ export function toNativeRecord<Native>(
   tools: ReadonlyMap<string, UnnamedToolDefinition>,
   overlay: Overlay = {},
 ): NativeToolRecord<Native> {
+  checkShape('overlay', overlay, { keys: new Set(tools.keys()), noun: 'tool' })
   const overlays = new Map(Object.entries(overlay))
-  for (const [name, given] of overlays) {
-    if (!tools.has(name)) throw unknownTool(name, [...tools.keys()])
-    checkOverlayFields(name, given)
-  }
+  for (const [name, given] of overlays) checkOverlayFields(name, given)
   const record = new Map<string, RecordTool>()
   for (const [name, tool] of tools) record.set(name, { ...tool, ...overlays.get(name) })
   return Object.fromEntries(record) as NativeToolRecord<Native>
@@ -50,10 +46,4 @@ export function toNativeRecord<Native>(
 /** @throws {ConfigError} for an unknown field */
 export function checkOverlayFields(name: string, given: ToolOverlay | undefined): void {
   if (given !== undefined) checkShape(`overlay.${name}`, given, SHAPE)
-}
-
-function unknownTool(name: string, known: readonly string[]): ConfigError {
-  const near = didYouMean(name, known)
-  const list = `he tools are ${known.join(', ')}`
-  return new ConfigError(`overlay.${name}`, `unknown tool${near === '' ? `; t${list}` : `${near} T${list}`}`)
 }

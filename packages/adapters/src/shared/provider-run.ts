@@ -20,7 +20,7 @@ import {
 import { RUN_KEYS } from './checks.ts'
 import { createRun, type RunOptions } from './run.ts'
 import { failureText, isStream, lastOf } from './streams.ts'
-import { type Unawaited, unawaited } from './unawaited.ts'
+import { createUnawaited, type Unawaited } from './unawaited.ts'
 
 /** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
 export interface ProviderRunOptions<Name extends string = string>
@@ -84,10 +84,12 @@ export function toGuardedLoop<Request, Call, Answered>(
     get step() {
       return run.step
     },
-    next: () => unawaited(run.next() as Promise<Request>, 'run.next()', ['tools', 'config']),
+    next: () => unawaited(run.next() as Promise<Request>),
     execute,
   }
 }
+
+const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 
 /** One run against a provider, whatever its wire looks like. */
 export interface ProviderRun {

@@ -4,21 +4,38 @@ import { ConfigError } from '@toolgate/core'
  * A promise of options that are to be spread, which cannot be spread itself.
  *
  * `{ tools, ...guard(gate, caller) }` without `await` would spread nothing: the tools would run past the gate. Here the
- * compiler finds a text where it expects an option, and at run time the spread throws.
+ * compiler finds a text where it expects an option, and at run time the spread throws. The same holds for the promises
+ * that its `then`, `catch` and `finally` return.
  */
 export type Unawaited<T, Keys extends string> = Promise<T> & { readonly [K in Keys]: 'write: ...(await guard(…))' }
 
-/** Gives a promise own fields that throw when they are read, as a spread does. */
-export function unawaited<T, const Keys extends string>(
-  work: Promise<T>,
+/**
+ * Returns a function that gives a promise own fields, which throw when they are read, as a spread does.
+ *
+ * The descriptors are made once: promises with fields of their own each would cost ten times as much.
+ */
+export function createUnawaited<const Keys extends string>(
   written: string,
   keys: readonly Keys[],
-): Unawaited<T, Keys> {
-  const refuse = (): never => {
-    // Nobody will wait for it any more.
-    work.catch(() => {})
-    throw new ConfigError('guard', `${written} was spread before it was awaited: write ...(await ${written})`)
+): <T>(work: Promise<T>) => Unawaited<T, Keys> {
+  const refuse: PropertyDescriptor & ThisType<Promise<unknown>> = {
+    get() {
+      // Nobody will wait for it any more.
+      void then.call(this, undefined, () => {})
+      throw new ConfigError('guard', `${written} was spread before it was awaited: write ...(await ${written})`)
+    },
+    enumerable: true,
   }
-  const fields = keys.map((key) => [key, { get: refuse, enumerable: true, configurable: true }] as const)
-  return Object.defineProperties(work, Object.fromEntries(fields)) as Unawaited<T, Keys>
+  const descriptors: PropertyDescriptorMap = Object.fromEntries(keys.map((key) => [key, refuse]))
+  // `catch` and `finally` call it as well.
+  // oxlint-disable-next-line unicorn/no-thenable -- on promises only
+  descriptors['then'] = {
+    value(this: Promise<unknown>, ...args: Parameters<typeof then>) {
+      return Object.defineProperties(then.apply(this, args), descriptors)
+    },
+  }
+  return (work) => Object.defineProperties(work, descriptors) as never
 }
+
+// oxlint-disable-next-line typescript/unbound-method -- called on the promise that it belongs to
+const { then } = Promise.prototype as Promise<unknown>

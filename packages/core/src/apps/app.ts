@@ -6,7 +6,7 @@ import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
 import type { Group, Groups } from '../tools/groups.ts'
 import { parseSelector, type Selector } from '../tools/selector.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import { type OwnTool, readOwnTools } from './own-tools.ts'
 
 /** A named bundle: groups that it imports, and tools of its own. */
@@ -54,7 +54,7 @@ const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/
 
 /** Gives apps by their names. */
 export function listApps(apps: AppsInput = {}): ReadonlyMap<string, App> {
-  return apps instanceof Map ? apps : new Map(Object.entries(apps))
+  return toNamedMap('apps', apps)
 }
 
 /**

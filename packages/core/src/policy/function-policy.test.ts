@@ -90,6 +90,16 @@ describe('a policy that is a function', () => {
     assert.deepEqual((await gateOf(new Quota()).view({})).ids, ['web:search'])
   })
 
+  it('is an error where a class has neither a decision nor clauses, as one whose `decide` is misspelt', () => {
+    class Misspelt {
+      readonly name = 'quota'
+      decied(): 'deny' {
+        return 'deny'
+      }
+    }
+    assert.throws(() => gateOf(new Misspelt() as never), /policy\[0\]: is of a class that has neither a decide\(\)/)
+  })
+
   const nonsense: readonly (readonly [what: string, decide: () => unknown, text: RegExp])[] = [
     ['throws', () => failWith('boom\nat line 1'), /^policy "policy 1": it failed: boom$/],
     ['throws nothing', () => failWith(undefined), /it failed: undefined/],

@@ -61,7 +61,7 @@ function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPo
 function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: number): ParsedPolicy {
   const { decide } = policy
   if (typeof decide !== 'function') throw new ConfigError(`${path}.decide`, 'must be a function')
-  for (const kind of [...CLAUSE_KINDS, 'requireTags']) {
+  for (const kind of RULES) {
     if (kind in policy) throw new ConfigError(`${path}.${kind}`, 'a policy that decides by a function has no clauses')
   }
   // An instance of a class may keep what it likes beside its decision.
@@ -81,11 +81,15 @@ function nameOf({ name }: Policy | FunctionPolicy, path: string, position: numbe
 }
 
 const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true }, 'key')
+const RULES = [...CLAUSE_KINDS, 'requireTags'] as const
 const CLAUSE = shapeOf<Clause>({ id: true, match: true, when: true, unless: true, input: true, message: true }, 'key')
 const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, decide: true }, 'key')
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
+  // A class whose `decide` is misspelt would be a policy that denies nothing.
+  if (!isPlainObject(policy) && !RULES.some((key) => key in policy))
+    throw new ConfigError(path, 'is of a class that has neither a decide() nor clauses')
   const clauses = (kind: ClauseKind) =>
     policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])

@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts'
+import { toNamedMap } from '../util/shape.ts'
 import { parseSelector } from './selector.ts'
 import type { Toolset } from './toolset.ts'
 
@@ -14,9 +15,7 @@ export type Aliases = ReadonlyMap<string, string>
  * @throws {ConfigError} for a name that is no plain one, and for an alias of an alias
  */
 export function parseAliases(aliases: AliasesInput = {}): Aliases {
-  if (typeof aliases !== 'object' || aliases === null || Array.isArray(aliases))
-    throw new ConfigError('aliases', 'must be an object of names and the ids of tools')
-  const byName: Aliases = new Map(aliases instanceof Map ? aliases : Object.entries(aliases))
+  const byName: Aliases = toNamedMap('aliases', aliases)
   for (const [alias, id] of byName) {
     if (!isPlain(alias)) throw new ConfigError(pathOf(alias), 'must be a plain name, as that of a tool')
     if (!isPlain(id)) throw new ConfigError(pathOf(alias), 'must name one tool, by its id')

@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
 import { didYouMean } from '../util/did-you-mean.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import type { Aliases } from './aliases.ts'
 import { noGroupIsNamed, orderGroups } from './group-order.ts'
 import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
@@ -63,7 +63,7 @@ export interface Groups {
 export type GroupsInput = Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
 
 export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
-  return groups instanceof Map ? groups : new Map(Object.entries(groups))
+  return toNamedMap('groups', groups)
 }
 
 /** @throws {ConfigError} `tool_invalid` for a tool that joins a group that there is not: what is said of it could not hold */

@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts'
+import { toNamedMap } from '../util/shape.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
 /** What a record of tools holds: tools, definitions, or definitions that the key names. */
@@ -19,7 +20,7 @@ export type NativeToolRecord<Native> = ToolRecord<keyof Native & string> & { rea
 
 /** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for what is no tool */
 export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
-  return Object.entries(record).map(([key, value]) => {
+  return [...toNamedMap('tools', record)].map(([key, value]) => {
     const tool = toTool(key, value)
     if (tool.id !== key)
       throw new ConfigError(`tools.${key}`, `the key must be the id of the tool, which is "${tool.id}"`, {

@@ -38,4 +38,13 @@ describe('checkShape', () => {
     for (const value of [null, [], 'policy', 1, undefined])
       assert.throws(() => checkShape('createGate', value, OPTIONS), /createGate: must be an object/)
   })
+
+  it('refuses what keeps its values elsewhere: a promise, a Map, a Set', () => {
+    for (const value of [new Map([['polcy', 'p']]), new Set(['polcy']), new URLSearchParams('polcy=p')])
+      assert.throws(() => checkShape('createGate', value, OPTIONS), /createGate: must be an object/)
+    assert.throws(
+      () => checkShape('createGate', Promise.resolve({ policy: 'p' }), OPTIONS),
+      /createGate: is a promise: await it first/,
+    )
+  })
 })

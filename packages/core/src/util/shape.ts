@@ -22,11 +22,40 @@ export function shapeOf<T extends object>(keys: Readonly<Record<keyof T, true>>,
  * @throws {ConfigError} naming the path of the key and the nearest known one
  */
 export function checkShape(path: string, value: unknown, shape: Shape): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError(path, 'must be an object')
-  for (const key in value)
+  const problem = problemWithFields(value)
+  if (problem !== undefined) throw new ConfigError(path, problem)
+  for (const key in value as object)
     if (!shape.keys.has(key)) throw new ConfigError(path === '' ? key : `${path}.${key}`, describeUnknown(key, shape))
 }
+
+/**
+ * Returns why a value has no named fields that count; `undefined` where it may have some.
+ *
+ * A promise that nobody awaited, a `Map` or a list has none, and would pass for an object that says nothing: a policy
+ * that denies nothing, or a caller of whom nothing is known.
+ */
+export function problemWithFields(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return NO_OBJECT
+  if ('then' in value && typeof value.then === 'function') return 'is a promise: await it first'
+  return Symbol.iterator in value ? NO_OBJECT : undefined
+}
+
+/**
+ * Returns named things as a map.
+ *
+ * @throws {ConfigError} for what has no names, such as a list or a promise
+ */
+export function toNamedMap<T>(
+  path: string,
+  named: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
+): ReadonlyMap<string, T> {
+  if (named instanceof Map) return named as ReadonlyMap<string, T>
+  const problem = problemWithFields(named)
+  if (problem !== undefined) throw new ConfigError(path, problem)
+  return new Map(Object.entries(named as Readonly<Record<string, T>>))
+}
+
+const NO_OBJECT = 'must be an object'
 
 /** Returns `unknown option; did you mean "policy"? The options are …`. */
 export function describeUnknown(key: string, { keys, noun }: Shape): string {
