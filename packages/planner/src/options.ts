@@ -44,7 +44,7 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly deployment?: string | undefined
   /**
    * Whether a run pauses for a person. `false`: the model is told that a call waits for an approval or an input, and the
-   * run goes on; the same call made again runs once somebody has approved it. Default `true`.
+   * run goes on; the same call made again, in this run or a later one, runs once somebody has approved it. Default `true`.
    */
   readonly pauses?: boolean | undefined
   /** How long a pause may last. Default 600,000 ms. */

@@ -60,6 +60,19 @@ describe('a planner without pauses', () => {
     assert.match(JSON.stringify(stage.model.told()['call-0']), /Waiting for approval of pay/)
   })
 
+  it('takes an approval that comes after the run in the next one, once', async () => {
+    const turns = [callOf('pay', { cents: 5 }), 'It waits.', callOf('pay', { cents: 5 }), 'Paid.']
+    const stage = setStage({ turns: [...turns, callOf('pay', { cents: 5 }), 'It waits.'], planner: { pauses: false } })
+    const run = () => stage.planner.run({ prompt: 'Pay.', caller: VERA })
+    assert.equal((await run()).text, 'It waits.')
+    const [waiting] = await stage.gate.approvals.list({ status: 'pending' })
+    await stage.gate.approvals.decide(VERA, waiting?.id ?? '', { decision: 'approve' })
+    assert.equal((await run()).text, 'Paid.')
+    assert.deepEqual(stage.witness.ran, ['pay'])
+    assert.equal((await run()).text, 'It waits.')
+    assert.deepEqual(stage.witness.ran, ['pay'])
+  })
+
   it('tells the model what is asked of a person by a tool that needs an input', async () => {
     const ask = defineTool({ name: 'ask_user', execute: () => askForInput({ question: 'How much?' }) })
     const stage = setStage({

@@ -63,7 +63,8 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
   readonly toolApproval?: ToolApprovalConfiguration<Tools, AnyContext> | undefined
   /**
    * What happens to a call that a person must approve. `wait`: the SDK pauses. `tell`: the model is told that the call
-   * waits, and the run goes on; the same call made again runs once somebody has approved it. Default `wait`.
+   * waits, and the run goes on; the same call made again, in this run or a later one, runs once somebody has approved it.
+   * Default `wait`.
    */
   readonly approvals?: 'wait' | 'tell' | undefined
   /** Yours: asked first, of calls that the SDK cannot read. What it makes of them goes through the gate as any call. */

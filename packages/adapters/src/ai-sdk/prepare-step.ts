@@ -1,5 +1,13 @@
-import { ConfigError, isToolError, type StepCall, type View } from '@toolgate/core'
-import type { LanguageModel, ModelMessage, StepResult, ToolSet } from 'ai'
+import {
+  checkShape,
+  ConfigError,
+  isToolError,
+  shapeOf,
+  type StepCall,
+  type StepChange as CoreStepChange,
+  type View,
+} from '@toolgate/core'
+import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'
 import type { GuardedStep, GuardedStepResult } from './options.ts'
@@ -44,10 +52,47 @@ function isNothing(change: unknown): change is undefined {
   return change === undefined || change === null
 }
 
+/** What the SDK takes, and what Toolgate's own steps are changed by. */
+type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> & CoreStepChange & Version6
+
+interface Version6 {
+  readonly experimental_context?: unknown
+}
+
+const SHAPE = shapeOf<AnyChange>(
+  {
+    activeTools: true,
+    model: true,
+    toolChoice: true,
+    toolOrder: true,
+    instructions: true,
+    system: true,
+    messages: true,
+    runtimeContext: true,
+    experimental_context: true,
+    toolsContext: true,
+    providerOptions: true,
+    experimental_sandbox: true,
+    options: true,
+    context: true,
+    maxOutputTokens: true,
+    temperature: true,
+    topP: true,
+    topK: true,
+    presencePenalty: true,
+    frequencyPenalty: true,
+    stopSequences: true,
+    seed: true,
+    reasoning: true,
+  },
+  'key',
+)
+
 /** What is no answer may have been meant to narrow: it does not leave all tools open. */
 function checked(change: unknown): StepChange {
   if (typeof change !== 'object' || Array.isArray(change))
     throw new ConfigError('prepareStep', 'must give nothing or an object, such as { activeTools: [] }')
+  checkShape('prepareStep', change, SHAPE)
   const { activeTools } = change as StepChange
   if (activeTools !== undefined && !Array.isArray(activeTools))
     throw new ConfigError('prepareStep.activeTools', 'must be a list of tool names; [] for none')

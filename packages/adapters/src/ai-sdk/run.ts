@@ -20,7 +20,8 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
     toId: (name: string) => offering.byName.get(name)?.id,
     toName: (id: string) => offering.byId.get(id)?.name,
   }
-  const run = createRun(gate, view, names, runId)
+  // Without pauses nothing is resumed, so an approval is for whichever run makes the call next.
+  const run = createRun(gate, view, names, runId, runId !== undefined && options.approvals !== 'tell')
 
   const toGuarded = (call: LoopCall, step: OpenStep | undefined): GuardedCall => ({
     name: call.toolName,

@@ -54,6 +54,20 @@ describe('prepareStep of guard', () => {
     }
   })
 
+  it('sends and runs nothing after a key that neither the SDK nor Toolgate knows', async () => {
+    for (const [key, meant] of [
+      ['activTools', /"activeTools"/],
+      ['tools', /unknown key/],
+    ] as const) {
+      const world = createAiSdkWorld()
+      const model = mockModel([search, 'Done.'])
+      const guarded = await guard(world.gate, VIEWER, { prepareStep: () => ({ [key]: [] }) as never })
+      const running = generateText({ model, prompt: 'p', stopWhen, ...guarded })
+      await assert.rejects(running, { path: `prepareStep.${key}`, message: meant })
+      assert.deepEqual([model.requests.length, world.witness.ran], [0, []])
+    }
+  })
+
   it('goes on where those who are told cannot bear it', async (t) => {
     const unheard: unknown[] = []
     const hear = (error: unknown) => unheard.push(error)
