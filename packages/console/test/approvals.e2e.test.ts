@@ -104,7 +104,7 @@ if (executablePath !== undefined)
 
     it('are disarmed by every kind of move: above, in size, by scrolling and by a narrower window', async () => {
       await page.clock.install()
-      await page.setViewportSize({ width: 1280, height: 600 })
+      await page.setViewportSize({ width: 1280, height: 900 })
       await open()
       const button = page.getByRole('button', { name: FIRST })
       const moves: readonly (() => Promise<unknown>)[] = [
@@ -115,7 +115,7 @@ if (executablePath !== undefined)
             if (input) input.style.fontSize = '19px'
           }),
         () => page.evaluate(() => scrollBy(0, 12)),
-        () => page.setViewportSize({ width: 1000, height: 600 }),
+        () => page.setViewportSize({ width: 1000, height: 900 }),
       ]
       for (const move of moves) {
         await page.clock.resume()

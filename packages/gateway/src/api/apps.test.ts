@@ -216,7 +216,7 @@ describe('/api/preferences', () => {
     const wrong: [unknown, string][] = [
       [
         { groups: ['wbe'], tools: [] },
-        'preferences.groups: no group is named "wbe" (did you mean "web"?); the groups are web',
+        'preferences.groups: no group is named "wbe" (did you mean "web"?); the groups are web, disk',
       ],
       [{ groups: [] }, 'preferences.tools: must be a list of at most 1000 names'],
       [{ groups: [], tools: [], on: [] }, 'The field "on" is not known here; known are groups, tools.'],
