@@ -26,6 +26,7 @@ import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
 import { createEvents, type GateNotice } from './events.ts'
 import { createAvailability } from './groups/availability.ts'
+import { createNeeds, type Need } from './groups/needs.ts'
 import { createLoads, type Loads, type LoadsOfGate } from './groups/loads.ts'
 import type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 import { createHalts, type Halts } from './halts/halts.ts'
@@ -221,6 +222,13 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
   readonly apps: Apps
+  /**
+   * Lists what must work for the tools of an app to be available: servers, ports, URLs, commands, variables and
+   * functions, each once, with its state as last checked. Without an app, what all groups need.
+   *
+   * @throws {ToolgateError} `app_unknown`
+   */
+  needsOf(app?: string): readonly Need[]
   /** What users have switched off for themselves. Whose they are is the host's to know. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /** Calls the listener at each change of policy, halts, pins, preferences and approvals. Gives the way to end it. */
@@ -425,6 +433,7 @@ export function createGate(
   const shared: Shared = {
     catalog,
     groups,
+    definitions,
     availability,
     loads,
     unlocks: createUnlocks(),
@@ -465,6 +474,7 @@ function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups
 interface Shared {
   readonly catalog: Catalog
   readonly groups: Groups
+  readonly definitions: ReadonlyMap<string, Group>
   readonly availability: AvailabilitySource
   readonly loads: LoadsOfGate
   readonly unlocks: Unlocks
@@ -573,6 +583,7 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
     },
     pins,
     apps,
+    needsOf: createNeeds({ ...shared, toolsOf: apps.toolsOf }),
     preferences,
     subscribe,
     idle: () => ports.live.idle(),

@@ -58,6 +58,8 @@ export {
   type LimitUse,
   type LockOptions,
   type MaybePromise,
+  type ProbeKind,
+  type ProbeState,
   type RunOfCall,
   type SessionLock,
   type StateEntry,
@@ -117,6 +119,7 @@ export { parseGroups, type Group, type GroupsInput, type LoadTools, type UnlockR
 export type { Probe, ProbeAnswer, ProbeAsking, ProbeFunction } from './tools/probe.ts'
 export { type Availability, type AvailabilityOptions, createAvailability } from './groups/availability.ts'
 export type { GroupChange } from './groups/telling.ts'
+export type { Need, NeedKind } from './groups/needs.ts'
 export type { GroupLoad, Loads } from './groups/loads.ts'
 export type { AliasesInput } from './tools/aliases.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'

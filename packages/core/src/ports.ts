@@ -396,10 +396,24 @@ export interface GroupState {
   readonly since?: number
 }
 
+export const PROBE_KINDS = ['server', 'tcp', 'http', 'command', 'env', 'function'] as const
+export type ProbeKind = (typeof PROBE_KINDS)[number]
+
+/** The last answer of one probe. */
+export interface ProbeState extends GroupState {
+  /** Equal where several groups name the same probe. */
+  readonly key: string
+  readonly kind: ProbeKind
+  /** What is asked, as a noun, where the probe says it. */
+  readonly what?: string
+}
+
 /** Says which conditional groups are available now. A group it does not know is not. */
 export interface AvailabilitySource {
   readonly revision: number
   get(group: string): GroupState | undefined
+  /** The probes of a group; `undefined` for an unknown group. Absent from a source that asks no probes. */
+  probesOf?(group: string): readonly ProbeState[] | undefined
   subscribe(listener: () => void): () => void
 }
 

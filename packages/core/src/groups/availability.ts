@@ -1,8 +1,9 @@
 import { hearRejection } from '../errors.ts'
 import { systemClock } from '../memory/clock.ts'
-import type { AvailabilitySource, Clock, GroupState } from '../ports.ts'
+import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import { toProbeState } from './probe-state.ts'
 import { createQuestions, type Question } from './questions.ts'
 import { createStates } from './states.ts'
 import { createTelling, type GroupChange } from './telling.ts'
@@ -23,6 +24,7 @@ export interface Availability extends AvailabilitySource {
   readonly revision: number
   /** Of every group, by name. */
   states(): ReadonlyMap<string, GroupState>
+  probesOf(group: string): readonly ProbeState[] | undefined
   /**
    * Tells of changes: of one group the first at once, and then what it has come to, at most once a second. Gives the
    * way to end it.
@@ -91,6 +93,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     },
     get: (group) => states.all.get(group),
     states: () => states.all,
+    probesOf: (group) => (byName.has(group) ? questions.of(group).map(toProbeState) : undefined),
     subscribe(listener) {
       // A function of its own, so that one who subscribes twice is told twice and leaves once.
       const own = (changes: readonly GroupChange[]) => listener(changes)

@@ -8,10 +8,14 @@ import { createTurns, type Turns } from './turns.ts'
 /** One probe of all groups that name it, and the answer that is kept of it. */
 export interface Question {
   readonly probe: Probe
+  /** What is asked, as a noun; `undefined` where neither the probe nor the function has a name. */
+  readonly what: string | undefined
   readonly ttlMs: number
   readonly timeoutMs: number
   /** Absent until it was first answered. */
   readonly finding: Finding | undefined
+  /** Wall-clock milliseconds: when it last became available, unavailable or unknown. */
+  readonly since: number
 }
 
 export interface QuestionsDeps {
@@ -35,6 +39,7 @@ interface Asked extends Question {
   ttlMs: number
   timeoutMs: number
   finding: Finding | undefined
+  since: number
   answeredAtMs: number
   /** Of one ask that all wait for who ask meanwhile. */
   underWay: PromiseWithResolvers<void> | undefined
@@ -59,7 +64,7 @@ const MAX_LEFT = 3
 /** Gives the probes of all groups, each once. Where groups differ, the shorter time to live and the longer deadline hold. */
 export function createQuestions(groups: ReadonlyMap<string, Group>, deps: QuestionsDeps): Questions {
   const { clock, onAnswer, random } = deps
-  const { all, byGroup } = collect(groups)
+  const { all, byGroup } = collect(groups, clock.wallMs())
   const light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
   const heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
   const unsubscribes: (() => void)[] = []
@@ -79,6 +84,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     asked.stop = undefined
     asked.askAgain = false
     if (isClosed) return underWay?.resolve()
+    if (asked.finding?.available !== finding.available) asked.since = clock.wallMs()
     asked.finding = finding
     asked.answeredAtMs = clock.monotonicMs()
     onAnswer(asked)
@@ -164,13 +170,13 @@ function findingOf(ending: Ending<unknown>, { probe, timeoutMs }: Asked): Findin
   return ending.end === 'late' ? toLateFinding(probe, timeoutMs) : toFailedFinding(ending.error, probe)
 }
 
-function collect(groups: ReadonlyMap<string, Group>) {
+function collect(groups: ReadonlyMap<string, Group>, since: number) {
   const byIdentity = new Map<string | ProbeFunction, Asked>()
   const byGroup = new Map<string, readonly Asked[]>()
   for (const [name, { availableWhen = [], ttlMs = DEFAULT_TTL_MS }] of groups) {
     const asked = availableWhen.map((probe) => {
       const identity = typeof probe === 'function' ? probe : probe.key
-      const one = byIdentity.get(identity) ?? toAsked(probe, ttlMs)
+      const one = byIdentity.get(identity) ?? toAsked(probe, { ttlMs, since, nth: byIdentity.size })
       const timeoutMs = typeof probe === 'function' ? undefined : probe.timeoutMs
       one.ttlMs = Math.min(one.ttlMs, ttlMs)
       one.timeoutMs = Math.max(one.timeoutMs, timeoutMs ?? DEFAULT_TIMEOUT_MS)
@@ -182,12 +188,16 @@ function collect(groups: ReadonlyMap<string, Group>) {
   return { all: [...byIdentity.values()], byGroup }
 }
 
-function toAsked(probe: Probe | ProbeFunction, ttlMs: number): Asked {
+function toAsked(
+  probe: Probe | ProbeFunction,
+  { ttlMs, since, nth }: { ttlMs: number; since: number; nth: number },
+): Asked {
   return {
-    probe: typeof probe === 'function' ? { key: '', ask: probe } : probe,
+    ...namesOf(probe, nth),
     ttlMs,
     timeoutMs: (typeof probe === 'function' ? undefined : probe.timeoutMs) ?? DEFAULT_TIMEOUT_MS,
     finding: undefined,
+    since,
     answeredAtMs: 0,
     underWay: undefined,
     askAgain: false,
@@ -196,4 +206,11 @@ function toAsked(probe: Probe | ProbeFunction, ttlMs: number): Asked {
     stop: undefined,
     timer: undefined,
   }
+}
+
+/** The key of a function is one that no host writes: a function is the same probe as itself only. */
+function namesOf(probe: Probe | ProbeFunction, nth: number): Pick<Asked, 'probe' | 'what'> {
+  if (typeof probe !== 'function') return { probe, what: probe.what }
+  const what = probe.name === '' ? undefined : `the function ${probe.name}`
+  return { probe: { key: `\u0000function ${nth}`, ask: probe }, what }
 }

@@ -19,7 +19,7 @@ interface Node {
   readonly above: string[]
 }
 
-const NOT_CHECKED = 'it has not been checked yet'
+export const NOT_CHECKED = 'it has not been checked yet'
 
 /**
  * Gives the states of groups: one is available while all its probes are answered and all groups it depends on are available.

@@ -51,9 +51,9 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
 }
 
 /** What cannot be found out counts as unavailable. */
-function stateOf(source: AvailabilitySource, group: string): GroupState {
+export function stateOf(source: AvailabilitySource, group: string): GroupState {
   try {
-    return source.get(group) ?? { available: false, reason: 'it has not been checked yet' }
+    return source.get(group) ?? { available: false, unknown: true, reason: 'it has not been checked yet' }
   } catch {
     return { available: false, reason: 'its availability cannot be found out' }
   }

@@ -5,6 +5,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 export const alwaysAvailable: AvailabilitySource = {
   revision: 1,
   get: () => ({ available: true }),
+  probesOf: () => [],
   subscribe: () => () => {},
 }
 

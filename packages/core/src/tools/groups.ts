@@ -158,8 +158,8 @@ function memberSelector(path: string, text: string, noGroups: GroupSelectors): S
   }
 }
 
-/** Gives a group and all that it stands on, itself first. */
-function closure(start: string, groups: ReadonlyMap<string, Group>): string[] {
+/** Returns a group and all groups that it depends on, directly or not, itself first. */
+export function closure(start: string, groups: ReadonlyMap<string, Group>): string[] {
   const found = new Set<string>()
   const visit = (name: string) => {
     if (found.has(name)) return

@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import type { MaybePromise } from '../ports.ts'
+import { type MaybePromise, PROBE_KINDS, type ProbeKind } from '../ports.ts'
 import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 
 /** What a probe found. `false` alone says no more than that it does not work. */
@@ -31,6 +31,8 @@ export interface Probe {
   readonly ask: ProbeFunction
   /** What is asked, as a noun: `the address 127.0.0.1:4444`. Callers are told it. Default: its probe. */
   readonly what?: string
+  /** What sort of thing is asked, for lists of needs. Default `function`. */
+  readonly kind?: ProbeKind
   /** Default 1,000 ms. */
   readonly timeoutMs?: number
   /** It costs much, such as a process of its own: few of these are asked at once. */
@@ -39,9 +41,10 @@ export interface Probe {
   subscribe?(listener: () => void): () => void
 }
 
+const KINDS: ReadonlySet<unknown> = new Set(PROBE_KINDS)
 const MAX_MS = 86_400_000
 const PROBE = shapeOf<Probe>(
-  { key: true, ask: true, what: true, timeoutMs: true, isHeavy: true, subscribe: true },
+  { key: true, ask: true, what: true, kind: true, timeoutMs: true, isHeavy: true, subscribe: true },
   'field',
 )
 
@@ -55,9 +58,11 @@ export function checkProbes(path: string, probes: unknown): readonly (Probe | Pr
 function checkProbe(path: string, probe: unknown): void {
   if (typeof probe === 'function') return
   if (isPlainObject(probe)) checkShape(path, probe, PROBE)
-  const { key, ask, timeoutMs } = (probe ?? {}) as Partial<Probe>
+  const { key, ask, kind, timeoutMs } = (probe ?? {}) as Partial<Probe>
   if (typeof key !== 'string' || key === '' || typeof ask !== 'function')
     throw new ConfigError(path, 'must be a function, or a probe with "key" and "ask"')
+  if (kind !== undefined && !KINDS.has(kind))
+    throw new ConfigError(`${path}.kind`, `must be one of ${PROBE_KINDS.join(', ')}, not ${JSON.stringify(kind)}`)
   if (timeoutMs !== undefined) checkMs(`${path}.timeoutMs`, timeoutMs)
 }
 

@@ -50,6 +50,7 @@ export function commandProbe(argv: readonly [string, ...string[]], options: Comm
   const name = path.basename(argv[0])
   return {
     key: `command ${JSON.stringify([argv, cwd ?? null, Object.entries(env)])}`,
+    kind: 'command',
     what: `the command ${name}`,
     timeoutMs,
     isHeavy: true,

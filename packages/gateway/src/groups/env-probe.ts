@@ -15,6 +15,7 @@ export function envProbe(name: string, options: EnvProbeOptions = {}): Probe {
   const { equals, env = process.env } = options
   return {
     key: `env ${JSON.stringify([name, equals ?? null])}`,
+    kind: 'env',
     what: `the environment variable ${name}`,
     ask() {
       const value = Object.hasOwn(env, name) ? env[name] : undefined

@@ -25,6 +25,7 @@ export function httpProbe(url: string, options: HttpProbeOptions = {}): Probe {
   const expected = [options.status ?? []].flat()
   return {
     key: `http ${JSON.stringify([target.href, expected, Object.entries(headers)])}`,
+    kind: 'http',
     what: toShown(target),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ask: (asking) => ask(target, expected, headers, asking),

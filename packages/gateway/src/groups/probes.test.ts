@@ -20,6 +20,7 @@ describe('toProbe', () => {
     it(`makes the probe of ${JSON.stringify(config)}`, () => {
       const probe = toProbe(config, { servers: [], redactor, reaper: createReaper() })
       assert.ok(probe.key.startsWith(key), probe.key)
+      assert.equal(probe.kind, key.split(' ', 1)[0])
       if ('timeoutMs' in config) assert.equal(probe.timeoutMs, 50)
     })
 })

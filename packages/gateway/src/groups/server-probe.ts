@@ -6,6 +6,7 @@ export function serverProbe(server: Pick<Upstream, 'name' | 'state' | 'subscribe
   const { name } = server
   return {
     key: `server ${name}`,
+    kind: 'server',
     what: `the server ${name}`,
     subscribe: (listener) => server.subscribe(listener),
     ask() {

@@ -27,6 +27,7 @@ export function tcpProbe(target: TcpTarget, options: ProbeOptions = {}): Probe {
   const address = toAddress(target)
   return {
     key: `tcp ${address}`,
+    kind: 'tcp',
     what: address,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ask: (asking) => ask(target, asking),

@@ -1,0 +1,168 @@
+import { type ParsedApp, unknownApp } from '../apps/app.ts'
+import { stateOf } from '../layers/availability.ts'
+import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, type ProbeState } from '../ports.ts'
+import type { Catalog } from '../tools/catalog.ts'
+import { closure, type Group, type Groups } from '../tools/groups.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
+import { namesOverlap } from '../tools/selector-overlap.ts'
+import type { Toolset } from '../tools/toolset.ts'
+
+/** `group`: the host says whether the group is available, and not what the group needs. */
+export type NeedKind = ProbeKind | 'group'
+
+/** Something that must work for tools to be available. */
+export interface Need {
+  readonly kind: NeedKind
+  /** As a noun: `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server files`. */
+  readonly what: string
+  /** The groups that need it, directly or by what they depend on, in the order in which they are defined. */
+  readonly groups: readonly string[]
+  /** `unknown`: not checked yet. */
+  readonly state: 'available' | 'unavailable' | 'unknown'
+  /** Why it is unavailable, in a clause without a full stop. */
+  readonly reason?: string
+  /** What to do about it, as a sentence. Absent while it is available. */
+  readonly suggestion?: string
+  /** Wall-clock milliseconds of the latest change of `state`. */
+  readonly since?: number
+}
+
+export interface NeedsDeps {
+  readonly definitions: ReadonlyMap<string, Group>
+  readonly groups: Groups
+  readonly apps: ReadonlyMap<string, ParsedApp>
+  readonly catalog: Pick<Catalog, 'snapshot'>
+  readonly availability: AvailabilitySource
+  /** The ids of the tools that an app offers. */
+  readonly toolsOf: (app: string) => readonly string[]
+}
+
+const KINDS: readonly NeedKind[] = [...PROBE_KINDS, 'group']
+
+/** Returns a function that lists what an app needs, or what all groups need. */
+export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] {
+  const { definitions, groups, apps, catalog, availability } = deps
+  const scopes = new WeakMap<Toolset, Map<string, ReadonlySet<string>>>()
+
+  /** The groups of an app follow from the snapshot, and comparing every selector with every tool takes time. */
+  const scopeOf = (app: ParsedApp): ReadonlySet<string> => {
+    const snapshot = catalog.snapshot()
+    let known = scopes.get(snapshot)
+    if (!known) scopes.set(snapshot, (known = new Map()))
+    let scope = known.get(app.name)
+    if (!scope) known.set(app.name, (scope = groupsOfApp(app, snapshot, deps)))
+    return scope
+  }
+
+  return (name) => {
+    if (name === undefined) return listNeeds([...definitions.keys()], groups, definitions, availability)
+    const app = apps.get(name)
+    if (!app) throw unknownApp(name, apps)
+    const scope = scopeOf(app)
+    const names = [...definitions.keys()].filter((group) => scope.has(group))
+    return listNeeds(names, app.groups, definitions, availability)
+  }
+}
+
+/**
+ * Returns the groups that decide whether an app's tools are available: those that it imports, those that its tools are
+ * members of, and all that these depend on.
+ */
+function groupsOfApp(app: ParsedApp, snapshot: Toolset, { definitions, groups, toolsOf }: NeedsDeps): Set<string> {
+  const imported = new Set(app.imports.filter(({ visibility }) => visibility !== 'hidden').map(({ group }) => group))
+  const hidden = app.imports.filter(({ visibility }) => visibility === 'hidden')
+  const offered = offeredSelectors(app)
+  const tools = toolsOf(app.name).flatMap((id) => snapshot.get(id) ?? [])
+  const isMember = (selectors: readonly Selector[]): boolean =>
+    tools.some((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))) ||
+    // The tools of a server that has not started yet are not in the catalog, and the server is what must be started.
+    selectors.some((selector) => offered.some((own) => namesOverlap(own, selector)))
+  const direct = [...groups.conditional.keys()].filter(
+    (name) => !hidden.some(({ group }) => group === name) && isMember(groups.selectors.get(name) ?? []),
+  )
+  return new Set([...imported, ...direct].flatMap((name) => closure(name, definitions)))
+}
+
+/** The selectors of the tools that an app offers, without the names that it also hides. */
+function offeredSelectors({ imports, own }: ParsedApp): readonly Selector[] {
+  const membersWhere = (isHidden: boolean) =>
+    imports.flatMap(({ members, visibility }) => ((visibility === 'hidden') === isHidden ? members : []))
+  const hidden = membersWhere(true)
+  return [...own, ...membersWhere(false)].filter(
+    (selector) => selector.kind !== 'id' || !hidden.some((other) => namesOverlap(other, selector)),
+  )
+}
+
+interface Found {
+  readonly probe: Asked
+  /** A group that names the probe itself. */
+  readonly owner: string
+  readonly groups: Set<string>
+  /** Of the first group that names the probe and has a suggestion. */
+  named: string | undefined
+  /** Of the first group that depends on such a group. */
+  above: string | undefined
+}
+
+interface Asked extends GroupState {
+  readonly kind: NeedKind
+  readonly key: string
+  readonly what?: string
+}
+
+function listNeeds(
+  names: readonly string[],
+  { conditional }: Groups,
+  definitions: ReadonlyMap<string, Group>,
+  source: AvailabilitySource,
+): readonly Need[] {
+  const found = new Map<string, Found>()
+  for (const name of names) {
+    const suggestion = definitions.get(name)?.suggestion
+    for (const below of conditional.get(name)?.standsOn ?? []) {
+      for (const probe of probesOf(below, source)) {
+        const need = found.get(probe.key) ?? {
+          probe,
+          owner: below,
+          groups: new Set(),
+          named: undefined,
+          above: undefined,
+        }
+        found.set(probe.key, need)
+        need.groups.add(name)
+        if (below === name) need.named ??= suggestion
+        else need.above ??= suggestion
+      }
+    }
+  }
+  return [...found.values()].map(toNeed).toSorted(byKindAndName)
+}
+
+/** A source that asks no probes is asked about the group itself. */
+function probesOf(group: string, source: AvailabilitySource): readonly Asked[] {
+  const probes: readonly ProbeState[] | undefined = source.probesOf?.(group)
+  return (
+    probes ?? [{ ...stateOf(source, group), kind: 'group', key: `\u0000group ${group}`, what: `the group ${group}` }]
+  )
+}
+
+function toNeed({ probe, owner, groups, named, above }: Found): Need {
+  const { kind, available, unknown, reason, since } = probe
+  const suggestion = named ?? probe.suggestion ?? above
+  return {
+    kind,
+    what: probe.what ?? `a probe of the group ${owner}`,
+    groups: [...groups],
+    state: available ? 'available' : unknown ? 'unknown' : 'unavailable',
+    ...(available || reason === undefined ? {} : { reason }),
+    ...(available || suggestion === undefined ? {} : { suggestion }),
+    ...(since === undefined ? {} : { since }),
+  }
+}
+
+/** An order that does not follow the state, so that a list does not jump. */
+function byKindAndName(a: Need, b: Need): number {
+  const byKind = KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
+  if (byKind !== 0) return byKind
+  return a.what < b.what ? -1 : a.what > b.what ? 1 : 0
+}
