@@ -7,6 +7,7 @@ import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './comman
 import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
 import type { CheckOptions } from './commands/check.ts'
 import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
+import type { NeedsOptions } from './commands/needs.ts'
 import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
 import type { StartGateway } from './commands/run-gateway.ts'
 import type { ServeOptions } from './commands/serve.ts'
@@ -108,6 +109,14 @@ function createProgram({ io, version, signals, start }: ProgramDeps, end: (exit:
     .option('--app <app>', 'within an app of the configuration')
     .action(async (tool: string, options: WhyOptions) =>
       end(await (await import('./commands/why.ts')).whyCommand(tool, options, io)),
+    )
+  asking(program.command('needs'))
+    .description(
+      'list what must be started or set for the tools of an app; exit code 1 where something is not available',
+    )
+    .argument('[app]', 'an app of the configuration; default: all groups')
+    .action(async (app: string | undefined, options: NeedsOptions) =>
+      end(await (await import('./commands/needs.ts')).needsCommand(app, options, io)),
     )
 
   const approvals = asking(program.command('approvals')).description(

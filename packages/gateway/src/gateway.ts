@@ -22,6 +22,7 @@ import type { ApiDeps } from './api/deps.ts'
 import { toAppRows } from './api/app-rows.ts'
 import { haltReach } from './api/halt-reach.ts'
 import { createGroupRows } from './api/group-rows.ts'
+import { createNeedRows } from './api/need-rows.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins, createKeyring, createOriginRules } from './auth/index.ts'
@@ -304,6 +305,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       approvals: redactApprovals(gate.approvals, redact),
       pins: gate.pins,
       apps: () => toAppRows(gate.apps, new Set(metaIds)),
+      needs: createNeedRows({ gate, groups: config.groups, redact }),
       preferences: gate.preferences,
       halts: {
         halt: gate.halt,

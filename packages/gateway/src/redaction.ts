@@ -1,5 +1,5 @@
 import { type Approval, type Approvals, createRedactor, type Redactor } from '@toolgate/core'
-import type { GroupRow, ServerRow } from './api/wire.ts'
+import type { GroupRow, NeedRow, ServerRow } from './api/wire.ts'
 import type { GatewayConfig } from './config/config.ts'
 
 /** Gives the gateway's redactor: the built-in tables, the operator's own, and the secrets of the configuration. */
@@ -54,4 +54,14 @@ export function redactServer(row: ServerRow, { redactText }: Redactor): ServerRo
 
 export function redactGroup(row: GroupRow, { redactText }: Redactor): GroupRow {
   return row.reason === undefined ? row : { ...row, reason: redactText(row.reason) }
+}
+
+/** The path of a URL and the reason may hold what looks like a secret. */
+export function redactNeed(row: NeedRow, { redactText }: Redactor): NeedRow {
+  return {
+    ...row,
+    what: redactText(row.what),
+    ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
+    ...(row.suggestion === undefined ? {} : { suggestion: redactText(row.suggestion) }),
+  }
 }

@@ -16,6 +16,7 @@ import type {
   HaltBody,
   HaltRow,
   HaltsBody,
+  NeedsBody,
   PinRow,
   PinsBody,
   SessionBody,
@@ -34,6 +35,7 @@ export interface Api extends AuditReader, AuditExporter {
   tools(whose: Whose): Promise<ToolsBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   callers(): Promise<CallersBody>
+  needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
   session(): Promise<SessionBody>
@@ -55,6 +57,7 @@ export function createApi(target: Target): Api {
     tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
     callers: () => get<CallersBody>('/api/callers'),
+    needs: (app) => get<NeedsBody>('/api/needs', { app }),
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
     session: () => get<SessionBody>('/api/session'),

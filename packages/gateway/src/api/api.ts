@@ -9,6 +9,7 @@ import { auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit
 import { callersRoute } from './routes/callers.ts'
 import { groupsRoute } from './routes/groups.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
+import { needsRoute } from './routes/needs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './routes/route.ts'
@@ -64,6 +65,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/groups', { GET: asPerson(groupsRoute(deps)) })
   serve('/api/warnings', { GET: asPerson(warningsRoute(deps)) })
   serve('/api/apps', { GET: asPerson(appsRoute(deps)) })
+  serve('/api/needs', { GET: asPerson(needsRoute(deps)) })
   serve('/api/preferences', {
     GET: asPerson(preferencesRoute(deps, callers)),
     PUT: asPerson(setPreferencesRoute(deps, callers)),

@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import { type Caller, createGate, defineTool, type Gate, memoryState, systemClock } from '@toolgate/core'
+import {
+  type Caller,
+  createAvailability,
+  createGate,
+  createRedactor,
+  defineTool,
+  type Gate,
+  memoryState,
+  type Probe,
+  systemClock,
+} from '@toolgate/core'
 import { createKeyring, createOriginRules } from '../auth/index.ts'
 import { toApps } from '../catalog/apps.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
+import type { ApiDeps } from './deps.ts'
 import { toAppRows } from './app-rows.ts'
+import { createNeedRows } from './need-rows.ts'
 import type { AppsBody, ErrorBody, PreferencesBody, ToolsBody, WhyBody } from './wire.ts'
 
 const OWN = 'http://127.0.0.1:8787'
@@ -15,7 +27,7 @@ after(async () => {
   for (const gate of opened) await gate.close()
 })
 
-function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
+function open({ canStore = () => true, needs }: { canStore?: () => boolean; needs?: ApiDeps['needs'] } = {}) {
   const callers = [
     person('owner', { user: 'owner', roles: ['approver'] }),
     person('reader', { user: 'reader' }),
@@ -64,6 +76,7 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
     groups: () => [],
     servers: () => [],
     apps: () => toAppRows(gate.apps, new Set([own.id])),
+    ...(needs ? { needs } : {}),
     preferences: gate.preferences,
     audit: { query: () => [], async *exportRecords() {} },
     approvals: gate.approvals,
@@ -116,6 +129,63 @@ describe('/api/apps', () => {
         ],
       ],
     )
+  })
+})
+
+describe('/api/needs', () => {
+  const SECRET = 'correct-horse'
+  const URL_OF_WEB = `http://127.0.0.1:9200/${SECRET}`
+  const WEB: Probe = {
+    key: 'web',
+    kind: 'http',
+    what: URL_OF_WEB,
+    ask: () => ({ available: false, reason: `${URL_OF_WEB} answers with status 503` }),
+  }
+
+  async function openNeeds(): Promise<Api> {
+    const groups = {
+      web: { tools: ['web:*'], availableWhen: [WEB], suggestion: `Start it with ${SECRET}.` },
+      'server:web': { tools: ['web:*'], availableWhen: [WEB] },
+    }
+    const clock = { monotonicMs: () => 0, wallMs: () => 7 }
+    const availability = createAvailability(groups, { clock })
+    await availability.start()
+    availability.close()
+    const tools = [defineTool({ namespace: 'web', name: 'search' }), defineTool({ name: 'note' })]
+    const apps = { research: { import: ['web'] }, desk: { tools: ['note'] } }
+    const gate = createGate({ tools, groups, apps, availability })
+    opened.push(gate)
+    const redact = createRedactor({ secrets: [SECRET] })
+    return open({ needs: createNeedRows({ gate, groups: [{ name: 'web' }], redact }) }).api
+  }
+
+  it('lists what an app needs, in its configured groups and without secrets', async () => {
+    const api = await openNeeds()
+    const need = {
+      kind: 'http',
+      what: 'http://127.0.0.1:9200/[redacted:secret]',
+      groups: ['web'],
+      state: 'unavailable',
+      reason: 'http://127.0.0.1:9200/[redacted:secret] answers with status 503',
+      suggestion: 'Start it with [redacted:secret].',
+      since: 7,
+    }
+    assert.deepEqual(await ask(api, '/api/needs?app=research'), [200, { app: 'research', needs: [need] }])
+    assert.deepEqual(await ask(api, '/api/needs?app=desk'), [200, { app: 'desk', needs: [] }])
+    assert.deepEqual(await ask(api, '/api/needs'), [200, { needs: [need] }])
+  })
+
+  it('names the nearest app for an unknown one, and takes nothing else', async () => {
+    const api = await openNeeds()
+    assert.deepEqual(faultOf(await ask(api, '/api/needs?app=')), [400, 'query_invalid'])
+    assert.deepEqual(await ask(api, '/api/needs?app=reserch'), [
+      404,
+      { error: { code: 'app_unknown', message: 'No app is named "reserch"; the nearest is "research".' } },
+    ])
+  })
+
+  it('is empty where the gateway has nothing to say of needs', async () => {
+    assert.deepEqual(await ask(open().api, '/api/needs'), [200, { needs: [] }])
   })
 })
 

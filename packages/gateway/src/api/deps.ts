@@ -14,7 +14,7 @@ import type {
 } from '@toolgate/core'
 import type { FailedLogins, Keyring, OriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
-import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, ServerRow, WarningRow } from './wire.ts'
+import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, NeedRow, ServerRow, WarningRow } from './wire.ts'
 
 /** What halts need: the gate's own, and what their targets name now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
@@ -44,6 +44,8 @@ export interface ApiDeps {
   warnings?(): readonly WarningRow[]
   /** Absent where there are none. */
   apps?(): readonly AppRow[]
+  /** What an app needs, or all groups. Absent: nothing. @throws {ToolgateError} `app_unknown` */
+  needs?(app?: string): readonly NeedRow[]
   /** Absent where nothing can be switched off. */
   readonly preferences?: Gate['preferences']
   readonly audit: AuditReader & AuditExporter

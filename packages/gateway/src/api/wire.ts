@@ -5,6 +5,7 @@ import type {
   DefinitionDiff,
   Finding,
   HaltTarget,
+  Need,
   OutcomeWord,
   PinStatus,
   Reason,
@@ -94,6 +95,16 @@ export interface AppRow {
   /** How many of them are not held back now. */
   readonly available: number
 }
+
+/** `GET /api/needs?app=<app>`: what must work for an app's tools to be available; without an app, for those of all groups */
+export interface NeedsBody {
+  readonly app?: string
+  /** By kind, and then by name. The order does not follow the state. */
+  readonly needs: readonly NeedRow[]
+}
+
+/** `groups` has configured groups only. It is empty for a server that only its own tools need. */
+export type NeedRow = Need
 
 /** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what a user has switched off for himself. */
 export interface PreferencesBody {
