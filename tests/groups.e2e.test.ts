@@ -5,7 +5,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { loadConfig, type GroupRow } from '@toolgate/gateway'
+import { loadConfig, type GroupRow, type NeedRow, type NeedsBody } from '@toolgate/gateway'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { MODERN, textOf } from './support/rpc.ts'
@@ -113,3 +113,85 @@ describe('groups of a file', () => {
     }
   })
 })
+
+describe('what an app of a file needs', () => {
+  it('is told by /api/needs, and follows a port that opens and closes', async () => {
+    const closed = createServer((socket) => socket.on('error', () => undefined).end())
+    closed.listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const number = portOf(closed)
+    await close(closed)
+    const own = tempFolder()
+    const file = join(own.path, 'toolgate.yaml')
+    writeFileSync(
+      file,
+      `
+policy: [{ allow: ["*"] }]
+servers:
+  bank: { url: "${bank.url}" }
+  gone: { url: "http://127.0.0.1:${number}/mcp" }
+groups:
+  pay: { tools: ["bank:port"], dependsOn: [machine] }
+  machine: { tools: ["bank:none-*"], availableWhen: [{ tcp: ${number} }], suggestion: Start the machine. }
+  lost: { tools: ["gone:*"], availableWhen: [{ server: gone }] }
+apps:
+  till: { import: [pay] }
+  abroad: { tools: ["gone:*"] }
+`,
+    )
+    const { groups, servers, apps } = loadConfig(file)
+    const shop = await startTestGateway({ groups, servers, apps: apps ?? [] })
+    const needsOf = async (query: string) => ((await shop.api(`/api/needs${query}`)).body as NeedsBody).needs
+    const machineOnce = async (state: NeedRow['state']): Promise<NeedRow> => {
+      let row: NeedRow | undefined
+      await until(async () => {
+        row = (await needsOf('?app=till')).find(({ kind }) => kind === 'tcp')
+        return row?.state === state
+      })
+      return row as NeedRow
+    }
+    const again = createServer((socket) => socket.on('error', () => undefined).end())
+    try {
+      const { since = 0, ...need } = await machineOnce('unavailable')
+      assert.deepEqual(need, {
+        kind: 'tcp',
+        what: `127.0.0.1:${number}`,
+        groups: ['pay', 'machine'],
+        state: 'unavailable',
+        reason: `nothing listens on 127.0.0.1:${number} (ECONNREFUSED)`,
+        suggestion: 'Start the machine.',
+      })
+      assert.deepEqual(
+        (await needsOf('?app=till')).map(({ what, state }) => [what, state]),
+        [
+          ['the server bank', 'available'],
+          [`127.0.0.1:${number}`, 'unavailable'],
+        ],
+      )
+      // Its tools were never listed, so the catalog knows nothing of them.
+      assert.deepEqual(
+        (await needsOf('?app=abroad')).map(({ what, groups: asking, state }) => [what, asking, state]),
+        [['the server gone', ['lost'], 'unavailable']],
+      )
+      assert.equal((await needsOf('')).length, 3)
+      assert.equal((await shop.api('/api/needs?app=tll')).status, 404)
+
+      again.listen(number, '127.0.0.1')
+      await once(again, 'listening')
+      const up = await machineOnce('available')
+      assert.deepEqual([up.reason, up.suggestion], [undefined, undefined])
+      assert.ok((up.since ?? 0) >= since)
+      await close(again)
+      await machineOnce('unavailable')
+    } finally {
+      again.close()
+      await shop.close()
+      own.remove()
+    }
+  })
+})
+
+async function close(server: Server): Promise<void> {
+  server.close()
+  await once(server, 'close')
+}

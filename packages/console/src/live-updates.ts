@@ -33,7 +33,7 @@ const REFETCH_MS = 500
  */
 export function followLive(client: QueryClient): () => void {
   const refetchTools = atMostEvery(REFETCH_MS, () => {
-    for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['halts'], ['pins']])
+    for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['needs'], ['halts'], ['pins']])
       void client.invalidateQueries({ queryKey })
   })
   // The socket's texts are for everybody, so only the list says whether this person may decide.

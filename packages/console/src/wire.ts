@@ -15,6 +15,8 @@ export type {
   HaltReach,
   HaltRow,
   HaltsBody,
+  NeedRow,
+  NeedsBody,
   PinRow,
   PinsBody,
   LiveMessage,

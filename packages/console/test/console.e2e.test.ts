@@ -133,6 +133,27 @@ if (executablePath !== undefined)
         assert.equal(await page.getByRole('heading', { level: 2 }).count(), 2)
       })
 
+      it('lists what a chosen app needs, with the state and what to do, and sees it come and go', async () => {
+        await open('#/tools?as=viewer')
+        await summary('viewer sees 7 of 16 tools.').waitFor()
+        const needs = page.getByRole('region', { name: 'What it needs' })
+        assert.equal(await needs.count(), 0)
+        await page.getByLabel('App').selectOption('research')
+        await needs.getByText('Research needs 3 things: 2 not available').waitFor()
+        const port = needs.getByRole('listitem').filter({ hasText: /^\S+127\.0\.0\.1:4444/ })
+        assert.match(
+          await port.innerText(),
+          /^unavailable[^]*127\.0\.0\.1:4444[^]*for 3 min[^]*groups web, notes[^]*Nothing listens on 127\.0\.0\.1:4444 \(ECONNREFUSED\)\. Start something on port 4444/,
+        )
+        await needs.getByText(`the environment variable ${HOSTILE_NAME}`).waitFor()
+        await checkPage(page, 'needs')
+        gateway.setWeb(true)
+        await needs.getByText('Research needs 3 things: 1 not available').waitFor()
+        assert.match(await port.innerText(), /^available/)
+        await page.getByLabel('App').selectOption('')
+        await needs.waitFor({ state: 'detached' })
+      })
+
       it('reports a server that is down and tools that cannot be offered', async () => {
         await open('#/tools?as=viewer')
         await page.getByText('Exited with code 1 (Error: REMOTE_TOKEN is wrong).').waitFor()

@@ -22,7 +22,7 @@ import {
   type View,
 } from '@toolgate/core'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
-import type { GroupRow, WarningRow } from '../../gateway/src/api/wire.ts'
+import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/api/wire.ts'
 import { createKeyring, createOriginRules } from '../../gateway/src/auth/index.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
 import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
@@ -251,6 +251,30 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
     }),
     clock,
     apps: () => (empty ? [] : [APP]),
+    needs: (): readonly NeedRow[] => [
+      { kind: 'server', what: 'the server memory', groups: [], state: 'available', since: startedAt },
+      {
+        kind: 'tcp',
+        what: '127.0.0.1:4444',
+        groups: ['web', 'notes'],
+        since: webSince,
+        ...(isWeb
+          ? { state: 'available' }
+          : {
+              state: 'unavailable',
+              reason: 'nothing listens on 127.0.0.1:4444 (ECONNREFUSED)',
+              suggestion: 'Start something on port 4444: npx http-server -p 4444',
+            }),
+      },
+      {
+        kind: 'env',
+        what: `the environment variable ${HOSTILE_NAME}`,
+        groups: ['notes'],
+        state: 'unknown',
+        reason: 'it has not been checked yet',
+        since: startedAt,
+      },
+    ],
     limitsOf: () => ['*:100/60'],
     policyRevision: () => 4,
     catalogRevision: () => 9,

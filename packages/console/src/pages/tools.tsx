@@ -2,6 +2,7 @@ import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef 
 import { count } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
+import { AppNeeds } from '../parts/app-needs.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
@@ -27,6 +28,7 @@ export function ToolsPage(): ReactElement {
     enabled: as !== '' || custom !== '',
   })
   const error = tools.error ?? callers.error
+  const chosen = apps.find(({ name }) => name === app)
   return (
     <>
       <div className="page-head">
@@ -45,6 +47,7 @@ export function ToolsPage(): ReactElement {
           />
         </div>
       )}
+      {chosen && <AppNeeds app={chosen} />}
       {error && !tools.data && <Failed error={error} retry={() => Promise.all([callers.refetch(), tools.refetch()])} />}
       {!error && callers.data?.callers.length === 0 && custom === '' && (
         <Empty title="No callers yet">
