@@ -455,11 +455,21 @@ describe('createApi', () => {
       assert.equal((await send('['.repeat(30_000), {})).status, 400)
     })
 
-    function send(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Response> {
+    it('that breaks off is no fault of the gateway', async () => {
+      const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('aborted')) })
+      assert.equal((await send(broken)).status, 400)
+      assert.deepEqual(world.faults, [])
+    })
+
+    function send(
+      body: string | Uint8Array<ArrayBuffer> | ReadableStream,
+      headers: Record<string, string> = {},
+    ): Promise<Response> {
       return api.fetch(
         new Request(`${OWN}/api/login`, {
           method: 'POST',
           body,
+          duplex: 'half',
           headers: { host: '127.0.0.1:8787', 'content-type': 'application/json', ...headers },
         }),
       )

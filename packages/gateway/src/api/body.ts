@@ -31,12 +31,21 @@ async function readText(request: Request): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   let size = 0
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of chunksOf(request)) {
     size += chunk.byteLength
     if (size > MAX_BODY_BYTES) throw tooLarge
     text += decode(decoder, chunk)
   }
   return text + decode(decoder)
+}
+
+/** A client may go away before it has sent all, which is no fault of the gateway. */
+async function* chunksOf({ body }: Request): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body ?? []
+  } catch {
+    throw invalid('The body ended too early.')
+  }
 }
 
 function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
