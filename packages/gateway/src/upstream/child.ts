@@ -96,12 +96,12 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
 
 /** Reads stderr to its end, keeping the last of it: a pipe that nobody reads stops the child. */
 function keepTail(stream: Readable | null, onFlood: () => void): () => string {
-  const floods = createFloodGuard(() => performance.now())
+  const flood = createFloodGuard(() => performance.now())
   let tail = Buffer.alloc(0)
   stream?.on('data', (chunk: Buffer) => {
     const both = chunk.length >= STDERR_TAIL_BYTES ? chunk : Buffer.concat([tail, chunk])
     tail = Buffer.from(both.subarray(-STDERR_TAIL_BYTES))
-    if (floods(chunk.length)) onFlood()
+    if (flood.add(chunk.length)) onFlood()
   })
   stream?.on('error', () => undefined)
   return () => tail.toString()

@@ -193,6 +193,21 @@ describe('createUpstream', () => {
     await server.call(call('echo'))
   })
 
+  it('takes large answers one after the other, also when their callers have gone away', async (t) => {
+    holdTime(t)
+    const server = testUpstream(t, hostile('banner'), { backoff: never })
+    await server.start()
+    for (let i = 0; i < 6; i++) await server.call(call('large'))
+    for (let i = 0; i < 6; i++) {
+      const leaving = new AbortController()
+      const left = assert.rejects(server.call({ ...call('large'), signal: leaving.signal }), { code: 'aborted' })
+      leaving.abort()
+      await left
+    }
+    await server.call(call('echo'))
+    assert.deepEqual([server.state.status, server.state.reason], ['ready', undefined])
+  })
+
   it('refuses calls while it is down', async (t) => {
     const server = testUpstream(t, hostile('exit', { name: 'gone' }), { backoff: never })
     await server.start()

@@ -1,17 +1,29 @@
 import { LIMITS } from './limits.ts'
 
-/** Counts bytes in windows of `LIMITS.floodWindowMs`. Gives `true` when one holds more than `LIMITS.floodBytes`. */
-export function createFloodGuard(nowMs: () => number): (bytes: number) => boolean {
+/** Counts bytes that nobody asked for, in windows of `LIMITS.floodWindowMs`. */
+export interface FloodGuard {
+  /** Counts bytes. Returns `true` when a window holds more than `LIMITS.floodBytes`. */
+  add(bytes: number): boolean
+  /** Takes back the bytes of an answer, which somebody asked for. */
+  takeBack(bytes: number): void
+}
+
+export function createFloodGuard(nowMs: () => number): FloodGuard {
   let windowStartMs = nowMs()
   let windowBytes = 0
-  return (bytes) => {
-    const now = nowMs()
-    if (now - windowStartMs >= LIMITS.floodWindowMs) {
-      windowStartMs = now
-      windowBytes = 0
-    }
-    windowBytes += bytes
-    return windowBytes > LIMITS.floodBytes
+  return {
+    add(bytes) {
+      const now = nowMs()
+      if (now - windowStartMs >= LIMITS.floodWindowMs) {
+        windowStartMs = now
+        windowBytes = 0
+      }
+      windowBytes += bytes
+      return windowBytes > LIMITS.floodBytes
+    },
+    takeBack(bytes) {
+      windowBytes = Math.max(0, windowBytes - bytes)
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Dispatcher, Pool } from 'undici'
 
 import { createEventStream, type EventStream } from './event-stream.ts'
-import { createFloodGuard, FLOOD } from './flood.ts'
+import { createFloodGuard, FLOOD, type FloodGuard } from './flood.ts'
 import { clip } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
@@ -48,7 +48,7 @@ export function exchange(pool: Pool, request: HttpRequest, onEvent: (data: strin
   let bodyBytes = 0
   let head: Pick<HttpAnswer, 'status' | 'contentType' | 'sessionId' | 'location'> | undefined
   let events: EventStream | undefined
-  let floods: ((bytes: number) => boolean) | undefined
+  let flood: FloodGuard | undefined
   let controller: Dispatcher.DispatchController | undefined
   let failure: UpstreamError | undefined
   let lingering: NodeJS.Timeout | undefined
@@ -64,7 +64,7 @@ export function exchange(pool: Pool, request: HttpRequest, onEvent: (data: strin
       head = { status, contentType, sessionId: text(headers['mcp-session-id']), location: text(headers['location']) }
       if (status === 200 && contentType === 'text/event-stream') {
         events = createEventStream(LIMITS.messageBytes, onEvent)
-        floods = createFloodGuard(() => performance.now())
+        flood = createFloodGuard(() => performance.now())
       }
     },
     onResponseData(_, chunk) {
@@ -101,7 +101,7 @@ export function exchange(pool: Pool, request: HttpRequest, onEvent: (data: strin
   function take(chunk: Buffer): void {
     if (events) {
       events.push(chunk)
-      if (floods?.(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
+      if (flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
       return
     }
     bodyBytes += chunk.length

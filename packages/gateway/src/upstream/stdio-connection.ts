@@ -22,6 +22,9 @@ import {
 } from './subscription.ts'
 import { UpstreamError } from './upstream.ts'
 
+/** Requests whose late answers are still known as answers. */
+const MAX_UNANSWERED = 10_000
+
 interface OpenSubscription {
   readonly id: number
   readonly subscription: Subscription
@@ -39,7 +42,9 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   const { hooks, signal, timeoutMs } = options
   const era = options.era === 'modern' ? 'modern' : 'legacy'
   const waiting = new Map<number, Pending<JsonObject>>()
-  const floods = createFloodGuard(() => performance.now())
+  /** What was asked and not answered yet, also where nobody waits any longer: the oldest first. */
+  const unanswered = new Set<number>()
+  const flood = createFloodGuard(() => performance.now())
   let nextId = 1
   let ended: UpstreamError | undefined
   let connected = false
@@ -48,8 +53,8 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
   let listening: Listening | undefined
   let subscribed: OpenSubscription | undefined
 
-  const split = createLineSplitter(LIMITS.messageBytes, (line) =>
-    isLarge(line) ? setImmediate(onLargeLine, line) : onLine(line),
+  const split = createLineSplitter(LIMITS.messageBytes, (line, bytes) =>
+    isLarge(line) ? setImmediate(onLargeLine, line, bytes) : onLine(line, bytes),
   )
   child.stdout?.on('data', onData)
   void child.gone.then((reason) => fail(new UpstreamError('upstream_down', reason)))
@@ -98,10 +103,16 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
       child.stdin?.write(`${text}\n`)
       trace?.sentAs(id)
       waiting.set(id, pending)
+      expectAnswer(id)
     } catch (error) {
       pending.reject(error as UpstreamError)
     }
     return pending.promise
+  }
+
+  function expectAnswer(id: number): void {
+    unanswered.add(id)
+    if (unanswered.size > MAX_UNANSWERED) unanswered.delete(unanswered.values().next().value as number)
   }
 
   function subscribe(stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
@@ -133,22 +144,22 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
     if (ended) return
     try {
       split(chunk)
-      if (floods(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
+      if (flood.add(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
     } catch (error) {
       fail(error as UpstreamError)
     }
   }
 
   /** In a turn of its own: what it took to receive it is not added to what it takes to parse it. */
-  function onLargeLine(line: string): void {
+  function onLargeLine(line: string, bytes: number): void {
     try {
-      onLine(line)
+      onLine(line, bytes)
     } catch (error) {
       fail(error as UpstreamError)
     }
   }
 
-  function onLine(line: string): void {
+  function onLine(line: string, bytes: number): void {
     if (ended || line === '') return
     let messages: readonly RpcMessage[]
     try {
@@ -158,7 +169,13 @@ export async function connectStdio(child: Child, options: ConnectOptions): Promi
       return
     }
     strays = 0
+    if (messages.filter(isAnswer).length > 0) flood.takeBack(bytes)
     for (const message of messages) onMessage(message)
+  }
+
+  /** Returns `true` for the first answer to a request. */
+  function isAnswer(message: RpcMessage): boolean {
+    return message.kind !== 'request' && message.kind !== 'notification' && unanswered.delete(message.id as number)
   }
 
   /** Many servers print a banner, or debug, on stdout. That is borne until it is all they do. */
