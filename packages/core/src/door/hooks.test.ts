@@ -378,6 +378,23 @@ describe('parseHooks', () => {
     assert.equal(counting.calls, 1)
   })
 
+  it('refuses a class with a misspelt hook, and takes one with methods of its own', () => {
+    class Misspelt {
+      beforeTolCall(): false {
+        return false
+      }
+      afterToolCall(): void {}
+    }
+    assert.throws(() => parseHooks(new Misspelt() as Hooks), {
+      message: 'hooks.beforeTolCall: unknown method; did you mean "beforeToolCall"?',
+    })
+    class Own {
+      reset(): void {}
+      afterToolCall(): void {}
+    }
+    assert.equal(parseHooks(new Own()).length, 1)
+  })
+
   const refused: readonly (readonly [hooks: unknown, message: string])[] = [
     [{}, 'hooks: has neither beforeToolCall nor afterToolCall'],
     [() => {}, 'hooks: must be an object'],

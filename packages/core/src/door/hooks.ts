@@ -7,7 +7,7 @@ import { frozenCopy } from '../freeze.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../deadlines.ts'
-import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
+import { checkMethods, checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
 import { callerGone } from './refusals.ts'
 
@@ -119,6 +119,7 @@ function checkHooks<Some extends AnyHooks>(path: string, hooks: Some): Some {
   if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
   // An instance of a class may keep what it likes beside its hooks.
   if (isPlainObject(hooks)) checkShape(path, hooks, HOOKS)
+  else checkMethods(path, hooks, HOOK_NAMES)
   if (HOOK_NAMES.every((name) => hooks[name] === undefined))
     throw new ConfigError(path, `has neither ${HOOK_NAMES.join(' nor ')}`)
   return hooks

@@ -97,7 +97,13 @@ describe('a policy that is a function', () => {
         return 'deny'
       }
     }
-    assert.throws(() => gateOf(new Misspelt() as never), /policy\[0\]: is of a class that has neither a decide\(\)/)
+    assert.throws(() => gateOf(new Misspelt() as never), /policy\[0\]\.decied: unknown method; did you mean "decide"/)
+    class Other {
+      judge(): 'deny' {
+        return 'deny'
+      }
+    }
+    assert.throws(() => gateOf(new Other() as never), /policy\[0\]: is of a class that has neither a decide\(\)/)
   })
 
   const nonsense: readonly (readonly [what: string, decide: () => unknown, text: RegExp])[] = [

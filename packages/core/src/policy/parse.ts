@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
-import { checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
+import { checkMethods, checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import type { Clause, FunctionPolicy, Policies, Policy } from './policy.ts'
 
@@ -88,8 +88,11 @@ const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, decide: true }, 'k
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
   // A class whose `decide` is misspelt would be a policy that denies nothing.
-  if (!isPlainObject(policy) && !RULES.some((key) => key in policy))
-    throw new ConfigError(path, 'is of a class that has neither a decide() nor clauses')
+  if (!isPlainObject(policy)) {
+    checkMethods(path, policy, ['decide'])
+    if (!RULES.some((key) => key in policy))
+      throw new ConfigError(path, 'is of a class that has neither a decide() nor clauses')
+  }
   const clauses = (kind: ClauseKind) =>
     policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])

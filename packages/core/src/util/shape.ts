@@ -64,6 +64,20 @@ export function describeUnknown(key: string, { keys, noun }: Shape): string {
   return `unknown ${noun}${near === '' ? `; t${list}` : `${near} T${list}`}`
 }
 
+/**
+ * Checks that an instance of a class has no method that is a misspelt one of these. Other methods are its own affair.
+ *
+ * @throws {ConfigError} naming the path of the method and the nearest of the names
+ */
+export function checkMethods(path: string, instance: object, names: readonly string[]): void {
+  const missing = names.filter((name) => !(name in instance))
+  for (let holder = instance; holder !== Object.prototype && holder !== null; holder = Object.getPrototypeOf(holder))
+    for (const name of Object.getOwnPropertyNames(holder)) {
+      const near = names.includes(name) ? '' : didYouMean(name, missing)
+      if (near !== '') throw new ConfigError(`${path}.${name}`, `unknown method${near}`)
+    }
+}
+
 /** Whether a value is an object literal, and not an instance of a class, which may keep fields of its own. */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false
