@@ -4,7 +4,7 @@ import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, 
 import type { Catalog } from '../tools/catalog.ts'
 import { closure, type Group, type Groups } from '../tools/groups.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
-import { namesOverlap } from '../tools/selector-overlap.ts'
+import { selectorsOverlap } from '../tools/selector-overlap.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
 /** `group`: the host says whether the group is available, and not what the group needs. */
@@ -76,7 +76,7 @@ function groupsOfApp(app: ParsedApp, snapshot: Toolset, { definitions, groups, t
   const isMember = (selectors: readonly Selector[]): boolean =>
     tools.some((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))) ||
     // The tools of a server that has not started yet are not in the catalog, and the server is what must be started.
-    selectors.some((selector) => offered.some((own) => namesOverlap(own, selector)))
+    selectors.some((selector) => offered.some((own) => selectorsOverlap(own, selector)))
   const direct = [...groups.conditional.keys()].filter(
     (name) => !hidden.some(({ group }) => group === name) && isMember(groups.selectors.get(name) ?? []),
   )
@@ -89,7 +89,7 @@ function offeredSelectors({ imports, own }: ParsedApp): readonly Selector[] {
     imports.flatMap(({ members, visibility }) => ((visibility === 'hidden') === isHidden ? members : []))
   const hidden = membersWhere(true)
   return [...own, ...membersWhere(false)].filter(
-    (selector) => selector.kind !== 'id' || !hidden.some((other) => namesOverlap(other, selector)),
+    (selector) => selector.kind !== 'id' || !hidden.some((other) => selectorsOverlap(other, selector)),
   )
 }
 

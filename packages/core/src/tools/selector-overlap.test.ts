@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseSelector } from './selector.ts'
-import { namesOverlap } from './selector-overlap.ts'
+import { selectorsOverlap } from './selector-overlap.ts'
 
 const ALIASES = Object.assign(new Map(), { aliases: new Map([['exec', 'sh:bash']]) })
-const overlap = (a: string, b: string): boolean => namesOverlap(parseSelector(a, ALIASES), parseSelector(b, ALIASES))
+const overlap = (a: string, b: string): boolean =>
+  selectorsOverlap(parseSelector(a, ALIASES), parseSelector(b, ALIASES))
 
-describe('namesOverlap', () => {
+describe('selectorsOverlap', () => {
   for (const [a, b, expected] of [
     ['files:read', 'files:read', true],
     ['files:read', 'files:*', true],
@@ -25,9 +26,11 @@ describe('namesOverlap', () => {
     ['fi*:read', 'files:*', true],
     ['fi*:read', 'web:*', false],
     ['exec', 'sh:*', true],
+    ['tag:read', 'tag:read', true],
+    ['tag:read', 'tag:write', false],
     ['tag:read', '*', false],
   ] as const)
-    it(`says that some id ${expected ? 'can match' : 'cannot match'} both ${a} and ${b}`, () => {
+    it(`says that some tool ${expected ? 'can match' : 'cannot match'} both ${a} and ${b}`, () => {
       assert.equal(overlap(a, b), expected)
       assert.equal(overlap(b, a), expected)
     })

@@ -7,13 +7,14 @@ interface NamePattern {
 }
 
 /**
- * Returns whether some id matches both selectors, whether or not a tool has that id now.
+ * Returns whether some tool can match both selectors, whether or not there is one now.
  *
- * Only selectors by name can be compared: tags, categories, hints and memberships are known of existing tools only.
+ * Names are compared as patterns. A tag, category or hint overlaps with itself only: other tools that have it are
+ * known once they exist.
  */
-export function namesOverlap(a: Selector, b: Selector): boolean {
+export function selectorsOverlap(a: Selector, b: Selector): boolean {
   const [left, right] = [toPattern(a), toPattern(b)]
-  if (!left || !right) return false
+  if (!left || !right) return a.kind === b.kind && a.text === b.text
   return namespacesOverlap(left.namespace, right.namespace) && globsOverlap(left.name, right.name)
 }
 
