@@ -22,6 +22,10 @@ describe('within', () => {
     '/workspace/..a/b..',
     '/workspace/draft….txt',
     '/workspace/\u00fcber.md',
+    '/workspace/u\u0308ber.md',
+    '/workspace/\u00bd cup.txt',
+    '///workspace/a',
+    '/workspace/a;b/c',
   ]
   for (const text of inside) {
     it(`finds ${JSON.stringify(text)} inside /workspace`, () => assert.equal(within(text, '/workspace'), true))
@@ -80,11 +84,30 @@ describe('within', () => {
     '/workspace/.. /etc',
     '/workspace/. ./etc',
     '/workspace/.../etc',
+    '/workspace/\ufe30/etc',
+    '/workspace/\uff05\u0032e\uff052e/etc',
+    'file\uff1a///etc/passwd',
+    '\uff5e/a',
+    '..\u00a5etc',
+    '..\u20a9etc',
+    '/workspace/..\u200b/etc',
+    '/workspace/.\u200d./etc',
+    '/workspace/..\u00ad',
+    '/workspace/..;/etc',
+    '/workspace/..;a=b/etc',
+    '/workspace/..%3b/etc',
+    '/workspace/.%253B/etc',
+    '//workspace/a',
     `/workspace/${'a'.repeat(4096)}`,
   ]
   for (const text of outside) {
     it(`finds ${JSON.stringify(text)} outside /workspace`, () => assert.equal(within(text, '/workspace'), false))
   }
+
+  it('takes a root that is normalised otherwise than the path', () => {
+    assert.equal(within('/u\u0308ber/a', '/u\u0308ber'), true)
+    assert.equal(within('/\ufb01les/a', '/\ufb01les'), true)
+  })
 
   it('takes / for a root that holds everything, and a root with dots', () => {
     assert.equal(within('/etc/passwd', '/'), true)
@@ -129,6 +152,10 @@ describe('within', () => {
     'http:///workspace/a',
     'file:///%77orkspace/a',
     'file:///C:/workspace',
+    'file:////workspace/a',
+    'file:///workspace/..;/etc',
+    'file:///workspace/\ufe30/etc',
+    'file:///workspace/a b',
   ]
   for (const uri of outsideUri) {
     it(`finds ${JSON.stringify(uri)} outside file:///workspace`, () =>
@@ -146,6 +173,12 @@ describe('within', () => {
       'https://vera@example.org/docs/a',
       'https://example.org/docs2',
       'https://example.org/docs/../a',
+      'https://@example.org/docs/a',
+      'https://:@example.org/docs/a',
+      'https:///example.org/docs/a',
+      'https://ex%61mple.org/docs/a',
+      'https://example.org/docs/..;/a',
+      'https://example.org//docs/a',
     ])
       assert.equal(within(uri, root), false, uri)
   })
@@ -210,7 +243,8 @@ describe('within', () => {
       fc.property(text, text, (file, below) => {
         const root = path.posix.resolve('/', below)
         const full = path.posix.resolve(root, file)
-        const expected = root === '/' || full === root || full.startsWith(`${root}/`)
+        const isBelow = root === '/' || full === root || full.startsWith(`${root}/`)
+        const expected = isBelow && !/^\/\/(?!\/)/.test(file)
         assert.equal(within(file, `/${below}`), expected)
       }),
       { numRuns: 1000 },

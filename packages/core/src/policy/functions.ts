@@ -39,19 +39,27 @@ function mayRead(text: string): boolean {
  *
  * Anything that a server may read as another path is outside: `~`, white space or a quote at an end (`/root/.. ` is then
  * `/root/..`), backslashes, drive letters and schemes, control characters, percent-coded dots and slashes however often
- * they are coded, characters that become dots or slashes when normalised, and more than 4,096 characters. Symbolic links
- * are not followed: that is for the server, which knows its disk.
+ * they are coded, `..;`, `//host`, and more than 4,096 characters. A text must lie below the root when normalised (NFKC),
+ * too. Symbolic links are not followed: that is for the server, which knows its disk.
  *
  * @throws {TypeError} for a root that is not absolute, or not plain: what lies in it cannot be known
  */
 export function within(path: string, root: string): boolean {
   if (SCHEME.test(root)) return withinUri(path, root)
-  if (!root.startsWith('/') || !isPlain(root))
+  if (!root.startsWith('/') || !isPlain(root) || LOOK_ALIKE.test(root))
     throw new TypeError(`within() wants an absolute root, not ${JSON.stringify(root)}`)
-  if (!isPlain(path) || SCHEME.test(path)) return false
-  const base = normalise(root)
-  const full = normalise(path.startsWith('/') ? path : `${root}/${path}`)
-  return isBelow(full, base)
+  return holdsForReaders(path, root, isPathBelow)
+}
+
+/** Some readers normalise a text: there, U+FE30 is `..` and a full-width colon ends a scheme. It must lie below for all. */
+function holdsForReaders(text: string, root: string, isBelowRoot: typeof isPathBelow): boolean {
+  if (text.length > MAX_PATH || LOOK_ALIKE.test(text)) return false
+  return isBelowRoot(text, root) && isBelowRoot(text.normalize('NFKC'), root.normalize('NFKC'))
+}
+
+function isPathBelow(path: string, root: string): boolean {
+  if (!isPlain(path) || SCHEME.test(path) || NETWORK_PATH.test(path)) return false
+  return isBelow(normalise(path.startsWith('/') ? path : `${root}/${path}`), normalise(root))
 }
 
 /** Of Linux; no server opens a longer one. */
@@ -67,34 +75,52 @@ const NOT_PLAIN: readonly RegExp[] = [
   // NUL, `.`, `/` and `\`, coded once or more often; then overlong UTF-8, and the form of old servers.
   /%(?:25)*(?:00|2e|2f|5c)/i,
   /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
-  // They become `.`, `..`, `/` or `\` when a text is normalised, or written in an older character set.
-  /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c]/,
-  // A name of nothing but dots and white space, of which some systems cut off the end.
-  /(?:^|\/)(?!\.{0,2}(?:\/|$))[.\s]+(?:\/|$)/,
+  // A name of nothing but dots, white space and characters that nobody sees, of which some systems cut off the end.
+  /(?:^|\/)(?!\.{0,2}(?:\/|$))[.\s\p{Default_Ignorable_Code_Point}]+(?:\/|$)/u,
+  // Servlet containers cut off `;` and what follows it, before they resolve dots.
+  /(?:^|\/)\.{1,2}(?:;|%(?:25)*3b)/i,
   /^\/+[A-Za-z][:|](?:\/|$)/,
 ]
+
+/** A host's name, on Windows. POSIX leaves its meaning open. */
+const NETWORK_PATH = /^\/\/(?!\/)/
+
+/** They become `.`, `..`, `/` or `\` when a text is normalised, or written in an older character set. */
+const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c\u00a5\u20a9]/
 
 function isPlain(path: string): boolean {
   return path.length <= MAX_PATH && !NOT_PLAIN.some((pattern) => pattern.test(path))
 }
 
 function withinUri(uri: string, root: string): boolean {
-  const base = isPlain(root) ? parseHierarchical(root) : undefined
-  if (!base) throw new TypeError(`within() wants a root that is an absolute path or URI, not ${JSON.stringify(root)}`)
+  if (!isPlain(root) || LOOK_ALIKE.test(root) || !parseHierarchical(root))
+    throw new TypeError(`within() wants a root that is an absolute path or URI, not ${JSON.stringify(root)}`)
+  return holdsForReaders(uri, root, isUriBelow)
+}
+
+function isUriBelow(uri: string, root: string): boolean {
+  const base = parseHierarchical(root)
   const full = isPlain(uri) && SCHEME.test(uri) ? parseHierarchical(uri) : undefined
   return (
+    base !== undefined &&
     full !== undefined &&
     full.protocol === base.protocol &&
     full.host === base.host &&
+    isPlain(full.pathname) &&
+    !NETWORK_PATH.test(full.pathname) &&
     isBelow(normalise(full.pathname), normalise(base.pathname))
   )
 }
 
-/** Gives a URI with an authority and a path. One that names a user may be meant for another host. */
+/** Gives a URI with an authority and a path. One that names a user, if an empty one, may be meant for another host. */
 function parseHierarchical(uri: string): URL | undefined {
-  if (!/^[^:/?#]+:\/\//.test(uri) || !URL.canParse(uri)) return undefined
-  const parsed = new URL(uri)
-  return parsed.username === '' && parsed.password === '' ? parsed : undefined
+  if (!/^[^:/?#]+:\/\/[^@/?#]*(?:[/?#]|$)/.test(uri)) return undefined
+  try {
+    host(uri)
+    return new URL(uri)
+  } catch {
+    return undefined
+  }
 }
 
 function isBelow(full: readonly string[], base: readonly string[]): boolean {
