@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '../caller.ts'
+import { limitsFromEnv } from '../door/limits-environment.ts'
 import { createGate } from '../gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type Environment, policyFromEnv } from './environment.ts'
 import { meetPolicies } from './meet.ts'
 import type { Policy } from './policy.ts'
+import { sendersFromEnv } from './senders.ts'
 
 const tools = ['web:search', 'web:fetch', 'files:read', 'notes'].map((id) => {
   const [name = '', namespace] = id.split(':').toReversed()
@@ -80,7 +82,7 @@ describe('policyFromEnv', () => {
   })
 
   it('reads no other variable', () => {
-    assert.deepEqual(policyFromEnv({ TOOL_ALLOW: 'x', tool_allowlist: 'x', TOOL_RATE_LIMITS: 'x' }), [])
+    assert.deepEqual(policyFromEnv({ TOOL_ALLOW: 'x', ALLOWLIST: 'x', TOOL_RATE_LIMITS: 'x' }), [])
   })
 
   it('names its policies by the variables, for explanations', async () => {
@@ -113,5 +115,35 @@ describe('policyFromEnv', () => {
 
   it('refuses a group where it was told of none', () => {
     assert.throws(() => policyFromEnv({ TOOL_DENYLIST: 'group:web' }), { code: 'selector_invalid' })
+  })
+})
+
+describe('a variable that is misspelt', () => {
+  const read = { policyFromEnv, limitsFromEnv, sendersFromEnv }
+  const misspelt: readonly (readonly [reads: keyof typeof read, variable: string, meant: string])[] = [
+    ['policyFromEnv', 'TOOL_DENY_LIST', 'TOOL_DENYLIST'],
+    ['policyFromEnv', 'TOOL_DENYLST', 'TOOL_DENYLIST'],
+    ['policyFromEnv', 'TOOLS_DENYLIST', 'TOOL_DENYLIST'],
+    ['policyFromEnv', 'tool_denylist', 'TOOL_DENYLIST'],
+    ['policyFromEnv', 'TOOL_ALLOW_LIST_DM', 'TOOL_ALLOWLIST_DM'],
+    ['limitsFromEnv', 'TOOL_RATE_LIMIT', 'TOOL_RATE_LIMITS'],
+    ['limitsFromEnv', 'TOOL_RATELIMITS', 'TOOL_RATE_LIMITS'],
+    ['sendersFromEnv', 'TOOL_ALLOWED_SENDER', 'TOOL_ALLOWED_SENDERS'],
+    ['sendersFromEnv', 'TOOL_OWNER', 'TOOL_OWNERS'],
+  ]
+  for (const [reads, variable, meant] of misspelt)
+    it(`is an error of ${reads}: ${variable}`, () =>
+      assert.throws(() => read[reads]({ [variable]: 'search' }), {
+        path: variable,
+        problem: `unknown variable; did you mean "${meant}"?`,
+      }))
+
+  it('is one that differs in a single letter: variables of other programs are none', () => {
+    const others = { TOOL_USERS: '1', TOOL_WORKERS: '4', TOOLCHAIN: 'gcc', TOOL_BLOCKLIST: 'x', TOOL_HOME: '/opt' }
+    for (const one of Object.values(read)) assert.deepEqual(one(others), [])
+  })
+
+  it('is none where the system reads the known one for it, as Windows does in any letter case', () => {
+    assert.equal(policyFromEnv({ Tool_Denylist: 'search', TOOL_DENYLIST: 'search' }).length, 1)
   })
 })

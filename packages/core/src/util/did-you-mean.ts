@@ -4,11 +4,18 @@ export function didYouMean(word: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
-/** Returns the nearest known word. At most a third of the letters may differ; letter case and a plural do not count. */
-export function nearestOf(word: string, known: Iterable<string>): string | undefined {
+/**
+ * Returns the nearest known word. At most `maxEdits` letters may differ, by default a third of them; letter case and a
+ * plural do not count.
+ */
+export function nearestOf(
+  word: string,
+  known: Iterable<string>,
+  maxEdits = Math.max(1, Math.floor(word.length / 3)),
+): string | undefined {
   const asked = word.toLowerCase()
   let best: string | undefined
-  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1
+  let bestDistance = maxEdits + 1
   for (const candidate of known) {
     const other = candidate.toLowerCase()
     const distance = Math.min(
