@@ -7,6 +7,7 @@ import type { Caller } from './caller.ts'
 import { createEpochs } from './decide/epoch.ts'
 import { unknownTools } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './door/approvals.ts'
+import { checkPorts } from './door/check-ports.ts'
 import { type DoorPorts, storeInTime } from './door/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
 import { GateClosedError } from './door/closed.ts'
@@ -68,7 +69,7 @@ import { checkTool } from './tools/toolset.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
-import { checkShape, shapeOf } from './util/shape.ts'
+import { checkObject, checkShape, shapeOf } from './util/shape.ts'
 import type { Tool } from './tools/tool.ts'
 import { createPreferences, type UserPreferences } from './preferences/preferences.ts'
 import type { View, ViewHost } from './view.ts'
@@ -319,9 +320,10 @@ export function createGate(
   options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
 ): Gate {
   checkShape('createGate', options, GATE)
+  checkPorts(options)
   const clock = options.clock ? steadyClock(options.clock) : systemClock
   const onFault = quiet(options.onFault)
-  const definitions = new Map(toGroupMap(options.groups ?? {}))
+  const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
   const appsByName = listApps(options.apps)
@@ -337,7 +339,7 @@ export function createGate(
   const reading = { ended: () => {} }
   const catalog = createCatalog({
     tools,
-    sources: [...(options.sources ?? []), ...loads.sources],
+    sources: [...checkSources(options.sources), ...loads.sources],
     groups: groups.selectors,
     onRead: () => reading.ended(),
     onFault,
@@ -535,12 +537,15 @@ function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork
       return view
     },
     setPolicy(policy) {
+      if (policy === undefined)
+        throw new ConfigError('setPolicy', 'needs a policy; [] is the one that allows everything')
       stack.replace(parse(policy))
       recorder.policyChanged(revisionsOf(stack, catalog, groups))
     },
     fork(options) {
       checkShape('fork', options, FORK)
       const { policy, hooks, inherit = true } = options
+      if (typeof inherit !== 'boolean') throw new ConfigError('fork.inherit', 'must be true or false')
       if (!inherit && policy === undefined)
         throw new ConfigError(
           'fork.policy',
@@ -626,7 +631,16 @@ function createLocks(
 }
 
 function listTools(tools: Iterable<Tool> | ToolRecord = []): readonly Tool[] {
+  if (typeof tools !== 'object' || tools === null)
+    throw new ConfigError('tools', 'must be a list of tools or an object')
+  if (!isIterable(tools)) checkObject('tools', tools)
   return isIterable(tools) ? Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)) : toolsOfRecord(tools)
+}
+
+function checkSources(sources: readonly Source[] = []): readonly Source[] {
+  if (!Array.isArray(sources)) throw new ConfigError('sources', 'must be a list of sources')
+  for (const [i, source] of (sources as readonly Source[]).entries()) checkObject(`sources[${i}]`, source)
+  return sources
 }
 
 function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool> {
@@ -655,6 +669,8 @@ function checkCount(name: string, count: number): number {
 function checkNames(names: readonly string[], catalog: Catalog): void {
   // `null`, as it comes from a request, would otherwise be no list, and narrow nothing.
   if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
+  const wrong = names.findIndex((name) => typeof name !== 'string')
+  if (wrong !== -1) throw new ConfigError(`activeTools[${wrong}]`, 'must be the id of a tool')
   const snapshot = catalog.snapshot()
   const unknown = names.filter((name) => !catalog.hasSeen(name))
   if (unknown.length > 0) throw unknownTools(unknown, snapshot.ids)

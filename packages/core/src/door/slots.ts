@@ -54,7 +54,7 @@ export function parseCaps(
   groups?: GroupSelectors,
   path = 'concurrency',
 ): readonly ParsedCap[] {
-  const list = typeof caps === 'string' ? splitEntries(caps) : (caps ?? [])
+  const list = typeof caps === 'string' ? splitEntries(caps) : caps === undefined ? [] : caps
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of caps')
   return list.map((cap: string | ConcurrencyCap, i) => parseCap(`${path}[${i}]`, cap, groups))
 }

@@ -2,8 +2,8 @@ import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
-import { didYouMean } from '../util/did-you-mean.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
+import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
 import type { Clause, Policy } from './policy.ts'
 
 /** What `process.env` is. */
@@ -114,14 +114,19 @@ export function readEntries(
 }
 
 /**
- * Checks that no variable begins as a known one and goes on otherwise: `TOOL_DENYLIST_GROUPS` would deny nothing.
+ * Checks that no variable begins as a known one and goes on otherwise, and that none is a known one misspelt:
+ * `TOOL_DENYLIST_GROUPS`, `TOOL_DENY_LIST` and `tool_denylist` would deny nothing.
  *
  * @throws {ConfigError} naming the variable
  */
 export function checkVariables(env: Environment, base: string, suffixes: readonly string[] = SUFFIXES): void {
+  checkObject('environment', env)
   const known = suffixes.map((suffix) => `${base}${suffix}`)
   for (const variable of Object.keys(env)) {
-    if (!variable.startsWith(base) || known.includes(variable) || env[variable] === undefined) continue
+    if (known.includes(variable) || env[variable] === undefined) continue
+    // The environment of Windows knows a variable in any letter case.
+    const meant = nearestOf(variable, known, 1)
+    if (meant === undefined ? !variable.startsWith(base) : env[meant] === env[variable]) continue
     throw new ConfigError(variable, `unknown variable${didYouMean(variable, known)}`)
   }
 }

@@ -15,7 +15,7 @@ export type Aliases = ReadonlyMap<string, string>
  * @throws {ConfigError} for a name that is no plain one, and for an alias of an alias
  */
 export function parseAliases(aliases: AliasesInput = {}): Aliases {
-  const byName: Aliases = toNamedMap('aliases', aliases)
+  const byName: Aliases = new Map(toNamedMap('aliases', aliases))
   for (const [alias, id] of byName) {
     if (!isPlain(alias)) throw new ConfigError(pathOf(alias), 'must be a plain name, as that of a tool')
     if (!isPlain(id)) throw new ConfigError(pathOf(alias), 'must name one tool, by its id')

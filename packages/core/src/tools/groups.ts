@@ -132,7 +132,7 @@ function checkGroup(path: string, group: Group): void {
       `${path}.visibility`,
       `must be ${WORDS.join(' or ')}, not ${JSON.stringify(visibility)}${typeof visibility === 'string' ? didYouMean(visibility, WORDS) : ''}`,
     )
-  if (group.dependsOn !== undefined && !Array.isArray(group.dependsOn))
+  if (group.dependsOn !== undefined && !isListOfTexts(group.dependsOn))
     throw new ConfigError(`${path}.dependsOn`, 'must be a list of groups')
   if (group.availableWhen !== undefined) checkProbes(`${path}.availableWhen`, group.availableWhen)
   if (group.visibility === 'always' && hasProbes(group))
@@ -141,6 +141,10 @@ function checkGroup(path: string, group: Group): void {
   if (group.load !== undefined && typeof group.load !== 'function')
     throw new ConfigError(`${path}.load`, 'must be a function')
   if (group.loadTimeoutMs !== undefined) checkMs(`${path}.loadTimeoutMs`, group.loadTimeoutMs)
+}
+
+function isListOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
 }
 
 function checkUnlock(path: string, rule: UnlockRule): UnlockRule {

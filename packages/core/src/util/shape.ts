@@ -22,10 +22,15 @@ export function shapeOf<T extends object>(keys: Readonly<Record<keyof T, true>>,
  * @throws {ConfigError} naming the path of the key and the nearest known one
  */
 export function checkShape(path: string, value: unknown, shape: Shape): void {
+  checkObject(path, value)
+  for (const key in value)
+    if (!shape.keys.has(key)) throw new ConfigError(path === '' ? key : `${path}.${key}`, describeUnknown(key, shape))
+}
+
+/** @throws {ConfigError} for a value without named fields that count */
+export function checkObject(path: string, value: unknown): asserts value is object {
   const problem = problemWithFields(value)
   if (problem !== undefined) throw new ConfigError(path, problem)
-  for (const key in value as object)
-    if (!shape.keys.has(key)) throw new ConfigError(path === '' ? key : `${path}.${key}`, describeUnknown(key, shape))
 }
 
 /**
@@ -50,8 +55,7 @@ export function toNamedMap<T>(
   named: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
 ): ReadonlyMap<string, T> {
   if (named instanceof Map) return named as ReadonlyMap<string, T>
-  const problem = problemWithFields(named)
-  if (problem !== undefined) throw new ConfigError(path, problem)
+  checkObject(path, named)
   return new Map(Object.entries(named as Readonly<Record<string, T>>))
 }
 

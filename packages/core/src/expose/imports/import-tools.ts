@@ -3,7 +3,7 @@ import { OVERLAY, type ToolOverlay } from '../../tools/overlay.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../../tools/tool.ts'
 import { RESERVED_NAMESPACES } from '../../tools/tool-id.ts'
 import { didYouMean } from '../../util/did-you-mean.ts'
-import { checkShape, shapeOf } from '../../util/shape.ts'
+import { checkObject, checkShape, shapeOf } from '../../util/shape.ts'
 import type { ExposeWarning } from '../exposure.ts'
 import { toWireName } from '../names.ts'
 import { isObject, toText } from '../schema/node.ts'
@@ -81,6 +81,7 @@ function importTools(
   options: ImportOptions = {},
 ): ImportedTools {
   checkShape(from, options, OPTIONS)
+  checkOptions(from, options)
   if (!Array.isArray(definitions)) throw new ConfigError(from, 'must be given the list of tools of a request')
   const tools = new Map<string, Tool>()
   const names = new Set<string>()
@@ -111,6 +112,14 @@ function importTools(
     warnings: Object.freeze(warnings),
     errors: Object.freeze(errors),
   })
+}
+
+function checkOptions(from: string, { namespace, toId, execute, overlay }: ImportOptions): void {
+  if (namespace !== undefined && typeof namespace !== 'string')
+    throw new ConfigError(`${from}.namespace`, 'must be a text')
+  if (toId !== undefined && typeof toId !== 'function') throw new ConfigError(`${from}.toId`, 'must be a function')
+  if (execute !== undefined) checkObject(`${from}.execute`, execute)
+  if (overlay !== undefined) checkObject(`${from}.overlay`, overlay)
 }
 
 function ungovernable(tool: string, what: string): ImportError {

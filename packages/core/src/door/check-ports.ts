@@ -1,0 +1,72 @@
+import { ConfigError } from '../errors.ts'
+import type {
+  ApprovalStore,
+  AuditSink,
+  AvailabilitySource,
+  Clock,
+  CounterStore,
+  StateStore,
+  Telemetry,
+} from '../ports.ts'
+import type { Redactor } from '../redact/redact.ts'
+
+/** Lists the functions of a port. The type lists every one that each has. */
+function functionsOf<Port extends object>(functions: Readonly<Record<FunctionKeys<Port>, true>>): readonly string[] {
+  return Object.keys(functions)
+}
+
+type FunctionKeys<Port> = {
+  [Key in keyof Port]-?: undefined extends Port[Key]
+    ? never
+    : Port[Key] extends (...args: never[]) => unknown
+      ? Key
+      : never
+}[keyof Port]
+
+/** The functions that each port must have. */
+const PORTS = {
+  availability: functionsOf<AvailabilitySource>({ get: true, subscribe: true }),
+  counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true }),
+  approvals: functionsOf<ApprovalStore>({
+    request: true,
+    get: true,
+    list: true,
+    decide: true,
+    consume: true,
+    giveBack: true,
+  }),
+  state: functionsOf<StateStore>({ get: true, set: true, add: true, take: true, list: true, subscribe: true }),
+  redactor: functionsOf<Redactor>({ redactText: true, redactValue: true }),
+  telemetry: functionsOf<Telemetry>({ startCall: true }),
+  audit: functionsOf<AuditSink>({ write: true, flush: true, close: true }),
+  clock: functionsOf<Clock>({ monotonicMs: true, wallMs: true }),
+}
+
+/** The options that are functions themselves. */
+const FUNCTIONS = ['validateInput', 'mayApprove', 'onFault', 'onWarning'] as const
+
+type GateParts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)[number], unknown>>>
+
+/**
+ * Checks that the options that a gate calls can be called. One that is null would be replaced by the default, and a
+ * store that was not awaited would be found out by the first call.
+ *
+ * @throws {ConfigError} naming the option, and the function that it lacks
+ */
+export function checkPorts(options: GateParts): void {
+  for (const name of FUNCTIONS)
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw new ConfigError(name, 'must be a function')
+  for (const [name, functions] of Object.entries(PORTS) as [keyof typeof PORTS, readonly string[]][]) {
+    const port = options[name]
+    if (port === undefined) continue
+    const lacks = functions.find((key) => !hasFunction(port, key))
+    if (lacks !== undefined) throw new ConfigError(name, `must be an object with the function "${lacks}"`)
+  }
+}
+
+function hasFunction(port: unknown, key: string): boolean {
+  return (
+    typeof port === 'object' && port !== null && typeof (port as Readonly<Record<string, unknown>>)[key] === 'function'
+  )
+}
