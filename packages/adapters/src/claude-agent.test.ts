@@ -18,6 +18,17 @@ const lookUp = {
   handler: async () => ({ content: [] }),
 }
 
+async function connect({ instance }: { readonly instance: McpServer }): Promise<Client> {
+  const [near, far] = InMemoryTransport.createLinkedPair()
+  // In JSON, as the harness is sent it.
+  const send = far.send.bind(far)
+  far.send = (message) => send(JSON.parse(JSON.stringify(message)) as typeof message)
+  await instance.connect(far)
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(near)
+  return client
+}
+
 describe('fromClaudeAgent', () => {
   it('gives built-ins by their names, and tools of other servers by server and name', () => {
     const tools = fromClaudeAgent(['Bash', 'mcp__github__create_issue', 'mcp__a__b__c', 'mcp__odd'])
@@ -78,14 +89,7 @@ describe("guard of the Claude Agent SDK, the gate's own server", () => {
     }
     const tools = Object.fromEntries(Object.entries(outputs).map(([name, execute]) => [name, { execute }]))
     const { mcpServers } = await guard(createGate({ tools }), VIEWER)
-    const { instance } = mcpServers['gate'] as { instance: McpServer }
-    const [near, far] = InMemoryTransport.createLinkedPair()
-    // In JSON, as the harness is sent it.
-    const send = far.send.bind(far)
-    far.send = (message) => send(JSON.parse(JSON.stringify(message)) as typeof message)
-    await instance.connect(far)
-    const client = new Client({ name: 'test', version: '1' })
-    await client.connect(near)
+    const client = await connect(mcpServers['gate'] as { readonly instance: McpServer })
     const told = async (name: string) => (await client.callTool({ name })) as object
     const text = (said: string) => ({ content: [{ type: 'text', text: said }] })
     assert.deepEqual(await told('big'), text('{"rows":"7"}'))
@@ -115,6 +119,27 @@ describe('guard of the Claude Agent SDK, its options', () => {
     assert.deepEqual(given.allowedTools, ['Read', 'mcp__gate__search'])
     assert.deepEqual(Object.keys(given.mcpServers), ['git', 'mail', 'gate'])
     assert.deepEqual((await guard(gate, ADMIN)).tools, ['Bash', 'Read'])
+  })
+
+  it('offers no request_tools, as its tools are settled, and names it in no refusal', async () => {
+    const locking = createGate({
+      tools: { search: { execute: () => 'found' }, wipe: { execute: () => 'wiped' } },
+      groups: { danger: { tools: ['wipe'], unlock: 'request' } },
+    })
+    const caller = { ...VIEWER, session: 's1' }
+    const { allowedTools, mcpServers } = await guard(locking, caller)
+    assert.deepEqual(allowedTools, ['mcp__gate__search'])
+    const client = await connect(mcpServers['gate'] as { readonly instance: McpServer })
+    const { tools } = await client.listTools()
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ['search'],
+    )
+    const refused = { content: [{ type: 'text', text: 'mcp__gate__wipe is locked.' }], isError: true }
+    assert.deepEqual(await client.callTool({ name: 'wipe', arguments: {} }), refused)
+    await client.close()
+    locking.locks.request(caller, 'danger')
+    assert.deepEqual((await guard(locking, caller)).allowedTools, ['mcp__gate__search', 'mcp__gate__wipe'])
   })
 
   it('leaves it to who wants to be asked', async () => {

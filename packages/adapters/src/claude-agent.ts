@@ -1,4 +1,13 @@
-import { type Caller, ConfigError, type Gate, type Shape, shapeOf, type Tool, type View } from '@toolgate/core'
+import {
+  type Caller,
+  ConfigError,
+  type Gate,
+  isRequestTool,
+  type Shape,
+  shapeOf,
+  type Tool,
+  type View,
+} from '@toolgate/core'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,
@@ -112,7 +121,7 @@ async function guardQuery<Name extends string>(
   checkGuardFor(gate, caller, options, SHAPE)
   const { runId, canUseTool, visibility, activeTools, app } = options
   const { serverName, waiting, harnessDeadlineMs } = checkOptions(options)
-  const view = (await gate.view(caller, { visibility, activeTools, app })) as View
+  const view = withoutRequests(await gate.view(caller, { visibility, activeTools, app }))
   const known = gate.catalog.snapshot().tools
   const names = createNames(known, serverName)
   const abortController = options.abortController ?? new AbortController()
@@ -142,6 +151,12 @@ async function guardQuery<Name extends string>(
     extraArgs: { ...options.extraArgs, 'await-initialize': null },
     abortController,
   }
+}
+
+/** The tools of a query are settled when it begins, so nothing is offered that would open more of them in it. */
+function withoutRequests(view: View): View {
+  const own = view.tools.find(isRequestTool)
+  return own ? view.narrow({ policy: { deny: [own.id] } }) : view
 }
 
 function checkOptions(options: GuardOptions): Settled {

@@ -321,6 +321,22 @@ describe('guard of Mastra, step by step', () => {
     assert.deepEqual(witness.ran, ['search', 'delete_all'])
   })
 
+  it('offers request_tools where a group is locked, and what it opened from the next step on', async () => {
+    const { gate, witness } = createScene({ groups: { danger: { tools: ['delete_all'], unlock: 'request' } } })
+    const { agent, model } = createAgent(gate, [
+      [callOf('request_tools', { group: 'danger' }, '1')],
+      [callOf('delete_all', {}, '2')],
+      'done',
+    ])
+    await agent.generate('go', { requestContext: contextOf({ ...ADMIN, session: 's1' }) })
+    assert.deepEqual(model.sent(), [
+      ['alpha', 'request_tools', 'search'],
+      ['alpha', 'delete_all', 'search'],
+      ['alpha', 'delete_all', 'search'],
+    ])
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
   it('asks at each call who the caller is: a role that goes within a step is gone', async () => {
     const requestContext = contextOf(ADMIN)
     const { gate, witness } = createScene({ hooks: { afterToolCall: () => requestContext.set('caller', VIEWER) } })

@@ -51,6 +51,20 @@ function describeProvider(loop: ProviderLoop): void {
     ])
   })
 
+  it('sends request_tools where a group is locked, and what it opened from the next step on', async () => {
+    const { gate, witness } = setUp({ groups: { found: { tools: ['search'], unlock: 'request' } } })
+    const script: Script = [[{ name: 'request_tools', input: { group: 'found' } }], [{ name: 'search' }]]
+    const { sent, told } = await loop.run({ gate, caller: { ...VIEWER, session: 's1' } }, script)
+    assert.deepEqual(sent, [
+      ['alpha', 'request_tools'],
+      ['alpha', 'search'],
+      ['alpha', 'search'],
+    ])
+    const opened = 'The group "found" is open. In your list from your next step on: search.'
+    assert.deepEqual(told, [opened, 'search done'])
+    assert.deepEqual(witness.ran, ['search'])
+  })
+
   it('tells of the bytes of what is hidden nothing', async () => {
     const { gate } = setUp()
     const { bodies } = await loop.run({ gate, caller: VIEWER }, [[{ name: 'search' }]])

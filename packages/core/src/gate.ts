@@ -66,8 +66,10 @@ import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { noGroupIsNamed } from './tools/group-order.ts'
 import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
 import { checkTool } from './tools/toolset.ts'
+import type { REQUEST_TOOL_ID } from './tools/own-tool.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
+import { withRequestTool } from './search/request-tool.ts'
 import { createUnlocks, type Unlocks } from './unlocks.ts'
 import { checkObject, checkShape, shapeOf } from './util/shape.ts'
 import type { Tool } from './tools/tool.ts'
@@ -138,6 +140,9 @@ export interface GateOptions {
   readonly onWarning?: (warning: LintWarning) => void
 }
 
+/** What a gate adds to its tools by itself, where a group opens by request. */
+export type OwnToolName = typeof REQUEST_TOOL_ID
+
 /** Tools by their ids: those names are a type, and any other is a compile error. */
 export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<
   GateOptions,
@@ -147,7 +152,7 @@ export interface NamedGateOptions<Name extends string, Alias extends string = ne
   readonly tools: ToolRecord<Name>
   readonly sources?: undefined
   readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
-  readonly policy?: Policies<NoInfer<Name | Alias>>
+  readonly policy?: Policies<NoInfer<Name | Alias | OwnToolName>>
 }
 
 /** Tools that an adapter brought in: the framework's own types of them are kept. */
@@ -311,10 +316,10 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
  */
 export function createGate<Native, Alias extends string = never>(
   options: NativeGateOptions<Native, Alias>,
-): Gate<keyof Native & string, Native>
+): Gate<(keyof Native & string) | OwnToolName, Native>
 export function createGate<Name extends string, Alias extends string = never>(
   options: NamedGateOptions<Name, Alias>,
-): Gate<Name>
+): Gate<Name | OwnToolName>
 export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(
   options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
@@ -327,7 +332,7 @@ export function createGate(
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
   const appsByName = listApps(options.apps)
-  const tools = collectTools(listTools(options.tools), appsByName)
+  const tools = withRequestTool(collectTools(listTools(options.tools), appsByName), groups, () => gate)
   for (const tool of tools) checkJoined(tool, groups.selectors)
   const watched =
     options.availability === undefined && groups.probed
@@ -460,7 +465,8 @@ export function createGate(
     },
   }
   void watched?.start()
-  return openGate(shared, ports, stack, { isFork: false, tightens: undefined })
+  const gate = openGate(shared, ports, stack, { isFork: false, tightens: undefined })
+  return gate
 }
 
 function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {

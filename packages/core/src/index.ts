@@ -90,6 +90,7 @@ export {
   type GateOptions,
   type Locks,
   type NamedGateOptions,
+  type OwnToolName,
   type NativeGateOptions,
   type RecordGateOptions,
 } from './gate.ts'
@@ -200,6 +201,7 @@ export {
   metaTools,
   type SearchAnswer,
 } from './search/meta-tools.ts'
+export { REQUEST_TEXTS } from './search/request-texts.ts'
 export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'
 export type { Explanation, LayerAnswer } from './decide/explanation.ts'
 export type { SchemaWarning } from './json-schema/skipped.ts'
@@ -217,7 +219,7 @@ export {
   type PinRules,
 } from './pins/pin-rules.ts'
 export type { PinStatus } from './pins/holding.ts'
-export { markOwnTool } from './tools/own-tool.ts'
+export { isRequestTool, markOwnTool } from './tools/own-tool.ts'
 export { isToolError } from './door/tool-error.ts'
 export type { PinEvent } from './pins/notices.ts'
 export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Caller } from './caller.ts'
 import { createGate } from './gate.ts'
 import { memoryAvailability } from './memory/availability.ts'
+import { metaTools } from './search/meta-tools.ts'
+import type { Group } from './tools/groups.ts'
 import { defineTool } from './tools/tool.ts'
+import type { ViewOptions } from './views.ts'
 
 const tool = (id: string) => {
   const [namespace, name] = id.split(':') as [string, string]
@@ -26,7 +30,7 @@ const vera = { user: 'vera', session: 's1' }
 describe('gate.locks', () => {
   it('holds the tools of a locked group back, says how to open it, and runs none of them', async () => {
     const view = await make().view(vera)
-    assert.deepEqual(view.ids, ['core:echo'])
+    assert.deepEqual(view.ids, ['core:echo', 'request_tools'])
     const outcome = await view.call({ tool: 'web:open' })
     assert.equal(outcome.status, 'refused')
     assert.equal(outcome.text, 'web:open is locked. Call request_tools with the group "web" to open it.')
@@ -45,7 +49,7 @@ describe('gate.locks', () => {
       { user: 'adam', session: 's1' },
       { ...vera, tenant: 't' },
     ]) {
-      assert.deepEqual((await gate.view(other)).ids, ['core:echo'])
+      assert.deepEqual((await gate.view(other)).ids, ['core:echo', 'request_tools'])
     }
   })
 
@@ -112,6 +116,140 @@ describe('gate.locks', () => {
   it('refuses a rule that is none', () => {
     const groups = { web: { tools: ['web:*'], unlock: 'magic' as 'request' } }
     assert.throws(() => createGate({ groups }), { code: 'config_invalid', path: 'groups.web.unlock' })
+  })
+})
+
+describe('request_tools of a gate', () => {
+  const web: Group = { tools: ['web:*'], unlock: 'request', title: 'Web pages', hint: 'Opens and clicks pages.' }
+  const tools = ['web:open', 'web:click', 'core:echo'].map(tool)
+  const request = (group?: string) => ({ tool: 'request_tools', input: group === undefined ? {} : { group } })
+  const isOffered = async (options: Parameters<typeof createGate>[0], caller: Caller = vera, view: ViewOptions = {}) =>
+    (await createGate({ tools, groups: { web }, ...options }).view(caller, view)).has('request_tools')
+
+  it('opens a group from the next step of the run on, and says what is in it then', async () => {
+    const gate = createGate({ tools, groups: { web } })
+    const run = await gate.view(vera)
+    assert.equal((await run.call(request())).text, '- web: Web pages. Opens and clicks pages.')
+    const opened = 'The group "web" is open. In your list from your next step on: web:click, web:open.'
+    assert.equal((await run.call(request('web'))).text, opened)
+    assert.equal((await run.call({ tool: 'web:open' })).status, 'refused')
+    assert.equal((await run.call(request('web'))).text, opened, 'another call of the same step')
+    assert.deepEqual(run.narrow({}).ids, ['core:echo', 'web:click', 'web:open'])
+    assert.equal((await run.narrow({}).call({ tool: 'web:open' })).text, 'ran web:open')
+    gate.locks.forget(vera)
+    assert.deepEqual(run.narrow({}).ids, ['core:echo', 'request_tools'])
+  })
+
+  it('says what is in the list of the next step where this one has only some tools active', async () => {
+    const gate = createGate({ tools, groups: { web } })
+    const step = (await gate.view(vera)).narrow({ activeTools: ['request_tools', 'core:echo'] })
+    assert.match((await step.call(request('web'))).text, /next step on: web:click, web:open\.$/)
+  })
+
+  it('answers for a group of which the caller may use nothing as for one that there is not', async () => {
+    const groups: Record<string, Group> = { web, core: { tools: ['core:*'], unlock: 'request' } }
+    const run = await createGate({ tools, groups, policy: { deny: ['core:*'] } }).view(vera)
+    assert.equal((await run.call(request('core'))).text, 'There is no group "core" to open. The groups are: web.')
+    assert.equal((await run.call(request('cora'))).text, 'There is no group "cora" to open. The groups are: web.')
+  })
+
+  it('is hidden from those who have no session, or nothing to open', async () => {
+    assert.equal(await isOffered({}), true)
+    assert.equal(await isOffered({}, { user: 'vera' }), false)
+    assert.equal(await isOffered({ policy: { deny: ['web:*'] } }), false)
+    assert.equal(await isOffered({ groups: { web: { ...web, unlock: 'search' } } }), false)
+    assert.equal(await isOffered({}, vera, { visibility: ['core:echo', 'request_tools'] }), false)
+    const gate = createGate({ tools, groups: { web } })
+    const without = await gate.view({ user: 'vera' })
+    assert.deepEqual(
+      without.explain('request_tools').reasons.map(({ code }) => code),
+      ['nothing_to_open'],
+    )
+    assert.match((await without.call(request('web'))).text, /^Tool "request_tools" is not available\./)
+  })
+
+  for (const [how, options, view] of [
+    ['a policy denies it', { policy: { deny: ['request_tools'] } }, {}],
+    ['a policy allows other tools only', { policy: { allow: ['web:*'] } }, {}],
+    ['it is not among the active tools', {}, { activeTools: ['web:open', 'core:echo'] }],
+    ["the run's visibility leaves it out", {}, { visibility: ['web:open', 'core:echo'] }],
+  ] as const) {
+    it(`is named in no notice and no refusal where ${how}`, async () => {
+      const gate = createGate({ tools, groups: { web }, ...options })
+      const run = await gate.view(vera, view)
+      assert.equal(run.has('request_tools'), false)
+      assert.deepEqual(run.notices, [])
+      assert.equal((await run.call({ tool: 'web:open' })).text, 'web:open is locked.')
+    })
+  }
+
+  it('is named in no refusal to a run that saw the group open, where a policy has come to deny it', async () => {
+    const gate = createGate({ tools, groups: { web } })
+    gate.locks.request(vera, 'web')
+    const run = await gate.view(vera)
+    gate.setPolicy({ deny: ['request_tools'] })
+    gate.locks.forget(vera)
+    assert.equal((await run.call({ tool: 'web:open' })).text, 'web:open is locked.')
+  })
+
+  it('is named for those groups only that it can open now', async () => {
+    const groups: Record<string, Group> = {
+      web,
+      core: { tools: ['core:*'], unlock: 'request', visibility: 'conditional' },
+    }
+    const availability = memoryAvailability({ core: { available: false, reason: 'it rests' } })
+    const run = await createGate({ tools, groups, availability }).view(vera)
+    assert.deepEqual(run.notices, [
+      'Web pages: Opens and clicks pages. Call request_tools with the group "web" to open it.',
+    ])
+    assert.match((await run.call(request('core'))).text, /^There is no group "core" to open\./)
+  })
+
+  it('is not locked away by a group that names every tool', async () => {
+    const gate = createGate({ tools, groups: { all: { tools: ['*'], unlock: 'request' } } })
+    const run = await gate.view(vera)
+    assert.deepEqual(run.ids, ['request_tools'])
+    assert.match((await run.call(request('all'))).text, /next step on: core:echo, web:click, web:open\.$/)
+    assert.deepEqual(run.narrow({}).ids, ['core:echo', 'web:click', 'web:open'])
+  })
+
+  it('is offered by an app with a locked group, and is none of the tools that the app lists', async () => {
+    const gate = createGate({
+      tools,
+      groups: { web },
+      apps: { browser: { import: ['web'] }, echo: { tools: ['core:echo'] } },
+    })
+    const run = await gate.view(vera, { app: 'browser' })
+    assert.deepEqual(run.ids, ['request_tools'])
+    assert.equal((await run.call(request('web'))).status, 'done')
+    assert.deepEqual(run.narrow({}).ids, ['web:click', 'web:open'])
+    assert.deepEqual((await gate.view({ ...vera, session: 's2' }, { app: 'echo' })).ids, ['core:echo'])
+    assert.deepEqual(gate.apps.toolsOf('browser'), ['web:click', 'web:open'])
+  })
+
+  it('is not added to a gate that has a tool of that id, or no group that opens by request', async () => {
+    const own = defineTool({ name: 'request_tools', description: 'Mine.', execute: () => 'mine' })
+    const gate = createGate({ tools: [...tools, own], groups: { web } })
+    assert.equal(gate.catalog.snapshot().get('request_tools'), own)
+    assert.equal((await gate.view({ user: 'vera' })).has('request_tools'), true)
+    assert.match((await gate.view(vera)).notices.join(), /Call request_tools/)
+    const searched = createGate({ tools, groups: { web: { ...web, unlock: 'search' } } })
+    assert.equal(searched.catalog.snapshot().has('request_tools'), false)
+  })
+
+  it('is neither held as a new tool nor found by a search for tools', async () => {
+    const gate = createGate({ tools: [...tools, ...metaTools()], groups: { web }, pins: { new: 'suspend' } })
+    const run = await gate.view(vera)
+    assert.equal((await run.call(request())).status, 'done')
+    const found = await run.call({ tool: 'search_tools', input: { query: 'request tools of a group' } })
+    assert.ok(!found.text.includes('request_tools'))
+  })
+
+  it('opens for the callers of a fork, whose policy can deny it', async () => {
+    const gate = createGate({ tools, groups: { web } })
+    const run = await gate.fork({ policy: { deny: ['web:click'] } }).view(vera)
+    assert.match((await run.call(request('web'))).text, /next step on: web:open\.$/)
+    assert.deepEqual((await gate.fork({ policy: { deny: ['tag:meta'] } }).view({ ...vera, session: 's2' })).notices, [])
   })
 })
 

@@ -4,6 +4,7 @@ import type { Epoch } from './decide/epoch.ts'
 import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
 import { type Explanation, toExplanation } from './decide/explanation.ts'
 import { noticesOf } from './decide/notices.ts'
+import { idsOfNextStep, offerRequests, openableIn } from './decide/requests.ts'
 import { projectMarks, rule, type Ruling } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
@@ -105,7 +106,8 @@ export function portsOf(view: object): DoorPorts | undefined {
 export function createView(host: ViewHost, ceiling: ViewCeiling, ruling?: Ruling): View {
   const today = host.today()
   const current = today.ruling(ceiling.caller)
-  return Object.freeze(new CallerView(host, ceiling, ruling ?? ruleToday(today, current, ceiling), today, current))
+  const ruled = offerRequests(ruling ?? ruleToday(today, current, ceiling))
+  return Object.freeze(new CallerView(host, ceiling, ruled, today, current))
 }
 
 /**
@@ -201,7 +203,16 @@ class CallerView implements View, Sight {
   }
 
   findableToday(): Visible {
-    return findableToday(this.#asked, this.#host.today(), this.#host.groups)
+    return findableToday(this.#asked, this.#host.today())
+  }
+
+  openable(): readonly string[] {
+    return openableIn(this.#asked.ruling)
+  }
+
+  idsOfNextStep(): readonly string[] {
+    const today = this.#host.today()
+    return idsOfNextStep(ruleToday(today, today.ruling(this.caller), this.#ceiling))
   }
 
   idsToday(): readonly string[] {

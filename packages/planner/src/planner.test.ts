@@ -234,6 +234,35 @@ describe('planner.run', () => {
     assert.deepEqual(model.sent().at(-1), ['delete_all', 'pay', 'search'])
   })
 
+  it('offers request_tools where a group is locked, and the group from the next step on', async () => {
+    const { planner, model, witness } = setStage({
+      turns: [callOf('request_tools', { group: 'cleaning' }), callOf('delete_all'), 'Cleaned.'],
+      gate: { groups: { cleaning: { tools: ['delete_all'], unlock: 'request', hint: 'For cleaning.' } } },
+    })
+    const result = await planner.run({ prompt: 'x', caller: VERA })
+    assert.equal(result.text, 'Cleaned.')
+    assert.deepEqual(model.sent(), [
+      ['pay', 'request_tools', 'search'],
+      ['delete_all', 'pay', 'search'],
+      ['delete_all', 'pay', 'search'],
+    ])
+    assert.deepEqual(result.notices, [
+      'cleaning: For cleaning. Call request_tools with the group "cleaning" to open it.',
+    ])
+    assert.match(JSON.stringify(model.requests[0]?.prompt[0]), /For cleaning\. Call request_tools/)
+    assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('tells the model of request_tools only in the runs that have it', async () => {
+    const gate = { groups: { money: { tools: ['pay'], unlock: 'request' } as const } }
+    const { planner, model } = setStage({ turns: ['Ok.'], gate })
+    await planner.run({ prompt: 'x', caller: VERA, activeTools: ['search', 'pay'] })
+    const denied = setStage({ turns: ['Ok.'], gate: { ...gate, policy: { deny: ['request_tools'] } } })
+    await denied.planner.run({ prompt: 'x', caller: VERA })
+    assert.deepEqual([model.sent(), denied.model.sent()], [[['search']], [['delete_all', 'search']]])
+    for (const { requests } of [model, denied.model]) assert.doesNotMatch(JSON.stringify(requests), /request_tools/)
+  })
+
   it('fails as a value when the model does, and loses nothing', async () => {
     const { planner, told } = setStage({
       turns: (_, index) => {

@@ -210,7 +210,7 @@ describe('guard of what opens during a run', () => {
     const model = mockModel([[{ name: 'click' }, { name: 'open' }], [{ name: 'click' }], 'Done.'])
     const result = await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, session)) })
     assert.deepEqual(model.sent(), [
-      ['open', 'zap'],
+      ['open', 'request_tools', 'zap'],
       ['click', 'open', 'zap'],
       ['click', 'open', 'zap'],
     ])
@@ -220,6 +220,36 @@ describe('guard of what opens during a run', () => {
       ['clicked'],
     )
     assert.match(JSON.stringify(model.requests[1]?.prompt), /click is locked/)
+  })
+
+  it('offers request_tools, which opens what the model asks for', async () => {
+    const tools: ToolSet = {
+      click: tool({ inputSchema: z.object({}), execute: () => 'clicked' }),
+      zap: tool({ inputSchema: z.object({}), execute: () => 'zapped' }),
+    }
+    const gate = createGate({
+      tools: fromAiSdk(tools, { click: { groups: ['web'] } }),
+      groups: { web: { tools: [], unlock: 'request' } },
+    }) as unknown as Gate
+    const turns: readonly Turn[] = [
+      [{ name: 'click' }],
+      [{ name: 'request_tools', input: { group: 'web' } }],
+      [{ name: 'click' }],
+      'Done.',
+    ]
+    const model = mockModel(turns)
+    const result = await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, session)) })
+    assert.deepEqual(model.sent(), [
+      ['request_tools', 'zap'],
+      ['request_tools', 'zap'],
+      ['click', 'zap'],
+      ['click', 'zap'],
+    ])
+    assert.match(JSON.stringify(model.requests[1]?.prompt), /click is locked\. Call request_tools/)
+    assert.deepEqual(
+      result.steps.flatMap(({ toolResults }) => toolResults.map(({ output }) => output)),
+      ['The group "web" is open. In your list from your next step on: click.', 'clicked'],
+    )
   })
 
   it('takes away what is unavailable for a step, and gives it back', async () => {

@@ -42,6 +42,26 @@ describe('guard (LangChain)', () => {
       assert.deepEqual(audit.attempts(), [`${name} tool_blocked tool_not_found`])
     })
 
+  it('offers request_tools where a group is locked, and what it opened from the next step on', async () => {
+    const model = scripted(
+      [{ name: 'request_tools', args: { group: 'found' } }, { name: 'search' }],
+      [{ name: 'search' }],
+    )
+    const { run, witness } = setUp(model, { groups: { found: { tools: ['search'], unlock: 'request' } } })
+    const result = await run({ ...VIEWER, session: 's1' })
+    assert.deepEqual(model.sent, [
+      ['alpha', 'request_tools'],
+      ['alpha', 'search'],
+      ['alpha', 'search'],
+    ])
+    assert.deepEqual(toldOf(result), [
+      'request_tools success: The group "found" is open. In your list from your next step on: search.',
+      'search error: search is locked. Call request_tools with the group "found" to open it.',
+      'search success: search done',
+    ])
+    assert.deepEqual(witness.ran, ['search'])
+  })
+
   it('lets an admin run it', async () => {
     const model = scripted(...DELETES)
     const { run, witness, audit } = setUp(model)

@@ -526,18 +526,19 @@ for (const way of WAYS) {
       })
 
       it('opens locked groups for one connection, whatever others of the same caller have', async () => {
-        const { connect, gate, audit } = await world(way, { groups: LOCKED }, { watchEveryMs: 20 })
+        const { connect, audit } = await world(way, { groups: LOCKED }, { watchEveryMs: 20 })
         const [one, other] = [await connect(VIEWER), await connect(VIEWER)]
-        assert.deepEqual(await namesOf(one), ['alpha'])
-        assert.deepEqual(await namesOf(other), ['alpha'])
+        assert.deepEqual(await namesOf(one), ['alpha', 'request_tools'])
+        assert.deepEqual(await namesOf(other), ['alpha', 'request_tools'])
         assert.match(textOf(await one.call('search')), /^search is locked\./)
         const { session_id: session } = audit.records.findLast(({ event }) => event === 'tool_blocked') ?? {}
         assert.match(session ?? '', /^\/vera\//)
-        gate.locks.request({ ...VIEWER, session: session as string }, 'browser')
+        const opened = await one.call('request_tools', { group: 'browser' })
+        assert.equal(textOf(opened), 'The group "browser" is open. In your list from your next step on: search.')
         await until(() => one.changes() === 1)
         assert.deepEqual(await namesOf(one), ['alpha', 'search'])
         assert.equal(textOf(await one.call('search')), 'search done')
-        assert.deepEqual([await namesOf(other), other.changes()], [['alpha'], 0])
+        assert.deepEqual([await namesOf(other), other.changes()], [['alpha', 'request_tools'], 0])
       })
     } else
       it('keeps what is locked off the list of a client without a session, and runs it all the same', async () => {

@@ -56,8 +56,9 @@ export class OpenRun {
     return this.guarded.requestApproval(this.#within(call))
   }
 
+  /** What was opened since the run began is in the view of the step only. */
   #within(call: GuardedCall): GuardedCall {
-    return { ...call, step: Math.max(0, this.#step) }
+    return { ...call, view: this.#listing?.view, step: Math.max(0, this.#step) }
   }
 
   /** The SDK asks for approvals first and calls then: what was refused at the first is not asked again at the second. */
@@ -74,12 +75,12 @@ export class OpenRun {
 
 /** What an agent asks for before one request of its model: each tool once. */
 class Listing {
-  readonly #view: View
+  readonly view: View
   readonly #agent: object
   readonly #asked = new Set<string>()
 
   constructor(view: View, agent: object) {
-    this.#view = view
+    this.view = view
     this.#agent = agent
   }
 
@@ -90,6 +91,6 @@ class Listing {
 
   has(id: string): boolean {
     this.#asked.add(id)
-    return this.#view.has(id)
+    return this.view.has(id)
   }
 }

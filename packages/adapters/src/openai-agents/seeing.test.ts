@@ -38,6 +38,24 @@ describe('guard: what a run sees', () => {
     assert.doesNotMatch(JSON.stringify(model.firstCall?.request), /delete_all/)
   })
 
+  it('has request_tools where a group is locked, and what it opened from the next step on', async () => {
+    const { agent, runner, model, witness } = createScene({
+      script: [[callOf('request_tools', { group: 'found' })], calls('search'), DONE],
+      groups: { found: { tools: ['search'], unlock: 'request' } },
+    })
+    await runner.run(agent, 'hi', { context: { caller: defineCaller({ ...VIEWER, session: 's1' }) } })
+    assert.deepEqual(sentTools(model), [
+      ['alpha', 'request_tools'],
+      ['alpha', 'search'],
+      ['alpha', 'search'],
+    ])
+    assert.deepEqual(toldTexts(model), [
+      'The group "found" is open. In your list from your next step on: search.',
+      'search done',
+    ])
+    assert.deepEqual(witness.ran, ['search'])
+  })
+
   it('is its own on one shared agent, however many runs overlap', async () => {
     const { agent, runner, witness, audit, model } = createScene()
     const answer = modelResponder(async ({ request }) => {

@@ -3,6 +3,7 @@ import { appAvailabilityMarks, appMarks, indexAppGroups } from '../layers/app.ts
 import type { GroupIndex } from '../layers/availability.ts'
 import { fixedMarks, indexPolicy } from '../layers/policy.ts'
 import type { ParsedApp } from '../apps/app.ts'
+import { indexOfRequestTool } from '../tools/own-tool.ts'
 import { createEpoch, type Indexes, type MadeEpoch, type World } from './epoch.ts'
 
 /**
@@ -33,7 +34,7 @@ function indexApp(of: Indexes, app: ParsedApp): { of: Indexes; own: Indexes; gro
   const own: Indexes = {
     ...of,
     policies: [...of.policies, ...added],
-    fixed: [...of.fixed, ...appMarks(of.snapshot, app), ...added.flatMap(fixedMarks)],
+    fixed: [...of.fixed, ...appMarks(of.snapshot, app, indexOfRequestTool(of.snapshot)), ...added.flatMap(fixedMarks)],
   }
   return { of, own, groups: indexAppGroups(of.snapshot, app) }
 }

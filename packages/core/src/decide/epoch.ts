@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.ts'
 import { availabilityMarks, type GroupIndex, indexGroups } from '../layers/availability.ts'
-import { lockMarks } from '../layers/locks.ts'
+import { indexLocks, lockMarks } from '../layers/locks.ts'
 import type { Mark } from '../layers/mark.ts'
 import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
 import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
@@ -14,6 +14,7 @@ import type { Halts } from '../halts/halts.ts'
 import type { UserPreferences } from '../preferences/preferences.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { createBoundedCache } from './cache.ts'
+import { tellRequests } from './requests.ts'
 import { rule, type Ruling } from './ruling.ts'
 
 /**
@@ -114,6 +115,7 @@ export interface Indexes {
   readonly fixed: readonly Mark[]
   readonly scopes: ScopeIndex
   readonly groups: GroupIndex
+  readonly locks: GroupIndex
 }
 
 function indexSnapshot(
@@ -122,18 +124,20 @@ function indexSnapshot(
   parsed: readonly ParsedPolicy[],
 ): Omit<Indexes, 'policyRevision' | 'catalogRevision'> {
   const policies = parsed.map((policy, i) => indexPolicy(policy, i, snapshot))
+  const groups = indexGroups(snapshot, world.groups)
   return {
     snapshot,
     policies,
     policy: policyDocumentOf(parsed, world.groups.selectors),
     fixed: policies.flatMap(fixedMarks),
     scopes: indexScopes(snapshot),
-    groups: indexGroups(snapshot, world.groups),
+    groups,
+    locks: indexLocks(groups, world.groups, snapshot),
   }
 }
 
 export function createEpoch(
-  { snapshot, policies, policy, scopes, groups, fixed, policyRevision, catalogRevision }: Indexes,
+  { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
   heldBack: readonly Mark[],
   world: Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>,
 ): Epoch {
@@ -151,9 +155,9 @@ export function createEpoch(
         ...policies.flatMap((one) => callerMarks(one, caller)),
         ...scopeMarks(scopes, caller.scopes),
       ]
-      const locks = lockMarks(groups, world.groups, open, caller.session)
+      const locks = lockMarks(lockIndex, world.groups, open, caller.session)
       const held = [...haltsOf(caller), ...switchedOffBy(caller)]
-      const ruling = () => rule(snapshot, [...own, ...locks, ...held], everybody)
+      const ruling = () => tellRequests(rule(snapshot, [...own, ...locks, ...held], everybody))
       found = share(open, [...own, ...held], locks, () => ({ open, own, ruling: ruling() }))
       rulings.set(caller, found)
     }

@@ -17,7 +17,10 @@ export function noticesOf(ruling: Ruling, groups: Groups): readonly string[] {
     const reasons = reasonsAt(ruling, index)
     const denials = reasons.filter(({ outcome }) => outcome === 'deny')
     if (denials.length === 0) {
-      for (const { code, group } of reasons) if (code === 'group_locked' && group !== undefined) locked.add(group)
+      for (const { code, group, suggestion } of reasons) {
+        // What the model cannot open is none of its business.
+        if (code === 'group_locked' && group !== undefined && suggestion !== undefined) locked.add(group)
+      }
     } else if (tellsWhy(denials)) {
       for (const { message, order } of denials)
         messages.set(message as string, Math.min(order, messages.get(message as string) ?? order))

@@ -1,7 +1,5 @@
 import type { Mark } from '../layers/mark.ts'
-import { addBits, type Bits, bitsWhere, firstOf, hasBit, invertBits } from '../tools/bits.ts'
-import type { Groups } from '../tools/groups.ts'
-import type { Tool } from '../tools/tool.ts'
+import { addBits, type Bits, bitsWhere, hasBit, invertBits } from '../tools/bits.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { Ceiling } from './decide.ts'
 import type { Epoch } from './epoch.ts'
@@ -19,9 +17,9 @@ export function visibleToday({ ruling, caller }: Ceiling, today: Epoch): Visible
 }
 
 /** Gives the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
-export function findableToday({ ruling, caller }: Ceiling, today: Epoch, groups: Groups): Visible {
-  const first = withoutSearchLocks(ruling, groups)
-  const current = withoutSearchLocks(today.ruling(caller), groups)
+export function findableToday({ ruling, caller }: Ceiling, today: Epoch): Visible {
+  const first = withoutSearchLocks(ruling)
+  const current = withoutSearchLocks(today.ruling(caller))
   return { snapshot: ruling.snapshot, bits: visibleInBoth(first, current) }
 }
 
@@ -47,15 +45,12 @@ function intersect(a: Bits, b: Bits, size: number): Bits {
   return invertBits(outside, size)
 }
 
-function withoutSearchLocks(ruling: Ruling, groups: Groups): Ruling {
+function withoutSearchLocks(ruling: Ruling): Ruling {
   const { snapshot, marks } = ruling
-  const others = marks.filter((mark) => !isSearchLock(mark, snapshot, groups))
+  const others = marks.filter((mark) => !isSearchLock(mark))
   return others.length === marks.length ? ruling : rule(snapshot, others)
 }
 
-function isSearchLock(mark: Mark, { tools }: Toolset, groups: Groups): boolean {
-  const first = firstOf(mark.bits)
-  if (mark.outcome !== 'wait' || first === undefined) return false
-  const { code, group = '' } = mark.reason(tools[first] as Tool)
-  return code === 'group_locked' && groups.locked.get(group)?.unlock === 'search'
+function isSearchLock(mark: Mark): boolean {
+  return mark.lock?.unlock === 'search'
 }

@@ -31,6 +31,7 @@ export const REASONS = {
   step_inactive: { outcome: 'wait', telling: 'inactive' },
   group_unavailable: { outcome: 'wait', telling: 'unavailable' },
   group_locked: { outcome: 'wait', telling: 'locked' },
+  nothing_to_open: { outcome: 'deny', telling: 'hidden' },
   switched_off: { outcome: 'wait', telling: 'unavailable' },
   tool_suspended: { outcome: 'wait', telling: 'suspended' },
   tool_quarantined: { outcome: 'deny', telling: 'hidden' },

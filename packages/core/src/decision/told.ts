@@ -34,7 +34,7 @@ export function toldText({ reasons }: Decision, names: Names): string {
         .filter(Boolean)
         .join(' ')
     case 'locked':
-      return `${tool} is locked. ${deciding.suggestion}`
+      return [`${tool} is locked.`, deciding.suggestion].filter(Boolean).join(' ')
     case 'suspended':
       return [`${tool} is suspended: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
         .filter(Boolean)

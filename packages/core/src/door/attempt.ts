@@ -76,6 +76,10 @@ export interface Sight {
   visibleToday(): Visible
   /** Those, and the ones that a search would open. */
   findableToday(): Visible
+  /** The locked groups that a call of `request_tools` through this view opens. */
+  openable(): readonly string[]
+  /** What is visible from the next step on, as far as is known today. */
+  idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
 }
 

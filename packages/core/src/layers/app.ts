@@ -1,6 +1,6 @@
 import { reason } from '../decision/reason.ts'
 import type { AvailabilitySource } from '../ports.ts'
-import { addBits, type Bits, bitsWhere, invertBits, isEmpty } from '../tools/bits.ts'
+import { addBits, type Bits, bitsWhere, invertBits, isEmpty, withoutBit } from '../tools/bits.ts'
 import type { Groups } from '../tools/groups.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -26,8 +26,11 @@ export interface ImportedGroup {
   readonly visibility: 'conditional' | 'hidden' | undefined
 }
 
-/** Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. */
-export function appMarks(snapshot: Toolset, { name, imports, own }: Offer): Mark[] {
+/**
+ * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`: the
+ * index of a tool that every app offers, or -1.
+ */
+export function appMarks(snapshot: Toolset, { name, imports, own }: Offer, always = -1): Mark[] {
   const marks: Mark[] = []
   const offered = bitsOf(snapshot, [
     ...own,
@@ -41,7 +44,7 @@ export function appMarks(snapshot: Toolset, { name, imports, own }: Offer): Mark
     addBits(offered, bits)
     if (!isEmpty(bits)) marks.push({ outcome: 'deny', bits, reason: () => told })
   }
-  const others = invertBits(offered, snapshot.size)
+  const others = withoutBit(invertBits(offered, snapshot.size), always)
   const told = reason('app', 'app_hidden', `the app ${name} neither imports it nor lists it`)
   if (!isEmpty(others)) marks.push({ outcome: 'deny', bits: others, reason: () => told })
   return marks

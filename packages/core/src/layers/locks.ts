@@ -1,8 +1,19 @@
 import { reason } from '../decision/reason.ts'
-import type { Bits } from '../tools/bits.ts'
+import { type Bits, isEmpty, withoutBit } from '../tools/bits.ts'
 import type { Group, Groups, UnlockRule } from '../tools/groups.ts'
+import { indexOfRequestTool } from '../tools/own-tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import type { GroupIndex } from './availability.ts'
 import type { Mark } from './mark.ts'
+
+/** Gives the tools of each locked group. The `request_tools` that opens them is in none of them. */
+export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
+  const opener = indexOfRequestTool(snapshot)
+  const locked = [...index].filter(([name]) => groups.locked.has(name))
+  return new Map(
+    locked.map(([name, bits]) => [name, withoutBit(bits, opener)] as const).filter(([, bits]) => !isEmpty(bits)),
+  )
+}
 
 /**
  * Holds back the tools of each locked group that this session has not opened.
@@ -29,7 +40,7 @@ function lockMark(name: string, group: Group & { readonly unlock: UnlockRule }, 
     group: name,
     suggestion: howToOpen(name, group.unlock),
   })
-  return { outcome: 'wait', bits, reason: () => told }
+  return { outcome: 'wait', bits, lock: { group: name, unlock: group.unlock }, reason: () => told }
 }
 
 /** Says how a locked group is opened, as a sentence for the model. */

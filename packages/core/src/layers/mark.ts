@@ -1,6 +1,7 @@
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Reason } from '../decision/reason.ts'
 import type { Bits } from '../tools/bits.ts'
+import type { UnlockRule } from '../tools/groups.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /**
@@ -12,5 +13,9 @@ import type { Tool } from '../tools/tool.ts'
 export interface Mark {
   readonly outcome: Exclude<OutcomeWord, 'allow'>
   readonly bits: Bits
+  /** Of a locked group: which one, and what opens it. */
+  readonly lock?: { readonly group: string; readonly unlock: UnlockRule }
+  /** It holds for one step only. */
+  readonly isOfStep?: true
   reason(tool: Tool): Reason
 }

@@ -8,5 +8,5 @@ export function stepMarks(snapshot: Toolset, activeTools: readonly string[]): Ma
   const active = new Set(activeTools)
   const bits = bitsWhere(snapshot.size, (i) => active.has(snapshot.ids[i] as string))
   const told = reason('step', 'step_inactive', 'it is not among the active tools of this step')
-  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), reason: () => told }]
+  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), isOfStep: true, reason: () => told }]
 }

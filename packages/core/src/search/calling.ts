@@ -17,6 +17,10 @@ export interface Calling {
   search(query: string, options?: SearchOptions): readonly SearchHit[]
   /** Searches also among the tools of locked groups that a search hit opens. */
   searchLocked(query: string, options?: SearchOptions): readonly SearchHit[]
+  /** The locked groups that `request_tools` opens for this caller. */
+  openable(): readonly string[]
+  /** The ids that are visible from the next step on. */
+  idsOfNextStep(): readonly string[]
   /** The tool of an id, if the view shows it today. What is hidden and what does not exist are the same. */
   get(id: string | undefined): Tool | undefined
   /** The id that the client means; `undefined` where a name means none. */
@@ -46,6 +50,8 @@ export function callingOf(call: CallContext): Calling {
     app: sight.app,
     search: (query, options) => searchTools(sight.visibleToday(), query, options),
     searchLocked: (query, options) => searchTools(sight.findableToday(), query, options),
+    openable: () => sight.openable(),
+    idsOfNextStep: () => sight.idsOfNextStep(),
     get(id) {
       const { snapshot, bits } = sight.visibleToday()
       const index = id === undefined ? -1 : snapshot.indexOf(id)

@@ -1,6 +1,6 @@
 import type { CallOutcome } from '../door/outcome.ts'
 import type { Caller } from '../caller.ts'
-import { markOwnTool } from '../tools/own-tool.ts'
+import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Calling, callingOf } from './calling.ts'
@@ -122,7 +122,7 @@ function withHint(tools: SearchAnswer['tools'], opened: readonly string[]): Sear
 }
 
 function isLeftOut(tool: Tool | undefined, own: MetaToolOptions['own']): boolean {
-  return tool !== undefined && (made.has(tool) || own?.(tool) === true)
+  return tool !== undefined && (made.has(tool) || isRequestTool(tool) || own?.(tool) === true)
 }
 
 function describe({ names }: { readonly names: readonly string[] }, calling: Calling): MetaAnswer {

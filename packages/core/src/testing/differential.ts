@@ -4,7 +4,7 @@ import { createSteps, withTools } from '../steps.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { toPolicy } from './policies.ts'
-import { referenceAnswers, referenceLists } from './reference.ts'
+import { referenceAnswers, referenceLists, referenceListsRequests } from './reference.ts'
 import {
   fire,
   type History,
@@ -88,8 +88,10 @@ function setAvailability({ availability }: Opened, { groups }: World, up: readon
   }
 }
 
-async function compareView(view: View, { tools, ran }: Opened, world: World, moment: Moment): Promise<void> {
+async function compareView(view: View, { root, tools, ran }: Opened, world: World, moment: Moment): Promise<void> {
   const listed = tools.filter((tool) => referenceLists(world, moment, tool)).map(({ id }) => id)
+  const requestTools = root.catalog.snapshot().get('request_tools')
+  if (requestTools && referenceListsRequests(world, moment, requestTools, tools)) listed.push(requestTools.id)
   assert.deepEqual(view.ids.toSorted(), listed.toSorted())
   const tool = tools[moment.asked % tools.length] as Tool
   const expected = referenceAnswers(world, moment, tool)

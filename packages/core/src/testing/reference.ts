@@ -35,6 +35,34 @@ export function referenceLists(world: World, moment: Moment, tool: Tool): boolea
   return isVisible(strictestOf(worlds, tool, false))
 }
 
+/**
+ * Whether a view lists the gate's own `request_tools`: everything but a lock lets it pass, and a group that opens by
+ * request is closed, with a tool that nothing but locks and the step holds back.
+ */
+export function referenceListsRequests(
+  world: World,
+  moment: Moment,
+  requestTools: Tool,
+  tools: readonly Tool[],
+): boolean {
+  const [first, ...later] = worldsOf(world, moment)
+  const worlds = moment.through === 'options' ? [first] : [first, ...later]
+  const unlocked = worlds.map(withoutLocks)
+  const nextStep = unlocked.map((one) => ({ ...one, activeTools: undefined }))
+  if (first.caller.session === undefined || !isVisible(strictestOf(unlocked, requestTools, false))) return false
+  return Object.entries(first.groups).some(
+    ([name, group]) =>
+      group.unlock === 'request' &&
+      !first.opened.some((trigger) => opens(trigger, name, group, first)) &&
+      tools.some((tool) => isMember(group, tool, first.groups) && isVisible(strictestOf(nextStep, tool, false))),
+  )
+}
+
+function withoutLocks(world: World): World {
+  const groups = Object.entries(world.groups).map(([name, { unlock: _, ...group }]) => [name, group] as const)
+  return { ...world, groups: Object.fromEntries(groups) }
+}
+
 /** What a view explains of a tool, and what a call comes to: as it was for the view and as it is today, the stricter. */
 export function referenceAnswers(
   world: World,

@@ -19,6 +19,14 @@ export function setBit(bits: Bits, index: number): void {
   bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31))
 }
 
+/** Gives a set without one member: the set itself where it is none. `-1` is never a member. */
+export function withoutBit(bits: Bits, index: number): Bits {
+  if (index === -1 || !hasBit(bits, index)) return bits
+  const rest = bits.slice()
+  rest[index >>> 5] = (rest[index >>> 5] as number) & ~(1 << (index & 31))
+  return rest
+}
+
 /** Adds every member of `more` to `bits`. */
 export function addBits(bits: Bits, more: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) | (more[word] as number)

@@ -1,4 +1,4 @@
-import type { Group } from '@toolgate/core'
+import { type Group, REQUEST_TEXTS } from '@toolgate/core'
 
 /** A locked group of which a caller may use something. */
 export interface LockedGroup {
@@ -7,12 +7,6 @@ export interface LockedGroup {
   /** Whether this session has still to open it. */
   readonly isClosed: boolean
 }
-
-export const REQUEST_TEXTS = {
-  title: 'Request tools',
-  description: 'Opens a group of tools for this session. Its tools are in your list from your next step on.',
-  no_session: 'You have no session to open groups for. Find tools with search_tools, and call them with call_tool.',
-} as const
 
 export function isRequested({ group }: LockedGroup): boolean {
   return group.unlock === 'request'

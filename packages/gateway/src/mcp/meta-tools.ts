@@ -11,6 +11,7 @@ import {
   metaTools,
   type parseGroups,
   parseSelector,
+  REQUEST_TEXTS,
   type Tool,
   type View,
   type McpResult,
@@ -18,7 +19,7 @@ import {
 } from '@toolgate/core'
 import type { SearchConfig } from '../config/config.ts'
 import { toAnswer, toResult } from './call.ts'
-import { isRequested, type LockedGroup, REQUEST_TEXTS } from './locked-groups.ts'
+import { isRequested, type LockedGroup } from './locked-groups.ts'
 
 export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool' | 'request_tools'
 
@@ -89,7 +90,7 @@ function requestTool({ gate, lockedFor, onUnlocked }: MetaToolDeps): Tool {
     description: REQUEST_TEXTS.description,
     inputSchema: {
       type: 'object',
-      properties: { group: { type: 'string', minLength: 1, maxLength: 64, description: 'The name of the group' } },
+      properties: { group: { type: 'string', minLength: 1, maxLength: 64, description: REQUEST_TEXTS.group } },
       required: ['group'],
       additionalProperties: false,
     },
@@ -100,22 +101,22 @@ function requestTool({ gate, lockedFor, onUnlocked }: MetaToolDeps): Tool {
       if (caller.session === undefined) return toldResult(REQUEST_TEXTS.no_session)
       const before = await gate().view(caller, { app })
       const known = lockedFor(before).filter(isRequested)
-      if (!known.some(({ name }) => name === group)) return toldResult(notKnown(group, known))
+      if (!known.some(({ name }) => name === group))
+        return toldResult(
+          REQUEST_TEXTS.unknown(
+            group,
+            known.map(({ name }) => name),
+          ),
+        )
       if (gate().locks.request(caller, group).length > 0) onUnlocked(caller)
       return opened(group, await gate().view(caller, { app }), gate().membersOf(group), toName)
     },
   })
 }
 
-function notKnown(group: string, known: readonly LockedGroup[]): string {
-  const names = known.map(({ name }) => name).join(', ')
-  return `There is no group "${group}" to open. The groups are: ${names || '(none)'}.`
-}
-
 function opened(group: string, view: View, members: readonly string[], toName: (id: string) => string): McpResult {
   const tools = members.filter((id) => view.has(id)).map(toName)
-  const text = `The group "${group}" is open. In your list from your next step on: ${tools.join(', ') || '(none now)'}.`
-  return { content: [{ type: 'text', text }], structuredContent: { group, tools } }
+  return { content: [{ type: 'text', text: REQUEST_TEXTS.opened(group, tools) }], structuredContent: { group, tools } }
 }
 
 function checkLocked({ locked, names }: Pick<MetaToolDeps, 'locked' | 'names'>, tools: readonly Tool[]): void {

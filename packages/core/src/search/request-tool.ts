@@ -1,0 +1,50 @@
+import type { Gate } from '../gate.ts'
+import { type Group, type Groups } from '../tools/groups.ts'
+import { markRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
+import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
+import { callingOf } from './calling.ts'
+import { REQUEST_TEXTS } from './request-texts.ts'
+
+type Opening = Pick<Gate, 'locks' | 'membersOf'>
+
+/**
+ * Gives the tools of a gate with `request_tools` among them, if a group opens by request and the host has no tool of
+ * that id.
+ */
+export function withRequestTool(tools: readonly Tool[], groups: Groups, gate: () => Opening): readonly Tool[] {
+  const isWanted = [...groups.locked.values()].some(({ unlock }) => unlock === 'request')
+  if (!isWanted || tools.some(({ id }) => id === REQUEST_TOOL_ID)) return tools
+  return [...tools, createRequestTool(groups, gate)]
+}
+
+/** Opens a group by a call of this tool. A group of which its caller may use nothing is none. */
+function createRequestTool(groups: Groups, gate: () => Opening): Tool {
+  const tool = defineTool({
+    name: REQUEST_TOOL_ID,
+    title: REQUEST_TEXTS.title,
+    description: `${REQUEST_TEXTS.description} Without a group, lists those that you can open.`,
+    inputSchema: {
+      type: 'object',
+      properties: { group: { type: 'string', minLength: 1, maxLength: 64, description: REQUEST_TEXTS.group } },
+      additionalProperties: false,
+    },
+    tags: ['meta'],
+    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+    execute({ group }: { readonly group?: string }, call: CallContext): string {
+      const { caller, openable, idsOfNextStep, toName } = callingOf(call)
+      if (caller.session === undefined) return REQUEST_TEXTS.no_session
+      const known = openable()
+      if (group === undefined) return known.map((name) => lineOf(name, groups.locked.get(name))).join('\n')
+      if (!known.includes(group)) return REQUEST_TEXTS.unknown(group, known)
+      gate().locks.request(caller, group)
+      const members = new Set(gate().membersOf(group))
+      const listed = idsOfNextStep().filter((id) => members.has(id) && id !== REQUEST_TOOL_ID)
+      return REQUEST_TEXTS.opened(group, listed.map(toName))
+    },
+  })
+  return markRequestTool(tool)
+}
+
+function lineOf(name: string, { title, hint }: Partial<Group> = {}): string {
+  return [`- ${name}:`, title === undefined ? undefined : `${title}.`, hint].filter(Boolean).join(' ')
+}
