@@ -295,6 +295,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'didYouMean',
   'isDefinedCaller',
   'isGate',
+  'isRequestTool',
   'isToolError',
   'isView',
   'isViewOf',

@@ -1,11 +1,15 @@
-import type { Gate } from '../gate.ts'
+import type { Caller } from '../caller.ts'
 import { type Group, type Groups } from '../tools/groups.ts'
 import { markRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
 import { callingOf } from './calling.ts'
 import { REQUEST_TEXTS } from './request-texts.ts'
 
-type Opening = Pick<Gate, 'locks' | 'membersOf'>
+/** What it asks of the gate that it is in. */
+interface Opening {
+  readonly locks: { request(caller: Caller, group: string): unknown }
+  membersOf(group: string): readonly string[]
+}
 
 /**
  * Gives the tools of a gate with `request_tools` among them, if a group opens by request and the host has no tool of
