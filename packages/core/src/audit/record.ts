@@ -177,13 +177,25 @@ const KEYED = 'hmac-sha256:'
 
 const NO_INPUT: HeldEntry['held'] = {}
 
-function digestOf(
-  entry: AuditEntry | HeldEntry,
-  { redact = redactor, preview = true, inputKey }: SealOptions,
-): HeldEntry['held'] {
+interface Digested {
+  readonly options: SealOptions
+  readonly digest: HeldEntry['held']
+}
+
+/** A call leaves two records of one input, which is frozen: the second has the digest of the first. */
+const digests = new WeakMap<object, Digested>()
+
+function digestOf(entry: AuditEntry | HeldEntry, options: SealOptions): HeldEntry['held'] {
   if ('held' in entry) return entry.held
   const { input } = entry
   if (input === undefined) return NO_INPUT
+  if (typeof input !== 'object' || input === null || !Object.isFrozen(input)) return digest(input, options)
+  let known = digests.get(input)
+  if (known?.options !== options) digests.set(input, (known = { options, digest: digest(input, options) }))
+  return known.digest
+}
+
+function digest(input: unknown, { redact = redactor, preview = true, inputKey }: SealOptions): HeldEntry['held'] {
   try {
     const text = canonicalize(input)
     const shown = preview ? previewInput(input, text, redact) : undefined

@@ -95,6 +95,13 @@ describe('defineTarget', () => {
     [{ ...definition, name: '' }, /defineTarget\.name: must be a string that is not empty/],
     [{ ...definition, shape: undefined }, /defineTarget\.shape: must be a function/],
     [{ ...definition, keeps: ['tags'] }, /"tags" is not one of title/],
+    [{ ...definition, schema: { refs: 'inline' } }, /defineTarget\.schema\.refs: must be one of kept, inlined/],
+    [{ ...definition, schema: { keywords: 'type' } }, /defineTarget\.schema\.keywords: must be a list of texts/],
+    [{ ...definition, strictSchema: { closed: 'false' } }, /strictSchema\.closed: must be one of true, false/],
+    [{ ...definition, schema: { parameterName: 'abc' } }, /parameterName: must be a regular expression/],
+    [{ ...definition, maxTools: Number.NaN }, /defineTarget\.maxTools: must be a whole number above 0/],
+    [{ ...definition, keeps: 'title' }, /defineTarget\.keeps: must be a list of texts/],
+    [{ ...definition, request: 'x' }, /defineTarget\.request: must be a function/],
     [{ ...definition, canMask: true }, /defineTarget\.canMask: needs a request/],
   ]
   for (const [given, message] of refused) {

@@ -98,6 +98,39 @@ const FEATURES = shapeOf<SchemaFeatures>({
   parameterName: true,
 })
 
+/** The values that a field may have. */
+const VALUES: Readonly<Record<string, readonly unknown[]>> = {
+  refs: ['kept', 'inlined'],
+  unions: ['type-list', 'anyOf', 'nullable'],
+  enums: ['scalars', 'texts'],
+  closed: [true, false],
+  allRequired: [true, false],
+  typed: [true, false],
+  itemsNeeded: [true, false],
+  canMask: [true, false],
+}
+const LISTS: ReadonlySet<string> = new Set(['keywords', 'rootLacks', 'formats', 'keeps', 'reservedNames'])
+const COUNTS: ReadonlySet<string> = new Set(['maxTools', 'maxDescription'])
+
+/** A value of another type would be a target that keeps less, or checks less, than it says. */
+function checkValues(path: string, fields: object): void {
+  for (const [field, value] of Object.entries(fields)) {
+    const problem = value === undefined ? undefined : problemOf(field, value)
+    if (problem !== undefined) throw new ConfigError(`${path}.${field}`, problem)
+  }
+}
+
+function problemOf(field: string, value: unknown): string | undefined {
+  const values = VALUES[field]
+  if (values && !values.includes(value)) return `must be one of ${values.join(', ')}`
+  if (LISTS.has(field) && !(Array.isArray(value) && value.every((one) => typeof one === 'string')))
+    return 'must be a list of texts'
+  if (COUNTS.has(field) && !(Number.isInteger(value) && (value as number) > 0)) return 'must be a whole number above 0'
+  if (field === 'parameterName' && !(value instanceof RegExp)) return 'must be a regular expression'
+  if (field === 'request' && typeof value !== 'function') return 'must be a function'
+  return undefined
+}
+
 const defined = new WeakMap<CustomTarget, Target>()
 
 /**
@@ -115,6 +148,7 @@ const defined = new WeakMap<CustomTarget, Target>()
  */
 export function defineTarget<Shape extends object>(definition: TargetDefinition<Shape>): CustomTarget<Shape> {
   checkShape('defineTarget', definition, TARGET)
+  checkValues('defineTarget', definition)
   const { name, schema, strictSchema, outputSchema, keeps = [], shape, request, canMask = false } = definition
   if (typeof name !== 'string' || name === '')
     throw new ConfigError('defineTarget.name', 'must be a string that is not empty')
@@ -157,6 +191,7 @@ function toRequest(tools: readonly object[]): object {
 
 function toDialect(field: string, name: string, features: SchemaFeatures, base: Dialect): Dialect {
   checkShape(`defineTarget.${field}`, features, FEATURES)
+  checkValues(`defineTarget.${field}`, features)
   const { keywords, rootLacks, formats, ...others } = features
   const given = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined))
   return {

@@ -157,6 +157,22 @@ describe('fromOpenAiTools, fromAnthropicTools, fromGeminiTools, fromBedrockTools
     assert.equal(outcome.text, 'found gates')
   })
 
+  it('end for definitions that hold themselves, and take fields that JSON cannot say', () => {
+    const schema: Record<string, unknown> = { type: 'OBJECT', properties: {} }
+    Object.assign(schema['properties'] as object, { self: schema, again: schema })
+    assert.equal(fromGeminiTools([{ name: 'x', parameters: schema }]).errors[0]?.code, 'tool_invalid')
+    const space: Record<string, unknown> = { type: 'namespace', name: 'a', tools: [] }
+    ;(space['tools'] as unknown[]).push(space)
+    assert.equal(fromOpenAiTools([space]).errors[0]?.code, 'not_a_function')
+    const odd: Record<string, unknown> = { name: 'b', input_schema: SCHEMA, big: 1n }
+    odd['self'] = odd
+    const { warnings } = fromAnthropicTools([odd])
+    assert.deepEqual(
+      warnings.map(({ feature, from }) => `${feature}: ${from}`),
+      ['big: a value that is not JSON', 'self: a value that is not JSON'],
+    )
+  })
+
   const misused: readonly (readonly [ImportOptions, message: RegExp])[] = [
     [{ overlays: {} } as ImportOptions, /fromOpenAiTools\.overlays: unknown option; did you mean "overlay"/],
     [

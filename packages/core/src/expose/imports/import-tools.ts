@@ -154,8 +154,8 @@ interface NameParts {
 
 function toParts(wireName: string, definition: ForeignDefinition, options: ImportOptions): NameParts {
   const { name } = definition
-  const id = options.toId?.(wireName)
-  if (id !== undefined) return splitAt(id, ':')
+  const id: unknown = options.toId?.(wireName)
+  if (typeof id === 'string') return splitAt(id, ':')
   const namespace = options.namespace ?? definition.namespace
   if (typeof namespace === 'string') return { name, namespace }
   const parts = splitAt(typeof name === 'string' ? name : '', '__')
@@ -185,7 +185,16 @@ function warningsOf(tool: Tool, { lost, notes = [] }: ForeignDefinition): readon
     tool: tool.id,
     path,
     feature,
-    from: toText(from),
+    from: textOf(from),
     action: 'removed',
   }))
+}
+
+/** A field of another's definition may be anything, also what JSON cannot say. */
+function textOf(value: unknown): string {
+  try {
+    return toText(value)
+  } catch {
+    return 'a value that is not JSON'
+  }
 }

@@ -6,11 +6,13 @@ const NO_PARAMETERS = { type: 'object', properties: {} }
 
 /** Reads the tools of Chat Completions and of Responses, namespaces too. */
 export const readOpenAi: ReadEntry = (entry) => {
-  const { type, function: inner, tools } = entry
-  if (type === 'namespace' && Array.isArray(tools))
-    return tools
-      .filter(isObject)
-      .flatMap((one) => readOpenAi(one).map((read) => ({ ...read, namespace: entry['name'] })))
+  const { type, name: namespace, tools } = entry
+  if (type !== 'namespace' || !Array.isArray(tools)) return readTool(entry)
+  return tools.filter(isObject).flatMap((tool) => readTool(tool).map((read) => ({ ...read, namespace })))
+}
+
+const readTool: ReadEntry = (entry) => {
+  const { type, function: inner } = entry
   if (type !== 'function') return [notAFunction(type)]
   if (!isObject(inner)) return [readFunction(entry, ['type'])]
   const read = readFunction(inner, [])

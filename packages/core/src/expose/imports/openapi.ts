@@ -12,21 +12,31 @@ type Entry = readonly [keyword: string, word: unknown]
 /** Deeper than a gate takes a schema: what is below stays as it is, and is refused with the rest. */
 const MAX_DEPTH = 64
 
-/** Returns a schema in OpenAPI 3.0 as JSON Schema: types in small letters, counts as numbers, `nullable` as a type. */
-export function readOpenApi(schema: unknown): ReadSchema {
-  const notes: ForeignNote[] = []
-  return { schema: schema === null ? undefined : read(schema, '', notes), notes }
+/** More than any real schema has: what is beyond stays as it is. A schema that holds itself twice would have no end. */
+const MAX_NODES = 10_000
+
+interface Reading {
+  readonly notes: ForeignNote[]
+  nodes: number
 }
 
-function read(value: unknown, path: string, notes: ForeignNote[], depth = 0): unknown {
-  if (!isObject(value) || depth > MAX_DEPTH) return value
+/** Returns a schema in OpenAPI 3.0 as JSON Schema: types in small letters, counts as numbers, `nullable` as a type. */
+export function readOpenApi(schema: unknown): ReadSchema {
+  const reading: Reading = { notes: [], nodes: 0 }
+  return { schema: schema === null ? undefined : read(schema, '', reading), notes: reading.notes }
+}
+
+function read(value: unknown, path: string, reading: Reading, depth = 0): unknown {
+  if (!isObject(value) || depth > MAX_DEPTH || ++reading.nodes > MAX_NODES) return value
   const entries = Object.entries(value).flatMap(([keyword, word]): readonly Entry[] => {
     if (word === undefined || word === null || keyword === 'nullable') return []
     const at = below(path, keyword)
     const inner = (one: unknown, ...steps: readonly (string | number)[]) =>
-      read(one, steps.reduce<string>(below, at), notes, depth + 1)
+      read(one, steps.reduce<string>(below, at), reading, depth + 1)
     const spell = SPELLINGS.get(keyword)
-    return spell ? spell(word, inner, () => notes.push({ path: at, feature: keyword, from: word })) : [[keyword, word]]
+    return spell
+      ? spell(word, inner, () => reading.notes.push({ path: at, feature: keyword, from: word }))
+      : [[keyword, word]]
   })
   return value['nullable'] === true ? orNull(entries) : Object.fromEntries(entries)
 }
