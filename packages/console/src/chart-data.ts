@@ -1,5 +1,5 @@
 import { AUDIT_OUTCOMES, outcomeOf } from './audit-feed.ts'
-import type { AuditOutcome, AuditRecord } from './wire.ts'
+import type { AuditCountsBody, AuditOutcome, AuditRecord } from './wire.ts'
 
 /** Outcomes of calls that ran, whose latency means something. */
 export const TIMED: readonly AuditOutcome[] = ['done', 'failed', 'abandoned']
@@ -23,13 +23,32 @@ export interface ChartData {
 
 const BUCKETS = 60
 
-/** Counts ends of calls and their latency, in 60 buckets of the latest `spanMs`. `records` are newest first. */
-export function toChartData(records: readonly AuditRecord[], spanMs: number, nowMs: number): ChartData {
+/** The period of a chart: 60 buckets that stand still while time passes, so that no bar changes its height for having moved. */
+export interface ChartPeriod {
+  readonly startMs: number
+  readonly endMs: number
+  readonly bucketMs: number
+}
+
+/** Returns the period of the latest `spanMs`. Its last bucket has `nowMs` in it. */
+export function toPeriod(spanMs: number, nowMs: number): ChartPeriod {
   const bucketMs = spanMs / BUCKETS
-  // Buckets stand still while time passes, so that a bar never changes its height for having moved.
   const endMs = (Math.floor(nowMs / bucketMs) + 1) * bucketMs
-  const startMs = endMs - BUCKETS * bucketMs
-  const counts = forEach(AUDIT_OUTCOMES, () => Array.from({ length: BUCKETS }, () => 0))
+  return { startMs: endMs - BUCKETS * bucketMs, endMs, bucketMs }
+}
+
+/**
+ * Returns how calls ended, and the latency of those that are loaded. `records` are newest first.
+ *
+ * `counted` are the gateway's counts; records that came after them are added. Without them, the loaded records are counted.
+ */
+export function toChartData(
+  records: readonly AuditRecord[],
+  { startMs, bucketMs }: ChartPeriod,
+  counted?: AuditCountsBody,
+): ChartData {
+  const counts = placeCounts(counted, startMs, bucketMs)
+  const countedSeq = counted?.newestSeq ?? 0
   const durations = forEach(TIMED, () => Array.from({ length: BUCKETS }, (): number[] => []))
   // Times are RFC 3339 of one form, so they compare as text, and records are newest first, so the bucket hardly moves.
   const starts = Array.from({ length: BUCKETS }, (_, i) => new Date(startMs + i * bucketMs).toISOString())
@@ -41,7 +60,7 @@ export function toChartData(records: readonly AuditRecord[], spanMs: number, now
     const outcome = outcomeOf(record)
     const count = outcome && counts.get(outcome)
     if (!count) continue
-    count[bucket] = (count[bucket] ?? 0) + 1
+    if (record.seq > countedSeq) count[bucket] = (count[bucket] ?? 0) + 1
     if (record.duration_ms !== undefined) durations.get(outcome)?.[bucket]?.push(record.duration_ms)
   }
   const sorted = mapValues(durations, (buckets) => buckets.map((one) => Float64Array.from(one).toSorted()))
@@ -57,6 +76,23 @@ export function toChartData(records: readonly AuditRecord[], spanMs: number, now
       return { median: quantile(all, 0.5), p95: quantile(all, 0.95) }
     }),
   }
+}
+
+/** Puts counts into the buckets of a period, which may have moved on since. */
+function placeCounts(
+  counted: AuditCountsBody | undefined,
+  startMs: number,
+  bucketMs: number,
+): Map<AuditOutcome, number[]> {
+  const counts = forEach(AUDIT_OUTCOMES, () => Array.from({ length: BUCKETS }, () => 0))
+  for (const [i, outcomes] of (counted?.buckets ?? []).entries()) {
+    const startsAtMs = (counted?.since ?? 0) + i * bucketMs
+    // Where the clock of the gateway is ahead of the browser's, what is later counts as now.
+    const bucket = Math.min(BUCKETS - 1, Math.round((startsAtMs - startMs) / bucketMs))
+    if (bucket < 0) continue
+    for (const [outcome, buckets] of counts) buckets[bucket] = (buckets[bucket] ?? 0) + outcomes[outcome]
+  }
+  return counts
 }
 
 /** Nearest rank; `null` of nothing. */

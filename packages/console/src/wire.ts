@@ -6,6 +6,7 @@ export type {
   AppRow,
   AppsBody,
   AuditBody,
+  AuditCountsBody,
   AuditEvidenceBody,
   CallersBody,
   ErrorBody,

@@ -241,6 +241,21 @@ if (executablePath !== undefined)
         assert.equal(new URL(page.url()).hash, '#/live?span=1h')
       })
 
+      it('counts in the gateway: all calls of the period, also those that are not loaded', async () => {
+        await restart({ recordCount: 4400 })
+        await open('#/live?span=1d')
+        await page.getByText('1,000 newest records, more below').waitFor()
+        // One of eleven records is a refusal.
+        await page.locator('.legend-item.refused').getByText('400', { exact: true }).waitFor()
+        await page.locator('.legend-item.limited').getByText('400', { exact: true }).waitFor()
+        await page.getByText('Latency of the newest 1,000 records only').waitFor()
+        gateway.record(11)
+        await page.locator('.legend-item.refused').getByText('401', { exact: true }).waitFor()
+        await page.getByLabel('User').fill('viewer')
+        await page.getByLabel('User').press('Enter')
+        await page.getByRole('img', { name: /^Calls over time: .* 13\d refused/ }).waitFor()
+      })
+
       it('draws the newest bucket of the chart', async () => {
         // One call, less than a second ago: it is in no bucket but the newest.
         await restart({ recordCount: 0 })

@@ -21,6 +21,7 @@ import {
   ToolgateError,
   type View,
 } from '@toolgate/core'
+import { createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
 import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/api/wire.ts'
 import { createKeyring, createOriginRules } from '../../gateway/src/auth/index.ts'
@@ -214,6 +215,15 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
             found.push(one)
         }
         return found
+      },
+      countOutcomes(query) {
+        if (isBroken) throw new Error('broken on purpose')
+        const tally = createOutcomeTally(query)
+        for (const one of records) {
+          const outcome = outcomeOf(one)
+          if (outcome !== undefined && matchesAuditQuery(one, query)) tally.add(Date.parse(one.ts), outcome)
+        }
+        return tally.counts(records.length)
       },
       async *exportRecords() {
         yield* records

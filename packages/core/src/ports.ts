@@ -269,6 +269,7 @@ export interface AuditFilter {
   readonly tool?: string
   readonly user?: string
   readonly session?: string
+  readonly tenant?: string
   readonly event?: AuditEvent
   readonly outcome?: AuditOutcome
   /** The `tool_call_id`. */
@@ -299,6 +300,32 @@ export type AuditExportQuery = Omit<AuditQuery, 'limit'>
 /** Gives records oldest first, however many there are, without holding all of them. */
 export interface AuditExporter {
   exportRecords(query?: AuditExportQuery): AsyncIterable<AuditRecord>
+}
+
+/** Which records are counted, and in which buckets: at most 500 of them, from `since` on. All times are whole milliseconds. */
+export interface AuditCountQuery extends AuditFilter {
+  readonly since: number
+  /** Greater than `since`. */
+  readonly until: number
+  readonly bucketMs: number
+}
+
+/** How many attempts ended in each way. */
+export type OutcomeCounts = Readonly<Record<AuditOutcome, number>>
+
+export interface AuditCounts {
+  /** Wall-clock milliseconds: the start of the first bucket. */
+  readonly since: number
+  readonly bucketMs: number
+  /** Oldest first; the last one ends at `until` or later, and counts only what is before `until`. */
+  readonly buckets: readonly OutcomeCounts[]
+  /** The `seq` of the newest record of the audit when it was counted; 0 for none. A later record can be added on top. */
+  readonly newestSeq: number
+}
+
+/** Counts the records that end an attempt, by outcome and time, without returning them. */
+export interface AuditCounter {
+  countOutcomes(query: AuditCountQuery): MaybePromise<AuditCounts>
 }
 
 /** Small values that must outlive a process, or reach every replica: halts, pins, pauses, preferences. Plain JSON. */

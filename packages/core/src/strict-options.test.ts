@@ -248,6 +248,12 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   memoryAudit: [
     ['options', 'redct', 'redact', () => memoryAudit(loose({ redct: undefined }))],
     ['query', 'usr', 'user', () => memoryAudit().query(loose({ usr: 'vera' }))],
+    [
+      'countOutcomes',
+      'bucket',
+      'bucketMs',
+      () => memoryAudit().countOutcomes(loose({ since: 0, until: 1, bucket: 1 })),
+    ],
     ['exportRecords', 'usr', 'user', () => Array.fromAsync(memoryAudit().exportRecords(loose({ usr: 'vera' })))],
   ],
   memoryAvailability: [
@@ -334,6 +340,7 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
     ['options', 'checkpoint', 'checkpoints', () => audit.createVerifier(loose({ checkpoint: [] }))],
     ['finish', 'tor', 'torn', () => audit.createVerifier().finish(loose({ tor: true }))],
   ],
+  checkCountQuery: [['query', 'bucket', 'bucketMs', () => audit.checkCountQuery(loose({ bucket: 1 }))]],
   checkAuditQuery: [['query', 'usr', 'user', () => audit.checkAuditQuery(loose({ usr: 'vera' }))]],
   sealEntry: [
     [
@@ -348,6 +355,7 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
 
 const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkProof',
+  'createOutcomeTally',
   'createRecordTree',
   'eventOfOutcome',
   'hashCheckpoint',

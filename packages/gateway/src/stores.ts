@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import {
   type ApprovalStore,
+  type AuditCounter,
   type AuditExporter,
   type AuditReader,
   type AuditSink,
@@ -17,7 +18,8 @@ import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from
 /** What an audit tells of itself: what it drops, where it counts that. */
 export type OpenedAudit = AuditSink &
   AuditReader &
-  AuditExporter & {
+  AuditExporter &
+  AuditCounter & {
     readonly droppedCount?: number
     /** Absent for an audit that nothing vouches for, as one in memory. */
     evidence?(): AuditEvidence

@@ -1,4 +1,6 @@
 import {
+  type AuditCountQuery,
+  type AuditCounts,
   type AuditEntry,
   type AuditExportQuery,
   type AuditQuery,
@@ -22,6 +24,8 @@ export interface AuditFile {
   isPassing(error: unknown): boolean
   query(query: AuditQuery): readonly AuditRecord[]
   exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
+  /** Lets other work go on between parts of the file. */
+  countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
   /** All records, the newest first. */
   backwards(): Iterable<AuditRecord>
   /** Lets others know that this process has looked after what was left open before. */

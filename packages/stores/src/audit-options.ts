@@ -1,4 +1,11 @@
-import { type AuditExporter, type AuditReader, type AuditSink, checkShape, shapeOf } from '@toolgate/core'
+import {
+  type AuditCounter,
+  type AuditExporter,
+  type AuditReader,
+  type AuditSink,
+  checkShape,
+  shapeOf,
+} from '@toolgate/core'
 import type { SealOptions } from '@toolgate/core/audit'
 import type { AuditEvidence } from './evidence.ts'
 
@@ -72,7 +79,7 @@ export function sealOptionsOf({ redact, preview, inputKey }: AuditFileOptions): 
 }
 
 /** An audit in a file. */
-export interface FileAudit extends AuditSink, AuditReader, AuditExporter {
+export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
   /** What vouches for the audit, as it is now. */
   evidence(): AuditEvidence
   /** Entries whose write was refused, or which were lost when it was closed on a failing disk. */

@@ -1,24 +1,54 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type AuditExportQuery, type AuditRecord } from '@toolgate/core'
-import { type CheckedAuditQuery, checkAuditQuery, eventOfOutcome } from '@toolgate/core/audit'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+import type { AuditCountQuery, AuditCounts, AuditExportQuery, AuditRecord } from '@toolgate/core'
+import {
+  type CheckedAuditQuery,
+  checkAuditQuery,
+  createOutcomeTally,
+  eventOfOutcome,
+  outcomeOfRecord,
+} from '@toolgate/core/audit'
 import { AT_OF_RECORD, SESSION_OF_RECORD } from './audit-schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
 type Row = Record<string, unknown>
 
-/** Gives the records of a query, by number in the given direction. */
-export type SelectRecords = (query: CheckedAuditQuery, direction: 'ASC' | 'DESC') => readonly AuditRecord[]
+/** The records of a database. */
+export interface AuditRows {
+  /** Gives the records of a query, by number in the given direction. */
+  select(query: CheckedAuditQuery, direction: 'ASC' | 'DESC'): readonly AuditRecord[]
+  /** Counts the records of a query by time, event and failure. */
+  count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
+  newestSeq(): number
+}
+
+interface RowCount {
+  /** The start of the bucket. */
+  readonly atMs: number
+  readonly event: AuditRecord['event']
+  readonly hasFailed: boolean
+  readonly count: number
+}
 
 /** In JSON, the quotes of a field's name occur nowhere else. */
-const HAS_ERROR = `instr(record, ',"error":"') > 0`
+const HAS_FAILED = `(instr(record, ',"error":"') > 0 OR instr(record, ',"is_error":true') > 0)`
+/** The record is read only where it matters. */
+const RESULT_HAS_FAILED = `CASE event WHEN 'tool_result' THEN ${HAS_FAILED} ELSE 0 END`
 
-export function selectIn(db: DatabaseSync): SelectRecords {
+export function rowsIn(db: DatabaseSync): AuditRows {
   // A database that is only read may be of version 1.
   const isFirst = numberOf(db, 'PRAGMA user_version') === 1
   const columns = isFirst ? { session: SESSION_OF_RECORD, at: AT_OF_RECORD } : { session: 'session_id', at: 'at' }
   const statements = new Map<string, StatementSync>()
 
-  return ({ limit, tool, user, session, event, outcome, call, since, until, beforeSeq, afterSeq }, direction) => {
+  function prepare(sql: string): StatementSync {
+    const statement = statements.get(sql) ?? db.prepare(sql)
+    statements.set(sql, statement)
+    return statement
+  }
+
+  function toWhere(query: AuditExportQuery): { readonly where: string; readonly values: readonly SQLInputValue[] } {
+    const { tool, user, session, tenant, event, outcome, call, since, until, beforeSeq, afterSeq } = query
     const filters: string[] = []
     const values: SQLInputValue[] = []
     const addFilter = (sql: string, value: string | number | undefined): void => {
@@ -31,29 +61,71 @@ export function selectIn(db: DatabaseSync): SelectRecords {
     addFilter(`${columns.session} = ?`, session)
     addFilter('event = ?', event)
     addFilter('event = ?', outcome && eventOfOutcome(outcome))
-    if (outcome === 'failed') filters.push(HAS_ERROR)
-    if (outcome === 'done') filters.push(`NOT ${HAS_ERROR}`)
-    addFilter("record ->> '$.tool_call_id' = ?", call)
     addFilter(`${columns.at} >= ?`, since)
     addFilter(`${columns.at} < ?`, until)
     addFilter('seq < ?', beforeSeq)
     addFilter('seq > ?', afterSeq)
-    const where = filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : ''
-    const sql = `SELECT record FROM audit ${where} ORDER BY seq ${direction} LIMIT ?`
-    const statement = statements.get(sql) ?? db.prepare(sql)
-    statements.set(sql, statement)
-    return statement.all(...values, limit).map(toRecord)
+    if (outcome === 'failed') filters.push(HAS_FAILED)
+    if (outcome === 'done') filters.push(`NOT ${HAS_FAILED}`)
+    addFilter("record ->> '$.tool_call_id' = ?", call)
+    addFilter("record ->> '$.tenant' = ?", tenant)
+    return { where: filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : '', values }
   }
+
+  return {
+    select({ limit, ...query }, direction) {
+      const { where, values } = toWhere(query)
+      const statement = prepare(`SELECT record FROM audit ${where} ORDER BY seq ${direction} LIMIT ?`)
+      return statement.all(...values, limit).map(toRecord)
+    },
+    count(query) {
+      const { since, bucketMs } = query
+      const { where, values } = toWhere(query)
+      const bucket = `CAST((${columns.at} - ?) / ? AS INTEGER)`
+      const sql = `SELECT ${bucket}, event, ${RESULT_HAS_FAILED}, count(*) FROM audit ${where} GROUP BY 1, 2, 3`
+      return prepare(sql)
+        .all(since, bucketMs, ...values)
+        .map((row) => toRowCount(row, query))
+    },
+    newestSeq: () => Number(prepare('SELECT coalesce(max(seq), 0) AS seq FROM audit').get()?.['seq']),
+  }
+}
+
+function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
+  const [bucket, event, hasFailed, count] = Object.values(row)
+  return {
+    atMs: since + Number(bucket) * bucketMs,
+    event: event as AuditRecord['event'],
+    hasFailed: hasFailed === 1,
+    count: Number(count),
+  }
+}
+
+const COUNT_PART = 50_000
+
+/** Part by part, so that a large audit holds up no call. */
+export async function countRows(rows: AuditRows, query: AuditCountQuery): Promise<AuditCounts> {
+  const tally = createOutcomeTally(query)
+  const newestSeq = rows.newestSeq()
+  for (let afterSeq = 0; afterSeq < newestSeq; afterSeq += COUNT_PART) {
+    const beforeSeq = Math.min(afterSeq + COUNT_PART, newestSeq) + 1
+    for (const { atMs, event, hasFailed, count } of rows.count({ ...query, afterSeq, beforeSeq })) {
+      const outcome = outcomeOfRecord({ event, ...(hasFailed ? { is_error: true } : {}) })
+      if (outcome !== undefined) tally.add(atMs, outcome, count)
+    }
+    await endOfTurn()
+  }
+  return tally.counts(newestSeq)
 }
 
 const EXPORT_PAGE = 500
 
 /** Page by page, so that no transaction stays open for as long as the reader takes. */
-export async function* exportRows(select: SelectRecords, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
+export async function* exportRows(rows: AuditRows, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
   let { afterSeq } = query
   for (;;) {
     const page = { ...query, limit: EXPORT_PAGE, ...(afterSeq === undefined ? {} : { afterSeq }) }
-    const records = select(checkAuditQuery(page), 'ASC')
+    const records = rows.select(checkAuditQuery(page), 'ASC')
     yield* records
     if (records.length < EXPORT_PAGE) return
     afterSeq = records.at(-1)?.seq

@@ -109,6 +109,10 @@ export function createBatchedAudit(parts: SinkParts): FileAudit {
       storeForReaders()
       yield* file.exportRecords(query)
     },
+    async countOutcomes(query) {
+      storeForReaders()
+      return file.countOutcomes(query)
+    },
     async flush() {
       if (!isClosed) await settle()
     },

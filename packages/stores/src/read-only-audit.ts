@@ -24,6 +24,10 @@ export function createReadOnlyAudit(file: AuditFile): FileAudit {
       checkOpen()
       yield* file.exportRecords(query)
     },
+    async countOutcomes(query) {
+      checkOpen()
+      return file.countOutcomes(query)
+    },
     flush: async () => {},
     async close() {
       if (isClosed) return

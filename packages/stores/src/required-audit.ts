@@ -135,6 +135,10 @@ export function createRequiredAudit(parts: SinkParts): FileAudit {
       if (isClosed) throw closedError(file)
       yield* file.exportRecords(query)
     },
+    async countOutcomes(query) {
+      if (isClosed) throw closedError(file)
+      return file.countOutcomes(query)
+    },
     async flush() {
       if (!isClosed) await settle()
     },

@@ -5,6 +5,7 @@ import { type AuditEntry } from '@toolgate/core'
 import {
   type ChainEnd,
   checkAuditQuery,
+  checkCountQuery,
   createRecordTree,
   createSealer,
   GENESIS,
@@ -13,7 +14,7 @@ import {
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
 import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
-import { exportRows, selectIn, toRecord } from './audit-rows.ts'
+import { countRows, exportRows, rowsIn, toRecord } from './audit-rows.ts'
 import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
 import type { Segment } from './checkpoint-file.ts'
 import { withInputKey } from './input-key.ts'
@@ -90,7 +91,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const commit = db.prepare('COMMIT')
   const newest = db.prepare(NEWEST)
   const insert = lock && db.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)')
-  const select = selectIn(db)
+  const rows = rowsIn(db)
   const sealer = createSealer(sealOptionsOf(options))
   let epoch = 0
 
@@ -135,8 +136,9 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       })
     },
     isPassing: isBusy,
-    query: (query) => select(checkAuditQuery(query), 'DESC'),
-    exportRecords: (query) => exportRows(select, query),
+    query: (query) => rows.select(checkAuditQuery(query), 'DESC'),
+    exportRecords: (query) => exportRows(rows, query),
+    countOutcomes: async (query) => countRows(rows, checkCountQuery(query)),
     *backwards() {
       for (const row of db.prepare('SELECT record FROM audit ORDER BY seq DESC').iterate()) yield toRecord(row)
     },

@@ -38,7 +38,13 @@ export function LivePage(): ReactElement {
       {shownError && !isReady && <Failed error={shownError} retry={() => feed.catchUp()} />}
       {!isReady && !shownError && <Loading what="the audit" />}
       {isReady && records.length > 0 && (
-        <ChartPanel records={records} isPart={!isEnd} span={choices.get('span') ?? ''} choose={choose} />
+        <ChartPanel
+          records={records}
+          isPart={!isEnd}
+          filter={filter}
+          span={choices.get('span') ?? ''}
+          choose={choose}
+        />
       )}
       {isReady && records.length === 0 && (
         <Empty title={isFiltered ? 'No record matches' : 'Nothing was called yet'}>

@@ -1,9 +1,9 @@
 import { type ComponentType, type ReactElement, useEffect, useState } from 'react'
-import { AUDIT_OUTCOMES } from '../audit-feed.ts'
-import { type ChartData, toChartData } from '../chart-data.ts'
+import { AUDIT_OUTCOMES, type RecordFilter } from '../audit-feed.ts'
+import { type ChartData, type ChartPeriod, toChartData, toPeriod } from '../chart-data.ts'
 import { formatDuration, formatNumber } from '../format.ts'
-import { type Choose, useNow } from '../hooks.ts'
-import type { AuditRecord } from '../wire.ts'
+import { type Choose, useApi, useNow } from '../hooks.ts'
+import type { AuditCountsBody, AuditRecord } from '../wire.ts'
 
 type Charts = ComponentType<{ data: ChartData }>
 
@@ -30,16 +30,19 @@ export interface ChartPanelProps {
   readonly records: readonly AuditRecord[]
   /** Whether older records exist that are not held here. */
   readonly isPart: boolean
+  readonly filter: RecordFilter
   readonly span: string
   readonly choose: Choose
 }
 
-/** How calls end and how long they take, of the records that are held. The numbers stand beside the picture. */
-export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): ReactElement {
+/** How calls end, as the gateway counts them, and how long the loaded ones took. The numbers stand beside the picture. */
+export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
   const { Charts, hasFailed } = useCharts()
   const { ms } = SPANS.get(span) ?? { ms: 300_000 }
-  const data = useEverySecond(records, ms, nowMs)
+  const period = toPeriod(ms, nowMs)
+  const { counted, isComing } = useCounts(filter, period)
+  const data = useEverySecond({ records, ms, nowMs, counted }, period)
   const oldest = records.at(-1)
   const isShort = isPart && oldest !== undefined && Date.parse(oldest.ts) > nowMs - ms
   return (
@@ -52,7 +55,7 @@ export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): 
               <div key={outcome} className={`legend-item ${outcome}`}>
                 <dt>{outcome}</dt>
                 <dd>
-                  <b>{formatNumber(data.totals.get(outcome) ?? 0)}</b>
+                  <b>{isComing ? '…' : formatNumber(data.totals.get(outcome) ?? 0)}</b>
                   {median !== null && p95 !== null && (
                     <span className="dim">
                       {' '}
@@ -88,18 +91,48 @@ export function ChartPanel({ records, isPart, span, choose }: ChartPanelProps): 
       )}
       {isShort && (
         <p className="dim note">
-          Of the newest {formatNumber(records.length)} records only: older ones are not loaded.
+          {counted ? 'Latency of' : 'Of'} the newest {formatNumber(records.length)} records only: older ones are not
+          loaded.
         </p>
       )}
     </section>
   )
 }
 
-/** Counts anew when time or the choice has moved on, not for each record of many that come at once. */
-function useEverySecond(records: readonly AuditRecord[], ms: number, nowMs: number): ChartData {
-  const [counted, setCounted] = useState(() => ({ ms, nowMs, data: toChartData(records, ms, nowMs) }))
-  if (counted.ms === ms && counted.nowMs === nowMs) return counted.data
-  const data = toChartData(records, ms, nowMs)
-  setCounted({ ms, nowMs, data })
+interface Counted {
+  /** Absent while they have not come, and where the gateway cannot count. */
+  readonly counted: AuditCountsBody | undefined
+  readonly isComing: boolean
+}
+
+/** Records that come meanwhile are added to the counts here, so they are seldom asked for again. */
+const COUNT_AGAIN_MS = 15_000
+
+/** Asks the gateway how calls ended in a period. */
+function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeriod): Counted {
+  const { data, isPlaceholderData, isPending } = useApi<AuditCountsBody>({
+    key: ['audit-counts', filter, bucketMs],
+    path: '/api/audit/counts',
+    // The clock of the gateway may be ahead of the browser's.
+    parameters: { ...filter, since: startMs, until: endMs + (endMs - startMs), bucket: bucketMs },
+    everyMs: COUNT_AGAIN_MS,
+  })
+  // What stands in for the answer until it comes is of another period or filter.
+  return { counted: isPlaceholderData ? undefined : data, isComing: isPending || isPlaceholderData }
+}
+
+interface Counting {
+  readonly records: readonly AuditRecord[]
+  readonly ms: number
+  readonly nowMs: number
+  readonly counted: AuditCountsBody | undefined
+}
+
+/** Counts again when time, the choice or the gateway's counts have moved on, not for each record of many that come at once. */
+function useEverySecond({ records, ms, nowMs, counted }: Counting, period: ChartPeriod): ChartData {
+  const [latest, setLatest] = useState(() => ({ ms, nowMs, counted, data: toChartData(records, period, counted) }))
+  if (latest.ms === ms && latest.nowMs === nowMs && latest.counted === counted) return latest.data
+  const data = toChartData(records, period, counted)
+  setLatest({ ms, nowMs, counted, data })
   return data
 }

@@ -1,5 +1,13 @@
 // What the keepers and the verifiers of audits need: `@toolgate/core/audit`.
-export { type CheckedAuditQuery, checkAuditQuery, eventOfOutcome, matchesAuditQuery, outcomeOfRecord } from './query.ts'
+export {
+  type CheckedAuditQuery,
+  checkAuditQuery,
+  checkCountQuery,
+  eventOfOutcome,
+  matchesAuditQuery,
+  outcomeOfRecord,
+} from './query.ts'
+export { createOutcomeTally, type OutcomeTally } from './outcome-tally.ts'
 export {
   type HeldEntry,
   holdEntry,

@@ -1,5 +1,8 @@
 import { ToolgateError } from '../errors.ts'
 import type {
+  AuditCounter,
+  AuditCountQuery,
+  AuditCounts,
   AuditEntry,
   AuditExporter,
   AuditExportQuery,
@@ -9,16 +12,18 @@ import type {
   AuditSink,
 } from '../ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { checkAuditQuery, matchesAuditQuery } from './query.ts'
+import { createOutcomeTally } from './outcome-tally.ts'
+import { checkAuditQuery, checkCountQuery, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'
 
 const SEAL_MS = 1000
 
-export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter {
+export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter {
   /** The newest records, oldest first. */
   readonly records: readonly AuditRecord[]
   write(entry: AuditEntry): void
   query(query: AuditQuery): readonly AuditRecord[]
+  countOutcomes(query: AuditCountQuery): AuditCounts
 }
 
 export interface MemoryAuditOptions extends SealOptions {
@@ -93,6 +98,16 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
         // What was overwritten while the reader took its time is gone.
         if (record?.seq === seq && matchesAuditQuery(record, checked)) yield record
       }
+    },
+    countOutcomes(query) {
+      const checked = checkCountQuery(query)
+      const tally = createOutcomeTally(checked)
+      seal()
+      for (const record of sealed) {
+        const outcome = outcomeOfRecord(record)
+        if (outcome !== undefined && matchesAuditQuery(record, checked)) tally.add(Date.parse(record.ts), outcome)
+      }
+      return tally.counts(written)
     },
     flush: async () => {},
     close: async () => {

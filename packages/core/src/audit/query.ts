@@ -2,7 +2,9 @@ import { ToolgateError } from '../errors.ts'
 import {
   AUDIT_EVENTS,
   AUDIT_OUTCOMES,
+  type AuditCountQuery,
   type AuditEvent,
+  type AuditExportQuery,
   type AuditFilter,
   type AuditOutcome,
   type AuditQuery,
@@ -12,22 +14,20 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
-const QUERY = shapeOf<AuditQuery>(
-  {
-    tool: true,
-    user: true,
-    session: true,
-    event: true,
-    outcome: true,
-    call: true,
-    since: true,
-    until: true,
-    limit: true,
-    beforeSeq: true,
-    afterSeq: true,
-  },
-  'field',
-)
+const MAX_BUCKETS = 500
+const FILTER = {
+  tool: true,
+  user: true,
+  session: true,
+  tenant: true,
+  event: true,
+  outcome: true,
+  call: true,
+  since: true,
+  until: true,
+} as const
+const QUERY = shapeOf<AuditQuery>({ ...FILTER, limit: true, beforeSeq: true, afterSeq: true }, 'field')
+const COUNT_QUERY = shapeOf<AuditCountQuery>({ ...FILTER, bucketMs: true }, 'field')
 
 /** A query that was checked, with nothing left to default. */
 export type CheckedAuditQuery = AuditQuery & { readonly limit: number }
@@ -51,12 +51,40 @@ export function checkAuditQuery(query: AuditQuery): CheckedAuditQuery {
   return { ...query, limit }
 }
 
+/**
+ * Checks a query for counts and returns it.
+ *
+ * @throws {ToolgateError} `query_invalid`, naming the field
+ */
+export function checkCountQuery(query: AuditCountQuery): AuditCountQuery {
+  checkShape('query', query, COUNT_QUERY)
+  const { since, until, bucketMs, event, outcome } = query
+  for (const [name, ms] of Object.entries({ since, until, bucketMs }))
+    if (!Number.isSafeInteger(ms))
+      throw new ToolgateError('query_invalid', `${name} must be a whole number of milliseconds`)
+  if (until <= since) throw new ToolgateError('query_invalid', 'until must be later than since')
+  if (bucketMs < 1 || bucketCount(query) > MAX_BUCKETS)
+    throw new ToolgateError(
+      'query_invalid',
+      `bucketMs must be at least ${Math.ceil((until - since) / MAX_BUCKETS)}: more than ${MAX_BUCKETS} buckets are not counted`,
+    )
+  checkWord('event', event, AUDIT_EVENTS)
+  checkWord('outcome', outcome, AUDIT_OUTCOMES)
+  return query
+}
+
+/** Returns how many buckets a query for counts has. */
+export function bucketCount({ since, until, bucketMs }: AuditCountQuery): number {
+  return Math.ceil((until - since) / bucketMs)
+}
+
 /** Tells whether a record is one that a query asks for, its limit aside. */
-export function matchesAuditQuery(record: AuditRecord, query: Omit<AuditQuery, 'limit'>): boolean {
+export function matchesAuditQuery(record: AuditRecord, query: AuditExportQuery): boolean {
   return (
     (query.tool === undefined || record.tool === query.tool) &&
     (query.user === undefined || record.user_id === query.user) &&
     (query.session === undefined || record.session_id === query.session) &&
+    (query.tenant === undefined || record.tenant === query.tenant) &&
     (query.call === undefined || record.tool_call_id === query.call) &&
     (query.event === undefined || record.event === query.event) &&
     (query.outcome === undefined || outcomeOfRecord(record) === query.outcome) &&
@@ -75,7 +103,11 @@ const OUTCOMES: ReadonlyMap<AuditEvent, AuditOutcome> = new Map<AuditEvent, Audi
 ])
 
 /** Gives how the attempt ended that a record ends; `undefined` for a record that ends none. */
-export function outcomeOfRecord({ event, error, is_error: isError }: AuditRecord): AuditOutcome | undefined {
+export function outcomeOfRecord({
+  event,
+  error,
+  is_error: isError,
+}: Pick<AuditRecord, 'event' | 'error' | 'is_error'>): AuditOutcome | undefined {
   return event === 'tool_result' && (error !== undefined || isError === true) ? 'failed' : OUTCOMES.get(event)
 }
 

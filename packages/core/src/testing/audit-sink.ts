@@ -4,18 +4,22 @@ import { canonicalize } from '../canonical.ts'
 import { sha256Hex } from '../hash.ts'
 import {
   AUDIT_OUTCOMES,
+  type AuditCounter,
+  type AuditCountQuery,
+  type AuditCounts,
   type AuditEntry,
   type AuditExporter,
   type AuditExportQuery,
   type AuditQuery,
   type AuditReader,
   type AuditRecord,
+  type AuditOutcome,
   type AuditSink,
   type MaybePromise,
 } from '../ports.ts'
 import { auditEntry } from './entries.ts'
 
-type Audit = AuditSink & AuditReader & AuditExporter
+type Audit = AuditSink & AuditReader & AuditExporter & AuditCounter
 
 export interface AuditUnderTest {
   readonly sink: Audit
@@ -149,6 +153,8 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         ['nothing older than the oldest', { beforeSeq: 1 }, []],
         ['the newest of what is newer, up to a limit', { afterSeq: 2, limit: 3 }, [9, 8, 7]],
         ['one session', { session: 's1' }, [8, 4]],
+        ['one tenant', { tenant: 'acme' }, [6]],
+        ['no tenant that only begins so', { tenant: 'acm' }, []],
         ['one call', { call: 'c7' }, [7]],
         ['what was refused', { outcome: 'refused' }, [9, 6, 3]],
         ['what is of a time and later', { since: 7000 }, [9, 8, 7]],
@@ -180,12 +186,13 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
           { event: 'tool_approval_required' },
           { event: 'tool_abandoned', error: 'gone' },
           { event: 'tool_call' },
-          { event: 'tool_result', detail: ',"error":"none"' },
+          { event: 'tool_result', detail: ',"error":"none","is_error":true' },
+          { event: 'tool_result', is_error: true },
         ]
         for (const ending of endings) await sink.write(auditEntry(ending))
         await sink.flush()
         const found = AUDIT_OUTCOMES.map(async (outcome) => (await sink.query({ outcome })).map((record) => record.seq))
-        assert.deepEqual(await Promise.all(found), [[8, 1], [2], [3], [4], [5], [6]])
+        assert.deepEqual(await Promise.all(found), [[8, 1], [9, 2], [3], [4], [5], [6]])
         assert.deepEqual(await sink.query({ outcome: 'done', event: 'tool_blocked' }), [])
       })
 
@@ -257,6 +264,75 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
         const sink = await open(t)
         await assert.rejects(seqsOf(sink.exportRecords({ beforeSeq: -1 })), { code: 'query_invalid' })
       })
+    })
+
+    describe('countOutcomes', () => {
+      const whole = { since: 0, until: 100_000, bucketMs: 1000 } as const
+      const asked: readonly [string, AuditCountQuery][] = [
+        ['everything', whole],
+        ['in one bucket', { ...whole, bucketMs: 100_000 }],
+        ['in buckets that end after the period', { since: 3001, until: 50_001, bucketMs: 7000 }],
+        ['in one millisecond', { since: 17_017, until: 17_018, bucketMs: 1 }],
+        ['one tool of one user', { ...whole, tool: 'files:a', user: 'vera' }],
+        ['one session', { ...whole, session: 's1' }],
+        ['one tenant', { ...whole, tenant: 'acme' }],
+        ['one call', { ...whole, call: 'c17' }],
+        ['one event', { ...whole, event: 'tool_result' }],
+        ['nothing for an event that ends no attempt', { ...whole, event: 'tool_call' }],
+        ['nothing for an event and another outcome', { ...whole, event: 'tool_blocked', outcome: 'done' }],
+        ['nothing before the first record', { since: -5000, until: 0, bucketMs: 10 }],
+        ...AUDIT_OUTCOMES.map((outcome): [string, AuditCountQuery] => [
+          `what is ${outcome}`,
+          { ...whole, outcome, user: 'vera' },
+        ]),
+      ]
+      for (const [what, query] of asked) {
+        it(`counts ${what}, as one would who reads all records`, async (t) => {
+          const sink = await open(t)
+          for (let i = 0; i < 300; i++) await sink.write(nthEnding(i))
+          assert.deepEqual(await sink.countOutcomes(query), await countNaively(sink, query))
+        })
+      }
+
+      it('counts more records than any page holds, up to the newest', async (t) => {
+        const sink = await open(t)
+        for (let i = 0; i < 2500; i++) await sink.write(auditEntry({ event: 'tool_result', wallMs: i }))
+        const { buckets, newestSeq } = await sink.countOutcomes({ since: 0, until: 2500, bucketMs: 1250 })
+        assert.deepEqual([buckets.map(({ done }) => done), newestSeq], [[1250, 1250], 2500])
+      })
+
+      it('counts nothing in an audit without attempts', async (t) => {
+        const sink = await open(t)
+        const counts = await sink.countOutcomes({ since: 0, until: 2, bucketMs: 1 })
+        const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 }
+        assert.deepEqual(counts, { since: 0, bucketMs: 1, buckets: [none, none], newestSeq: 0 })
+      })
+
+      it('has at most 500 buckets', async (t) => {
+        const sink = await open(t)
+        assert.equal((await sink.countOutcomes({ since: 0, until: 1000, bucketMs: 2 })).buckets.length, 500)
+      })
+
+      const invalid: readonly [Partial<AuditCountQuery>, RegExp][] = [
+        [{ bucketMs: 0 }, /bucketMs/],
+        [{ bucketMs: -1 }, /bucketMs/],
+        [{ bucketMs: 1.5 }, /bucketMs/],
+        [{ bucketMs: 199 }, /bucketMs must be at least 200/],
+        [{ since: Number.NaN }, /since/],
+        [{ since: 100_000 }, /until/],
+        [{ until: Number.POSITIVE_INFINITY }, /until/],
+        [{ outcome: 'tool_call' as 'done' }, /outcome/],
+        [{ event: 'tool_unknown' as 'tool_call' }, /event/],
+      ]
+      for (const [change, message] of invalid) {
+        it(`refuses ${Object.entries(change).join(' ')}, naming the field`, async (t) => {
+          const sink = await open(t)
+          await assert.rejects(async () => sink.countOutcomes({ ...whole, ...change }), {
+            code: 'query_invalid',
+            message,
+          })
+        })
+      }
     })
 
     describe('texts', () => {
@@ -371,6 +447,10 @@ async function afterOpening(sink: Audit): Promise<Audit> {
     flush: () => sink.flush(),
     close: () => sink.close(),
     query: async (query) => (await sink.query(shift(query))).map(shiftBack),
+    countOutcomes: async (query) => {
+      const counts = await sink.countOutcomes(query)
+      return { ...counts, newestSeq: counts.newestSeq - base }
+    },
     async *exportRecords(query = {}) {
       for await (const record of sink.exportRecords(shift(query))) yield shiftBack(record)
     },
@@ -386,7 +466,71 @@ function ninth(i: number): AuditEntry {
     wallMs: i * 1000,
     ...(i % 2 === 1 ? { user_id: 'vera' } : {}),
     ...(i % 4 === 0 ? { session_id: 's1' } : {}),
+    ...(i === 6 ? { tenant: 'acme' } : {}),
   })
+}
+
+/** One of many entries of all outcomes, whose times go back now and then, as clocks do. */
+function nthEnding(i: number): AuditEntry {
+  const endings: readonly Partial<AuditEntry>[] = [
+    { event: 'tool_call' },
+    { event: 'tool_result' },
+    { event: 'tool_result', error: 'boom', is_error: true },
+    { event: 'tool_result', is_error: true },
+    { event: 'tool_result', detail: ',"error":"none","is_error":true' },
+    { event: 'tool_blocked', error: 'boom' },
+    { event: 'tool_rate_limited' },
+    { event: 'tool_approval_required' },
+    { event: 'tool_abandoned' },
+    { event: 'group_changed' },
+    { event: 'tool_result', error: '' },
+  ]
+  return auditEntry({
+    ...endings[i % endings.length],
+    tool: `files:${'abc'[i % 3]}`,
+    tool_call_id: `c${i}`,
+    wallMs: ((i * 61) % 100) * 1001,
+    ...(i % 2 === 1 ? { user_id: 'vera' } : {}),
+    ...(i % 4 === 0 ? { session_id: 's1' } : {}),
+    ...(i % 5 === 0 ? { tenant: 'acme' } : {}),
+  })
+}
+
+const FIELDS = {
+  tool: 'tool',
+  user: 'user_id',
+  session: 'session_id',
+  tenant: 'tenant',
+  event: 'event',
+  call: 'tool_call_id',
+} as const satisfies Readonly<Record<string, keyof AuditRecord>>
+const ENDS: ReadonlyMap<string, AuditOutcome> = new Map([
+  ['tool_result', 'done'],
+  ['tool_blocked', 'refused'],
+  ['tool_rate_limited', 'limited'],
+  ['tool_approval_required', 'waiting'],
+  ['tool_abandoned', 'abandoned'],
+])
+
+/** Reads all records and counts them one by one. */
+async function countNaively(sink: Audit, query: AuditCountQuery): Promise<AuditCounts> {
+  const { since, until, bucketMs } = query
+  const fields = Object.entries(FIELDS) as readonly (readonly [keyof typeof FIELDS, keyof AuditRecord])[]
+  const buckets: Record<AuditOutcome, number>[] = []
+  for (let start = since; start < until; start += bucketMs)
+    buckets.push({ done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 })
+  let newestSeq = 0
+  for await (const record of sink.exportRecords()) {
+    newestSeq = record.seq
+    const ms = Date.parse(record.ts)
+    const hasFailed = record.event === 'tool_result' && ('error' in record || 'is_error' in record)
+    const outcome = hasFailed ? 'failed' : ENDS.get(record.event)
+    const isMeant = fields.every(([asked, field]) => query[asked] === undefined || query[asked] === record[field])
+    if (!isMeant || outcome === undefined || ms < since || ms >= until) continue
+    const bucket = buckets[Math.floor((ms - since) / bucketMs)]
+    if (bucket && (query.outcome ?? outcome) === outcome) bucket[outcome]++
+  }
+  return { since, bucketMs, buckets, newestSeq }
 }
 
 async function seqsOf(records: AsyncIterable<AuditRecord>): Promise<readonly number[]> {

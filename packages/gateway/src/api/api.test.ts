@@ -4,6 +4,7 @@ import { beforeEach, describe, it } from 'node:test'
 import {
   type Approval,
   type ApprovalVerdict,
+  type AuditCountQuery,
   type AuditQuery,
   type AuditRecord,
   type Caller,
@@ -17,7 +18,16 @@ import { createKeyring, createOriginRules } from '../auth/index.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
 import type { ApiDeps } from './deps.ts'
-import type { ApprovalsBody, AuditBody, AuditEvidenceBody, CallersBody, ErrorBody, ToolsBody, WhyBody } from './wire.ts'
+import type {
+  ApprovalsBody,
+  AuditBody,
+  AuditCountsBody,
+  AuditEvidenceBody,
+  CallersBody,
+  ErrorBody,
+  ToolsBody,
+  WhyBody,
+} from './wire.ts'
 
 const OWN = 'http://127.0.0.1:8787'
 const CONSOLE = { authorization: 'Bearer demo-console' }
@@ -37,6 +47,7 @@ describe('createApi', () => {
       '/api/callers',
       '/api/why?tool=files:read&as=viewer',
       '/api/audit',
+      '/api/audit/counts?since=0&until=1&bucket=1',
       '/api/audit/evidence',
       '/api/approvals',
       '/api/session',
@@ -255,6 +266,34 @@ describe('createApi', () => {
     })
   })
 
+  describe('/api/audit/counts', () => {
+    it('counts how attempts ended, in buckets, and passes its filters on', async () => {
+      const counts = await json<AuditCountsBody>(
+        '/api/audit/counts?since=1970-01-01T00:00:01Z&until=3000&bucket=1000&tool=files:read&user=viewer&session=s1&event=tool_result&outcome=done&call=c1',
+      )
+      assert.deepEqual(counts, { since: 1000, bucketMs: 1000, buckets: [], newestSeq: 9 })
+      assert.deepEqual(world.counted, [
+        {
+          since: 1000,
+          until: 3000,
+          bucketMs: 1000,
+          tool: 'files:read',
+          user: 'viewer',
+          session: 's1',
+          event: 'tool_result',
+          outcome: 'done',
+          call: 'c1',
+        },
+      ])
+    })
+
+    it('counts for a person of a tenant only what is of that tenant', async () => {
+      const path = '/api/audit/counts?since=0&until=500&bucket=1'
+      await json<AuditCountsBody>(path, { authorization: 'Bearer vera-console' })
+      assert.deepEqual(world.counted, [{ since: 0, until: 500, bucketMs: 1, tenant: 'acme' }])
+    })
+  })
+
   describe('/api/audit/evidence', () => {
     it('says what vouches for the audit and what is wrong with it, to a person of a tenant without paths', async () => {
       assert.deepEqual(await json<AuditEvidenceBody>('/api/audit/evidence'), EVIDENCE)
@@ -308,6 +347,14 @@ describe('createApi', () => {
       ['/api/audit?outcome=tool_call', /"outcome" must be one of done, /],
       ['/api/audit?since=yesterday', /"since" must be a time such as 2026-/],
       ['/api/audit?until=2026-13-45T00:00:00Z', /"until" must be a time/],
+      ['/api/audit/counts?until=2&bucket=1', /"since" is needed/],
+      ['/api/audit/counts?since=1&bucket=1', /"until" is needed/],
+      ['/api/audit/counts?since=1&until=2', /"bucket" is needed/],
+      ['/api/audit/counts?since=1&until=2&bucket=0', /"bucket" must be a whole number from 1/],
+      ['/api/audit/counts?since=2&until=2&bucket=1', /"until" must be later than "since"/],
+      ['/api/audit/counts?since=0&until=1001&bucket=2', /"bucket" must be at least 3: at most 500 buckets/],
+      ['/api/audit/counts?since=1&until=2&bucket=1&tenant=x', /"tenant" is not known/],
+      ['/api/audit/counts?since=1&until=2&bucket=1&before=9', /"before" is not known/],
       ['/api/audit?Limit=1', /"Limit" is not known/],
       ['/api/approvals?status=open', /"status" must be one of pending, /],
       ['/api/session?x=1', /"x" is not known/],
@@ -511,6 +558,7 @@ interface World {
   failure: Error | undefined
   readonly faults: unknown[]
   readonly queries: AuditQuery[]
+  readonly counted: AuditCountQuery[]
   readonly listed: unknown[]
   readonly decided: (readonly [string, unknown])[]
 }
@@ -537,6 +585,7 @@ function makeWorld(): World {
     failure: undefined,
     faults: [],
     queries: [],
+    counted: [],
     listed: [],
     decided: [],
     deps: {
@@ -553,6 +602,10 @@ function makeWorld(): World {
           if (world.failure) throw world.failure
           world.queries.push(query)
           return [{ seq: 1, event: 'tool_call', tool: 'files:read' } as AuditRecord]
+        },
+        countOutcomes(query) {
+          world.counted.push(query)
+          return { since: query.since, bucketMs: query.bucketMs, buckets: [], newestSeq: 9 }
         },
         async *exportRecords(query) {
           world.queries.push(query as AuditQuery)

@@ -5,7 +5,7 @@ import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
 import { appsRoute } from './routes/apps.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
-import { auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
+import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
 import { callersRoute } from './routes/callers.ts'
 import { groupsRoute } from './routes/groups.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
@@ -74,6 +74,7 @@ export function createApi(deps: ApiDeps): Api {
   serve('/api/callers', { GET: asPerson(callersRoute(deps, callers)) })
   serve('/api/why', { GET: asPerson(whyRoute(deps, callers)) })
   serve('/api/audit', { GET: asPerson(auditRoute(deps)) })
+  serve('/api/audit/counts', { GET: asPerson(auditCountsRoute(deps)) })
   serve('/api/audit/evidence', { GET: asPerson(auditEvidenceRoute(deps)) })
   serve('/api/audit/export', { GET: asPerson(auditExportRoute(deps)) })
   serve('/api/approvals', { GET: asPerson(approvalsRoute(deps)) })

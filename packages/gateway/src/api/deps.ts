@@ -1,5 +1,6 @@
 import type {
   Approvals,
+  AuditCounter,
   AuditExporter,
   AuditReader,
   Caller,
@@ -48,7 +49,7 @@ export interface ApiDeps {
   needs?(app?: string): readonly NeedRow[]
   /** Absent where nothing can be switched off. */
   readonly preferences?: Gate['preferences']
-  readonly audit: AuditReader & AuditExporter
+  readonly audit: AuditReader & AuditExporter & AuditCounter
   /** What vouches for the audit. Absent for one in memory. */
   evidence?(): AuditEvidenceBody
   readonly approvals: Approvals

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryAudit } from '@toolgate/core'
-import { maySee, queryFor } from './tenant.ts'
+import { type Caller, memoryAudit } from '@toolgate/core'
+import { countFor, maySee, queryFor } from './tenant.ts'
 
 describe('maySee', () => {
   it('lets a person of a tenant see what is of that tenant, and one without a tenant see all', () => {
@@ -43,5 +43,16 @@ describe('queryFor', () => {
 
   it('passes the query of a person without a tenant on as it is', async () => {
     assert.equal((await queryFor({ user: 'owner' }, audit, { limit: 3 }))[0]?.tool_call_id, '4999')
+  })
+})
+
+describe('countFor', () => {
+  it('counts for a person of a tenant the records of that tenant alone, and for one without a tenant all', async () => {
+    const audit = memoryAudit()
+    for (const tenant of ['acme', 'other', undefined, 'acme'])
+      audit.write({ event: 'tool_result', wallMs: 1, policy_revision: 1, catalog_revision: 1, tenant })
+    const doneFor = async (person: Caller) =>
+      (await countFor(person, audit, { since: 0, until: 2, bucketMs: 2 })).buckets[0]?.done
+    assert.deepEqual([await doneFor({ tenant: 'acme' }), await doneFor({ user: 'owner' })], [2, 4])
   })
 })

@@ -1,4 +1,14 @@
-import type { AuditExporter, AuditExportQuery, AuditQuery, AuditReader, AuditRecord, Caller } from '@toolgate/core'
+import type {
+  AuditCounter,
+  AuditCountQuery,
+  AuditCounts,
+  AuditExporter,
+  AuditExportQuery,
+  AuditQuery,
+  AuditReader,
+  AuditRecord,
+  Caller,
+} from '@toolgate/core'
 
 /** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
@@ -35,4 +45,9 @@ export async function* exportFor(
   for await (const record of audit.exportRecords(query)) {
     if (maySee(person, record)) yield record
   }
+}
+
+/** Counts the records of a query that a person may see. */
+export async function countFor(person: Caller, audit: AuditCounter, query: AuditCountQuery): Promise<AuditCounts> {
+  return audit.countOutcomes(person.tenant === undefined ? query : { ...query, tenant: person.tenant })
 }

@@ -1,6 +1,7 @@
 import type {
   Approval,
   ApprovalDecision,
+  AuditCounts,
   AuditRecord,
   DefinitionDiff,
   Finding,
@@ -170,6 +171,12 @@ export interface WhyBody {
 export interface AuditBody {
   readonly records: readonly AuditRecord[]
 }
+
+/**
+ * `GET /api/audit/counts?since=&until=&bucket=&tool=&user=&session=&event=&outcome=&call=`: how many attempts ended in each
+ * way, in buckets of `bucket` milliseconds from `since` on. At most 500 buckets.
+ */
+export type AuditCountsBody = AuditCounts
 
 /**
  * `GET /api/audit/evidence`: what vouches for the audit beside its own chain, as it is now. `toolgate audit verify` checks

@@ -1,8 +1,8 @@
 import { AUDIT_EVENTS, AUDIT_OUTCOMES, type AuditExportQuery, type AuditRecord } from '@toolgate/core'
 import type { ApiDeps } from '../deps.ts'
-import { oneOf, parseQuery, text, time, wholeNumber } from '../query.ts'
-import { exportFor, queryFor } from '../tenant.ts'
-import type { AuditBody, AuditEvidenceBody } from '../wire.ts'
+import { invalid, oneOf, parseQuery, required, text, time, wholeNumber } from '../query.ts'
+import { countFor, exportFor, queryFor } from '../tenant.ts'
+import type { AuditBody, AuditCountsBody, AuditEvidenceBody } from '../wire.ts'
 import type { Route } from './route.ts'
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
@@ -15,10 +15,11 @@ const FILTERS = {
   call: text,
   since: time,
   until: time,
-  before: seq,
-  after: seq,
 }
-const PARAMETERS = { limit: wholeNumber(1, 1000), ...FILTERS }
+const RANGE = { ...FILTERS, before: seq, after: seq }
+const PARAMETERS = { limit: wholeNumber(1, 1000), ...RANGE }
+const MAX_BUCKETS = 500
+const COUNT_PARAMETERS = { ...FILTERS, bucket: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
 
 /** `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&since=&until=&before=&after=`: newest first. */
 export function auditRoute(deps: ApiDeps): Route {
@@ -35,13 +36,29 @@ export function auditRoute(deps: ApiDeps): Route {
 /** `GET /api/audit/export`, with the same filters: all that match, oldest first, as JSON lines that flow. */
 export function auditExportRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
-    const records = exportFor(person, deps.audit, toQuery(parseQuery(query, FILTERS)))
+    const records = exportFor(person, deps.audit, toQuery(parseQuery(query, RANGE)))
     return new Response(toStream(toChunks(records)), {
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',
         'content-disposition': 'attachment; filename="audit.jsonl"',
       },
     })
+  }
+}
+
+/** `GET /api/audit/counts?since=&until=&bucket=` with the filters: how many attempts ended in each way, in buckets of time. */
+export function auditCountsRoute(deps: ApiDeps): Route {
+  return async ({ query, person }) => {
+    const { bucket, ...filter } = parseQuery(query, COUNT_PARAMETERS)
+    const since = required('since', filter.since)
+    const until = required('until', filter.until)
+    const bucketMs = required('bucket', bucket)
+    if (until <= since) throw invalid('until', 'must be later than "since"')
+    const leastMs = Math.ceil((until - since) / MAX_BUCKETS)
+    if (bucketMs < leastMs)
+      throw invalid('bucket', `must be at least ${leastMs}: at most ${MAX_BUCKETS} buckets are counted`)
+    const counts = await countFor(person, deps.audit, { ...filter, since, until, bucketMs })
+    return counts satisfies AuditCountsBody
   }
 }
 
