@@ -101,7 +101,7 @@ function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
   }
 }
 
-const COUNT_PART = 50_000
+const COUNT_PART = 10_000
 
 /** Part by part, so that a large audit holds up no call. */
 export async function countRows(rows: AuditRows, query: AuditCountQuery): Promise<AuditCounts> {

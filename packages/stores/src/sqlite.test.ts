@@ -35,6 +35,20 @@ describe('openSqliteAudit', () => {
     assert.equal(text, canonicalize(JSON.parse(text)))
   })
 
+  it('counts each record once, however many parts it reads them in', async (t) => {
+    const audit = openSqliteAudit({ path: join(scratchFolder(t), 'audit.db'), checkpoints: false })
+    t.after(() => audit.close())
+    for (let i = 0; i < 10_500; i++) {
+      await audit.write(auditEntry({ event: 'tool_result', wallMs: i }))
+      if (i % 5000 === 0) await audit.flush()
+    }
+    const { buckets } = await audit.countOutcomes({ since: 0, until: 10_500, bucketMs: 5250 })
+    assert.deepEqual(
+      buckets.map(({ done }) => done),
+      [5250, 5250],
+    )
+  })
+
   it('makes a file that only its owner may read, in a folder that need not exist', async (t) => {
     const path = join(scratchFolder(t), 'new', 'audit.db')
     const audit = openSqliteAudit({ path })
