@@ -63,6 +63,15 @@ describe('what a search must not show', () => {
     )
   })
 
+  it('does not depend on the tool that opens locked groups, and does not find it', async () => {
+    const groups = { g: { tools: ['files:write'], unlock: 'request' as const } }
+    const files = ['read', 'write'].map((name) => defineTool({ name, namespace: 'files', description: 'A request.' }))
+    const view = await createGate({ tools: files, groups }).view({ session: 's1' })
+    assert.ok(view.has('request_tools'))
+    const without = await createGate({ tools: files.slice(0, 1) }).view({})
+    assert.deepEqual(view.search('request'), without.search('request'))
+  })
+
   it('is the same whatever hides a tool: policy, scopes, visibility, availability or the step', async () => {
     const asked = fc.constantFrom(
       'read',

@@ -1,6 +1,7 @@
 import type { Visible } from '../decide/visible.ts'
 import { ToolgateError } from '../errors.ts'
-import { membersOf } from '../tools/bits.ts'
+import { membersOf, withoutBit } from '../tools/bits.ts'
+import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { JsonSchema, Tool } from '../tools/tool.ts'
 import { toolIndexOf } from './index-tools.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
@@ -63,9 +64,11 @@ function surveyOf(visible: Visible): Searched {
   let survey = surveys.get(visible)
   if (!survey) {
     const index = toolIndexOf(visible.snapshot)
-    const members = membersOf(visible.bits)
+    // Whether it is listed depends on what is locked, and the rank of other tools must not.
+    const bits = withoutBit(visible.bits, indexOfRequestTool(visible.snapshot))
+    const members = membersOf(bits)
     const length = members.reduce((sum, at) => sum + (index.lengths[at] as number), 0)
-    survey = { index, visible: visible.bits, count: members.length, averageLength: length / members.length }
+    survey = { index, visible: bits, count: members.length, averageLength: length / members.length }
     surveys.set(visible, survey)
   }
   return survey
