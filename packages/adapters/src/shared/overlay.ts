@@ -4,20 +4,11 @@ import {
   type RecordTool,
   type Shape,
   shapeOf,
-  type ToolAnnotations,
+  type ToolOverlay,
   type UnnamedToolDefinition,
 } from '@toolgate/core'
 
-/** What an operator says of a framework's tool beyond what the tool says of itself. */
-export interface ToolOverlay {
-  readonly tags?: readonly string[] | undefined
-  readonly category?: string | undefined
-  /** A caller must hold all of them. */
-  readonly requiredScopes?: readonly string[] | undefined
-  /** Groups of the gate that it joins. */
-  readonly groups?: readonly string[] | undefined
-  readonly annotations?: ToolAnnotations | undefined
-}
+export type { ToolOverlay } from '@toolgate/core'
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
 
