@@ -55,7 +55,7 @@ const CORE_ORDER = [
   'memory',
   'groups',
   'telemetry',
-  'door',
+  'call',
   'search',
   'view.ts',
   'view-of.ts',

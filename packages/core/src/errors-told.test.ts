@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { LateError, GoneError } from './door/in-time.ts'
-import { HaltedError } from './door/halted.ts'
-import { StreamTooLongError } from './door/streams.ts'
+import { LateError, GoneError } from './call/in-time.ts'
+import { HaltedError } from './call/halted.ts'
+import { StreamTooLongError } from './call/streams.ts'
 import { ConfigError, ToolgateError, UnknownToolError } from './errors.ts'
 
 const SECRET = 'policy "payments-desk" denies it'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from './audit/memory.ts'
-import type { CallOutcome } from './door/outcome.ts'
+import type { CallOutcome } from './call/outcome.ts'
 import { createGate, type GateOptions } from './gate.ts'
 import { createHalts } from './halts/halts.ts'
 import { memoryApprovals } from './memory/approvals.ts'

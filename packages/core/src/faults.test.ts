@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { CallOutcome } from './door/outcome.ts'
+import type { CallOutcome } from './call/outcome.ts'
 import { TERMINAL_EVENTS } from './ports.ts'
 import {
   answers,

@@ -4,7 +4,7 @@ export { type Decision, strictest } from './decision/outcome.ts'
 export { type Layer, OUTCOMES, type OutcomeWord } from './decision/words.ts'
 export { type Reason, type ReasonCode, REASONS } from './decision/reason.ts'
 export type { CallContext, Progress } from './tools/tool.ts'
-export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting, FailureCode } from './door/outcome.ts'
+export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting, FailureCode } from './call/outcome.ts'
 export { ConfigError, type FaultCode, FAULTS, messageOf, quiet, ToolgateError, UnknownToolError } from './errors.ts'
 export type {
   Clause,
@@ -18,7 +18,7 @@ export type {
 } from './policy/policy.ts'
 export { type Environment, type EnvironmentOptions, policyFromEnv } from './policy/environment.ts'
 export { sendersFromEnv } from './policy/senders.ts'
-export { limitsFromEnv } from './door/limits-environment.ts'
+export { limitsFromEnv } from './call/limits-environment.ts'
 export {
   type Approval,
   type ApprovalAbout,
@@ -113,7 +113,7 @@ export {
   unchanged,
   withTools,
 } from './steps.ts'
-export { type Approvals, createApprovals, mayApproveByDefault } from './door/approvals.ts'
+export { type Approvals, createApprovals, mayApproveByDefault } from './call/approvals.ts'
 export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'
@@ -128,7 +128,7 @@ export type { Need, NeedKind } from './groups/needs.ts'
 export type { GroupLoad, Loads } from './groups/loads.ts'
 export type { AliasesInput } from './tools/aliases.ts'
 export { parseSelector, matchesSelector, parseGlob, matchesGlob } from './tools/selector.ts'
-export { parseLimits, type RateLimit, type ToolRateLimit, type LimitInput } from './door/limits.ts'
+export { parseLimits, type RateLimit, type ToolRateLimit, type LimitInput } from './call/limits.ts'
 export { createToolset, type Toolset } from './tools/toolset.ts'
 export type { NamespaceEntry, NamespacePage, Page, PageRequest } from './tools/page.ts'
 export {
@@ -185,10 +185,10 @@ export { type JsonRpcError, relayedError } from './expose/relayed-error.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
 export { sha256Hex } from './hash.ts'
-export type { CallRequest } from './door/attempt.ts'
-export { createValidator } from './door/validate.ts'
-export { GateClosedError } from './door/closed.ts'
-export { HaltedError } from './door/halted.ts'
+export type { CallRequest } from './call/attempt.ts'
+export { createValidator } from './call/validate.ts'
+export { GateClosedError } from './call/closed.ts'
+export { HaltedError } from './call/halted.ts'
 export type { GateNotice } from './events.ts'
 export type { Halt, HaltRequest, HaltTarget } from './halts/halt.ts'
 export type { Apps } from './app-views.ts'
@@ -224,7 +224,7 @@ export {
 } from './pins/pin-rules.ts'
 export type { PinStatus } from './pins/holding.ts'
 export { isRequestTool, markOwnTool } from './tools/own-tool.ts'
-export { isToolError } from './door/tool-error.ts'
+export { isToolError } from './call/tool-error.ts'
 export type { PinEvent } from './pins/notices.ts'
 export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'
 export {
@@ -241,11 +241,11 @@ export {
   type RateLimitAnswer,
   type ToolRateLimiter,
   type ToolRateLimiterOptions,
-} from './door/rate-limiter.ts'
+} from './call/rate-limiter.ts'
 export { retryAfterSeconds } from './decision/retry-after.ts'
-export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksInput, HooksOf } from './door/hooks.ts'
-export { type CapInput, type CapPart, type ConcurrencyCap, parseCaps } from './door/slots.ts'
-export { StreamTooLongError } from './door/streams.ts'
+export type { AfterToolCall, BeforeAnswer, BeforeToolCall, Hooks, HooksInput, HooksOf } from './call/hooks.ts'
+export { type CapInput, type CapPart, type ConcurrencyCap, parseCaps } from './call/slots.ts'
+export { StreamTooLongError } from './call/streams.ts'
 export {
   type ToolMap,
   type ToolMapCall,
@@ -256,9 +256,9 @@ export {
   type WrappedToolMap,
   wrapToolMapWithHooks,
   type WrapToolMapOptions,
-} from './door/wrap-tool-map.ts'
+} from './call/wrap-tool-map.ts'
 export { nearestNames } from './decision/nearest.ts'
 export { didYouMean, nearestOf } from './util/did-you-mean.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from './util/shape.ts'
 export { isGate, isView, isViewOf } from './view-of.ts'
-export { outputText } from './door/output.ts'
+export { outputText } from './call/output.ts'

@@ -1,5 +1,5 @@
-import { type LimitInput, parseLimits } from './door/limits.ts'
-import { type CapInput, parseCaps } from './door/slots.ts'
+import { type LimitInput, parseLimits } from './call/limits.ts'
+import { type CapInput, parseCaps } from './call/slots.ts'
 import { ConfigError, isErrorOf } from './errors.ts'
 import { type Aliases, type AliasesInput, parseAliases } from './tools/aliases.ts'
 import { type Group, toGroupMap } from './tools/groups.ts'

@@ -1,4 +1,4 @@
-import type { DoorPorts } from './door/attempt.ts'
+import type { DoorPorts } from './call/attempt.ts'
 import { portsOf, type View } from './view.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { REASONS, type Telling } from '../decision/reason.ts'
 import { retryAfterSeconds } from '../decision/retry-after.ts'
-import type { CallFailed, CallRefused, CallWaiting } from '../door/outcome.ts'
+import type { CallFailed, CallRefused, CallWaiting } from '../call/outcome.ts'
 
 /** MCP's `CallToolResult`. */
 export interface McpResult {

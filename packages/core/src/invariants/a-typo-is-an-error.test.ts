@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { limitsFromEnv } from '../door/limits-environment.ts'
+import { limitsFromEnv } from '../call/limits-environment.ts'
 import { ConfigError } from '../errors.ts'
 import { createGate, type GateOptions } from '../gate.ts'
 import { policyFromEnv } from '../policy/environment.ts'

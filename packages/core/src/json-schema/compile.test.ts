@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- `then` is a keyword of JSON Schema */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createValidator } from '../door/validate.ts'
+import { createValidator } from '../call/validate.ts'
 import { HOSTILE_CALLS } from '../testing/hostile-inputs.ts'
 
 const validate = createValidator()

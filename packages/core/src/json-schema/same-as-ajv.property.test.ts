@@ -5,7 +5,7 @@ import { Ajv } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { createValidator } from '../door/validate.ts'
+import { createValidator } from '../call/validate.ts'
 
 const OPTIONS = {
   strict: false,

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { z } from 'zod'
 import { createGate } from '../gate.ts'
 import { defineTool, type JsonSchema } from '../tools/tool.ts'
-import { createValidator } from '../door/validate.ts'
+import { createValidator } from '../call/validate.ts'
 import { dialectOf } from './dialects.ts'
 import { findSkipped } from './skipped.ts'
 

@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../door/outcome.ts'
+import type { CallOutcome } from '../call/outcome.ts'
 import type { Caller } from '../caller.ts'
 import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'

@@ -1,6 +1,6 @@
 import { memoryAudit, type MemoryAudit } from '../audit/memory.ts'
-import type { Hooks } from '../door/hooks.ts'
-import type { CallOutcome, CallRefused, CallWaiting } from '../door/outcome.ts'
+import type { Hooks } from '../call/hooks.ts'
+import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
 import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { systemClock } from '../memory/clock.ts'

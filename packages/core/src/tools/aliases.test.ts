@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { limitsFromEnv } from '../door/limits-environment.ts'
+import { limitsFromEnv } from '../call/limits-environment.ts'
 import { createGate, type GateOptions } from '../gate.ts'
 import { lint } from '../lint-config.ts'
 import { policyFromEnv } from '../policy/environment.ts'
