@@ -250,6 +250,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
 
 /** What opens locked groups; each gives the groups that are open now and were not before. */
 export interface Locks {
+  /** The groups that a session must open, by name. */
+  readonly groups: ReadonlyMap<string, Group>
   /** The host saw a real call of `request_tools`. */
   request(caller: Caller, group: string): readonly string[]
   /** Something happened that groups wait for. */
@@ -629,6 +631,7 @@ function createLocks(
     return opened
   }
   return {
+    groups: groups.locked,
     request: (caller, group) => openBy(caller, { request: group }),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),
