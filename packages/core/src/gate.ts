@@ -8,7 +8,7 @@ import { createEpochs } from './decide/epoch.ts'
 import { unknownTools } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './call/approvals.ts'
 import { checkPorts } from './call/check-ports.ts'
-import { type DoorPorts, storeInTime } from './call/attempt.ts'
+import { type CallPorts, storeInTime } from './call/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
 import { GateClosedError } from './call/closed.ts'
 import { HaltedError } from './call/halted.ts'
@@ -419,7 +419,7 @@ export function createGate(
     onEvent: recorder.pinned,
     onFault,
   })
-  const ports: DoorPorts = {
+  const ports: CallPorts = {
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
@@ -508,10 +508,10 @@ interface Shared {
 interface Lineage {
   readonly isFork: boolean
   /** The ports of the gate whose policy holds here too. */
-  readonly tightens: DoorPorts | undefined
+  readonly tightens: CallPorts | undefined
 }
 
-function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
+function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
   const { recorder, subscribe, loads, preferences, names } = shared
   const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }

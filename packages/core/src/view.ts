@@ -9,7 +9,7 @@ import { projectMarks, rule, type Ruling } from './decide/ruling.ts'
 import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
 import { reason } from './decision/reason.ts'
-import type { CallRequest, DoorPorts, Seen, Sight } from './call/attempt.ts'
+import type { CallRequest, CallPorts, Seen, CallView } from './call/attempt.ts'
 import { call, requestApproval } from './call/call.ts'
 import type { LimitUseOf, UsesOf } from './call/limits.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
@@ -76,7 +76,7 @@ export interface NarrowOptions<Name extends string = string> {
 
 /** What views ask of their gate. */
 export interface ViewHost {
-  readonly ports: DoorPorts
+  readonly ports: CallPorts
   /** The app that everything is decided within. */
   readonly app: string | undefined
   today(): Epoch
@@ -98,7 +98,7 @@ export interface ViewCeiling {
 }
 
 /** Returns the ports of a view's gate; `undefined` for what is no view. */
-export function portsOf(view: object): DoorPorts | undefined {
+export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
@@ -114,7 +114,7 @@ export function createView(host: ViewHost, ceiling: ViewCeiling, ruling?: Ruling
  * A class, as a literal with getters costs a hidden class of its own for each view. Its lists are computed when
  * they are first asked for: a view that only calls never needs them. What a host calls can be taken apart from it.
  */
-class CallerView implements View, Sight {
+class CallerView implements View, CallView {
   readonly caller: Caller
   readonly app: string | undefined
   readonly failure: string | undefined
@@ -141,7 +141,7 @@ class CallerView implements View, Sight {
     this.#madeOf = madeOf
   }
 
-  static portsOf(view: object): DoorPorts | undefined {
+  static portsOf(view: object): CallPorts | undefined {
     return #host in view ? view.#host.ports : undefined
   }
 

@@ -12,10 +12,10 @@ import type { Tool } from '../tools/tool.ts'
 import {
   type Attempt,
   type CallRequest,
-  type DoorPorts,
+  type CallPorts,
   giveBack,
   releaseSlots,
-  type Sight,
+  type CallView,
   storeInTime,
   write,
 } from './attempt.ts'
@@ -91,9 +91,9 @@ function mayGoOn(outcome: OutcomeWord): boolean {
 }
 
 function ask(attempt: Attempt): MaybePromise<Admission> {
-  const { sight, request, seen } = attempt
+  const { view, request, seen } = attempt
   const { tool } = seen
-  if (tool === undefined || !mayGoOn(seen.outcome)) return refused(sight.explainSeen(seen))
+  if (tool === undefined || !mayGoOn(seen.outcome)) return refused(view.explainSeen(seen))
   if (attempt.ports.live.isClosed()) return refused(gateClosed())
   if (!tool.execute) return refused(notExecutable())
   if (request.malformed !== undefined) return refused(invalidInput({ pointer: '', message: request.malformed }))
@@ -105,13 +105,13 @@ function ask(attempt: Attempt): MaybePromise<Admission> {
 }
 
 /** Answers whether a person would have to approve this call, as far as that is known before the hooks. */
-export function asksPeople(sight: Sight, { tool: id, input }: CallRequest, ports: DoorPorts): boolean {
-  const seen = sight.see(id)
+export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
+  const seen = view.see(id)
   if (seen.tool === undefined || seen.outcome !== 'allow') return seen.outcome === 'ask'
   try {
     const copy = frozenCopy(input ?? {})
     const parsed = 'problem' in copy ? copy : parseInput(seen.tool, copy.value, ports)
-    return 'value' in parsed && sight.seeInput(seen, parsed.value).outcome === 'ask'
+    return 'value' in parsed && view.seeInput(seen, parsed.value).outcome === 'ask'
   } catch {
     // Then it is no call for a person either: it is refused where it is made.
     return false
@@ -122,11 +122,11 @@ export function asksPeople(sight: Sight, { tool: id, input }: CallRequest, ports
 function checkInput(attempt: Attempt, tool: Tool, value: unknown): Decision {
   const parsed = parseInput(tool, value, attempt.ports)
   attempt.input = 'problem' in parsed ? value : parsed.value
-  return 'problem' in parsed ? invalidInput(parsed.problem) : attempt.sight.seeInput(attempt.seen, parsed.value)
+  return 'problem' in parsed ? invalidInput(parsed.problem) : attempt.view.seeInput(attempt.seen, parsed.value)
 }
 
 /** Gives the input as it is from here on: a schema of the tool's own may fill in defaults. */
-function parseInput(tool: Tool, value: unknown, ports: DoorPorts): ReturnType<ParseInput> {
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
   if (tool.parseInput) return tool.parseInput(value)
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
   if (problem === undefined) return { value }
@@ -160,17 +160,17 @@ function askPeople(attempt: Attempt, tool: Tool, withInput: Decision): MaybeProm
 
 /** Looks at the limits first: nobody should be asked to approve what could not run. */
 async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision): Promise<Admission> {
-  const { sight, ports, seen, input, request } = attempt
+  const { view, ports, seen, input, request } = attempt
   if (seen.uses.length > 0) {
     const peeked = await storeInTime(ports, ports.counters.peek(seen.uses))
     if (!isYes(peeked.allowed)) return refused(rateLimited(seen.uses, peeked))
   }
   const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
-  const binding = bindingOf(sight.caller, tool, input, run)
+  const binding = bindingOf(view.caller, tool, input, run)
   const shown = shownInput(input, ports.redactor, ports.onFault)
   const approval = await storeInTime(
     ports,
-    ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: sight.caller.chat?.id }),
+    ports.approvals.request(binding, shown, ports.clock.wallMs(), { chat: view.caller.chat?.id }),
   )
   if (approval.status === 'rejected') return refused(approvalRejected(approval))
   if (approval.status === 'revoked') return refused(approvalRevoked(approval))
@@ -178,7 +178,7 @@ async function admitByApproval(attempt: Attempt, tool: Tool, withInput: Decision
   if (approval.status !== 'pending') throw new TypeError('the store of approvals answered nonsense')
   const stopped = decideAgain(attempt, tool, { mayAsk: true })
   if (stopped) return refused(stopped)
-  const byPolicy = seen.outcome === 'ask' ? [sight.explainSeen(seen), withInput] : [withInput]
+  const byPolicy = seen.outcome === 'ask' ? [view.explainSeen(seen), withInput] : [withInput]
   ports.onApproval(approval)
   return { kind: 'waiting', approval, decision: strictest(byPolicy) }
 }
@@ -191,7 +191,7 @@ function bindingOf({ tenant, user }: Caller, tool: Tool, input: unknown, run: st
 /** Waits for a free place, where so many may run at once: before anything is taken that others could use meanwhile. */
 function takeSlots(attempt: Attempt, tool: Tool, approval: Approval | undefined): MaybePromise<Admission> {
   const { slots } = attempt.ports
-  const caps = slots.capsOf(tool, attempt.sight.caller)
+  const caps = slots.capsOf(tool, attempt.view.caller)
   return caps.length === 0 ? takeLimits(attempt, tool, approval) : takeSlotsOf(caps, attempt, tool, approval)
 }
 
@@ -259,7 +259,7 @@ async function consumeApproval(attempt: Attempt, tool: Tool, { id, decidedBy }: 
 
 /** Gives what a store took. What it takes after that is waited for no more is given back: the call is refused by then. */
 async function takenInTime<T>(
-  ports: DoorPorts,
+  ports: CallPorts,
   taking: Promise<T>,
   back: (answer: T) => MaybePromise<void>,
 ): Promise<T> {
@@ -314,14 +314,14 @@ function stoppedNow(attempt: Attempt, tool: Tool): Decision {
 
 /** Gives the decision that stops the call now, if there is one: the same question as at first, asked of today. */
 function decideAgain(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
-  const { sight, request, ports, cancelling, seen, input, approvalId } = attempt
+  const { view, request, ports, cancelling, seen, input, approvalId } = attempt
   if (ports.live.isClosed()) return gateClosed()
   if (cancelling?.aborted) return callerGone()
-  if (!sight.isStale(seen)) return undefined
-  const now = sight.see(request.tool)
-  if (!mayGoOn(now.outcome)) return sight.explainSeen(now)
+  if (!view.isStale(seen)) return undefined
+  const now = view.see(request.tool)
+  if (!mayGoOn(now.outcome)) return view.explainSeen(now)
   if (now.tool !== tool) return toolChanged()
-  const withInput = sight.seeInput(now, input)
+  const withInput = view.seeInput(now, input)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined

@@ -60,7 +60,7 @@ export interface CallRequest<Name extends string = string> {
 }
 
 /** What the door asks of the view that a call came through. Each answer is today's. */
-export interface Sight {
+export interface CallView {
   readonly caller: Caller
   /** The app that the view is of: no call through it can be of another. */
   readonly app: string | undefined
@@ -94,7 +94,7 @@ export interface Seen {
   readonly catalogRevision: number
 }
 
-export interface DoorPorts {
+export interface CallPorts {
   readonly counters: CounterStore
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
@@ -123,9 +123,9 @@ export interface DoorPorts {
 
 /** One call on its way through the door. */
 export interface Attempt {
-  readonly sight: Sight
+  readonly view: CallView
   readonly request: CallRequest
-  readonly ports: DoorPorts
+  readonly ports: CallPorts
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly seen: Seen
@@ -143,20 +143,20 @@ export interface Attempt {
 }
 
 export function openAttempt(
-  sight: Sight,
+  view: CallView,
   request: CallRequest,
-  ports: DoorPorts,
+  ports: CallPorts,
   { onlyAsks = false }: { onlyAsks?: boolean } = {},
 ): Attempt {
   checkRequest(request)
   const { signal } = request
   const callId = textOf(request.callId) ?? ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
-  const seen = sight.see(request.tool)
+  const seen = view.see(request.tool)
   // From here on nothing throws: an attempt that has begun ends.
   ports.live.begin()
   const attempt: Attempt = {
-    sight,
+    view,
     request,
     ports,
     callId,
@@ -175,8 +175,8 @@ export function openAttempt(
 }
 
 export function startTrace(attempt: Attempt): void {
-  const { ports, seen, callId, sight, request } = attempt
-  attempt.trace = ports.telemetry?.startCall({ tool: seen.tool, callId, caller: sight.caller, run: request.run?.id })
+  const { ports, seen, callId, view, request } = attempt
+  attempt.trace = ports.telemetry?.startCall({ tool: seen.tool, callId, caller: view.caller, run: request.run?.id })
 }
 
 /** What a model or a client gives is answered with a value; this is what only a host gives. @throws {ConfigError} */
@@ -227,7 +227,7 @@ export function releaseSlots(attempt: Attempt): void {
 }
 
 /** Does what must not change an answer; a fault in it, or none in time, is told to the host. */
-async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<void> {
+async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
     await storeInTime(ports, step())
   } catch (error) {
@@ -235,7 +235,7 @@ async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<v
   }
 }
 
-export type StorePorts = Pick<DoorPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
+export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
 /** Gives a store's answer, or rejects when it does not come in time. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
@@ -243,9 +243,9 @@ export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): Mayb
 }
 
 /** Gives the names that a refusal may use: those of the client. */
-export function namesOf({ sight, request }: Attempt): Names {
+export function namesOf({ view, request }: Attempt): Names {
   const { nameOf } = request
-  return { asked: calledAs(request), visible: () => (nameOf ? sight.idsToday().map(nameOf) : sight.idsToday()) }
+  return { asked: calledAs(request), visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()) }
 }
 
 export function calledAs({ calledAs: name, tool }: CallRequest): string {
@@ -282,8 +282,8 @@ function unknownName({ request, ports }: Attempt): string {
 
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
-  const { sight, request, callId, seen, ports, input, trace } = attempt
-  const { caller } = sight
+  const { view, request, callId, seen, ports, input, trace } = attempt
+  const { caller } = view
   const { run } = request
   // One shape for every entry, and no spread: this runs twice in each call.
   const written = ports.audit.write({
@@ -296,7 +296,7 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     session_id: caller.session,
     tenant: caller.tenant,
     agent: caller.agent,
-    app: sight.app ?? run?.app,
+    app: view.app ?? run?.app,
     run,
     trace_id: trace?.traceId,
     policy_revision: seen.policyRevision,

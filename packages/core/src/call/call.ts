@@ -7,10 +7,10 @@ import {
   type Attempt,
   type CallRequest,
   checkRequest,
-  type DoorPorts,
+  type CallPorts,
   namesOf,
   openAttempt,
-  type Sight,
+  type CallView,
   startTrace,
   writeLast,
 } from './attempt.ts'
@@ -21,8 +21,8 @@ import { run } from './run.ts'
  * Takes one call through the door: it is admitted, refused or left waiting (see `admit`), and what is admitted runs
  * (see `run`). Whatever becomes of it, it leaves one terminal record.
  */
-export async function call(sight: Sight, request: CallRequest, ports: DoorPorts): Promise<CallOutcome> {
-  const attempt = openAttempt(sight, request, ports)
+export async function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
+  const attempt = openAttempt(view, request, ports)
   const admitting = admit(attempt)
   let admission: Admission
   if (admitting instanceof Promise) {
@@ -41,13 +41,13 @@ export async function call(sight: Sight, request: CallRequest, ports: DoorPorts)
  * One that waits or is refused here was an attempt, with its terminal record.
  */
 export async function requestApproval(
-  sight: Sight,
+  view: CallView,
   request: CallRequest,
-  ports: DoorPorts,
+  ports: CallPorts,
 ): Promise<CallRefused | CallWaiting | undefined> {
   checkRequest(request)
-  if (!asksPeople(sight, request, ports)) return undefined
-  const attempt = openAttempt(sight, request, ports, { onlyAsks: true })
+  if (!asksPeople(view, request, ports)) return undefined
+  const attempt = openAttempt(view, request, ports, { onlyAsks: true })
   const admission = await admitStill(attempt, await admit(attempt))
   if (admission.kind === 'refused' || admission.kind === 'waiting') {
     startTrace(attempt)

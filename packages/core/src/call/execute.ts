@@ -24,7 +24,7 @@ export interface Execution {
 }
 
 /** The view that a call came through, and how. */
-export type Through = Pick<Attempt, 'sight' | 'request' | 'callId'>
+export type Through = Pick<Attempt, 'view' | 'request' | 'callId'>
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }

@@ -15,14 +15,14 @@ import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
-  const { sight, request, ports, callId, cancelling, input, trace } = attempt
+  const { view, request, ports, callId, cancelling, input, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
     input,
     callId,
-    caller: sight.caller,
+    caller: view.caller,
     cancelling,
     onProgress: onProgress && quiet(onProgress, ports.onFault),
     context,

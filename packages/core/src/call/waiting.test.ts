@@ -12,7 +12,7 @@ function setup() {
   const live = createLiveCalls()
   const canceller = createCanceller()
   const tool = defineTool({ name: 'pay' })
-  const attempt = { sight: { caller: { user: 'vera' } }, ports: { live }, cancelling: canceller } as unknown as Attempt
+  const attempt = { view: { caller: { user: 'vera' } }, ports: { live }, cancelling: canceller } as unknown as Attempt
   const waitingNow = () => {
     const tools: string[] = []
     live.stopWhere((call) => void tools.push(`${call.caller.user} ${call.tool.id}`))

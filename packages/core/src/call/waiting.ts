@@ -30,7 +30,7 @@ class WaitingCall implements LiveCall, Cancelling {
   #canceller: Canceller | undefined
 
   constructor(attempt: Attempt, tool: Tool) {
-    this.caller = attempt.sight.caller
+    this.caller = attempt.view.caller
     this.tool = tool
     this.#attempt = attempt
   }

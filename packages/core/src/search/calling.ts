@@ -40,27 +40,27 @@ export interface Calling {
 export function callingOf(call: CallContext): Calling {
   const through = throughOf(call)
   if (!through) throw new ToolgateError('tool_invalid', `"${call.tool.id}" can only be called through a gate.`)
-  const { sight, request, callId } = through
+  const { view, request, callId } = through
   const { idOf, onProgress, deadlineMs, hooks, run } = request
   // Names go both ways or not at all: what a search gives must be what a call takes.
   const nameOf = idOf && request.nameOf
   const toId = (name: string) => (nameOf ? idOf(name) : name)
   return {
-    caller: sight.caller,
-    app: sight.app,
-    search: (query, options) => searchTools(sight.visibleToday(), query, options),
-    searchLocked: (query, options) => searchTools(sight.findableToday(), query, options),
-    openable: () => sight.openable(),
-    idsOfNextStep: () => sight.idsOfNextStep(),
+    caller: view.caller,
+    app: view.app,
+    search: (query, options) => searchTools(view.visibleToday(), query, options),
+    searchLocked: (query, options) => searchTools(view.findableToday(), query, options),
+    openable: () => view.openable(),
+    idsOfNextStep: () => view.idsOfNextStep(),
     get(id) {
-      const { snapshot, bits } = sight.visibleToday()
+      const { snapshot, bits } = view.visibleToday()
       const index = id === undefined ? -1 : snapshot.indexOf(id)
       return index !== -1 && hasBit(bits, index) ? snapshot.tools[index] : undefined
     },
     toId,
     toName: (id) => nameOf?.(id) ?? id,
     call: (name, input) =>
-      sight.call({
+      view.call({
         tool: toId(name),
         calledAs: name,
         input,
