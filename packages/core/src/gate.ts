@@ -9,7 +9,7 @@ import { unknownTools } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './call/approvals.ts'
 import { checkPorts } from './call/check-ports.ts'
 import { type CallPorts, storeInTime } from './call/attempt.ts'
-import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
+import { createDeadlines, MAX_TIMER_MS } from './util/deadlines.ts'
 import { GateClosedError } from './call/closed.ts'
 import { HaltedError } from './call/halted.ts'
 import { type HooksInput, parseHooks } from './call/hooks.ts'
@@ -18,7 +18,8 @@ import { type CapInput, createSlots, parseCaps } from './call/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './call/limits.ts'
 import { createValidator } from './call/validate.ts'
-import { ConfigError, quiet } from './errors.ts'
+import { safely } from './util/async.ts'
+import { ConfigError } from './errors.ts'
 import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -329,7 +330,7 @@ export function createGate(
   checkShape('createGate', options, GATE)
   checkPorts(options)
   const clock = options.clock ? steadyClock(options.clock) : systemClock
-  const onFault = quiet(options.onFault)
+  const onFault = safely(options.onFault)
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
@@ -351,7 +352,7 @@ export function createGate(
     onRead: () => reading.ended(),
     onFault,
   })
-  const warn = options.onWarning ? quiet(options.onWarning, onFault) : emitWarning
+  const warn = options.onWarning ? safely(options.onWarning, onFault) : emitWarning
   const names = createNameWatch(catalog, aliases, warn)
   const lookAtSchemas = createSchemaWatch(catalog, warn)
   names.checkAliases()

@@ -1,4 +1,4 @@
-import { type Caller, type CallOutcome, type Clock, quiet, type StepCall } from '@toolgate/core'
+import { type Caller, type CallOutcome, type Clock, safely, type StepCall } from '@toolgate/core'
 import type { AgentCall } from './agent-call.ts'
 import type { PendingCall, RunResult, Usage } from './result.ts'
 
@@ -92,7 +92,7 @@ export function createTeller(options: TellerOptions, agents: readonly AgentCall[
         agents,
         ...details,
       })
-      for (const listener of listeners) quiet(listener, onFault)(event)
+      for (const listener of listeners) safely(listener, onFault)(event)
     },
     inside: (agent) => createTeller(options, Object.freeze([...agents, agent])),
   }

@@ -6,7 +6,7 @@ import {
   type Gate,
   memoryLock,
   memoryState,
-  quiet,
+  safely,
   type SessionLock,
   systemClock,
   type View,
@@ -86,7 +86,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
     clock,
     lineage: [],
     onEvent: options.onEvent,
-    onFault: quiet(options.onFault),
+    onFault: safely(options.onFault),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CallOutcome, type Hooks, messageOf, quiet, type View } from '@toolgate/core'
+import { type CallOutcome, type Hooks, messageOf, safely, type View } from '@toolgate/core'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
 import { arm } from './armed.ts'
@@ -37,8 +37,8 @@ export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): L
   })
 
   // What the call came to stands, whoever cannot bear to hear of it.
-  const tellCall = quiet(onCall, (error) => loop.warn(`onCall failed: ${messageOf(error)}`))
-  const tellWarning = quiet(onWarning)
+  const tellCall = safely(onCall, (error) => loop.warn(`onCall failed: ${messageOf(error)}`))
+  const tellWarning = safely(onWarning)
   const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
     const { status, callId } = outcome
     const approval = status === 'waiting' ? outcome.approval : undefined

@@ -3,7 +3,7 @@ import {
   ConfigError,
   defineCaller,
   type MaybePromise,
-  quiet,
+  safely,
   type Shape,
   shapeOf,
   type ViewOptions,
@@ -75,7 +75,7 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
     throw new ConfigError('app', `there is no app "${app}"`)
   checkMs('listTtlMs', listTtlMs, 0)
   checkMs('watchEveryMs', watchEveryMs, 1)
-  const onFault = quiet(options.onFault)
+  const onFault = safely(options.onFault)
   const narrowed = app !== undefined || visibility !== undefined
   const openView = (caller: Caller) => gate.view(caller, narrowed ? { app, visibility } : undefined)
   const listings = createListings(gate, openView)

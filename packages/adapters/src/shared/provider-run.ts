@@ -13,7 +13,7 @@ import {
   messageOf,
   outputText,
   type PrepareStep,
-  quiet,
+  safely,
   type Step,
   type View,
 } from '@toolgate/core'
@@ -129,7 +129,7 @@ export async function openProviderRun(
   const { prepareStep, instructions, state, context, onCall, onWarning } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
   // That it fails must not lose the answer of a call that has run.
-  const tellCall = quiet(onCall, (error) => onWarning?.(`onCall failed: ${messageOf(error)}`))
+  const tellCall = safely(onCall, (error) => onWarning?.(`onCall failed: ${messageOf(error)}`))
   const warned = new Set<string>()
   let step: Step | undefined
   let exposure: Exposure | undefined

@@ -1,4 +1,4 @@
-import { nearestNames } from '../decision/nearest.ts'
+import { nearestNames } from '../util/text.ts'
 import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
 import type { ImportedGroup, Offer } from '../layers/app.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'

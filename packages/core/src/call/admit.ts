@@ -1,11 +1,12 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize, frozenCopy } from '../util/json.ts'
 import type { Caller } from '../caller.ts'
 import { type Decision, strictest } from '../decision/outcome.ts'
 import type { OutcomeWord } from '../decision/words.ts'
-import { hearRejection, ToolgateError } from '../errors.ts'
-import { frozenCopy } from '../freeze.ts'
-import { sha256Hex } from '../hash.ts'
-import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise } from '../ports.ts'
+import { catchRejection, TimeoutError } from '../util/async.ts'
+import { ToolgateError } from '../errors.ts'
+import { sha256Hex } from '../util/hash.ts'
+import type { InputProblem } from '../util/json.ts'
+import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -22,7 +23,6 @@ import {
 import { chain } from './chain.ts'
 import { askBefore, type BeforeResult } from './hooks.ts'
 import { hookPorts, toHooked } from './hooked.ts'
-import { LateError } from './in-time.ts'
 import { type CapUse, type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
@@ -130,7 +130,7 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
   if (tool.parseInput) return tool.parseInput(value)
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
   if (problem === undefined) return { value }
-  hearRejection(problem, ports.onFault)
+  catchRejection(problem, ports.onFault)
   if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
   return { problem }
 }
@@ -266,7 +266,7 @@ async function takenInTime<T>(
   try {
     return await storeInTime(ports, taking)
   } catch (error) {
-    if (error instanceof LateError) void taking.then(back).catch(ports.onFault)
+    if (error instanceof TimeoutError) void taking.then(back).catch(ports.onFault)
     throw error
   }
 }

@@ -1,8 +1,9 @@
 import type { Caller } from '../caller.ts'
-import { type Cancelling, toCancelling } from '../cancelling.ts'
+import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Visible } from '../decide/visible.ts'
 import type { Decision } from '../decision/outcome.ts'
-import { ConfigError, hearRejection } from '../errors.ts'
+import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
+import { ConfigError } from '../errors.ts'
 import type { OutcomeWord } from '../decision/words.ts'
 import type { Names } from '../decision/told.ts'
 import type {
@@ -22,15 +23,13 @@ import type {
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress } from '../tools/tool.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../deadlines.ts'
+import type { Progress, Tool } from '../tools/tool.ts'
+import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
-import { inTime, isThenable } from './in-time.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
@@ -239,7 +238,7 @@ export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineM
 
 /** Gives a store's answer, or rejects when it does not come in time. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
-  return isThenable(answer) ? inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
+  return isThenable(answer) ? withDeadline(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
 /** Gives the names that a refusal may use: those of the client. */
@@ -272,7 +271,7 @@ function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   try {
     const redacted = ports.redactor.redactText(name)
-    hearRejection(redacted, ports.onFault)
+    catchRejection(redacted, ports.onFault)
     return redacted.slice(0, MAX_NAME_LENGTH)
   } catch (error) {
     ports.onFault(error)

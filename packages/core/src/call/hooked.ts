@@ -1,4 +1,4 @@
-import type { Cancelling } from '../cancelling.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Attempt, CallPorts } from './attempt.ts'
 import type { HookedCall, HookPorts } from './hooks.ts'

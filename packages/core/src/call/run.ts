@@ -1,4 +1,5 @@
-import { isErrorOf, messageOf, quiet } from '../errors.ts'
+import { safely } from '../util/async.ts'
+import { isErrorOf, messageOf } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
@@ -24,7 +25,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     callId,
     caller: view.caller,
     cancelling,
-    onProgress: onProgress && quiet(onProgress, ports.onFault),
+    onProgress: onProgress && safely(onProgress, ports.onFault),
     context,
     startedMs,
     deadlineMs,

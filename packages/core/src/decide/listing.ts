@@ -1,4 +1,4 @@
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import { addBits, type Bits, invertBits, membersOf, noBits } from '../tools/bits.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'

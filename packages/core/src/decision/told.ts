@@ -1,4 +1,4 @@
-import { nearestNames } from './nearest.ts'
+import { nearestNames } from '../util/text.ts'
 import { retryAfterSeconds } from './retry-after.ts'
 import type { Decision } from './outcome.ts'
 import { type Reason, REASONS } from './reason.ts'

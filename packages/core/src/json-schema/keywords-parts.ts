@@ -1,4 +1,4 @@
-import { spend } from '../work.ts'
+import { spend } from '../util/work.ts'
 import { isSince } from './dialects.ts'
 import type { Keyword, MakeCheck } from './keyword.ts'
 import { ALWAYS, dependentSchemas } from './keywords-any.ts'

@@ -1,4 +1,4 @@
-import type { Work } from '../work.ts'
+import type { Work } from '../util/work.ts'
 
 /** What is wrong with an input, found at the innermost place; the path grows on the way out. */
 export interface Finding {

@@ -1,4 +1,5 @@
-import { quiet, ToolgateError } from '../errors.ts'
+import { safely } from '../util/async.ts'
+import { ToolgateError } from '../errors.ts'
 import type { Mark } from '../layers/mark.ts'
 import { pinMarks } from '../layers/pins.ts'
 import type { Clock, StateStore } from '../ports.ts'
@@ -117,8 +118,8 @@ export function createPins(options: PinsOptions): Pins {
   const { catalog, state, clock, mode = 'warn', newTools = 'pin', check = 'warn' } = options
   const { deadlineMs = DEFAULT_DEADLINE_MS } = options
   const holdsNew = newTools === 'suspend'
-  const onFault = quiet(options.onFault)
-  const emit = quiet(options.onEvent, onFault)
+  const onFault = safely(options.onFault)
+  const emit = safely(options.onEvent, onFault)
   const changes = createRevision(onFault)
   const checks = createDefinitionChecks()
   const book = createPinBook({
@@ -223,7 +224,7 @@ function createRevision(onFault: (error: unknown) => void) {
     },
     subscribe(listener: () => void): () => void {
       // A function of its own for each: one that subscribes twice hears twice.
-      const own = quiet(listener, onFault)
+      const own = safely(listener, onFault)
       listeners.add(own)
       return () => listeners.delete(own)
     },
