@@ -46,7 +46,7 @@ function open(count: number): World {
     change(next) {
       snapshot = next
       announce()
-      if (pins.marksFor(snapshot).length > 0) throw new Error('something is held back')
+      if (pins.effectsFor(snapshot).length > 0) throw new Error('something is held back')
     },
   }
 }
@@ -108,7 +108,7 @@ printFigures(
       budget: '0.1 µs',
       run(count) {
         world.change(same)
-        for (let i = 0; i < count; i++) sink += world.pins.marksFor(same).length + world.pins.revision
+        for (let i = 0; i < count; i++) sink += world.pins.effectsFor(same).length + world.pins.revision
       },
     },
   ]),

@@ -59,7 +59,7 @@ describe('docs/guide/errors.md', () => {
   })
 
   it('has every reason with its outcome and how it is told', () => {
-    const expected = Object.entries(REASONS).map(([code, { outcome, telling }]) => [code, outcome, telling])
+    const expected = Object.entries(REASONS).map(([code, { outcome, message }]) => [code, outcome, message])
     assert.deepEqual(columns(tables, 'reason', 3), expected)
   })
 })

@@ -1,6 +1,6 @@
 // A chat bot that people talk to alone and in groups. Its operator sets variables; its code stays as it is.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { type Caller, createGate, meetPolicies, type Reason } from '@toolgate/core'
+import { type Caller, createGate, combinePolicies, type Reason } from '@toolgate/core'
 import { limitsFromEnv, policyFromEnv, sendersFromEnv } from '@toolgate/core'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
@@ -23,7 +23,7 @@ const tools = {
 }
 const gate = createGate({
   tools: fromAiSdk(tools, { note_add: { tags: ['notes'] } }),
-  policy: meetPolicies(sendersFromEnv(env), policyFromEnv(env), { ask: ['send_mail'] }),
+  policy: combinePolicies(sendersFromEnv(env), policyFromEnv(env), { ask: ['send_mail'] }),
   limits: limitsFromEnv(env),
   clock: { monotonicMs: () => 0, wallMs: () => 0 }, // It stands still, so that this prints the same each time.
 })

@@ -1,5 +1,5 @@
 export { type AppliedApproval, applyApprovals, type ApplyApprovalsOptions } from './ai-sdk/apply-approvals.ts'
-export { fromAiSdk } from './ai-sdk/bring-in.ts'
+export { fromAiSdk } from './ai-sdk/import-tools.ts'
 export { guard } from './ai-sdk/guard.ts'
 export { maskingFetch } from './ai-sdk/mask.ts'
 export type {

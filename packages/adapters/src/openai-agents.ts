@@ -1,5 +1,5 @@
 export { type Guard, guard } from './openai-agents/guard.ts'
-export { fromOpenAIAgents } from './openai-agents/bring-in.ts'
+export { fromOpenAIAgents } from './openai-agents/import-tools.ts'
 export type { PersonsAnswer, RunApprovals } from './openai-agents/approvals.ts'
 export type { Governable } from './openai-agents/sdk-types.ts'
 export type { GuardOptions } from './openai-agents/options.ts'

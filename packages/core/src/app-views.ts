@@ -1,8 +1,8 @@
 import { type AppInfo, type ParsedApp, unknownApp } from './apps/app.ts'
-import { createAppEpochs } from './decide/app-epoch.ts'
-import type { MadeEpoch, World } from './decide/epoch.ts'
-import { rule } from './decide/ruling.ts'
-import { appMarks } from './layers/app.ts'
+import { createAppPolicySnapshots } from './decide/app-policy-snapshot.ts'
+import type { BuiltPolicySnapshot, World } from './decide/policy-snapshot.ts'
+import { evaluate } from './decide/evaluation.ts'
+import { appEffects } from './layers/app.ts'
 import type { ViewHost } from './view.ts'
 
 /** The apps of a gate. */
@@ -17,30 +17,30 @@ export interface Apps {
 /** Gives the apps of a gate, and what the views of each ask. */
 export function createApps(
   parsed: ReadonlyMap<string, ParsedApp>,
-  today: () => MadeEpoch,
+  today: () => BuiltPolicySnapshot,
   world: World,
 ): { readonly apps: Apps; hostOf(app: string, host: ViewHost): ViewHost } {
-  const epochs = new Map([...parsed].map(([name, app]) => [name, createAppEpochs(today, app, world)]))
-  const find = (name: string): { app: ParsedApp; epoch: () => MadeEpoch } => {
+  const snapshots = new Map([...parsed].map(([name, app]) => [name, createAppPolicySnapshots(today, app, world)]))
+  const find = (name: string): { app: ParsedApp; latest: () => BuiltPolicySnapshot } => {
     const app = parsed.get(name)
-    const epoch = epochs.get(name)
-    if (!app || !epoch) throw unknownApp(name, parsed)
-    return { app, epoch }
+    const latest = snapshots.get(name)
+    if (!app || !latest) throw unknownApp(name, parsed)
+    return { app, latest }
   }
   return {
     apps: {
       list: Object.freeze([...parsed.values()].map(({ info }) => info)),
       toolsOf(name) {
-        const { app, epoch } = find(name)
-        const { snapshot } = epoch()
-        return rule(snapshot, appMarks(snapshot, app)).listing.ids
+        const { app, latest } = find(name)
+        const { snapshot } = latest()
+        return evaluate(snapshot, appEffects(snapshot, app)).visible.ids
       },
       availableOf(name) {
-        const { app, epoch } = find(name)
-        const { snapshot, heldBack } = epoch()
-        return rule(snapshot, [...appMarks(snapshot, app), ...heldBack]).listing.ids
+        const { app, latest } = find(name)
+        const { snapshot, heldBack } = latest()
+        return evaluate(snapshot, [...appEffects(snapshot, app), ...heldBack]).visible.ids
       },
     },
-    hostOf: (name, host) => ({ ...host, app: name, today: find(name).epoch }),
+    hostOf: (name, host) => ({ ...host, app: name, today: find(name).latest }),
   }
 }

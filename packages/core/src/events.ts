@@ -1,4 +1,4 @@
-import { catchRejection } from './util/async.ts'
+import { onRejection } from './errors.ts'
 import type { Halt } from './halts/halt.ts'
 import type { PinEvent } from './pins/notices.ts'
 import type { Approval } from './ports.ts'
@@ -29,7 +29,7 @@ export function createEvents<Event>(onFault: (error: unknown) => void): Events<E
     tell(event) {
       for (const listener of listeners) {
         try {
-          catchRejection(listener(event), onFault)
+          onRejection(listener(event), onFault)
         } catch (error) {
           onFault(error)
         }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { createGate, type Gate } from './gate.ts'
 import { policyFromEnv } from './policy/environment.ts'
-import { meetPolicies } from './policy/meet.ts'
+import { combinePolicies } from './policy/combine.ts'
 import type { Policy } from './policy/policy.ts'
 import type { Source } from './tools/catalog.ts'
 import { defineTool, type Tool } from './tools/tool.ts'
@@ -52,7 +52,7 @@ void gate.fork({ policy: { deny: ['remove'] } }).view({}, { activeTools: ['serac
 
 // Policies that were read from somewhere are met, and checked at run time.
 declare const loaded: Policy
-createGate({ tools, policy: meetPolicies(loaded, policyFromEnv({}), { deny: ['serach'] }) })
+createGate({ tools, policy: combinePolicies(loaded, policyFromEnv({}), { deny: ['serach'] }) })
 // @ts-expect-error: without that, any text may be in them
 createGate({ tools, policy: loaded })
 createGate({ tools, policy: { name: 'code', decide: (tool, caller) => (tool.id === caller.user ? 'allow' : 'deny') } })

@@ -4,12 +4,12 @@ import { type Apps, createApps } from './app-views.ts'
 import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOfApp } from './apps/app.ts'
 import { collectTools } from './apps/own-tools.ts'
 import type { Caller } from './caller.ts'
-import { createEpochs } from './decide/epoch.ts'
+import { createPolicySnapshots } from './decide/policy-snapshot.ts'
 import { unknownTools } from './decision/nearest.ts'
 import { type Approvals, createApprovals } from './call/approvals.ts'
 import { checkPorts } from './call/check-ports.ts'
-import { type CallPorts, storeInTime } from './call/attempt.ts'
-import { createDeadlines, MAX_TIMER_MS } from './util/deadlines.ts'
+import { type DoorPorts, storeInTime } from './call/attempt.ts'
+import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
 import { GateClosedError } from './call/closed.ts'
 import { HaltedError } from './call/halted.ts'
 import { type HooksInput, parseHooks } from './call/hooks.ts'
@@ -18,8 +18,7 @@ import { type CapInput, createSlots, parseCaps } from './call/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './call/limits.ts'
 import { createValidator } from './call/validate.ts'
-import { safely } from './util/async.ts'
-import { ConfigError } from './errors.ts'
+import { ConfigError, safely } from './errors.ts'
 import { groupsOpenedBy } from './layers/locks.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -251,8 +250,6 @@ export interface Gate<Name extends string = string, Native = unknown> {
 
 /** What opens locked groups; each gives the groups that are open now and were not before. */
 export interface Locks {
-  /** The groups that a session must open, by name. */
-  readonly groups: ReadonlyMap<string, Group>
   /** The host saw a real call of `request_tools`. */
   request(caller: Caller, group: string): readonly string[]
   /** Something happened that groups wait for. */
@@ -420,7 +417,7 @@ export function createGate(
     onEvent: recorder.pinned,
     onFault,
   })
-  const ports: CallPorts = {
+  const ports: DoorPorts = {
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
@@ -473,7 +470,7 @@ export function createGate(
 }
 
 function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
-  const { revision, parsed } = stack.inForce()
+  const { revision, parsed } = stack.current()
   return {
     policy_revision: revision,
     catalog_revision: catalog.revision,
@@ -509,14 +506,14 @@ interface Shared {
 interface Lineage {
   readonly isFork: boolean
   /** The ports of the gate whose policy holds here too. */
-  readonly tightens: CallPorts | undefined
+  readonly tightens: DoorPorts | undefined
 }
 
-function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
+function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
   const { recorder, subscribe, loads, preferences, names } = shared
-  const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.inForce }
-  const today = createEpochs(world)
+  const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
+  const today = createPolicySnapshots(world)
   const { apps, hostOf } = createApps(shared.apps, today, world)
   const host: ViewHost = {
     ports,
@@ -537,7 +534,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
   const gate: Gate = {
     catalog,
     get policyRevision() {
-      return stack.inForce().revision
+      return stack.current().revision
     },
     view(caller, options) {
       const view = openView(caller, options)
@@ -573,7 +570,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     loads,
     membersOf,
     lint: () =>
-      lintAll(stack.inForce().parsed, groups.selectors, catalog.snapshot(), {
+      lintAll(stack.current().parsed, groups.selectors, catalog.snapshot(), {
         written: [...shared.written, ...halts.selectors()],
         unlisted: catalog.unlisted,
       }),
@@ -632,7 +629,6 @@ function createLocks(
     return opened
   }
   return {
-    groups: groups.locked,
     request: (caller, group) => openBy(caller, { request: group }),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),

@@ -1,16 +1,16 @@
 export { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
-export { type Canceller, type Cancelling, createCanceller, toCancelling } from './util/cancelling.ts'
+export { type Canceller, type Cancelling, createCanceller, toCancelling } from './cancelling.ts'
 export { type Decision, strictest } from './decision/outcome.ts'
 export { type Layer, OUTCOMES, type OutcomeWord } from './decision/words.ts'
 export { type Reason, type ReasonCode, REASONS } from './decision/reason.ts'
 export type { CallContext, Progress } from './tools/tool.ts'
 export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting, FailureCode } from './call/outcome.ts'
-export { ConfigError, type FaultCode, FAULTS, messageOf, ToolgateError, UnknownToolError } from './errors.ts'
+export { ConfigError, type FaultCode, FAULTS, messageOf, safely, ToolgateError, UnknownToolError } from './errors.ts'
 export type {
   Clause,
   Condition,
   FunctionPolicy,
-  MetPolicies,
+  CombinedPolicies,
   Policies,
   Policy,
   PolicyAnswer,
@@ -19,7 +19,6 @@ export type {
 export { type Environment, type EnvironmentOptions, policyFromEnv } from './policy/environment.ts'
 export { sendersFromEnv } from './policy/senders.ts'
 export { limitsFromEnv } from './call/limits-environment.ts'
-export { type InputProblem } from './util/json.ts'
 export {
   type Approval,
   type ApprovalAbout,
@@ -56,6 +55,7 @@ export {
   GATE_EVENTS,
   type GateEvent,
   type GroupState,
+  type InputProblem,
   type Lease,
   type LimitAnswer,
   type LimitUse,
@@ -85,7 +85,7 @@ export {
 } from './tools/tool.ts'
 export { compareToolIds, toToolId } from './tools/tool-id.ts'
 
-export { canonicalize } from './util/json.ts'
+export { canonicalize } from './canonical.ts'
 export { memoryAudit, type MemoryAudit } from './audit/memory.ts'
 export {
   createGate,
@@ -118,7 +118,7 @@ export { memoryApprovals } from './memory/approvals.ts'
 export { memoryAvailability, type MemoryAvailability } from './memory/availability.ts'
 export { systemClock } from './memory/clock.ts'
 export { memoryCounters, type MemoryCounters, type SyncCounterStore } from './memory/counters.ts'
-export { meetPolicies } from './policy/meet.ts'
+export { combinePolicies } from './policy/combine.ts'
 export { parsePolicies } from './policy/parse.ts'
 export { parseGroups, type Group, type GroupsInput, type LoadTools, type UnlockRule } from './tools/groups.ts'
 export type { Probe, ProbeAnswer, ProbeAsking, ProbeFunction } from './tools/probe.ts'
@@ -180,11 +180,11 @@ export type { ExposeMode, ExposeOptions } from './expose/options.ts'
 export { EXPOSE_TARGETS, type ExposeTarget } from './expose/target-names.ts'
 export type { TokenCount, Tokenizer } from './expose/tokens.ts'
 export { type ListedTool, toListedTool } from './expose/mcp-tool.ts'
-export { type McpResult, toldResult, toToldResult } from './expose/mcp-result.ts'
+export { type McpResult, errorResult, toErrorResult } from './expose/mcp-result.ts'
 export { type JsonRpcError, relayedError } from './expose/relayed-error.ts'
 export { toWireName, createWireNames, type WireNames } from './expose/names.ts'
 export { definitionHash } from './tools/definition-hash.ts'
-export { sha256Hex } from './util/hash.ts'
+export { sha256Hex } from './hash.ts'
 export type { CallRequest } from './call/attempt.ts'
 export { createValidator } from './call/validate.ts'
 export { GateClosedError } from './call/closed.ts'
@@ -230,7 +230,7 @@ export type { DefinitionChange, DefinitionDiff } from './pins/diff.ts'
 export {
   checkDefinition,
   DEFINITION_LIMITS,
-  type Finding,
+  type DefinitionFinding,
   type FindingCode,
   FINDINGS,
 } from './pins/definition-check.ts'
@@ -257,10 +257,8 @@ export {
   wrapToolMapWithHooks,
   type WrapToolMapOptions,
 } from './call/wrap-tool-map.ts'
-export { isThenable, safely } from './util/async.ts'
-export { createEmitter, type Emitter } from './util/emitter.ts'
-export { escapePointer, isObject, isPlain, type JsonObject, unescapePointer } from './util/json.ts'
-export { cut, didYouMean, nearestNames, nearestOf } from './util/text.ts'
+export { nearestNames } from './decision/nearest.ts'
+export { didYouMean, nearestOf } from './util/did-you-mean.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from './util/shape.ts'
 export { isGate, isView, isViewOf } from './view-of.ts'
 export { outputText } from './call/output.ts'

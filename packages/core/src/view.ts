@@ -1,21 +1,21 @@
 import type { Caller } from './caller.ts'
-import { type Ceiling, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
-import type { Epoch } from './decide/epoch.ts'
+import { type RunBounds, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
+import type { PolicySnapshot } from './decide/policy-snapshot.ts'
 import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
 import { type Explanation, toExplanation } from './decide/explanation.ts'
 import { noticesOf } from './decide/notices.ts'
-import { idsOfNextStep, offerRequests, openableIn } from './decide/requests.ts'
-import { projectMarks, rule, type Ruling } from './decide/ruling.ts'
+import { idsOfNextStep, resolveRequestTool, openableIn } from './decide/requests.ts'
+import { projectEffects, evaluate, type Evaluation } from './decide/evaluation.ts'
 import type { Decision } from './decision/outcome.ts'
 import type { OutcomeWord } from './decision/words.ts'
 import { reason } from './decision/reason.ts'
-import type { CallRequest, CallPorts, Seen, CallView } from './call/attempt.ts'
+import type { CallRequest, DoorPorts, Seen, CallView } from './call/attempt.ts'
 import { call, requestApproval } from './call/call.ts'
 import type { LimitUseOf, UsesOf } from './call/limits.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
-import type { Mark } from './layers/mark.ts'
-import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from './layers/policy.ts'
-import { stepMarks } from './layers/step.ts'
+import type { Effect } from './layers/effect.ts'
+import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './layers/policy.ts'
+import { stepEffects } from './layers/step.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'
@@ -76,10 +76,10 @@ export interface NarrowOptions<Name extends string = string> {
 
 /** What views ask of their gate. */
 export interface ViewHost {
-  readonly ports: CallPorts
+  readonly ports: DoorPorts
   /** The app that everything is decided within. */
   readonly app: string | undefined
-  today(): Epoch
+  today(): PolicySnapshot
   readonly groups: Groups
   readonly usesOf: UsesOf
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
@@ -87,27 +87,27 @@ export interface ViewHost {
 }
 
 /** What a run may at most, before anything is held back for the moment. */
-export interface ViewCeiling {
+export interface ViewBounds {
   readonly caller: Caller
   readonly snapshot: Toolset
-  /** Computed when they are asked for: a view that is not narrowed needs its ruling only. */
-  readonly marks: () => readonly Mark[]
+  /** Computed when they are asked for: a view that is not narrowed needs its evaluation only. */
+  readonly effects: () => readonly Effect[]
   readonly policies: readonly PolicyIndex[]
   readonly failure: string | undefined
   readonly foreign?: readonly string[]
 }
 
 /** Returns the ports of a view's gate; `undefined` for what is no view. */
-export function portsOf(view: object): CallPorts | undefined {
+export function portsOf(view: object): DoorPorts | undefined {
   return CallerView.portsOf(view)
 }
 
-/** Gives the view of a ceiling today. `ruling` is what both add up to, where that is known already. */
-export function createView(host: ViewHost, ceiling: ViewCeiling, ruling?: Ruling): View {
+/** Gives the view of a bounds today. `evaluation` is what both add up to, where that is known already. */
+export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Evaluation): View {
   const today = host.today()
-  const current = today.ruling(ceiling.caller)
-  const ruled = offerRequests(ruling ?? ruleToday(today, current, ceiling))
-  return Object.freeze(new CallerView(host, ceiling, ruled, today, current))
+  const current = today.evaluation(bounds.caller)
+  const evaluated = resolveRequestTool(evaluation ?? evaluateToday(today, current, bounds))
+  return Object.freeze(new CallerView(host, bounds, evaluated, today, current))
 }
 
 /**
@@ -120,37 +120,37 @@ class CallerView implements View, CallView {
   readonly failure: string | undefined
   readonly foreign: readonly string[]
   readonly #host: ViewHost
-  readonly #ceiling: ViewCeiling
-  readonly #asked: Ceiling
+  readonly #bounds: ViewBounds
+  readonly #run: RunBounds
   /** What it was made in, and what that said to its caller: while both are today's, it would be made the same again. */
-  readonly #madeIn: Epoch
-  readonly #madeOf: Ruling
+  readonly #madeIn: PolicySnapshot
+  readonly #madeOf: Evaluation
   #notices: readonly string[] | undefined
-  #today: Epoch | undefined
+  #today: PolicySnapshot | undefined
   #visibleToday: Visible | undefined
 
-  constructor(host: ViewHost, ceiling: ViewCeiling, ruling: Ruling, madeIn: Epoch, madeOf: Ruling) {
-    this.caller = ceiling.caller
+  constructor(host: ViewHost, bounds: ViewBounds, evaluation: Evaluation, madeIn: PolicySnapshot, madeOf: Evaluation) {
+    this.caller = bounds.caller
     this.app = host.app
-    this.failure = ceiling.failure
-    this.foreign = ceiling.foreign ?? NONE
+    this.failure = bounds.failure
+    this.foreign = bounds.foreign ?? NONE
     this.#host = host
-    this.#ceiling = ceiling
-    this.#asked = { caller: ceiling.caller, ruling, policies: ceiling.policies }
+    this.#bounds = bounds
+    this.#run = { caller: bounds.caller, evaluation, policies: bounds.policies }
     this.#madeIn = madeIn
     this.#madeOf = madeOf
   }
 
-  static portsOf(view: object): CallPorts | undefined {
+  static portsOf(view: object): DoorPorts | undefined {
     return #host in view ? view.#host.ports : undefined
   }
 
   get tools(): readonly Tool[] {
-    return this.#asked.ruling.listing.tools
+    return this.#run.evaluation.visible.tools
   }
 
   get ids(): readonly string[] {
-    return this.#asked.ruling.listing.ids
+    return this.#run.evaluation.visible.ids
   }
 
   get size(): number {
@@ -158,25 +158,25 @@ class CallerView implements View, CallView {
   }
 
   get fingerprint(): string {
-    return this.#asked.ruling.listing.fingerprint
+    return this.#run.evaluation.visible.fingerprint
   }
 
   get notices(): readonly string[] {
-    return (this.#notices ??= noticesOf(this.#asked.ruling, this.#host.groups))
+    return (this.#notices ??= noticesOf(this.#run.evaluation, this.#host.groups))
   }
 
   readonly has = (id: string): boolean => {
-    const index = this.#ceiling.snapshot.indexOf(id)
-    return index !== -1 && hasBit(this.#asked.ruling.listing.visible, index)
+    const index = this.#bounds.snapshot.indexOf(id)
+    return index !== -1 && hasBit(this.#run.evaluation.visible.bits, index)
   }
 
-  readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#ceiling.snapshot.get(id) : undefined)
+  readonly get = (id: string): Tool | undefined => (this.has(id) ? this.#bounds.snapshot.get(id) : undefined)
 
   readonly narrow = (options: NarrowOptions): View => {
     checkShape('narrow', options, NARROW)
     return options.activeTools === undefined && options.policy === undefined && this.#isToday()
       ? this
-      : createView(this.#host, narrowCeiling(this.#host, this.#ceiling, options))
+      : createView(this.#host, narrowBounds(this.#host, this.#bounds, options))
   }
 
   readonly call = (request: CallRequest): Promise<CallOutcome> => call(this, request, this.#host.ports)
@@ -186,8 +186,8 @@ class CallerView implements View, CallView {
 
   readonly explain = (id: string): Explanation => {
     const today = this.#host.today()
-    const decided = decide(this.#asked, today, id)
-    return toExplanation(explain(this.#asked, today, decided), decided.tool)
+    const decided = decide(this.#run, today, id)
+    return toExplanation(explain(this.#run, today, decided), decided.tool)
   }
 
   readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>
@@ -197,32 +197,32 @@ class CallerView implements View, CallView {
     const today = this.#host.today()
     if (this.#visibleToday === undefined || this.#today !== today) {
       this.#today = today
-      this.#visibleToday = visibleToday(this.#asked, today)
+      this.#visibleToday = visibleToday(this.#run, today)
     }
     return this.#visibleToday
   }
 
   findableToday(): Visible {
-    return findableToday(this.#asked, this.#host.today())
+    return findableToday(this.#run, this.#host.today())
   }
 
   openable(): readonly string[] {
-    return openableIn(this.#asked.ruling)
+    return openableIn(this.#run.evaluation)
   }
 
   idsOfNextStep(): readonly string[] {
     const today = this.#host.today()
-    return idsOfNextStep(ruleToday(today, today.ruling(this.caller), this.#ceiling))
+    return idsOfNextStep(evaluateToday(today, today.evaluation(this.caller), this.#bounds))
   }
 
   idsToday(): readonly string[] {
     const today = this.#host.today()
-    return this.ids.filter((id) => isVisible(decide(this.#asked, today, id).outcome))
+    return this.ids.filter((id) => isVisible(decide(this.#run, today, id).outcome))
   }
 
   see(id: string | undefined): Seen {
     const today = this.#host.today()
-    const decided = decide(this.#asked, today, id)
+    const decided = decide(this.#run, today, id)
     const { outcome, tool } = decided
     const uses = tool ? this.#host.usesOf(today.snapshot, decided.now, this.caller) : NO_USES
     const { policyRevision, policy, catalogRevision } = today
@@ -232,12 +232,12 @@ class CallerView implements View, CallView {
 
   seeInput(seen: Seen, input: unknown): Decision {
     const { today, decided } = seen as SeenToday
-    return decideWithInput(this.#asked, today, decided, input)
+    return decideWithInput(this.#run, today, decided, input)
   }
 
   explainSeen(seen: Seen): Decision {
     const { today, decided } = seen as SeenToday
-    return explain(this.#asked, today, decided)
+    return explain(this.#run, today, decided)
   }
 
   isStale(seen: Seen): boolean {
@@ -246,7 +246,7 @@ class CallerView implements View, CallView {
 
   #isToday(): boolean {
     const today = this.#host.today()
-    return today === this.#madeIn && today.ruling(this.caller) === this.#madeOf
+    return today === this.#madeIn && today.evaluation(this.caller) === this.#madeOf
   }
 }
 
@@ -254,9 +254,9 @@ const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
 
-/** An epoch never changes, so what was decided in one holds for as long as it is today's. */
+/** An snapshot never changes, so what was decided in one holds for as long as it is today's. */
 interface SeenToday extends Seen {
-  readonly today: Epoch
+  readonly today: PolicySnapshot
   readonly decided: Decided
 }
 
@@ -264,28 +264,32 @@ function isVisible(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
-/** The ceiling, what is held back now, and whatever policy and catalog have come to refuse since. */
-function ruleToday(today: Epoch, current: Ruling, { snapshot, marks }: ViewCeiling): Ruling {
-  return rule(snapshot, [...marks(), ...projectMarks(current, snapshot), ...goneMarks(snapshot, today.snapshot)])
+/** The bounds, what is held back now, and whatever policy and catalog have come to refuse since. */
+function evaluateToday(today: PolicySnapshot, current: Evaluation, { snapshot, effects }: ViewBounds): Evaluation {
+  return evaluate(snapshot, [
+    ...effects(),
+    ...projectEffects(current, snapshot),
+    ...goneEffects(snapshot, today.snapshot),
+  ])
 }
 
-function goneMarks(snapshot: Toolset, today: Toolset): readonly Mark[] {
+function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   if (snapshot === today) return []
   const bits = bitsWhere(snapshot.size, (i) => !today.has(snapshot.ids[i] as string))
   const told = reason('catalog', 'tool_not_found', 'the catalog has it no more')
   return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => told }]
 }
 
-function narrowCeiling(host: ViewHost, ceiling: ViewCeiling, { activeTools, policy }: NarrowOptions): ViewCeiling {
-  const { snapshot, caller } = ceiling
+function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy }: NarrowOptions): ViewBounds {
+  const { snapshot, caller } = bounds
   if (activeTools !== undefined) host.checkNames(activeTools)
-  const first = ceiling.policies.length
+  const first = bounds.policies.length
   const added =
     policy === undefined ? [] : host.parsePolicy(policy).map((parsed, i) => indexPolicy(parsed, first + i, snapshot))
-  const marks = [
-    ...ceiling.marks(),
-    ...(activeTools ? stepMarks(snapshot, activeTools) : []),
-    ...added.flatMap((index) => [...fixedMarks(index), ...callerMarks(index, caller)]),
+  const effects = [
+    ...bounds.effects(),
+    ...(activeTools ? stepEffects(snapshot, activeTools) : []),
+    ...added.flatMap((index) => [...fixedEffects(index), ...callerEffects(index, caller)]),
   ]
-  return { ...ceiling, marks: () => marks, policies: [...ceiling.policies, ...added] }
+  return { ...bounds, effects: () => effects, policies: [...bounds.policies, ...added] }
 }

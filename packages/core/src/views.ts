@@ -1,14 +1,14 @@
 import { type Caller, callerKey, defineCaller } from './caller.ts'
 import { createBoundedCache } from './decide/cache.ts'
-import type { Epoch } from './decide/epoch.ts'
-import { rule, type Ruling } from './decide/ruling.ts'
+import type { PolicySnapshot } from './decide/policy-snapshot.ts'
+import { evaluate, type Evaluation } from './decide/evaluation.ts'
 import { messageOf } from './errors.ts'
-import { failedVisibilityMarks, visibilityMarks } from './layers/visibility.ts'
+import { failedVisibilityEffects, visibilityEffects } from './layers/visibility.ts'
 import type { MaybePromise } from './ports.ts'
 import { compareToolIds } from './tools/tool-id.ts'
 import { isTool, type Tool } from './tools/tool.ts'
 import { checkShape, shapeOf } from './util/shape.ts'
-import { createView, type View, type ViewCeiling, type ViewHost } from './view.ts'
+import { createView, type View, type ViewBounds, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {
   /** Narrows what this run sees: the tools or ids to show, or a function that gives them. */
@@ -77,22 +77,22 @@ function createIdentities(): (caller: Caller) => Caller {
 
 /** Keeps the view of each caller for as long as nothing changes. */
 function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
-  let epoch: Epoch | undefined
-  let views = new WeakMap<Caller, { readonly ruling: Ruling; readonly view: Promise<View> }>()
+  let latest: PolicySnapshot | undefined
+  let views = new WeakMap<Caller, { readonly evaluation: Evaluation; readonly view: Promise<View> }>()
   return (caller) => {
     const today = host.today()
-    if (today !== epoch) {
-      epoch = today
+    if (today !== latest) {
+      latest = today
       views = new WeakMap()
     }
     let cached = views.get(caller)
-    // Within an epoch only a session's locks can open, and only for that session.
+    // Within an snapshot only a session's locks can open, and only for that session.
     if (cached && caller.session === undefined) return cached.view
-    const ruling = today.ruling(caller)
-    if (cached?.ruling !== ruling) {
+    const evaluation = today.evaluation(caller)
+    if (cached?.evaluation !== evaluation) {
       const { snapshot, policies } = today
-      const ceiling = { caller, snapshot, policies, failure: undefined, marks: () => today.ceilingMarks(caller) }
-      cached = { ruling, view: Promise.resolve(createView(host, ceiling, ruling)) }
+      const bounds = { caller, snapshot, policies, failure: undefined, effects: () => today.boundEffects(caller) }
+      cached = { evaluation, view: Promise.resolve(createView(host, bounds, evaluation)) }
       views.set(caller, cached)
     }
     return cached.view
@@ -105,31 +105,31 @@ async function openView(
   { visibility, activeTools }: ViewOptions,
   visibilityDeadlineMs: number,
 ): Promise<View> {
-  const { snapshot, policies, ceilingMarks } = host.today()
-  const marks = ceilingMarks(caller)
-  const permitted: ViewCeiling = { caller, snapshot, policies, failure: undefined, marks: () => marks }
-  const ceiling =
+  const { snapshot, policies, boundEffects } = host.today()
+  const effects = boundEffects(caller)
+  const permitted: ViewBounds = { caller, snapshot, policies, failure: undefined, effects: () => effects }
+  const bounds =
     visibility === undefined ? permitted : await applyVisibility(permitted, visibility, visibilityDeadlineMs)
-  const view = createView(host, ceiling)
+  const view = createView(host, bounds)
   return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
-async function applyVisibility(ceiling: ViewCeiling, visibility: Visibility, deadlineMs: number): Promise<ViewCeiling> {
-  const { caller, snapshot } = ceiling
-  const marks = ceiling.marks()
-  const offered = rule(snapshot, marks).listing.tools
+async function applyVisibility(bounds: ViewBounds, visibility: Visibility, deadlineMs: number): Promise<ViewBounds> {
+  const { caller, snapshot } = bounds
+  const effects = bounds.effects()
+  const offered = evaluate(snapshot, effects).visible.tools
   try {
     const shown =
       typeof visibility === 'function' ? await inTime(visibility({ tools: offered, caller }), deadlineMs) : visibility
     const ids = toIds(shown)
-    const hidden = visibilityMarks(snapshot, ids)
+    const hidden = visibilityEffects(snapshot, ids)
     const known = new Set(offered.map(({ id }) => id))
     const foreign = Object.freeze([...ids].filter((id) => !known.has(id)).toSorted(compareToolIds))
-    return { ...ceiling, foreign, marks: () => [...marks, ...hidden] }
+    return { ...bounds, foreign, effects: () => [...effects, ...hidden] }
   } catch (error) {
     const failure = messageOf(error)
-    const hidden = failedVisibilityMarks(snapshot, failure)
-    return { ...ceiling, failure, marks: () => [...marks, ...hidden] }
+    const hidden = failedVisibilityEffects(snapshot, failure)
+    return { ...bounds, failure, effects: () => [...effects, ...hidden] }
   }
 }
 

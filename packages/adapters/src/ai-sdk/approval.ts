@@ -66,7 +66,7 @@ export async function hearLate(
   call: LoopCall,
   execution: ExecutionContext,
 ): Promise<CallOutcome | undefined> {
-  const hasYours = run.options.toolApproval ?? run.offered(call.toolName)?.brought?.tool.needsApproval
+  const hasYours = run.options.toolApproval ?? run.offered(call.toolName)?.imported?.tool.needsApproval
   if (hasYours === undefined || run.isHeard(call)) return undefined
   const yours = await yourApproval(run, toQuestion(call, execution))
   if (yours?.type === 'denied') return run.refuse(call, 'toolApproval', yours.reason)

@@ -1,5 +1,5 @@
 import { expose, type Tool, toWireName, type View } from '@toolgate/core'
-import { type Brought, broughtFrom } from './bring-in.ts'
+import { type ImportedTool, importedFrom } from './import-tools.ts'
 import { toSchema } from './schema.ts'
 
 /** A tool of a gate, as the SDK is given it. */
@@ -8,7 +8,7 @@ export interface Offered {
   /** On the wire. */
   readonly name: string
   readonly tool: Tool
-  readonly brought: Brought | undefined
+  readonly imported: ImportedTool | undefined
   /** What the SDK gets, but for `execute`. Shared by all runs. */
   readonly definition: object
   /** It gives its output bit by bit, and the SDK wants to know before it runs. */
@@ -17,21 +17,21 @@ export interface Offered {
 }
 
 /** Gives a tool that was brought in from the SDK as it is given back; `undefined` for any other. */
-export function offerBrought(tool: Tool): Offered | undefined {
+export function offerImported(tool: Tool): Offered | undefined {
   let offered = kept.get(tool)
   if (offered) return offered
-  const brought = broughtFrom(tool.execute)
-  if (!brought) return undefined
-  const { execute, needsApproval: _, ...rest } = brought.tool as Brought['tool'] & Record<string, unknown>
-  const { inputSchema } = brought
+  const imported = importedFrom(tool.execute)
+  if (!imported) return undefined
+  const { execute, needsApproval: _, ...rest } = imported.tool as ImportedTool['tool'] & Record<string, unknown>
+  const { inputSchema } = imported
   offered = {
     id: tool.id,
     name: toWireName(tool),
     tool,
-    brought,
+    imported,
     definition: inputSchema ? { ...rest, inputSchema } : rest,
     isGenerator: isGeneratorFunction(execute),
-    isEnforceable: brought.isEnforceable,
+    isEnforceable: imported.isEnforceable,
   }
   kept.set(tool, offered)
   return offered
@@ -52,7 +52,7 @@ export function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: s
     if (name === undefined || !exposed) return []
     const { id } = tool
     const definition = { ...exposed, inputSchema: toSchema(exposed.inputSchema.jsonSchema) }
-    return [{ id, name, tool, brought: undefined, definition, isGenerator: false, isEnforceable: true }]
+    return [{ id, name, tool, imported: undefined, definition, isGenerator: false, isEnforceable: true }]
   })
 }
 

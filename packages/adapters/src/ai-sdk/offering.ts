@@ -1,5 +1,5 @@
 import { compareToolIds, type Tool, type View } from '@toolgate/core'
-import { type Offered, offerBrought, offerOwn } from './offered.ts'
+import { type Offered, offerImported, offerOwn } from './offered.ts'
 import type { GuardOptions } from './options.ts'
 
 type Accepted = GuardOptions['acceptUnenforceable']
@@ -41,7 +41,7 @@ function offer(view: View, tools: readonly Tool[], before: Offering, accepted: A
     else warnings.push(problem)
   }
   for (const tool of tools) {
-    const offered = offerBrought(tool)
+    const offered = offerImported(tool)
     if (offered) add(offered)
     else own.push(tool)
   }

@@ -5,7 +5,7 @@ import { asSchema, type FlexibleSchema, type Schema } from 'ai'
 type Validation = Awaited<ReturnType<NonNullable<Schema['validate']>>>
 
 /** The input of a tool of the SDK, as both sides take it. */
-export interface BroughtSchema {
+export interface ImportedSchema {
   /** For the gate, which validates with it. */
   readonly forGate: StandardSchema | JsonSchema
   /** For the SDK: worked out once, where the SDK does it again in each step. */
@@ -19,7 +19,7 @@ export interface BroughtSchema {
  *
  * @throws {ConfigError} `schema_invalid` where it has no JSON Schema, or only a promise of one
  */
-export function bringSchema(name: string, schema: FlexibleSchema<unknown> | undefined): BroughtSchema {
+export function importSchema(name: string, schema: FlexibleSchema<unknown> | undefined): ImportedSchema {
   const { json, validate } = read(name, schema)
   if (!validate) return { forGate: json, forSdk: toSchema(json), parseLater: undefined }
   let isAsync = false

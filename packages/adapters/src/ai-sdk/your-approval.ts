@@ -24,7 +24,7 @@ function ask(run: LoopRun, question: ApprovalQuestion): Answer {
   const ofTool = ofTools.get(toolName) ?? ofTools.get(run.offered(toolName)?.id ?? toolName)
   if (typeof ofTool === 'function') return askOne(run, question, ofTool as AskForOne)
   if (ofTool !== undefined && ofTool !== null) return ofTool as ToolApprovalStatus
-  const needs = run.offered(toolName)?.brought?.tool.needsApproval
+  const needs = run.offered(toolName)?.imported?.tool.needsApproval
   return typeof needs === 'function' ? askTool(run, question, needs as AskTool, input) : toStatus(needs)
 }
 
@@ -55,7 +55,7 @@ function toStatus(needs: unknown): ToolApprovalStatus {
 /** The tool's own context, as its `contextSchema` makes it. */
 async function contextOf(run: LoopRun, { toolCall: { toolName }, toolsContext }: ApprovalQuestion): Promise<unknown> {
   const context = new Map<string, unknown>(Object.entries(toolsContext ?? {})).get(toolName)
-  const schema = run.offered(toolName)?.brought?.tool.contextSchema
+  const schema = run.offered(toolName)?.imported?.tool.contextSchema
   const checked = schema && (await asSchema(schema).validate?.(context))
   if (!checked) return context
   if (!checked.success) throw checked.error

@@ -1,7 +1,7 @@
 import type { CallOutcome, Tool } from '@toolgate/core'
 import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
-import { type MastraTool, nativeOf } from './bring-in.ts'
+import { type MastraTool, nativeOf } from './import-tools.ts'
 import type { Calls } from './calls.ts'
 import type { AnyGate } from './options.ts'
 import { RefusedMastraCall } from './refused.ts'

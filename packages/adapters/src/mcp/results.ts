@@ -4,8 +4,8 @@ import {
   type MetaAnswer,
   outputText,
   type McpResult,
-  toldResult,
-  toToldResult,
+  errorResult,
+  toErrorResult,
 } from '@toolgate/core'
 import { isMcpResult, isPlainObject, jsonOf, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream } from '../shared/streams.ts'
@@ -30,10 +30,10 @@ export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL
       return isStream(outcome.output) ? drain(outcome.output, tool) : toOwnResult(outcome.output, tool)
     case 'waiting':
     case 'refused':
-      return toToldResult(outcome)
+      return toErrorResult(outcome)
     case 'failed':
       if (outcome.error instanceof RpcError) throw outcome.error
-      return toToldResult(outcome)
+      return toErrorResult(outcome)
   }
 }
 
@@ -57,7 +57,7 @@ async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<
       else items[0] = item
     }
   } catch (error) {
-    return toldResult(failureText(tool.name, error))
+    return errorResult(failureText(tool.name, error))
   }
   return toOwnResult(items.length === 0 ? joined : items[0], tool)
 }
@@ -71,7 +71,7 @@ export async function toMcpOutput(answer: MetaAnswer): Promise<McpResult> {
     case 'value':
       return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
     case 'refusal':
-      return toldResult(answer.text)
+      return errorResult(answer.text)
     case 'outcome':
       return toResult(answer.outcome)
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, defineCaller, type Gate, type Progress, toldResult, type View } from '@toolgate/core'
+import { type Caller, defineCaller, type Gate, type Progress, errorResult, type View } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { Exchange, McpRequest } from './exchange.ts'
 import type { Listings } from './listing.ts'
@@ -114,7 +114,7 @@ export async function serveCall(serving: Serving, connection: Connection, exchan
   const outputSchema = tool === undefined ? undefined : gate.catalog.get(tool)?.outputSchema
   const result = withoutHop(await toResult(outcome, { name, outputSchema }))
   if (result['resultType'] === 'input_required' && !exchange.isModern)
-    return toldResult(`${name} asks its client for input, which takes a client of MCP 2026-07-28.`)
+    return errorResult(`${name} asks its client for input, which takes a client of MCP 2026-07-28.`)
   return connection.held.fitting.fitResult(result, outputSchema)
 }
 

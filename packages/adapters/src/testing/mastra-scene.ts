@@ -14,7 +14,7 @@ import {
   type NamedGateOptions,
 } from '@toolgate/core'
 import { z } from 'zod'
-import { fromMastra } from '../mastra/bring-in.ts'
+import { fromMastra } from '../mastra/import-tools.ts'
 import { guard } from '../mastra/guard.ts'
 import type { GuardOptions } from '../mastra/options.ts'
 import { type MockModel, mockModel, type ModelCall, type Turn } from './mock-model.ts'

@@ -1,4 +1,4 @@
-import { nearestNames } from '../util/text.ts'
+import { nearestNames } from '../decision/nearest.ts'
 import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
 import type { ImportedGroup, Offer } from '../layers/app.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
@@ -138,8 +138,8 @@ function tightenGroups(imports: readonly ImportedGroup[], { groups, definitions 
   for (const { group, visibility } of imports) {
     const definition = definitions.get(group)
     if (visibility !== 'conditional' || !definition) continue
-    const { standsOn = [] } = groups.conditional.get(group) ?? {}
-    if (!standsOn.includes(group)) conditional.set(group, { group: definition, standsOn: [group, ...standsOn] })
+    const { requires = [] } = groups.conditional.get(group) ?? {}
+    if (!requires.includes(group)) conditional.set(group, { group: definition, requires: [group, ...requires] })
   }
   return { ...groups, conditional }
 }

@@ -7,9 +7,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { canonicalize } from '../util/json.ts'
+import { canonicalize } from '../canonical.ts'
 import { ConfigError } from '../errors.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import { GENESIS } from './chain.ts'
 import { isHash } from './merkle.ts'
 

@@ -1,11 +1,10 @@
 import type { Caller } from '../caller.ts'
-import { type Cancelling, toCancelling } from '../util/cancelling.ts'
+import { type Cancelling, toCancelling } from '../cancelling.ts'
 import type { Visible } from '../decide/visible.ts'
 import type { Decision } from '../decision/outcome.ts'
-import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, onRejection } from '../errors.ts'
 import type { OutcomeWord } from '../decision/words.ts'
-import type { Names } from '../decision/told.ts'
+import type { Names } from '../decision/message.ts'
 import type {
   Approval,
   ApprovalStore,
@@ -23,13 +22,15 @@ import type {
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress, Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../util/deadlines.ts'
+import type { Progress } from '../tools/tool.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Deadlines } from '../deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
+import { inTime, isThenable } from './in-time.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
@@ -93,7 +94,7 @@ export interface Seen {
   readonly catalogRevision: number
 }
 
-export interface CallPorts {
+export interface DoorPorts {
   readonly counters: CounterStore
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
@@ -124,7 +125,7 @@ export interface CallPorts {
 export interface Attempt {
   readonly view: CallView
   readonly request: CallRequest
-  readonly ports: CallPorts
+  readonly ports: DoorPorts
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly seen: Seen
@@ -144,7 +145,7 @@ export interface Attempt {
 export function openAttempt(
   view: CallView,
   request: CallRequest,
-  ports: CallPorts,
+  ports: DoorPorts,
   { onlyAsks = false }: { onlyAsks?: boolean } = {},
 ): Attempt {
   checkRequest(request)
@@ -226,7 +227,7 @@ export function releaseSlots(attempt: Attempt): void {
 }
 
 /** Does what must not change an answer; a fault in it, or none in time, is told to the host. */
-async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
+async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
     await storeInTime(ports, step())
   } catch (error) {
@@ -234,11 +235,11 @@ async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<v
   }
 }
 
-export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
+export type StorePorts = Pick<DoorPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
 /** Gives a store's answer, or rejects when it does not come in time. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
-  return isThenable(answer) ? withDeadline(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
+  return isThenable(answer) ? inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
 /** Gives the names that a refusal may use: those of the client. */
@@ -257,7 +258,7 @@ function textOf(name: unknown): string | undefined {
 }
 
 /** What a record says beside who, what and when. */
-export type Finding = Pick<
+export type AuditFields = Pick<
   AuditEntry,
   'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id'
 >
@@ -271,7 +272,7 @@ function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   try {
     const redacted = ports.redactor.redactText(name)
-    catchRejection(redacted, ports.onFault)
+    onRejection(redacted, ports.onFault)
     return redacted.slice(0, MAX_NAME_LENGTH)
   } catch (error) {
     ports.onFault(error)
@@ -280,7 +281,7 @@ function unknownName({ request, ports }: Attempt): string {
 }
 
 /** Writes a record; throws or rejects as the sink does. */
-export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
+export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, seen, ports, input, trace } = attempt
   const { caller } = view
   const { run } = request
@@ -301,14 +302,14 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
     policy_revision: seen.policyRevision,
     in_force: seen.policy,
     catalog_revision: seen.catalogRevision,
-    reason: finding.reason,
-    detail: finding.detail,
-    limit: finding.limit,
-    reset_ms: finding.reset_ms,
-    duration_ms: finding.duration_ms,
-    error: finding.error,
-    is_error: finding.is_error,
-    approval_id: finding.approval_id,
+    reason: fields.reason,
+    detail: fields.detail,
+    limit: fields.limit,
+    reset_ms: fields.reset_ms,
+    duration_ms: fields.duration_ms,
+    error: fields.error,
+    is_error: fields.is_error,
+    approval_id: fields.approval_id,
     input: event === 'tool_result' ? undefined : input,
   })
   return written === undefined ? undefined : storeInTime(ports, written)
@@ -318,10 +319,10 @@ export function write(attempt: Attempt, event: AttemptEvent, finding: Finding): 
  * Writes the terminal record, which ends the attempt. The answer stands whatever becomes of it: a fault here is told to
  * the host.
  */
-export function writeLast(attempt: Attempt, event: AttemptEvent, finding: Finding): MaybePromise<void> {
+export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { onFault, live } = attempt.ports
   try {
-    const written = write(attempt, event, finding)
+    const written = write(attempt, event, fields)
     if (written instanceof Promise) return written.catch(onFault).finally(live.end)
   } catch (error) {
     onFault(error)

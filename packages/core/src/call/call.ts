@@ -1,13 +1,13 @@
 import type { Decision } from '../decision/outcome.ts'
 import type { Reason } from '../decision/reason.ts'
-import { toldText } from '../decision/told.ts'
+import { messageFor } from '../decision/message.ts'
 import type { Approval } from '../ports.ts'
 import { type Admission, admit, admitStill, asksPeople } from './admit.ts'
 import {
   type Attempt,
   type CallRequest,
   checkRequest,
-  type CallPorts,
+  type DoorPorts,
   namesOf,
   openAttempt,
   type CallView,
@@ -21,7 +21,7 @@ import { run } from './run.ts'
  * Takes one call through the door: it is admitted, refused or left waiting (see `admit`), and what is admitted runs
  * (see `run`). Whatever becomes of it, it leaves one terminal record.
  */
-export async function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
+export async function call(view: CallView, request: CallRequest, ports: DoorPorts): Promise<CallOutcome> {
   const attempt = openAttempt(view, request, ports)
   const admitting = admit(attempt)
   let admission: Admission
@@ -43,7 +43,7 @@ export async function call(view: CallView, request: CallRequest, ports: CallPort
 export async function requestApproval(
   view: CallView,
   request: CallRequest,
-  ports: CallPorts,
+  ports: DoorPorts,
 ): Promise<CallRefused | CallWaiting | undefined> {
   checkRequest(request)
   if (!asksPeople(view, request, ports)) return undefined
@@ -75,10 +75,10 @@ type Stopped = Exclude<Admission, { kind: 'admitted' }>
 function told(attempt: Attempt, decision: Decision): string {
   const names = namesOf(attempt)
   try {
-    return toldText(decision, names)
+    return messageFor(decision, names)
   } catch (error) {
     attempt.ports.onFault(error)
-    return toldText(decision, { ...names, visible: () => [] })
+    return messageFor(decision, { ...names, visible: () => [] })
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Decision } from '../decision/outcome.ts'
 import { type Reason, reason } from '../decision/reason.ts'
 import { messageOf, type ToolgateError } from '../errors.ts'
-import type { InputProblem } from '../util/json.ts'
-import type { Approval, LimitAnswer } from '../ports.ts'
+import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
 /** The decisions that the door itself makes: what stops a call that the layers let pass. */

@@ -1,8 +1,7 @@
-import { safely } from '../util/async.ts'
-import { isErrorOf, messageOf } from '../errors.ts'
+import { isErrorOf, messageOf, safely } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import { type Attempt, calledAs, type Finding, releaseSlots, writeLast } from './attempt.ts'
+import { type Attempt, calledAs, type AuditFields, releaseSlots, writeLast } from './attempt.ts'
 import { chain } from './chain.ts'
 import { GateClosedError } from './closed.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
@@ -56,17 +55,17 @@ function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number
 interface End {
   readonly outcome: CallDone | CallFailed
   readonly event: AttemptEvent
-  readonly finding: Finding
+  readonly fields: AuditFields
 }
 
 function toEnd(attempt: Attempt, executed: Executed, durationMs: number): End {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
   const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
-  const finding = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
+  const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
   const error = toolErrorOf(executed.output)
   const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
-  if (error === undefined) return { outcome, event: 'tool_result', finding }
-  return { outcome, event: 'tool_result', finding: { ...finding, reason: TOOL_ERROR, error, is_error: true } }
+  if (error === undefined) return { outcome, event: 'tool_result', fields }
+  return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
 /** The reason of a call whose tool ran and reported an error. */
@@ -89,8 +88,8 @@ function toFailed(
     : `${calledAs(request)} failed: ${cutText(messageOf(error), ports.maxOutputChars)}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
   const reason = halted ? 'halted' : isErrorOf(error, GateClosedError) ? 'gate_closed' : code
-  const finding = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
-  return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, finding }
+  const fields = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
+  return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, fields }
 }
 
 function toMicros(ms: number): number {
@@ -112,7 +111,7 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed)
 }
 
 /** The answer stands, whatever becomes of its record. */
-function record(attempt: Attempt, { outcome, event, finding }: End): MaybePromise<CallOutcome> {
+function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise<CallOutcome> {
   const reported = outcome.status === 'done' && outcome.isError
   attempt.trace?.end({
     status: reported ? 'failed' : outcome.status,
@@ -120,7 +119,7 @@ function record(attempt: Attempt, { outcome, event, finding }: End): MaybePromis
     input: attempt.input,
     output: outcome.status === 'done' ? outcome.output : undefined,
   })
-  const written = writeLast(attempt, event, finding)
+  const written = writeLast(attempt, event, fields)
   return written === undefined ? outcome : chain(written, () => outcome)
 }
 
@@ -158,7 +157,7 @@ function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, d
       return {
         outcome: new Done(attempt.callId, undefined, durationMs, false),
         event: 'tool_result',
-        finding: { duration_ms: toMicros(durationMs) },
+        fields: { duration_ms: toMicros(durationMs) },
       }
     case 'failed':
     case 'flooded':

@@ -1,13 +1,12 @@
 import { compileDocument } from '../json-schema/compile.ts'
 import { dialectOf } from '../json-schema/dialects.ts'
-import type { Check, Finding, Run } from '../json-schema/run.ts'
+import type { Check, Violation, Run } from '../json-schema/run.ts'
 import { findSkipped } from '../json-schema/skipped.ts'
 import { toPointerToken } from '../json-schema/subschemas.ts'
 import { messageOf } from '../errors.ts'
-import type { InputProblem } from '../util/json.ts'
-import type { ValidateInput } from '../ports.ts'
+import type { InputProblem, ValidateInput } from '../ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
-import { WorkSpentError } from '../util/work.ts'
+import { WorkSpentError } from '../work.ts'
 
 /**
  * Steps that checking one input may take, of some 5 ns each. A pattern takes one for each character, so that the
@@ -47,9 +46,9 @@ function compile(schema: object): Check | string {
 }
 
 function validate(check: Check, input: unknown): InputProblem | undefined {
-  const run: Run = { work: { left: MAX_VALIDATION_STEPS }, finding: undefined, depth: 0, scope: [] }
+  const run: Run = { work: { left: MAX_VALIDATION_STEPS }, violation: undefined, depth: 0, scope: [] }
   try {
-    return check(input, run, undefined) ? undefined : toProblem(run.finding)
+    return check(input, run, undefined) ? undefined : toProblem(run.violation)
   } catch (error) {
     if (error instanceof WorkSpentError || error instanceof RangeError)
       return { pointer: '', message: `cannot be checked against the tool's schema: ${toldOf(error)}` }
@@ -62,7 +61,7 @@ function toldOf(error: Error): string {
   return error instanceof WorkSpentError ? messageOf(error) : 'its schemas lead too deep'
 }
 
-function toProblem({ path, message }: Finding = { path: [], message: 'is not valid' }): InputProblem {
+function toProblem({ path, message }: Violation = { path: [], message: 'is not valid' }): InputProblem {
   return {
     pointer: path
       .toReversed()

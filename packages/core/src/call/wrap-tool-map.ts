@@ -1,17 +1,17 @@
-import { toCancelling } from '../util/cancelling.ts'
+import { toCancelling } from '../cancelling.ts'
 import { type Decision } from '../decision/outcome.ts'
 import { reason } from '../decision/reason.ts'
-import { toldText } from '../decision/told.ts'
+import { messageFor } from '../decision/message.ts'
 import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
-import { frozenCopy } from '../util/json.ts'
+import { frozenCopy } from '../freeze.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import { chain } from './chain.ts'
-import { createDeadlines } from '../util/deadlines.ts'
+import { createDeadlines } from '../deadlines.ts'
 import { type AskedCall, askEach, type HookPorts, type HooksOf, parseHooks, tellEach } from './hooks.ts'
-import { isThenable } from '../util/async.ts'
+import { isThenable } from './in-time.ts'
 import { checkAgainst } from './sdk-schema.ts'
-import { didYouMean } from '../util/text.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { isStream, type StreamEnd, watchStream } from './streams.ts'
 
@@ -318,7 +318,7 @@ function hookFault(text: string): Decision {
 }
 
 function toError(decision: Decision, name: string): ToolgateError {
-  const message = toldText(decision, { asked: name, visible: () => [] })
+  const message = messageFor(decision, { asked: name, visible: () => [] })
   return new RefusedCall('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
 }
 

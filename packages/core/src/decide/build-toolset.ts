@@ -1,6 +1,6 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
-import { callerMarks, fixedMarks, indexPolicy } from '../layers/policy.ts'
+import { callerEffects, fixedEffects, indexPolicy } from '../layers/policy.ts'
 import { parsePolicies } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { checkKnown, selectorsOfPolicies } from '../policy/unknown-names.ts'
@@ -13,7 +13,7 @@ import type { GroupSelectors } from '../tools/selector.ts'
 import { createToolset, type Toolset } from '../tools/toolset.ts'
 import type { Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { rule } from './ruling.ts'
+import { evaluate } from './evaluation.ts'
 
 export interface BuildToolsetOptions {
   /** Where the tools come from: a list, a Toolset, or anything with `tools()`. */
@@ -48,11 +48,11 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   const parsed = parsePolicies(policy, selectors)
   checkKnown(selectorsOfPolicies(parsed), all)
   const asked = defineCaller(caller)
-  const marks = parsed.flatMap((one, i) => {
+  const effects = parsed.flatMap((one, i) => {
     const index = indexPolicy(one, i, kept)
-    return [...fixedMarks(index), ...callerMarks(index, asked)]
+    return [...fixedEffects(index), ...callerEffects(index, asked)]
   })
-  const visible = rule(kept, marks).listing.visible
+  const visible = evaluate(kept, effects).visible.bits
   return kept.filter(({ id }) => hasBit(visible, kept.indexOf(id)))
 }
 

@@ -6,13 +6,13 @@ import { decideInput, type PolicyIndex } from '../layers/policy.ts'
 import { conditionWork } from '../policy/input-work.ts'
 import { hasBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Epoch } from './epoch.ts'
-import { outcomeAt, reasonsAt, type Ruling } from './ruling.ts'
+import type { PolicySnapshot } from './policy-snapshot.ts'
+import { outcomeAt, reasonsAt, type Evaluation } from './evaluation.ts'
 
 /** What a run may at most: as it was when its view was made, whatever was narrowed since. */
-export interface Ceiling {
+export interface RunBounds {
   readonly caller: Caller
-  readonly ruling: Ruling
+  readonly evaluation: Evaluation
   /** The policies in force then, for what they say about inputs. */
   readonly policies: readonly PolicyIndex[]
 }
@@ -20,7 +20,7 @@ export interface Ceiling {
 /**
  * The one decision: the stricter of what the view was given and what is so today.
  *
- * Listing, calling, resuming and explaining all ask this. `tool` is today's, and present only
+ * VisibleTools, calling, resuming and explaining all ask this. `tool` is today's, and present only
  * where the id is known to both.
  */
 export interface Decided {
@@ -31,41 +31,41 @@ export interface Decided {
   readonly now: number
 }
 
-export function decide({ ruling, caller }: Ceiling, today: Epoch, id: string | undefined): Decided {
+export function decide({ evaluation, caller }: RunBounds, today: PolicySnapshot, id: string | undefined): Decided {
   if (id === undefined) return NOT_FOUND
-  const atFirst = ruling.snapshot.indexOf(id)
-  const now = today.snapshot === ruling.snapshot ? atFirst : today.snapshot.indexOf(id)
+  const atFirst = evaluation.snapshot.indexOf(id)
+  const now = today.snapshot === evaluation.snapshot ? atFirst : today.snapshot.indexOf(id)
   if (atFirst === -1 || now === -1) return NOT_FOUND
-  const current = today.ruling(caller)
-  const outcome = outcomeAt(ruling, atFirst)
+  const current = today.evaluation(caller)
+  const outcome = outcomeAt(evaluation, atFirst)
   return {
-    outcome: current === ruling ? outcome : stricter(outcome, outcomeAt(current, now)),
+    outcome: current === evaluation ? outcome : stricter(outcome, outcomeAt(current, now)),
     tool: today.snapshot.tools[now],
     atFirst,
     now,
   }
 }
 
-/** Gives the reasons of a decision, from the same marks that decided it. */
-export function explain(ceiling: Ceiling, today: Epoch, decided: Decided): Decision {
+/** Gives the reasons of a decision, from the same effects that decided it. */
+export function explain(bounds: RunBounds, today: PolicySnapshot, decided: Decided): Decision {
   if (decided.tool === undefined) return UNKNOWN
-  const current = today.ruling(ceiling.caller)
-  const reasons = reasonsAt(ceiling.ruling, decided.atFirst)
-  const all = current === ceiling.ruling ? reasons : [...reasons, ...reasonsAt(current, decided.now)]
+  const current = today.evaluation(bounds.caller)
+  const reasons = reasonsAt(bounds.evaluation, decided.atFirst)
+  const all = current === bounds.evaluation ? reasons : [...reasons, ...reasonsAt(current, decided.now)]
   return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
 }
 
 /** Gives what the clauses that want the input say of it, then and now. */
 export function decideWithInput(
-  ceiling: Ceiling,
-  today: Epoch,
+  bounds: RunBounds,
+  today: PolicySnapshot,
   { tool, atFirst, now }: Decided,
   input: unknown,
 ): Decision {
-  const same = today.policies === ceiling.policies
-  if (!wantInput(ceiling.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
-  const context = { caller: ceiling.caller, tool: tool as Tool, input, work: conditionWork() }
-  const answers = ceiling.policies.map((policy) => decideInput(policy, atFirst, context))
+  const same = today.policies === bounds.policies
+  if (!wantInput(bounds.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
+  const context = { caller: bounds.caller, tool: tool as Tool, input, work: conditionWork() }
+  const answers = bounds.policies.map((policy) => decideInput(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)
   if (reasons.length === 0) return ALLOWED

@@ -1,78 +1,80 @@
-import type { Mark } from '../layers/mark.ts'
+import type { Effect } from '../layers/effect.ts'
 import { reason } from '../decision/reason.ts'
 import { addBits, type Bits, bitsWhere, hasBit, invertBits, isEmpty, membersOf } from '../tools/bits.ts'
 import { indexOfRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import { rule, type Ruling } from './ruling.ts'
+import { evaluate, type Evaluation } from './evaluation.ts'
 
-/** Gives the ruling of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is not there. */
-export function offerRequests(ruling: Ruling): Ruling {
-  let offered = known.get(ruling)
-  if (!offered) known.set(ruling, (offered = tellRequests(hideUnneeded(ruling))))
+/** Gives the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is not there. */
+export function resolveRequestTool(evaluation: Evaluation): Evaluation {
+  let offered = known.get(evaluation)
+  if (!offered) known.set(evaluation, (offered = withoutRequestHints(hideUnneeded(evaluation))))
   return offered
 }
 
-/** So that those who share a ruling share what is listed too. */
-const known = new WeakMap<Ruling, Ruling>()
+/** So that those who share a evaluation share what is listed too. */
+const known = new WeakMap<Evaluation, Evaluation>()
 
 /** Takes the words "call request_tools" from each lock that this caller cannot open so. */
-export function tellRequests(ruling: Ruling): Ruling {
-  const requests = ruling.marks.filter(isRequestLock)
-  if (requests.length === 0) return ruling
-  const at = ruling.snapshot.indexOf(REQUEST_TOOL_ID)
-  const isListed = at !== -1 && hasBit(ruling.listing.visible, at)
-  const told = new Set(isListed ? openableOf(ruling) : [])
-  if (requests.every((mark) => told.has(mark))) return ruling
-  const marks = ruling.marks.map((mark) => (isRequestLock(mark) && !told.has(mark) ? silenced(mark) : mark))
-  return { ...ruling, marks }
+export function withoutRequestHints(evaluation: Evaluation): Evaluation {
+  const requests = evaluation.effects.filter(isRequestLock)
+  if (requests.length === 0) return evaluation
+  const at = evaluation.snapshot.indexOf(REQUEST_TOOL_ID)
+  const isListed = at !== -1 && hasBit(evaluation.visible.bits, at)
+  const told = new Set(isListed ? openableOf(evaluation) : [])
+  if (requests.every((effect) => told.has(effect))) return evaluation
+  const effects = evaluation.effects.map((effect) =>
+    isRequestLock(effect) && !told.has(effect) ? silenced(effect) : effect,
+  )
+  return { ...evaluation, effects }
 }
 
 /** Gives the groups that a call of `request_tools` opens: those of which this caller could then use something. */
-export function openableIn(ruling: Ruling): readonly string[] {
-  return openableOf(ruling).flatMap(({ lock }) => (lock ? [lock.group] : []))
+export function openableIn(evaluation: Evaluation): readonly string[] {
+  return openableOf(evaluation).flatMap(({ lock }) => (lock ? [lock.group] : []))
 }
 
 /** Gives the ids of what is listed from the next step on: what one step alone sets aside is there again. */
-export function idsOfNextStep({ snapshot, marks }: Ruling): readonly string[] {
-  const held = heldBy(marks, snapshot.size, (mark) => mark.outcome !== 'ask' && !mark.isOfStep)
+export function idsOfNextStep({ snapshot, effects }: Evaluation): readonly string[] {
+  const held = heldBy(effects, snapshot.size, (effect) => effect.outcome !== 'ask' && !effect.isOfStep)
   return membersOf(invertBits(held, snapshot.size)).map((i) => snapshot.ids[i] as string)
 }
 
-function hideUnneeded(ruling: Ruling): Ruling {
-  const { snapshot } = ruling
+function hideUnneeded(evaluation: Evaluation): Evaluation {
+  const { snapshot } = evaluation
   const at = indexOfRequestTool(snapshot)
-  if (at === -1 || openableOf(ruling).length > 0) return ruling
+  if (at === -1 || openableOf(evaluation).length > 0) return evaluation
   const told = reason('locks', 'nothing_to_open', 'no group is locked that this caller could open with it')
-  return rule(
+  return evaluate(
     snapshot,
     [{ outcome: 'deny', bits: bitsWhere(snapshot.size, (i) => i === at), reason: () => told }],
-    ruling,
+    evaluation,
   )
 }
 
-function openableOf({ snapshot, marks }: Ruling): readonly Mark[] {
-  const requests = marks.filter(isRequestLock)
+function openableOf({ snapshot, effects }: Evaluation): readonly Effect[] {
+  const requests = effects.filter(isRequestLock)
   if (requests.length === 0) return []
-  const held = heldBy(marks, snapshot.size, (mark) => mark.outcome !== 'ask' && !mark.lock && !mark.isOfStep)
+  const held = heldBy(effects, snapshot.size, (effect) => effect.outcome !== 'ask' && !effect.lock && !effect.isOfStep)
   const free = invertBits(held, snapshot.size)
   return requests.filter(({ bits }) => membersOf(bits).some((i) => hasBit(free, i)))
 }
 
-function heldBy(marks: readonly Mark[], size: number, holds: (mark: Mark) => boolean): Bits {
+function heldBy(effects: readonly Effect[], size: number, holds: (effect: Effect) => boolean): Bits {
   const held = bitsWhere(size, () => false)
-  for (const mark of marks) if (holds(mark)) addBits(held, mark.bits)
+  for (const effect of effects) if (holds(effect)) addBits(held, effect.bits)
   return held
 }
 
-function isRequestLock({ lock, bits }: Mark): boolean {
+function isRequestLock({ lock, bits }: Effect): boolean {
   return lock?.unlock === 'request' && !isEmpty(bits)
 }
 
-function silenced(mark: Mark): Mark {
+function silenced(effect: Effect): Effect {
   return {
-    ...mark,
+    ...effect,
     reason(tool: Tool) {
-      const { suggestion: _, ...told } = mark.reason(tool)
+      const { suggestion: _, ...told } = effect.reason(tool)
       return told
     },
   }

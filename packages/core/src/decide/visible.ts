@@ -1,9 +1,9 @@
-import type { Mark } from '../layers/mark.ts'
+import type { Effect } from '../layers/effect.ts'
 import { addBits, type Bits, bitsWhere, hasBit, invertBits } from '../tools/bits.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Ceiling } from './decide.ts'
-import type { Epoch } from './epoch.ts'
-import { rule, type Ruling } from './ruling.ts'
+import type { RunBounds } from './decide.ts'
+import type { PolicySnapshot } from './policy-snapshot.ts'
+import { evaluate, type Evaluation } from './evaluation.ts'
 
 /** Some tools of a snapshot. */
 export interface Visible {
@@ -12,23 +12,23 @@ export interface Visible {
 }
 
 /** Gives the tools that are visible in a view and today as well: what `decide` says of each, of all at once. */
-export function visibleToday({ ruling, caller }: Ceiling, today: Epoch): Visible {
-  return { snapshot: ruling.snapshot, bits: visibleInBoth(ruling, today.ruling(caller)) }
+export function visibleToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
+  return { snapshot: evaluation.snapshot, bits: visibleInBoth(evaluation, today.evaluation(caller)) }
 }
 
 /** Gives the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
-export function findableToday({ ruling, caller }: Ceiling, today: Epoch): Visible {
-  const first = withoutSearchLocks(ruling)
-  const current = withoutSearchLocks(today.ruling(caller))
-  return { snapshot: ruling.snapshot, bits: visibleInBoth(first, current) }
+export function findableToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
+  const first = withoutSearchLocks(evaluation)
+  const current = withoutSearchLocks(today.evaluation(caller))
+  return { snapshot: evaluation.snapshot, bits: visibleInBoth(first, current) }
 }
 
-function visibleInBoth(first: Ruling, current: Ruling): Bits {
+function visibleInBoth(first: Evaluation, current: Evaluation): Bits {
   const { snapshot } = first
-  const { visible } = first.listing
+  const { bits: visible } = first.visible
   if (current === first) return visible
-  if (current.snapshot === snapshot) return intersect(visible, current.listing.visible, snapshot.size)
-  const visibleNow = current.listing.visible
+  if (current.snapshot === snapshot) return intersect(visible, current.visible.bits, snapshot.size)
+  const visibleNow = current.visible.bits
   return bitsWhere(
     snapshot.size,
     (i) => {
@@ -45,12 +45,12 @@ function intersect(a: Bits, b: Bits, size: number): Bits {
   return invertBits(outside, size)
 }
 
-function withoutSearchLocks(ruling: Ruling): Ruling {
-  const { snapshot, marks } = ruling
-  const others = marks.filter((mark) => !isSearchLock(mark))
-  return others.length === marks.length ? ruling : rule(snapshot, others)
+function withoutSearchLocks(evaluation: Evaluation): Evaluation {
+  const { snapshot, effects } = evaluation
+  const others = effects.filter((effect) => !isSearchLock(effect))
+  return others.length === effects.length ? evaluation : evaluate(snapshot, others)
 }
 
-function isSearchLock(mark: Mark): boolean {
-  return mark.lock?.unlock === 'search'
+function isSearchLock(effect: Effect): boolean {
+  return effect.lock?.unlock === 'search'
 }

@@ -1,7 +1,7 @@
 import type { Layer, OutcomeWord } from './words.ts'
 
-/** How a refusal with this code is told to the model; see `told.ts`. */
-export type Telling =
+/** How a refusal with this code is told to the model; see `message.ts`. */
+export type MessageKind =
   | 'hidden'
   | 'blocked'
   | 'unavailable'
@@ -18,42 +18,42 @@ export type Telling =
  * Codes are stable: audit rows, HTTP bodies and tests name them.
  */
 export const REASONS = {
-  tool_not_found: { outcome: 'deny', telling: 'hidden' },
-  policy_denied: { outcome: 'deny', telling: 'hidden' },
-  policy_not_allowed: { outcome: 'deny', telling: 'hidden' },
-  policy_tag_missing: { outcome: 'deny', telling: 'hidden' },
-  policy_error: { outcome: 'deny', telling: 'hidden' },
-  policy_ask: { outcome: 'ask', telling: 'waiting' },
-  scope_missing: { outcome: 'deny', telling: 'hidden' },
-  app_hidden: { outcome: 'deny', telling: 'hidden' },
-  visibility_hidden: { outcome: 'deny', telling: 'hidden' },
-  visibility_error: { outcome: 'deny', telling: 'hidden' },
-  step_inactive: { outcome: 'wait', telling: 'inactive' },
-  group_unavailable: { outcome: 'wait', telling: 'unavailable' },
-  group_locked: { outcome: 'wait', telling: 'locked' },
-  nothing_to_open: { outcome: 'deny', telling: 'hidden' },
-  switched_off: { outcome: 'wait', telling: 'unavailable' },
-  tool_suspended: { outcome: 'wait', telling: 'suspended' },
-  tool_quarantined: { outcome: 'deny', telling: 'hidden' },
-  halted: { outcome: 'wait', telling: 'unavailable' },
-  tool_not_executable: { outcome: 'wait', telling: 'unavailable' },
-  input_invalid: { outcome: 'deny', telling: 'blocked' },
-  input_denied: { outcome: 'deny', telling: 'blocked' },
-  hook_denied: { outcome: 'deny', telling: 'blocked' },
-  hook_error: { outcome: 'deny', telling: 'blocked' },
-  rate_limited: { outcome: 'wait', telling: 'limited' },
-  too_busy: { outcome: 'wait', telling: 'busy' },
-  approval_required: { outcome: 'ask', telling: 'waiting' },
-  approvals_full: { outcome: 'wait', telling: 'busy' },
-  approval_used: { outcome: 'deny', telling: 'blocked' },
-  approval_rejected: { outcome: 'deny', telling: 'blocked' },
-  approval_revoked: { outcome: 'deny', telling: 'blocked' },
-  tool_changed: { outcome: 'deny', telling: 'blocked' },
-  caller_gone: { outcome: 'deny', telling: 'blocked' },
-  gate_closed: { outcome: 'deny', telling: 'blocked' },
-  store_failed: { outcome: 'deny', telling: 'blocked' },
-  audit_failed: { outcome: 'deny', telling: 'blocked' },
-} as const satisfies Record<string, { outcome: OutcomeWord; telling: Telling }>
+  tool_not_found: { outcome: 'deny', message: 'hidden' },
+  policy_denied: { outcome: 'deny', message: 'hidden' },
+  policy_not_allowed: { outcome: 'deny', message: 'hidden' },
+  policy_tag_missing: { outcome: 'deny', message: 'hidden' },
+  policy_error: { outcome: 'deny', message: 'hidden' },
+  policy_ask: { outcome: 'ask', message: 'waiting' },
+  scope_missing: { outcome: 'deny', message: 'hidden' },
+  app_hidden: { outcome: 'deny', message: 'hidden' },
+  visibility_hidden: { outcome: 'deny', message: 'hidden' },
+  visibility_error: { outcome: 'deny', message: 'hidden' },
+  step_inactive: { outcome: 'wait', message: 'inactive' },
+  group_unavailable: { outcome: 'wait', message: 'unavailable' },
+  group_locked: { outcome: 'wait', message: 'locked' },
+  nothing_to_open: { outcome: 'deny', message: 'hidden' },
+  switched_off: { outcome: 'wait', message: 'unavailable' },
+  tool_suspended: { outcome: 'wait', message: 'suspended' },
+  tool_quarantined: { outcome: 'deny', message: 'hidden' },
+  halted: { outcome: 'wait', message: 'unavailable' },
+  tool_not_executable: { outcome: 'wait', message: 'unavailable' },
+  input_invalid: { outcome: 'deny', message: 'blocked' },
+  input_denied: { outcome: 'deny', message: 'blocked' },
+  hook_denied: { outcome: 'deny', message: 'blocked' },
+  hook_error: { outcome: 'deny', message: 'blocked' },
+  rate_limited: { outcome: 'wait', message: 'limited' },
+  too_busy: { outcome: 'wait', message: 'busy' },
+  approval_required: { outcome: 'ask', message: 'waiting' },
+  approvals_full: { outcome: 'wait', message: 'busy' },
+  approval_used: { outcome: 'deny', message: 'blocked' },
+  approval_rejected: { outcome: 'deny', message: 'blocked' },
+  approval_revoked: { outcome: 'deny', message: 'blocked' },
+  tool_changed: { outcome: 'deny', message: 'blocked' },
+  caller_gone: { outcome: 'deny', message: 'blocked' },
+  gate_closed: { outcome: 'deny', message: 'blocked' },
+  store_failed: { outcome: 'deny', message: 'blocked' },
+  audit_failed: { outcome: 'deny', message: 'blocked' },
+} as const satisfies Record<string, { outcome: OutcomeWord; message: MessageKind }>
 
 export type ReasonCode = keyof typeof REASONS
 

@@ -1,4 +1,4 @@
-import { REASONS, type Telling } from '../decision/reason.ts'
+import { REASONS, type MessageKind } from '../decision/reason.ts'
 import { retryAfterSeconds } from '../decision/retry-after.ts'
 import type { CallFailed, CallRefused, CallWaiting } from '../call/outcome.ts'
 
@@ -12,7 +12,7 @@ export interface McpResult {
 }
 
 /** Tools tell the model of refusals in results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
-export function toldResult(text: string): McpResult {
+export function errorResult(text: string): McpResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
@@ -23,14 +23,14 @@ export function toldResult(text: string): McpResult {
  * again, as a 429 does, or why not now and what to do. `structuredContent` is no place for it, as that must fit the
  * tool's `outputSchema`.
  */
-export function toToldResult(outcome: CallRefused | CallWaiting | CallFailed): McpResult {
-  const told = toldResult(outcome.text)
+export function toErrorResult(outcome: CallRefused | CallWaiting | CallFailed): McpResult {
+  const told = errorResult(outcome.text)
   const meta = metaOf(outcome)
   return meta ? { ...told, _meta: meta } : told
 }
 
 /** Of these a caller knows that the tool is there, so beside the text its client is told in fields. */
-const EXPLAINED: ReadonlySet<Telling> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
+const EXPLAINED: ReadonlySet<MessageKind> = new Set(['unavailable', 'locked', 'suspended', 'busy'])
 
 function metaOf(outcome: CallRefused | CallWaiting | CallFailed): McpResult['_meta'] {
   if (outcome.status === 'failed') return undefined
@@ -41,7 +41,7 @@ function metaOf(outcome: CallRefused | CallWaiting | CallFailed): McpResult['_me
   const [deciding] = outcome.decision.reasons
   if (deciding === undefined) return undefined
   if (deciding.code === 'rate_limited') return { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) }
-  if (outcome.decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].telling)) return undefined
+  if (outcome.decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].message)) return undefined
   const { code: error, message, text: why, suggestion } = deciding
   // As the text says it: of what is for people only there is nothing in either.
   const refusal = { error, reason: message ?? why, ...(suggestion === undefined ? {} : { suggestion }) }

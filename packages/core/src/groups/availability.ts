@@ -1,4 +1,4 @@
-import { catchRejection } from '../util/async.ts'
+import { onRejection } from '../errors.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
@@ -80,7 +80,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   function tell(changes: readonly GroupChange[]): void {
     for (const listener of listeners) {
       try {
-        catchRejection(listener(changes), onFault)
+        onRejection(listener(changes), onFault)
       } catch (error) {
         onFault(error)
       }

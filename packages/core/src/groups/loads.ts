@@ -1,6 +1,5 @@
 import type { Caller } from '../caller.ts'
-import { catchRejection } from '../util/async.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, onRejection } from '../errors.ts'
 import type { AvailabilitySource, Clock } from '../ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
@@ -93,7 +92,7 @@ export function createLoads(deps: LoadsDeps): LoadsOfGate {
     loading.state = Object.freeze({ ...state, since: clock.wallMs() })
     for (const listener of listeners) {
       try {
-        catchRejection(listener(loading.name), onFault)
+        onRejection(listener(loading.name), onFault)
       } catch (error) {
         onFault(error)
       }
@@ -280,7 +279,7 @@ function timeoutOf({ group }: Loading): number {
 }
 
 function isAvailable(name: string, { conditional }: Groups, source: AvailabilitySource): boolean {
-  return (conditional.get(name)?.standsOn ?? []).every((below) => {
+  return (conditional.get(name)?.requires ?? []).every((below) => {
     try {
       return source.get(below)?.available === true
     } catch {

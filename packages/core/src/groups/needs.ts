@@ -119,7 +119,7 @@ function listNeeds(
   const found = new Map<string, Found>()
   for (const name of names) {
     const suggestion = definitions.get(name)?.suggestion
-    for (const below of conditional.get(name)?.standsOn ?? []) {
+    for (const below of conditional.get(name)?.requires ?? []) {
       for (const probe of probesOf(below, source)) {
         const need = found.get(probe.key) ?? {
           probe,

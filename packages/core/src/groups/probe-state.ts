@@ -3,8 +3,8 @@ import type { Question } from './questions.ts'
 import { NOT_CHECKED } from './states.ts'
 
 /** Returns the last answer of a probe, as it is shown. */
-export function toProbeState({ probe, what, finding, since }: Question): ProbeState {
+export function toProbeState({ probe, what, result, since }: Question): ProbeState {
   const { key, kind = 'function' } = probe
-  const answer = finding ?? { available: false, unknown: true, reason: NOT_CHECKED }
+  const answer = result ?? { available: false, unknown: true, reason: NOT_CHECKED }
   return Object.freeze({ key, kind, ...(what === undefined ? {} : { what }), ...answer, since })
 }

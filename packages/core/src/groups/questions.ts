@@ -1,7 +1,7 @@
 import type { Clock } from '../ports.ts'
 import type { Group } from '../tools/groups.ts'
 import type { Probe, ProbeFunction } from '../tools/probe.ts'
-import { type Finding, toFailedFinding, toFinding, toLateFinding } from './finding.ts'
+import { type ProbeResult, toFailedResult, toProbeResult, toLateResult } from './probe-result.ts'
 import { type Ending, startInTime } from './in-time.ts'
 import { createTurns, type Turns } from './turns.ts'
 
@@ -13,7 +13,7 @@ export interface Question {
   readonly ttlMs: number
   readonly timeoutMs: number
   /** Absent until it was first answered. */
-  readonly finding: Finding | undefined
+  readonly result: ProbeResult | undefined
   /** Wall-clock milliseconds: when it last became available, unavailable or unknown. */
   readonly since: number
 }
@@ -38,7 +38,7 @@ export interface Questions {
 interface Asked extends Question {
   ttlMs: number
   timeoutMs: number
-  finding: Finding | undefined
+  result: ProbeResult | undefined
   since: number
   answeredAtMs: number
   /** Of one ask that all wait for who ask meanwhile. */
@@ -78,14 +78,14 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     asked.timer = setTimeout(() => void ask(asked), delayMs).unref()
   }
 
-  const keep = (asked: Asked, finding: Finding) => {
+  const keep = (asked: Asked, result: ProbeResult) => {
     const { underWay, askAgain } = asked
     asked.underWay = undefined
     asked.stop = undefined
     asked.askAgain = false
     if (isClosed) return underWay?.resolve()
-    if (asked.finding?.available !== finding.available) asked.since = clock.wallMs()
-    asked.finding = finding
+    if (asked.result?.available !== result.available) asked.since = clock.wallMs()
+    asked.result = result
     asked.answeredAtMs = clock.monotonicMs()
     onAnswer(asked)
     // In a turn of its own: one that says it changed whenever it is asked must not hold up everything.
@@ -98,7 +98,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     const { probe, timeoutMs } = asked
     if (isClosed || asked.left >= MAX_LEFT) {
       done()
-      keep(asked, toLateFinding(probe, timeoutMs))
+      keep(asked, toLateResult(probe, timeoutMs))
       return
     }
     asked.left++
@@ -109,7 +109,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
       onEnd(ending) {
         done()
         asked.wasLate = ending.end === 'late'
-        keep(asked, findingOf(ending, asked))
+        keep(asked, resultOf(ending, asked))
       },
     })
     if (asked.underWay) asked.stop = stop
@@ -125,8 +125,8 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
 
   const turnsOf = ({ probe }: Asked): Turns => (probe.isHeavy ? heavy : light)
 
-  const isStale = ({ finding, answeredAtMs, ttlMs, probe }: Asked): boolean =>
-    finding === undefined || (!probe.subscribe && clock.monotonicMs() - answeredAtMs > ttlMs)
+  const isStale = ({ result, answeredAtMs, ttlMs, probe }: Asked): boolean =>
+    result === undefined || (!probe.subscribe && clock.monotonicMs() - answeredAtMs > ttlMs)
 
   /** Follows what tells by itself when it changed. */
   const follow = (asked: Asked) => {
@@ -149,7 +149,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
       isStarted = true
       for (const asked of all) {
         follow(asked)
-        if (asked.finding) schedule(asked)
+        if (asked.result) schedule(asked)
         else void ask(asked)
       }
     },
@@ -165,9 +165,9 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
   }
 }
 
-function findingOf(ending: Ending<unknown>, { probe, timeoutMs }: Asked): Finding {
-  if (ending.end === 'answered') return toFinding(ending.answer, probe)
-  return ending.end === 'late' ? toLateFinding(probe, timeoutMs) : toFailedFinding(ending.error, probe)
+function resultOf(ending: Ending<unknown>, { probe, timeoutMs }: Asked): ProbeResult {
+  if (ending.end === 'answered') return toProbeResult(ending.answer, probe)
+  return ending.end === 'late' ? toLateResult(probe, timeoutMs) : toFailedResult(ending.error, probe)
 }
 
 function collect(groups: ReadonlyMap<string, Group>, since: number) {
@@ -196,7 +196,7 @@ function toAsked(
     ...namesOf(probe, nth),
     ttlMs,
     timeoutMs: (typeof probe === 'function' ? undefined : probe.timeoutMs) ?? DEFAULT_TIMEOUT_MS,
-    finding: undefined,
+    result: undefined,
     since,
     answeredAtMs: 0,
     underWay: undefined,

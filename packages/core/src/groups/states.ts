@@ -1,7 +1,7 @@
 import type { Clock, GroupState } from '../ports.ts'
 import { orderGroups } from '../tools/group-order.ts'
 import type { Group } from '../tools/groups.ts'
-import type { Finding } from './finding.ts'
+import type { ProbeResult } from './probe-result.ts'
 
 /** The states of all groups, each worked out after those that it depends on. */
 export interface States {
@@ -28,13 +28,13 @@ export const NOT_CHECKED = 'it has not been checked yet'
  */
 export function createStates(
   groups: ReadonlyMap<string, Group>,
-  findingsOf: (group: string) => readonly { readonly finding: Finding | undefined }[],
+  resultsOf: (group: string) => readonly { readonly result: ProbeResult | undefined }[],
   clock: Clock,
 ): States {
   const nodes = link(groups)
   const all = new Map<string, GroupState>()
   const settleOne = ({ name, group, below }: Node): boolean => {
-    const state = stateOf(group, findingsOf(name), below, all)
+    const state = stateOf(group, resultsOf(name), below, all)
     const next = carryOn(all.get(name), state, clock)
     if (next === all.get(name)) return false
     all.set(name, next)
@@ -81,20 +81,20 @@ function inOrder(nodes: ReadonlyMap<string, Node>, names: Iterable<string>): rea
 /** What is known not to work comes before what is not known yet. */
 function stateOf(
   group: Group,
-  asked: readonly { readonly finding: Finding | undefined }[],
+  asked: readonly { readonly result: ProbeResult | undefined }[],
   below: readonly string[],
   states: ReadonlyMap<string, GroupState>,
 ): GroupState {
-  const failed = asked.find(({ finding }) => finding?.available === false)?.finding
+  const failed = asked.find(({ result }) => result?.available === false)?.result
   if (failed) return heldBack(failed, group.suggestion ?? failed.suggestion)
   const down = below.map((name) => ({ name, state: states.get(name) })).filter(({ state }) => !state?.available)
-  const culprit = down.find(({ state }) => !state?.unknown)
-  if (culprit?.state) {
-    const { reason, detail, suggestion } = culprit.state
-    const why = `${culprit.name} is unavailable because ${reason ?? 'it is switched off'}`
+  const blockedBy = down.find(({ state }) => !state?.unknown)
+  if (blockedBy?.state) {
+    const { reason, detail, suggestion } = blockedBy.state
+    const why = `${blockedBy.name} is unavailable because ${reason ?? 'it is switched off'}`
     return heldBack({ reason: why, ...(detail === undefined ? {} : { detail }) }, suggestion ?? group.suggestion)
   }
-  if (asked.some(({ finding }) => finding === undefined))
+  if (asked.some(({ result }) => result === undefined))
     return { ...heldBack({ reason: NOT_CHECKED }, undefined), unknown: true }
   if (down[0]) return { ...heldBack({ reason: `${down[0].name} has not been checked yet` }, undefined), unknown: true }
   return { available: true }

@@ -1,6 +1,6 @@
 import { messageOf, ToolgateError } from '../errors.ts'
-import { haltMarks, type HaltMark, indexHalts, stopsCaller, stopsTool, unknownHalts } from '../layers/halts.ts'
-import type { Mark } from '../layers/mark.ts'
+import { haltEffects, type HaltEffect, indexHalts, stopsCaller, stopsTool, unknownHalts } from '../layers/halts.ts'
+import type { Effect } from '../layers/effect.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock, MaybePromise, StateEntry, StateStore } from '../ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
@@ -36,8 +36,8 @@ export interface Halts {
     target: HaltTarget | { readonly id: string },
     onReleased?: (halt: Halt) => void,
   ): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** What holds back a caller's tools of a snapshot: the same marks for as long as nothing changes. */
-  marksOver(snapshot: Toolset): (caller: Caller) => readonly Mark[]
+  /** What holds back a caller's tools of a snapshot: the same effects for as long as nothing changes. */
+  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   /** Gives the halt that stops a call, if there is one. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
   close(): void
@@ -184,12 +184,12 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
       }
       return { halt: plain, stored: store(forget) }
     },
-    marksOver(snapshot) {
+    effectsOver(snapshot) {
       if (isKnown && halts.size === 0) return () => NO_MARKS
-      const index: readonly HaltMark[] = indexHalts(snapshot, [...halts.values()])
-      if (isKnown) return (caller) => haltMarks(index, caller)
+      const index: readonly HaltEffect[] = indexHalts(snapshot, [...halts.values()])
+      if (isKnown) return (caller) => haltEffects(index, caller)
       const everything = unknownHalts(snapshot)
-      return (caller) => [...haltMarks(index, caller), everything]
+      return (caller) => [...haltEffects(index, caller), everything]
     },
     stopping(caller, tool) {
       for (const halt of halts.values()) if (stopsCaller(halt, caller) && stopsTool(halt, tool)) return halt
@@ -203,7 +203,7 @@ export function createHalts({ state, groups, clock, onHalted, onFault, inTime }:
   }
 }
 
-const NO_MARKS: readonly Mark[] = []
+const NO_MARKS: readonly Effect[] = []
 
 function toStored({ target, reason, by, byTenant, at }: Halt): unknown {
   return { target, reason, at, ...(by === undefined ? {} : { by }), ...(byTenant === undefined ? {} : { byTenant }) }

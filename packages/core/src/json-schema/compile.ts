@@ -1,5 +1,5 @@
 import { createPattern, type Pattern } from '../regex/pattern.ts'
-import { spend } from '../util/work.ts'
+import { spend } from '../work.ts'
 import { type Draft, isSince } from './dialects.ts'
 import { type Compiling, type Group, GROUPS, type Keyword } from './keyword.ts'
 import { ANY_KEYWORDS, ALWAYS, booleanCheck } from './keywords-any.ts'

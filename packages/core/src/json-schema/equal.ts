@@ -1,4 +1,4 @@
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { isPlainObject } from './run.ts'
 
 const NODE_STEPS = 4

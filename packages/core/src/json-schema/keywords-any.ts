@@ -3,7 +3,7 @@ import {
   type Check,
   createEvaluated,
   type Evaluated,
-  type Finding,
+  type Violation,
   mergeEvaluated,
   type PlainObject,
   refuse,
@@ -32,15 +32,15 @@ const allOf: MakeCheck = (schemas: readonly unknown[], _, { check }) => {
 const anyOf: MakeCheck = (schemas: readonly unknown[], _, { check }) => {
   const checks = schemas.map(check)
   return (value, run, evaluated) => {
-    let first: Finding | undefined
+    let first: Violation | undefined
     let passes = false
     for (const each of checks) {
       if (tries(each, value, run, evaluated)) passes = true
-      else first ??= run.finding
+      else first ??= run.violation
       // The others are asked for what they evaluate alone.
       if (passes && !evaluated) return true
     }
-    if (!passes) run.finding = first
+    if (!passes) run.violation = first
     return passes
   }
 }
@@ -50,14 +50,14 @@ const oneOf: MakeCheck = (schemas: readonly unknown[], schema, compiling) => {
   if (!schemas.every(compiling.isExact)) return anyOf(schemas as never, schema, compiling)
   const checks = schemas.map(compiling.check)
   return (value, run, evaluated) => {
-    let first: Finding | undefined
+    let first: Violation | undefined
     let passed = 0
     for (const each of checks) {
       if (tries(each, value, run, evaluated)) passed++
-      else first ??= run.finding
+      else first ??= run.violation
       if (passed > 1) return refuse(run, 'must match exactly one schema in oneOf')
     }
-    if (passed === 0) run.finding = first
+    if (passed === 0) run.violation = first
     return passed === 1
   }
 }

@@ -1,4 +1,4 @@
-import { spend } from '../util/work.ts'
+import { spend } from '../work.ts'
 import { isSince } from './dialects.ts'
 import type { Keyword, MakeCheck } from './keyword.ts'
 import { ALWAYS, dependentSchemas } from './keywords-any.ts'
@@ -138,7 +138,7 @@ const additionalProperties: MakeCheck = (
 
 function unknownProperty(name: string, run: Run): false {
   refuse(run, 'is not a known property')
-  run.finding?.path.push(name)
+  run.violation?.path.push(name)
   return false
 }
 
@@ -151,7 +151,7 @@ const propertyNames: MakeCheck = (schema: unknown, _, { check }) => {
       if (each(name, run, undefined)) continue
       return refuse(
         run,
-        `has the property name ${JSON.stringify(name.slice(0, MAX_NAME_TOLD))}, which ${run.finding?.message ?? 'is not allowed'}`,
+        `has the property name ${JSON.stringify(name.slice(0, MAX_NAME_TOLD))}, which ${run.violation?.message ?? 'is not allowed'}`,
       )
     }
     return true

@@ -1,4 +1,4 @@
-import { spend } from '../util/work.ts'
+import { spend } from '../work.ts'
 import { allDiffer, isEqual } from './equal.ts'
 import type { Keyword, MakeCheck } from './keyword.ts'
 import { type Check, isPlainObject, KEY_STEPS, type PlainObject, refuse } from './run.ts'

@@ -1,7 +1,7 @@
-import type { Work } from '../util/work.ts'
+import type { Work } from '../work.ts'
 
 /** What is wrong with an input, found at the innermost place; the path grows on the way out. */
-export interface Finding {
+export interface Violation {
   /** Innermost key first. */
   readonly path: (string | number)[]
   readonly message: string
@@ -13,7 +13,7 @@ export const KEY_STEPS = 8
 /** One input under validation. */
 export interface Run {
   readonly work: Work
-  finding: Finding | undefined
+  violation: Violation | undefined
   /** Schemas inside schemas that are being asked. */
   depth: number
   /** Resources that were entered, outermost first: what dynamic references ask. */
@@ -55,14 +55,14 @@ export function notePropertyOf(evaluated: Evaluated | undefined, name: string, r
 
 /** Says why a value does not pass. */
 export function refuse(run: Run, message: string): false {
-  run.finding = { path: [], message }
+  run.violation = { path: [], message }
   return false
 }
 
 /** Asks about a part of a value; what is wrong with it is found at its key. */
 export function passesAt(check: Check, value: unknown, key: string | number, run: Run): boolean {
   if (check(value, run, undefined)) return true
-  run.finding?.path.push(key)
+  run.violation?.path.push(key)
   return false
 }
 

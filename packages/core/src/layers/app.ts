@@ -5,8 +5,8 @@ import type { Groups } from '../tools/groups.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { availabilityMarks, type GroupIndex } from './availability.ts'
-import type { Mark } from './mark.ts'
+import { availabilityEffects, type GroupIndex } from './availability.ts'
+import type { Effect } from './effect.ts'
 
 /** What an app offers, as decisions need it. */
 export interface Offer {
@@ -30,8 +30,8 @@ export interface ImportedGroup {
  * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`: the
  * index of a tool that every app offers, or -1.
  */
-export function appMarks(snapshot: Toolset, { name, imports, own }: Offer, always = -1): Mark[] {
-  const marks: Mark[] = []
+export function appEffects(snapshot: Toolset, { name, imports, own }: Offer, always = -1): Effect[] {
+  const effects: Effect[] = []
   const offered = bitsOf(snapshot, [
     ...own,
     ...imports.flatMap(({ members, visibility }) => (visibility === 'hidden' ? [] : members)),
@@ -42,12 +42,12 @@ export function appMarks(snapshot: Toolset, { name, imports, own }: Offer, alway
     const bits = bitsOf(snapshot, members, 'possible')
     const told = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
     addBits(offered, bits)
-    if (!isEmpty(bits)) marks.push({ outcome: 'deny', bits, reason: () => told })
+    if (!isEmpty(bits)) effects.push({ outcome: 'deny', bits, reason: () => told })
   }
   const others = withoutBit(invertBits(offered, snapshot.size), always)
   const told = reason('app', 'app_hidden', `the app ${name} neither imports it nor lists it`)
-  if (!isEmpty(others)) marks.push({ outcome: 'deny', bits: others, reason: () => told })
-  return marks
+  if (!isEmpty(others)) effects.push({ outcome: 'deny', bits: others, reason: () => told })
+  return effects
 }
 
 /** The tools of the groups that an app holds to be conditional where the gate does not. */
@@ -63,8 +63,8 @@ export function indexAppGroups(snapshot: Toolset, { imports }: Offer): GroupInde
 }
 
 /** Holds back the tools of those that are not available now. */
-export function appAvailabilityMarks(index: GroupIndex, { groups }: Offer, source: AvailabilitySource): Mark[] {
-  return index.size === 0 ? [] : availabilityMarks(index, groups, source)
+export function appAvailabilityEffects(index: GroupIndex, { groups }: Offer, source: AvailabilitySource): Effect[] {
+  return index.size === 0 ? [] : availabilityEffects(index, groups, source)
 }
 
 function bitsOf(snapshot: Toolset, selectors: readonly Selector[], reading: 'certain' | 'possible' = 'certain'): Bits {

@@ -4,7 +4,7 @@ import { type Bits, bitsWhere, isEmpty } from '../tools/bits.ts'
 import type { Groups } from '../tools/groups.ts'
 import { matchesSelector } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** The tools of each group that can hold them back: conditional ones, and locked ones. */
 export type GroupIndex = ReadonlyMap<string, Bits>
@@ -23,17 +23,17 @@ export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
 }
 
 /** Holds back the tools of each conditional group that is not available, or stands on one that is not. */
-export function availabilityMarks(index: GroupIndex, groups: Groups, source: AvailabilitySource): Mark[] {
-  const marks: Mark[] = []
+export function availabilityEffects(index: GroupIndex, groups: Groups, source: AvailabilitySource): Effect[] {
+  const effects: Effect[] = []
   for (const [name, bits] of index) {
     const conditional = groups.conditional.get(name)
     if (!conditional) continue
-    const { standsOn, group } = conditional
-    const culprit = standsOn.find((below) => !stateOf(source, below).available)
-    if (culprit === undefined) continue
-    const state = stateOf(source, culprit)
+    const { requires, group } = conditional
+    const blockedBy = requires.find((below) => !stateOf(source, below).available)
+    if (blockedBy === undefined) continue
+    const state = stateOf(source, blockedBy)
     const because = state.reason ?? 'it is switched off'
-    const why = culprit === name ? because : `${culprit} is unavailable because ${because}`
+    const why = blockedBy === name ? because : `${blockedBy} is unavailable because ${because}`
     const told = reason(
       'availability',
       'group_unavailable',
@@ -41,13 +41,13 @@ export function availabilityMarks(index: GroupIndex, groups: Groups, source: Ava
       {
         group: name,
         message: state.detail === undefined ? undefined : why,
-        suggestion: state.suggestion ?? groups.conditional.get(culprit)?.group.suggestion ?? group.suggestion,
+        suggestion: state.suggestion ?? groups.conditional.get(blockedBy)?.group.suggestion ?? group.suggestion,
         since: state.since,
       },
     )
-    marks.push({ outcome: 'wait', bits, reason: () => told })
+    effects.push({ outcome: 'wait', bits, reason: () => told })
   }
-  return marks
+  return effects
 }
 
 /** What cannot be found out counts as unavailable. */

@@ -4,7 +4,7 @@ import { bitsWhere, isEmpty } from '../tools/bits.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** What a person stopped, as decisions need it. */
 export interface Stopping {
@@ -19,26 +19,26 @@ export interface Stopping {
 }
 
 /** One halt over one snapshot, and whom it is about. */
-export interface HaltMark {
+export interface HaltEffect {
   readonly halt: Stopping
-  readonly mark: Mark
+  readonly effect: Effect
 }
 
-export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): readonly HaltMark[] {
+export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): readonly HaltEffect[] {
   return halts.flatMap((halt) => {
     const bits = bitsWhere(snapshot.size, (i) => stopsTool(halt, snapshot.tools[i] as Tool))
     const told = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
-    return isEmpty(bits) ? [] : [{ halt, mark: { outcome: 'wait', bits, reason: () => told } }]
+    return isEmpty(bits) ? [] : [{ halt, effect: { outcome: 'wait', bits, reason: () => told } }]
   })
 }
 
 /** Holds back what a person halted for this caller. */
-export function haltMarks(index: readonly HaltMark[], caller: Caller): Mark[] {
-  return index.filter(({ halt }) => stopsCaller(halt, caller)).map(({ mark }) => mark)
+export function haltEffects(index: readonly HaltEffect[], caller: Caller): Effect[] {
+  return index.filter(({ halt }) => stopsCaller(halt, caller)).map(({ effect }) => effect)
 }
 
 /** Holds back everything: whether anything is halted is not known. */
-export function unknownHalts(snapshot: Toolset): Mark {
+export function unknownHalts(snapshot: Toolset): Effect {
   const told = reason('halts', 'halted', 'the state store has not said yet what is halted', {
     message: 'it is not known yet what is halted',
   })

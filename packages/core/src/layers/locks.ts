@@ -4,7 +4,7 @@ import type { Group, Groups, UnlockRule } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { GroupIndex } from './availability.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** Gives the tools of each locked group. The `request_tools` that opens them is in none of them. */
 export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
@@ -21,21 +21,21 @@ export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset)
  * A caller without a session has nothing to open for: there a lock is about listing only, and listing is
  * what the meta-tools are for, so it decides nothing here.
  */
-export function lockMarks(
+export function lockEffects(
   index: GroupIndex,
   groups: Groups,
   open: ReadonlySet<string>,
   session: string | undefined,
-): Mark[] {
+): Effect[] {
   if (session === undefined) return []
   // In the index's order, by name, so that the order in which groups were written changes no answer.
   return [...index].flatMap(([name, bits]) => {
     const group = groups.locked.get(name)
-    return group === undefined || open.has(name) ? [] : [lockMark(name, group, bits)]
+    return group === undefined || open.has(name) ? [] : [lockEffect(name, group, bits)]
   })
 }
 
-function lockMark(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Mark {
+function lockEffect(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Effect {
   const told = reason('locks', 'group_locked', `the group ${name} is locked for this session`, {
     group: name,
     suggestion: howToOpen(name, group.unlock),

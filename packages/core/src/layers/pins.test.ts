@@ -3,25 +3,25 @@ import { describe, it } from 'node:test'
 import { membersOf } from '../tools/bits.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { pinMarks } from './pins.ts'
+import { pinEffects } from './pins.ts'
 
 const snapshot = createToolset(['a', 'b', 'c'].map((name) => defineTool({ name })))
 
 describe('pinMarks', () => {
   it('suspends with a wait and hides with a deny, each with its own words', () => {
-    const marks = pinMarks(snapshot, {
+    const effects = pinEffects(snapshot, {
       suspended: ({ name }) =>
         name === 'a' ? undefined : { text: `${name} changed`, message: 'it changed', since: 1 },
       quarantined: ({ name }) => (name === 'c' ? { text: 'c has a tag' } : undefined),
     })
     assert.deepEqual(
-      marks.map(({ outcome, bits }) => [outcome, membersOf(bits)]),
+      effects.map(({ outcome, bits }) => [outcome, membersOf(bits)]),
       [
         ['deny', [2]],
         ['wait', [1, 2]],
       ],
     )
-    const reasons = marks.map((mark) => mark.reason(snapshot.get('c') ?? assert.fail()))
+    const reasons = effects.map((effect) => effect.reason(snapshot.get('c') ?? assert.fail()))
     assert.deepEqual(reasons, [
       { layer: 'pins', code: 'tool_quarantined', outcome: 'deny', order: 0, text: 'c has a tag' },
       {
@@ -37,6 +37,6 @@ describe('pinMarks', () => {
   })
 
   it('has no mark for what it lets pass', () => {
-    assert.deepEqual(pinMarks(snapshot, { suspended: () => undefined, quarantined: () => undefined }), [])
+    assert.deepEqual(pinEffects(snapshot, { suspended: () => undefined, quarantined: () => undefined }), [])
   })
 })

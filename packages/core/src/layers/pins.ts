@@ -2,7 +2,7 @@ import { reason } from '../decision/reason.ts'
 import { noBits, setBit } from '../tools/bits.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** Why a tool is taken away, for people. */
 export interface Held {
@@ -21,18 +21,18 @@ export interface PinStates {
 }
 
 /** Suspends the tools whose definition nobody has accepted, and hides those in quarantine. */
-export function pinMarks(snapshot: Toolset, pins: PinStates): Mark[] {
+export function pinEffects(snapshot: Toolset, pins: PinStates): Effect[] {
   return [
-    ...markHeld(snapshot, 'tool_quarantined', (tool) => pins.quarantined(tool)),
-    ...markHeld(snapshot, 'tool_suspended', (tool) => pins.suspended(tool)),
+    ...holdBack(snapshot, 'tool_quarantined', (tool) => pins.quarantined(tool)),
+    ...holdBack(snapshot, 'tool_suspended', (tool) => pins.suspended(tool)),
   ]
 }
 
-function markHeld(
+function holdBack(
   snapshot: Toolset,
   code: 'tool_quarantined' | 'tool_suspended',
   heldOf: (tool: Tool) => Held | undefined,
-): Mark[] {
+): Effect[] {
   const bits = noBits(snapshot.size)
   // By id: a view of another snapshot asks with its own tool of that name.
   const all = new Map<string, Held>()

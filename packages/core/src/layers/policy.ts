@@ -21,7 +21,7 @@ import {
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {
@@ -54,14 +54,14 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
 }
 
 /** Gives what a policy says to everybody while no input is known: the clauses without conditions. */
-export function fixedMarks(index: PolicyIndex): readonly Mark[] {
-  const marks: Mark[] = []
+export function fixedEffects(index: PolicyIndex): readonly Effect[] {
+  const effects: Effect[] = []
   for (const { clause, bits } of unconditional(index.deny)) {
-    addMark(marks, 'deny', bits, () => clauseReason(index, clause, 'policy_denied'))
+    addEffect(effects, 'deny', bits, () => clauseReason(index, clause, 'policy_denied'))
   }
   if (index.allow && !index.allow.some(isConditional))
-    addMark(
-      marks,
+    addEffect(
+      effects,
       'deny',
       notAllowed(
         index,
@@ -69,58 +69,58 @@ export function fixedMarks(index: PolicyIndex): readonly Mark[] {
       ),
       (tool) => notAllowedReason(index, tool),
     )
-  for (const { tag, bits } of index.untagged) addMark(marks, 'deny', bits, () => untaggedReason(index, tag))
+  for (const { tag, bits } of index.untagged) addEffect(effects, 'deny', bits, () => untaggedReason(index, tag))
   for (const { clause, bits } of unconditional(index.ask)) {
-    addMark(marks, 'ask', bits, () => clauseReason(index, clause, 'policy_ask'))
+    addEffect(effects, 'ask', bits, () => clauseReason(index, clause, 'policy_ask'))
   }
-  return marks
+  return effects
 }
 
 /** Gives what a policy says to one caller beyond that. */
-export function callerMarks(index: PolicyIndex, caller: Caller): readonly Mark[] {
-  if (index.policy.decide) return functionMarks(index, index.policy.decide, caller)
-  const marks: Mark[] = []
+export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
+  if (index.policy.decide) return functionEffects(index, index.policy.decide, caller)
+  const effects: Effect[] = []
   const judge = (indexed: ClauseIndex, outcome: 'deny' | 'ask', code: ReasonCode) => {
     const { clause } = indexed
     const { holds, errors } = evaluate(indexed, index.snapshot, caller)
     const reasonOf = () => clauseReason(index, clause, code)
-    if (holds === indexed.bits) marks.push(wholeMark(indexed, outcome, reasonOf))
-    else addMark(marks, outcome, holds, reasonOf)
-    addMark(marks, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
+    if (holds === indexed.bits) effects.push(wholeEffect(indexed, outcome, reasonOf))
+    else addEffect(effects, outcome, holds, reasonOf)
+    addEffect(effects, 'deny', errors, (tool) => errorReason(index, clause, { caller, tool }))
   }
   for (const indexed of conditional(index.deny)) judge(indexed, 'deny', 'policy_denied')
   if (index.allow?.some(isConditional)) {
     const allowed = index.allow.map((indexed) => evaluate(indexed, index.snapshot, caller).holds)
-    addMark(marks, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
+    addEffect(effects, 'deny', notAllowed(index, allowed), (tool) => notAllowedReason(index, tool))
   }
   for (const indexed of conditional(index.ask)) judge(indexed, 'ask', 'policy_ask')
-  return marks
+  return effects
 }
 
-const wholeMarks = new WeakMap<ClauseIndex, Mark>()
+const wholeEffects = new WeakMap<ClauseIndex, Effect>()
 
-/** The mark of a clause that holds for all that it is about: the same object for every caller for whom it does. */
-function wholeMark(indexed: ClauseIndex, outcome: Mark['outcome'], reasonOf: () => Reason): Mark {
-  let mark = wholeMarks.get(indexed)
-  if (!mark) wholeMarks.set(indexed, (mark = { outcome, bits: indexed.bits, reason: reasonOf }))
-  return mark
+/** The effect of a clause that holds for all that it is about: the same object for every caller for whom it does. */
+function wholeEffect(indexed: ClauseIndex, outcome: Effect['outcome'], reasonOf: () => Reason): Effect {
+  let effect = wholeEffects.get(indexed)
+  if (!effect) wholeEffects.set(indexed, (effect = { outcome, bits: indexed.bits, reason: reasonOf }))
+  return effect
 }
 
 /** Asks a function about each tool of the snapshot. */
-function functionMarks(
+function functionEffects(
   index: PolicyIndex,
   decide: NonNullable<ParsedPolicy['decide']>,
   caller: Caller,
-): readonly Mark[] {
+): readonly Effect[] {
   const { snapshot } = index
   const answers = snapshot.tools.map((tool) => askFunction(decide, tool, caller))
   const reasonOf = (tool: Tool) => functionReason(index, answers[snapshot.indexOf(tool.id)] as FunctionAnswer)
-  const marks: Mark[] = []
+  const effects: Effect[] = []
   for (const outcome of ['deny', 'ask'] as const) {
     const bits = bitsWhere(snapshot.size, (i) => answers[i]?.outcome === outcome)
-    addMark(marks, outcome, bits, reasonOf)
+    addEffect(effects, outcome, bits, reasonOf)
   }
-  return marks
+  return effects
 }
 
 /** Gives what the clauses that want the input say of it, for the tool at `at`. */
@@ -252,8 +252,8 @@ function test(condition: ParsedCondition, context: CountedContext): boolean | Fa
   }
 }
 
-function addMark(marks: Mark[], outcome: Mark['outcome'], bits: Bits, why: (tool: Tool) => Reason): void {
-  if (!isEmpty(bits)) marks.push({ outcome, bits, reason: why })
+function addEffect(effects: Effect[], outcome: Effect['outcome'], bits: Bits, why: (tool: Tool) => Reason): void {
+  if (!isEmpty(bits)) effects.push({ outcome, bits, reason: why })
 }
 
 function clauseReason(index: PolicyIndex, clause: ParsedClause, code: ReasonCode): Reason {

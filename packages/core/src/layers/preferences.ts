@@ -3,7 +3,7 @@ import { type Bits, bitsWhere, isEmpty, noBits, setBit } from '../tools/bits.ts'
 import { type GroupSelectors, matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** What a user has switched off for himself. */
 export interface SwitchedOff {
@@ -18,43 +18,43 @@ const TOLD = {
 }
 
 /**
- * Gives a function that holds back what a user has switched off: one mark for each switch, the same for all who have
+ * Gives a function that holds back what a user has switched off: one effect for each switch, the same for all who have
  * thrown it, so that those who want the same share what is decided.
  */
-export function createPreferenceMarks(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Mark[] {
-  const ofGroups = new Map<string, Mark | undefined>()
-  const ofTools = new Map<string, Mark | undefined>()
-  const groupMark = (group: string) => {
+export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Effect[] {
+  const ofGroups = new Map<string, Effect | undefined>()
+  const ofTools = new Map<string, Effect | undefined>()
+  const groupEffect = (group: string) => {
     const members = groups.get(group) ?? []
     const bits = bitsWhere(snapshot.size, (i) =>
       members.some((member) => matchesSelector(member, snapshot.tools[i] as Tool, 'possible')),
     )
-    return toMark(
+    return toEffect(
       bits,
       reason('preferences', 'switched_off', `the user has switched off the group ${group}`, { ...TOLD, group }),
     )
   }
-  const toolMark = (id: string) => {
+  const toolEffect = (id: string) => {
     const bits = noBits(snapshot.size)
     const at = snapshot.indexOf(id)
     if (at !== -1) setBit(bits, at)
-    return toMark(bits, reason('preferences', 'switched_off', 'the user has switched it off', TOLD))
+    return toEffect(bits, reason('preferences', 'switched_off', 'the user has switched it off', TOLD))
   }
   return (off) => [
-    ...off.groups.flatMap((group) => known(ofGroups, group, groupMark) ?? []),
-    ...off.tools.flatMap((id) => known(ofTools, id, toolMark) ?? []),
+    ...off.groups.flatMap((group) => known(ofGroups, group, groupEffect) ?? []),
+    ...off.tools.flatMap((id) => known(ofTools, id, toolEffect) ?? []),
   ]
 }
 
-function toMark(bits: Bits, told: Reason): Mark | undefined {
+function toEffect(bits: Bits, told: Reason): Effect | undefined {
   return isEmpty(bits) ? undefined : { outcome: 'wait', bits, reason: () => told }
 }
 
 function known(
-  marks: Map<string, Mark | undefined>,
+  effects: Map<string, Effect | undefined>,
   name: string,
-  make: (name: string) => Mark | undefined,
-): Mark | undefined {
-  if (!marks.has(name)) marks.set(name, make(name))
-  return marks.get(name)
+  make: (name: string) => Effect | undefined,
+): Effect | undefined {
+  if (!effects.has(name)) effects.set(name, make(name))
+  return effects.get(name)
 }

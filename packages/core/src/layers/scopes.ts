@@ -1,7 +1,7 @@
 import { reason } from '../decision/reason.ts'
 import { type Bits, bitsWhere } from '../tools/bits.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Mark } from './mark.ts'
+import type { Effect } from './effect.ts'
 
 /** The tools of a snapshot by the scopes they require; most snapshots have few different lists. */
 export type ScopeIndex = readonly { readonly scopes: readonly string[]; readonly bits: Bits }[]
@@ -18,7 +18,7 @@ export function indexScopes(snapshot: Toolset): ScopeIndex {
 }
 
 /** Denies the tools that require a scope which the caller does not hold. */
-export function scopeMarks(index: ScopeIndex, held: readonly string[] = []): Mark[] {
+export function scopeEffects(index: ScopeIndex, held: readonly string[] = []): Effect[] {
   return index.flatMap(({ scopes, bits }) => {
     const missing = scopes.filter((scope) => !held.includes(scope))
     if (missing.length === 0) return []

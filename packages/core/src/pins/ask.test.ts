@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Answer, ask } from './ask.ts'
+import { type StoreResult, ask } from './ask.ts'
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5))
 
 describe('ask', () => {
   it('gives an answer at once where there is one at once', () => {
-    const answers: Answer<number>[] = []
+    const answers: StoreResult<number>[] = []
     ask(
       1000,
       () => 1,
@@ -17,7 +17,7 @@ describe('ask', () => {
 
   it('gives what was thrown and what was rejected', async () => {
     const error = new Error('full')
-    const answers: Answer<unknown>[] = []
+    const answers: StoreResult<unknown>[] = []
     const thrower = () => {
       throw error
     }
@@ -32,7 +32,7 @@ describe('ask', () => {
   })
 
   it('answers once: at the deadline, and not again when the store has woken up', async () => {
-    const answers: Answer<unknown>[] = []
+    const answers: StoreResult<unknown>[] = []
     let wake: (value: number) => void = () => {}
     ask(
       1,

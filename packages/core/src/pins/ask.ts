@@ -1,13 +1,13 @@
 import { ToolgateError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
 
-export type Answer<T> = { readonly value: T } | { readonly error: unknown }
+export type StoreResult<T> = { readonly value: T } | { readonly error: unknown }
 
 /**
  * Asks a store and hands on its answer, once: at once where the store answers at once, and an error where it
  * throws, rejects or has not answered by the deadline. A later answer is nobody's.
  */
-export function ask<T>(deadlineMs: number, work: () => MaybePromise<T>, done: (answer: Answer<T>) => void): void {
+export function ask<T>(deadlineMs: number, work: () => MaybePromise<T>, done: (answer: StoreResult<T>) => void): void {
   let given: MaybePromise<T>
   try {
     given = work()
@@ -22,7 +22,7 @@ export function ask<T>(deadlineMs: number, work: () => MaybePromise<T>, done: (a
     return
   }
   let isOver = false
-  const end = (answer: Answer<T>) => {
+  const end = (answer: StoreResult<T>) => {
     if (isOver) return
     isOver = true
     clearTimeout(timer)

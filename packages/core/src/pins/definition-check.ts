@@ -26,7 +26,7 @@ export const FINDINGS = {
 export type FindingCode = keyof typeof FINDINGS
 
 /** What is wrong with a definition, and where. */
-export interface Finding {
+export interface DefinitionFinding {
   readonly code: FindingCode
   /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/description`. */
   readonly pointer: string
@@ -59,15 +59,15 @@ const MAX_QUOTED = 200
  * checkDefinition(defineTool({ name: 'add', description: 'Adds.\u200b' }))
  * // [{ code: 'invisible', pointer: '/description', text: '/description holds 1 invisible character: U+200B' }]
  */
-export function checkDefinition(tool: Tool): readonly Finding[] {
+export function checkDefinition(tool: Tool): readonly DefinitionFinding[] {
   let findings = known.get(tool)
   if (!findings) known.set(tool, (findings = Object.freeze([...findIn(tool)].slice(0, MAX_FINDINGS))))
   return findings
 }
 
-const known = new WeakMap<Tool, readonly Finding[]>()
+const known = new WeakMap<Tool, readonly DefinitionFinding[]>()
 
-function* findIn(tool: Tool): Generator<Finding> {
+function* findIn(tool: Tool): Generator<DefinitionFinding> {
   const { inputSchema, outputSchema, annotations, icons, _meta, description, title } = definitionOf(tool)
   yield* findInText(tool.name, '/name', DEFINITION_LIMITS.name)
   yield* findMixedName(tool.name, '/name')
@@ -80,7 +80,7 @@ function* findIn(tool: Tool): Generator<Finding> {
   if (outputSchema) yield* findInSchema(outputSchema, '/outputSchema')
 }
 
-function* findInSchema(schema: object, pointer: string): Generator<Finding> {
+function* findInSchema(schema: object, pointer: string): Generator<DefinitionFinding> {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
   const bytes = Buffer.byteLength(JSON.stringify(schema))
   const most = DEFINITION_LIMITS.schemaBytes
@@ -105,7 +105,7 @@ function isPlainText(text: string, most: number): boolean {
 }
 
 /** Every text of a value, and every key: wherever it stands, a model is sent it. */
-function* findInValue(value: unknown, pointer: string): Generator<Finding> {
+function* findInValue(value: unknown, pointer: string): Generator<DefinitionFinding> {
   if (typeof value === 'string') yield* findInText(value, pointer, DEFINITION_LIMITS.schemaText)
   if (typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
@@ -119,7 +119,7 @@ function* findInValue(value: unknown, pointer: string): Generator<Finding> {
   }
 }
 
-function* findInText(text: string, pointer: string, most: number): Generator<Finding> {
+function* findInText(text: string, pointer: string, most: number): Generator<DefinitionFinding> {
   if (isPlainText(text, most)) return
   if (text.length > most) {
     yield finding('text_too_long', pointer, `has ${text.length} characters; more than ${most} are not usual`)
@@ -132,7 +132,7 @@ function* findInText(text: string, pointer: string, most: number): Generator<Fin
 /** Control characters are of ASCII too, so only what is printed passes. */
 const ASCII = /^[\x20-\x7e\t\n\r]*$/
 
-function characterFinding(code: CharacterCode, pointer: string, characters: readonly string[]): Finding {
+function characterFinding(code: CharacterCode, pointer: string, characters: readonly string[]): DefinitionFinding {
   const count = `${characters.length} ${KINDS[code]}${characters.length === 1 ? '' : 's'}`
   const spelt = characters.slice(0, MAX_SPELT).map(codePoint).join(' ')
   const rest = characters.length > MAX_SPELT ? ' …' : ''
@@ -152,7 +152,7 @@ const KINDS: Readonly<Record<CharacterCode, string>> = {
 const GAP = /\s{20}/
 const GAPS = /\s{20,}/g
 
-function* findBlanks(text: string, pointer: string): Generator<Finding> {
+function* findBlanks(text: string, pointer: string): Generator<DefinitionFinding> {
   for (const [blanks] of text.matchAll(GAPS)) {
     const breaks = blanks.split('\n').length - 1
     if (blanks.length <= DEFINITION_LIMITS.blanks && breaks <= DEFINITION_LIMITS.lineBreaks) continue
@@ -161,7 +161,7 @@ function* findBlanks(text: string, pointer: string): Generator<Finding> {
   }
 }
 
-function* findMixedName(name: string, pointer: string): Generator<Finding> {
+function* findMixedName(name: string, pointer: string): Generator<DefinitionFinding> {
   if (ASCII.test(name)) return
   for (const { text } of findConfusions([name])) yield finding('mixed_script', pointer, text)
 }
@@ -170,7 +170,7 @@ function* findMixedName(name: string, pointer: string): Generator<Finding> {
  * A word of several scripts that reads as one of ASCII letters. `kΩ`, `URLов` and `β-carotene` are not: an
  * alphabet's own letters give them away.
  */
-function* findMixedWords(text: string, pointer: string): Generator<Finding> {
+function* findMixedWords(text: string, pointer: string): Generator<DefinitionFinding> {
   if (pointer === '/name') return
   for (const [word] of text.matchAll(/[\p{L}\p{M}]{4,}/gu)) {
     if (
@@ -192,7 +192,7 @@ function* findMixedWords(text: string, pointer: string): Generator<Finding> {
   }
 }
 
-function finding(code: FindingCode, pointer: string, what: string): Finding {
+function finding(code: FindingCode, pointer: string, what: string): DefinitionFinding {
   const where = capped(spellOut(pointer), MAX_POINTER)
   return Object.freeze({ code, pointer: where, text: `${where} ${what}` })
 }

@@ -1,7 +1,7 @@
 import { skeleton } from '../tools/confusables.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Finding } from './definition-check.ts'
+import type { DefinitionFinding } from './definition-check.ts'
 import { capped, codePoint } from './spell.ts'
 
 /** Shorter words are near too many honest ones: `get` and `set`, `list` and `lint`. */
@@ -15,9 +15,9 @@ const MAX_COMPARED = 64
  *
  * Equal names in two namespaces are no finding: that is what namespaces are for.
  */
-export function findNearNames(snapshot: Toolset): ReadonlyMap<string, readonly Finding[]> {
+export function findNearNames(snapshot: Toolset): ReadonlyMap<string, readonly DefinitionFinding[]> {
   const names = [...new Set(snapshot.tools.map(({ name }) => name))]
-  const found = new Map<string, Finding[]>()
+  const found = new Map<string, DefinitionFinding[]>()
   const byName = new Map<string, Tool[]>()
   for (const tool of snapshot) push(byName, tool.name, tool)
   const say = (tool: Tool, code: 'name_lookalike' | 'name_near_duplicate', others: readonly Tool[]) => {

@@ -1,9 +1,9 @@
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import { definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { DefinitionChecks } from './checks.ts'
-import type { Finding } from './definition-check.ts'
+import type { DefinitionFinding } from './definition-check.ts'
 import { type DefinitionDiff, diffDefinitions } from './diff.ts'
 import type { Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
@@ -31,7 +31,7 @@ export type PinEvent =
       readonly kind: 'flagged'
       readonly tool: string
       readonly hash: string
-      readonly findings: readonly Finding[]
+      readonly findings: readonly DefinitionFinding[]
       readonly text: string
       readonly quarantined: boolean
     }

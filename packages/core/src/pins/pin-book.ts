@@ -3,7 +3,7 @@ import type { Clock, StateStore } from '../ports.ts'
 import { type Definition, definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import { isOwnTool } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import { createPinStore, type Pin, type ReadPins, type Sight } from './pin-store.ts'
+import { createPinStore, type Pin, type ReadPins, type PinnedDefinition } from './pin-store.ts'
 
 export type { Pin } from './pin-store.ts'
 
@@ -57,7 +57,7 @@ const MAX_PINS = 100_000
 export function createPinBook(options: PinBookOptions): PinBook {
   const { state, clock, deadlineMs, onChange, onFault } = options
   const store = createPinStore(state, deadlineMs)
-  const firstSeen = new Map<string, Sight>()
+  const firstSeen = new Map<string, PinnedDefinition>()
   const newcomers = createNewcomers()
   let known: ReadPins = { pins: new Map(), unreadable: new Set(), isBroken: false }
   let isRead = false
@@ -82,9 +82,9 @@ export function createPinBook(options: PinBookOptions): PinBook {
     store.readAll((answer) => {
       if ('error' in answer) return end(answer)
       take(answer.value)
-      const sights = adds ? missing() : []
-      if (sights.length === 0) return end(undefined)
-      store.addAll(sights, (added) => ('error' in added ? end(added) : round(false)))
+      const pinned = adds ? missing() : []
+      if (pinned.length === 0) return end(undefined)
+      store.addAll(pinned, (added) => ('error' in added ? end(added) : round(false)))
     })
   }
   const end = (failed: { readonly error: unknown } | undefined) => {
@@ -113,7 +113,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
     if (!isSame) onChange()
   }
   const isNew = (tool: string) => options.holdsNew && isRead && isMissing(tool) && newcomers.has(tool, known)
-  const missing = (): readonly (readonly [string, Sight])[] =>
+  const missing = (): readonly (readonly [string, PinnedDefinition])[] =>
     known.isBroken
       ? []
       : [...firstSeen]
@@ -156,7 +156,7 @@ export function createPinBook(options: PinBookOptions): PinBook {
       // A round that began before has read the old pin, and this one sets it right.
       update()
     },
-    definition: async (hash) => sightOf(firstSeen, hash) ?? (await store.definition(hash)),
+    definition: async (hash) => pinnedOf(firstSeen, hash) ?? (await store.definition(hash)),
     isBusy: () => isBusy || pace.isAsked(),
     idle() {
       pace.flush()
@@ -221,7 +221,7 @@ function namespaceOf(id: string): string {
 
 /** Answers whether there is something that has to be pinned. */
 function seeFirst(
-  firstSeen: Map<string, Sight>,
+  firstSeen: Map<string, PinnedDefinition>,
   tools: readonly Tool[],
   isPinned: (tool: string) => boolean,
   clock: Clock,
@@ -240,7 +240,7 @@ function seeFirst(
   return isNews
 }
 
-function sightOf(firstSeen: ReadonlyMap<string, Sight>, hash: string): Definition | undefined {
+function pinnedOf(firstSeen: ReadonlyMap<string, PinnedDefinition>, hash: string): Definition | undefined {
   for (const { pin, definition } of firstSeen.values()) if (pin.hash === hash) return definition
   return undefined
 }

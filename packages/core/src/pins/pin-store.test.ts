@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { memoryState } from '../memory/state.ts'
 import { definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import { defineTool } from '../tools/tool.ts'
-import { createPinStore, type ReadPins, type Sight } from './pin-store.ts'
+import { createPinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'
 
 const versions = ['One.', 'Another.'].map((description) => defineTool({ name: 'read', description }))
 const [one, another] = versions.map((tool, since) => ({
   pin: { hash: definitionHash(tool), since },
   definition: definitionOf(tool),
-})) as [Sight, Sight]
+})) as [PinnedDefinition, PinnedDefinition]
 
 describe('createPinStore', () => {
   const readAll = (store: ReturnType<typeof createPinStore>): ReadPins => {
@@ -40,11 +40,11 @@ describe('createPinStore', () => {
   it('writes a thousand tools in a few writes', () => {
     const state = memoryState()
     const store = createPinStore(state, 1000)
-    const sights = Array.from({ length: 1000 }, (_, i): readonly [string, Sight] => {
+    const pinned = Array.from({ length: 1000 }, (_, i): readonly [string, PinnedDefinition] => {
       const tool = defineTool({ name: `tool${i}`, description: 'x'.repeat(1000) })
       return [tool.id, { pin: { hash: definitionHash(tool), since: 1 }, definition: definitionOf(tool) }]
     })
-    store.addAll(sights, () => {})
+    store.addAll(pinned, () => {})
     assert.equal(readAll(store).pins.size, 1000)
     assert.ok(state.size <= 8, `${state.size} entries`)
   })

@@ -1,7 +1,7 @@
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import type { StateEntry, StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
-import { type Answer, ask } from './ask.ts'
+import { type StoreResult, ask } from './ask.ts'
 
 /** The definition of a tool that its callers go by. */
 export interface Pin {
@@ -12,7 +12,7 @@ export interface Pin {
   readonly by?: string | undefined
 }
 
-export interface Sight {
+export interface PinnedDefinition {
   readonly pin: Pin
   readonly definition: Definition
 }
@@ -33,9 +33,12 @@ export interface ReadPins {
  * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one.
  */
 export interface PinStore {
-  readAll(done: (answer: Answer<ReadPins>) => void): void
+  readAll(done: (answer: StoreResult<ReadPins>) => void): void
   /** Writes what was seen at first sight. Where two processes saw a tool first, the earlier one's pin is read. */
-  addAll(sights: readonly (readonly [tool: string, sight: Sight])[], done: (answer: Answer<void>) => void): void
+  addAll(
+    pinned: readonly (readonly [tool: string, sight: PinnedDefinition])[],
+    done: (answer: StoreResult<void>) => void,
+  ): void
   /** Replaces the pin, whatever it was. */
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
   /** `undefined` where it is not kept any more, or cannot be read. */
@@ -92,8 +95,8 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
         },
       )
     },
-    addAll(sights, done) {
-      const writes = toBatches(sights).flatMap(({ id, seen, definitions }) => [
+    addAll(pinned, done) {
+      const writes = toBatches(pinned).flatMap(({ id, seen, definitions }) => [
         () => state.add(DEFINITIONS + id, definitions),
         () => state.add(SEEN + id, seen),
       ])
@@ -123,16 +126,16 @@ interface Batch {
   readonly definitions: Readonly<Record<string, Definition | null>>
 }
 
-function toBatches(sights: readonly (readonly [string, Sight])[]): readonly Batch[] {
+function toBatches(pinned: readonly (readonly [string, PinnedDefinition])[]): readonly Batch[] {
   const batches: Batch[] = []
-  let batch: (readonly [string, Sight])[] = []
+  let batch: (readonly [string, PinnedDefinition])[] = []
   let bytes = 0
   const close = () => {
     if (batch.length > 0) batches.push(toBatch(batch))
     batch = []
     bytes = 0
   }
-  for (const sight of sights) {
+  for (const sight of pinned) {
     const size = bytesOf(sight[1].definition)
     const kept = size > MAX_DEFINITION_BYTES ? 0 : size
     if (bytes + kept > MAX_BATCH_BYTES || batch.length === MAX_BATCH) close()
@@ -143,11 +146,11 @@ function toBatches(sights: readonly (readonly [string, Sight])[]): readonly Batc
   return batches
 }
 
-function toBatch(sights: readonly (readonly [string, Sight])[]): Batch {
+function toBatch(pinned: readonly (readonly [string, PinnedDefinition])[]): Batch {
   return {
-    id: sha256Hex(sights.map(([, { pin }]) => pin.hash).join(' ')),
-    seen: sights.map(([tool, { pin }]) => [tool, pin.hash, pin.since]),
-    definitions: Object.fromEntries(sights.map(([, { pin, definition }]) => [pin.hash, toKept(definition)])),
+    id: sha256Hex(pinned.map(([, { pin }]) => pin.hash).join(' ')),
+    seen: pinned.map(([tool, { pin }]) => [tool, pin.hash, pin.since]),
+    definitions: Object.fromEntries(pinned.map(([, { pin, definition }]) => [pin.hash, toKept(definition)])),
   }
 }
 
@@ -165,7 +168,7 @@ interface Read extends ReadPins {
 }
 
 /** What a store answers may be no list of entries. */
-function tryToRead(entries: readonly StateEntry[]): Answer<Read> {
+function tryToRead(entries: readonly StateEntry[]): StoreResult<Read> {
   try {
     if (!Array.isArray(entries)) throw new TypeError('the state store answered no list')
     return { value: readPins(entries) }

@@ -71,8 +71,8 @@ function openWorld(mode: 'warn' | 'suspend') {
   const processes = [open(), open()]
   const heldIn = ({ catalog, pins }: ReturnType<typeof open>) => {
     const snapshot = catalog.snapshot()
-    const marks = pins.marksFor(snapshot)
-    return snapshot.ids.filter((_, i) => marks.some(({ bits }) => hasBit(bits, i)))
+    const effects = pins.effectsFor(snapshot)
+    return snapshot.ids.filter((_, i) => effects.some(({ bits }) => hasBit(bits, i)))
   }
   return {
     told,

@@ -63,15 +63,15 @@ function open({ tools = [READ], state = newState(), ...options }: Options = {}) 
       announce()
       await pins.settled()
     },
-    /** As `id: code` of each mark. */
+    /** As `id: code` of each effect. */
     held: () =>
       pins
-        .marksFor(catalog.snapshot())
-        .flatMap((mark) =>
+        .effectsFor(catalog.snapshot())
+        .flatMap((effect) =>
           catalog
             .snapshot()
             .tools.flatMap((tool, i) =>
-              (mark.bits[i >>> 5] as number) & (1 << (i & 31)) ? [`${tool.id}: ${mark.reason(tool).code}`] : [],
+              (effect.bits[i >>> 5] as number) & (1 << (i & 31)) ? [`${tool.id}: ${effect.reason(tool).code}`] : [],
             ),
         ),
     kinds: () => events.map(({ kind, tool }) => `${kind} ${tool}`),
@@ -168,7 +168,7 @@ describe('createPins', () => {
     })
     const seen: number[] = []
     let pins: Pins | undefined
-    catalog.subscribe(() => seen.push(pins?.marksFor(catalog.snapshot()).length ?? -1))
+    catalog.subscribe(() => seen.push(pins?.effectsFor(catalog.snapshot()).length ?? -1))
     pins = createPins({ catalog, state, mode: 'suspend', clock })
     opened.push(pins, catalog)
     listed = EVIL
@@ -181,8 +181,8 @@ describe('createPins', () => {
     await list({ ...READ, description: 'POISON' })
     const tool = catalog.get('files:read')
     assert.ok(tool)
-    const [mark] = pins.marksFor(catalog.snapshot())
-    const { layer, code, outcome, message, suggestion, text, since } = mark?.reason(tool) ?? {}
+    const [effect] = pins.effectsFor(catalog.snapshot())
+    const { layer, code, outcome, message, suggestion, text, since } = effect?.reason(tool) ?? {}
     assert.deepEqual(
       { layer, code, outcome, message, suggestion, since },
       {
@@ -319,7 +319,7 @@ describe('createPins', () => {
     assert.deepEqual(held(), SUSPENDED)
     const tool = catalog.get('files:read')
     assert.ok(tool)
-    assert.equal(pins.marksFor(catalog.snapshot())[0]?.reason(tool).text, 'its pin is not known yet')
+    assert.equal(pins.effectsFor(catalog.snapshot())[0]?.reason(tool).text, 'its pin is not known yet')
     await pins.settled()
     assert.deepEqual(held(), [])
   })
@@ -392,7 +392,7 @@ describe('createPins', () => {
       assert.equal((faults[0] as { code: string }).code, 'state_invalid')
       const tool = catalog.get('files:read')
       assert.ok(tool)
-      assert.equal(pins.marksFor(catalog.snapshot())[0]?.reason(tool).text, 'its pin cannot be read')
+      assert.equal(pins.effectsFor(catalog.snapshot())[0]?.reason(tool).text, 'its pin cannot be read')
       await pins.accept('files:read', { hash: hashOf(pins), by: 'vera' })
       assert.deepEqual(held(), [])
     })
@@ -482,7 +482,7 @@ describe('createPins with a definition check', () => {
     assert.deepEqual(held(), ['files:read: tool_quarantined'])
     const tool = catalog.get('files:read')
     assert.ok(tool)
-    const { message, outcome, text } = pins.marksFor(catalog.snapshot())[0]?.reason(tool) ?? {}
+    const { message, outcome, text } = pins.effectsFor(catalog.snapshot())[0]?.reason(tool) ?? {}
     assert.deepEqual([outcome, message, text], ['deny', undefined, '/description holds 1 invisible character: U+200B'])
     await pins.accept('files:read', { hash: hashOf(pins), by: 'vera' })
     assert.deepEqual(held(), [])
@@ -554,8 +554,8 @@ describe('createPins with newTools: suspend', () => {
   it('says why it is suspended, and nothing of what an upstream wrote', async () => {
     const { pins, catalog, list } = open({ newTools: 'suspend' })
     await list(READ, WRITE)
-    const [mark] = pins.marksFor(catalog.snapshot())
-    const { outcome, message, suggestion, text } = mark?.reason(catalog.get('files:write') as Tool) ?? {}
+    const [effect] = pins.effectsFor(catalog.snapshot())
+    const { outcome, message, suggestion, text } = effect?.reason(catalog.get('files:write') as Tool) ?? {}
     assert.deepEqual(
       [outcome, message, suggestion, text],
       ['wait', 'it is new', 'A person has to accept its definition first.', 'it is new: nobody has accepted it'],

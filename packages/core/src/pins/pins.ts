@@ -1,14 +1,13 @@
-import { safely } from '../util/async.ts'
-import { ToolgateError } from '../errors.ts'
-import type { Mark } from '../layers/mark.ts'
-import { pinMarks } from '../layers/pins.ts'
+import { safely, ToolgateError } from '../errors.ts'
+import type { Effect } from '../layers/effect.ts'
+import { pinEffects } from '../layers/pins.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { createDefinitionChecks } from './checks.ts'
-import type { Finding } from './definition-check.ts'
+import type { DefinitionFinding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
 import { createHolding, type Holding, type PinStatus } from './holding.ts'
 import { createNotices, type PinEvent } from './notices.ts'
@@ -34,7 +33,7 @@ export interface PinnedTool {
   readonly by: string | undefined
   /** From the pinned definition to the one it has; absent where they are the same, or for a moment after a change. */
   readonly diff: DefinitionDiff | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
 }
 
@@ -68,10 +67,10 @@ export interface AcceptPin {
 
 /** Remembers the definition of each tool, and holds back or tells of what is another now. */
 export interface Pins {
-  /** Grows whenever `marksFor` may answer differently for a snapshot. */
+  /** Grows whenever `effectsFor` may answer differently for a snapshot. */
   readonly revision: number
   /** Kept for each snapshot until the revision grows. */
-  marksFor(snapshot: Toolset): readonly Mark[]
+  effectsFor(snapshot: Toolset): readonly Effect[]
   /** The tools of the catalog, in the order of their ids. */
   list(): readonly PinnedTool[]
   /**
@@ -169,7 +168,7 @@ export function createPins(options: PinsOptions): Pins {
     get revision() {
       return changes.revision
     },
-    marksFor: createMarks(holding, () => changes.revision),
+    effectsFor: createPinEffects(holding, () => changes.revision),
     list: () => catalog.snapshot().tools.map(describe),
     async accept(id, accepted) {
       checkShape('accept', accepted, ACCEPT)
@@ -194,20 +193,20 @@ export function createPins(options: PinsOptions): Pins {
   }
 }
 
-/** Keeps the marks of each snapshot until the revision grows. */
-function createMarks(holding: Holding, revisionNow: () => number): Pins['marksFor'] {
-  const known = new WeakMap<Toolset, { readonly revision: number; readonly marks: readonly Mark[] }>()
+/** Keeps the effects of each snapshot until the revision grows. */
+function createPinEffects(holding: Holding, revisionNow: () => number): Pins['effectsFor'] {
+  const known = new WeakMap<Toolset, { readonly revision: number; readonly effects: readonly Effect[] }>()
   return (snapshot) => {
     const revision = revisionNow()
     let found = known.get(snapshot)
     if (found?.revision !== revision) {
-      const marks = pinMarks(snapshot, {
+      const effects = pinEffects(snapshot, {
         suspended: holding.suspended,
         quarantined: (tool) => holding.quarantined(tool, snapshot),
       })
-      known.set(snapshot, (found = { revision, marks }))
+      known.set(snapshot, (found = { revision, effects }))
     }
-    return found.marks
+    return found.effects
   }
 }
 

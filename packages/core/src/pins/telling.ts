@@ -1,6 +1,6 @@
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import type { Clock, MaybePromise, StateStore } from '../ports.ts'
-import { type Answer, ask } from './ask.ts'
+import { type StoreResult, ask } from './ask.ts'
 
 /** Tells something of a tool, unless it was told before. */
 export type TellOnce = (tool: string, what: string, tell: () => void) => Promise<void>
@@ -29,7 +29,7 @@ export function createTelling(state: StateStore, clock: Clock, deadlineMs: numbe
   const here = new Map<string, Set<string>>()
   let pending: Telling[] = []
   let running: Promise<void> | undefined
-  const asked = <T>(work: () => MaybePromise<T>): Promise<Answer<T>> =>
+  const asked = <T>(work: () => MaybePromise<T>): Promise<StoreResult<T>> =>
     new Promise((resolve) => ask(deadlineMs, work, resolve))
 
   const tellAll = async (): Promise<void> => {

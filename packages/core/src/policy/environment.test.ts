@@ -5,7 +5,7 @@ import { limitsFromEnv } from '../call/limits-environment.ts'
 import { createGate } from '../gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type Environment, policyFromEnv } from './environment.ts'
-import { meetPolicies } from './meet.ts'
+import { combinePolicies } from './combine.ts'
 import type { Policy } from './policy.ts'
 import { sendersFromEnv } from './senders.ts'
 
@@ -17,7 +17,7 @@ const ALL = ['files:read', 'notes', 'web:fetch', 'web:search']
 const groups = { web: { tools: ['web:*'] }, empty: { tools: [] } }
 
 async function visible(env: Environment, caller: Caller, base: Policy = {}): Promise<readonly string[]> {
-  const gate = createGate({ tools, groups, policy: meetPolicies(base, policyFromEnv(env, { groups })) })
+  const gate = createGate({ tools, groups, policy: combinePolicies(base, policyFromEnv(env, { groups })) })
   return (await gate.view(caller)).ids
 }
 

@@ -2,7 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
-import { didYouMean, nearestOf } from '../util/text.ts'
+import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
 import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
 import type { Clause, Policy } from './policy.ts'
 
@@ -32,7 +32,7 @@ export const ENVIRONMENT_OPTIONS = shapeOf<EnvironmentOptions>({ groups: true })
  * @throws {ConfigError} naming the variable and the entry: one that is empty or no selector, a group that does not exist,
  * a group without tools in an allowlist
  * @example
- * createGate({ tools, groups, policy: meetPolicies(baseline, policyFromEnv(process.env, { groups })) })
+ * createGate({ tools, groups, policy: combinePolicies(baseline, policyFromEnv(process.env, { groups })) })
  */
 export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly Policy[] {
   checkShape('policyFromEnv', options, ENVIRONMENT_OPTIONS)

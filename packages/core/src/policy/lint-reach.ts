@@ -15,35 +15,35 @@ export interface Unreachable {
  * or they lack a required tag. What a function decides is not known before it is asked.
  */
 export function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
-  const found = new Map<string, { culprit: Culprit; tools: string[] }>()
+  const found = new Map<string, { blocker: Blocker; tools: string[] }>()
   for (const tool of snapshot) {
-    const culprit = firstCulprit(policies, tool)
-    if (!culprit) continue
-    const known = found.get(culprit.path)
+    const blocker = firstBlocker(policies, tool)
+    if (!blocker) continue
+    const known = found.get(blocker.path)
     if (known) known.tools.push(tool.id)
-    else found.set(culprit.path, { culprit, tools: [tool.id] })
+    else found.set(blocker.path, { blocker, tools: [tool.id] })
   }
-  return [...found.values()].map(({ culprit, tools }) => ({
-    path: culprit.path,
+  return [...found.values()].map(({ blocker, tools }) => ({
+    path: blocker.path,
     tools,
-    text: `nobody can see ${listed(tools)}: ${culprit.says}`,
+    text: `nobody can see ${listed(tools)}: ${blocker.says}`,
   }))
 }
 
-interface Culprit {
+interface Blocker {
   readonly path: string
   readonly says: string
 }
 
-function firstCulprit(policies: readonly ParsedPolicy[], tool: Tool): Culprit | undefined {
+function firstBlocker(policies: readonly ParsedPolicy[], tool: Tool): Blocker | undefined {
   for (const [p, policy] of policies.entries()) {
-    const culprit = culpritIn(policy, `policy[${p}]`, tool)
-    if (culprit) return culprit
+    const blocker = blockerIn(policy, `policy[${p}]`, tool)
+    if (blocker) return blocker
   }
   return undefined
 }
 
-function culpritIn(policy: ParsedPolicy, path: string, tool: Tool): Culprit | undefined {
+function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | undefined {
   const { name, deny, allow, requireTags } = policy
   const denial = deny.find((clause) => isUnconditional(clause) && isAbout(clause, tool))
   if (denial)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseSelector } from '../tools/selector.ts'
-import { meetPolicies } from './meet.ts'
+import { combinePolicies } from './combine.ts'
 import { parsePolicies } from './parse.ts'
 import type { Policy } from './policy.ts'
 
@@ -71,10 +71,10 @@ describe('parsePolicies', () => {
   }
 })
 
-describe('meetPolicies', () => {
+describe('combinePolicies', () => {
   it('gives a list in which each policy answers for itself', () => {
     const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }] as const
-    assert.deepEqual(meetPolicies(a, [b, c], undefined), [a, b, c])
-    assert.deepEqual(meetPolicies(), [])
+    assert.deepEqual(combinePolicies(a, [b, c], undefined), [a, b, c])
+    assert.deepEqual(combinePolicies(), [])
   })
 })

@@ -27,7 +27,7 @@ export interface Clause<Name extends string = string> {
   readonly message?: string
 }
 
-/** Policies are combined by meeting, never by overriding; see `meetPolicies`. */
+/** Policies are combined by meeting, never by overriding; see `combinePolicies`. */
 export interface Policy<Name extends string = string> {
   readonly name?: string
   /** Present: a tool is allowed only where one of these holds. `[]` allows nothing. */
@@ -54,9 +54,9 @@ export type Policies<Name extends string = string> =
   | Policy<Name>
   | FunctionPolicy
   | readonly (Policy<Name> | FunctionPolicy)[]
-  | MetPolicies
+  | CombinedPolicies
 
 declare const met: unique symbol
 
-/** Policies that `meetPolicies` combined: the names in them are checked when they are read, not by the compiler. */
-export type MetPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }
+/** Policies that `combinePolicies` combined: the names in them are checked when they are read, not by the compiler. */
+export type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }

@@ -4,7 +4,7 @@ import type { Caller } from '../caller.ts'
 import { createGate } from '../gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type Environment, policyFromEnv } from './environment.ts'
-import { meetPolicies } from './meet.ts'
+import { combinePolicies } from './combine.ts'
 import { sendersFromEnv } from './senders.ts'
 
 const tools = ['notes', 'search'].map((name) => defineTool({ name, execute: () => 'ran' }))
@@ -14,7 +14,7 @@ function callerOf(user: string | undefined, type: string | undefined): Caller {
 }
 
 async function visible(env: Environment, user: string | undefined, type: string | undefined) {
-  const policy = meetPolicies(sendersFromEnv(env), policyFromEnv(env))
+  const policy = combinePolicies(sendersFromEnv(env), policyFromEnv(env))
   return (await createGate({ tools, policy }).view(callerOf(user, type))).ids
 }
 

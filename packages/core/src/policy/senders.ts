@@ -17,7 +17,7 @@ import type { Clause, Policy } from './policy.ts'
  *
  * @throws {ConfigError} naming the variable and the entry that is not the name of one sender
  * @example
- * createGate({ tools, policy: meetPolicies(sendersFromEnv(process.env), policyFromEnv(process.env)) })
+ * createGate({ tools, policy: combinePolicies(sendersFromEnv(process.env), policyFromEnv(process.env)) })
  */
 export function sendersFromEnv(env: Environment): readonly Policy[] {
   checkVariables(env, PREFIX)

@@ -1,7 +1,7 @@
 import type { ParsedPolicy } from './parse.ts'
 
 /** What is in force at one moment. Another object as soon as anything changes. */
-export interface PoliciesInForce {
+export interface CurrentPolicies {
   /** Grows with every change, here or above. */
   readonly revision: number
   readonly parsed: readonly ParsedPolicy[]
@@ -9,22 +9,22 @@ export interface PoliciesInForce {
 
 /** The policies of a gate: its parent's, as they are today, and its own. All are met. */
 export interface PolicyStack {
-  inForce(): PoliciesInForce
+  current(): CurrentPolicies
   /** Replaces the gate's own, at once. */
   replace(own: readonly ParsedPolicy[]): void
 }
 
 /** Gives a stack on top of another, or one that stands by itself. */
 export function createPolicyStack(own: readonly ParsedPolicy[], parent?: PolicyStack): PolicyStack {
-  let above = parent?.inForce()
-  let current: PoliciesInForce = { revision: 1, parsed: [...(above?.parsed ?? []), ...own] }
+  let above = parent?.current()
+  let current: CurrentPolicies = { revision: 1, parsed: [...(above?.parsed ?? []), ...own] }
   const renew = () => {
-    above = parent?.inForce()
+    above = parent?.current()
     current = { revision: current.revision + 1, parsed: [...(above?.parsed ?? []), ...own] }
   }
   return {
-    inForce() {
-      if (parent?.inForce() !== above) renew()
+    current() {
+      if (parent?.current() !== above) renew()
       return current
     },
     replace(next) {

@@ -1,9 +1,10 @@
-import { nearestNames, didYouMean, nearestOf } from '../util/text.ts'
+import { nearestNames } from '../decision/nearest.ts'
 import { ConfigError, UnknownToolError } from '../errors.ts'
 import type { Source } from '../tools/catalog.ts'
 import { matchesGlob, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
 /** A selector, and where it was written. */
@@ -101,28 +102,28 @@ function isEverything(selector: Selector): boolean {
 }
 
 /** What the tools of a snapshot are marked with. */
-interface Marks {
+interface Labels {
   readonly tag: ReadonlySet<string>
   readonly category: ReadonlySet<string>
 }
 
-const marksOf = new WeakMap<Toolset, Marks>()
+const labelsOf = new WeakMap<Toolset, Labels>()
 
-function marksIn(snapshot: Toolset): Marks {
-  let marks = marksOf.get(snapshot)
-  if (!marks) {
+function labelsIn(snapshot: Toolset): Labels {
+  let labels = labelsOf.get(snapshot)
+  if (!labels) {
     const categories = snapshot.tools.flatMap(({ category }) => category ?? [])
-    marks = { tag: new Set(snapshot.tools.flatMap(({ tags }) => tags)), category: new Set(categories) }
-    marksOf.set(snapshot, marks)
+    labels = { tag: new Set(snapshot.tools.flatMap(({ tags }) => tags)), category: new Set(categories) }
+    labelsOf.set(snapshot, labels)
   }
-  return marks
+  return labels
 }
 
 function namesATool(selector: Selector, snapshot: Toolset): boolean {
   // The tool of an alias is checked once, where the alias is written.
   if (selector.kind === 'id') return selector.target !== undefined || snapshot.has(selector.text)
   if (selector.kind === 'tag' || selector.kind === 'category')
-    return marksIn(snapshot)[selector.kind].has(selector.value)
+    return labelsIn(snapshot)[selector.kind].has(selector.value)
   return snapshot.tools.some((tool: Tool) => matchesSelector(selector, tool, 'possible'))
 }
 
@@ -130,7 +131,7 @@ function describe(selector: Selector, snapshot: Toolset): Pick<UnknownName, 'tex
   const { text } = selector
   if (selector.kind === 'tag' || selector.kind === 'category') {
     const { kind, value } = selector
-    const known = marksIn(snapshot)[kind]
+    const known = labelsIn(snapshot)[kind]
     return {
       text: `no tool has the ${kind} "${value}"${didYouMean(value, known)}`,
       isMistake: nearestOf(value, known) !== undefined,

@@ -1,7 +1,7 @@
 import { type Caller, callerParts } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
-import { createPreferenceMarks, type SwitchedOff } from '../layers/preferences.ts'
-import type { Mark } from '../layers/mark.ts'
+import { createPreferenceEffects, type SwitchedOff } from '../layers/preferences.ts'
+import type { Effect } from '../layers/effect.ts'
 import type { MaybePromise, StateEntry, StateStore } from '../ports.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
@@ -19,8 +19,8 @@ export interface UserPreferences {
    * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and what was in force stays so
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** What holds back a caller's tools of a snapshot: the same marks for as long as nothing changes. */
-  marksOver(snapshot: Toolset): (caller: Caller) => readonly Mark[]
+  /** What holds back a caller's tools of a snapshot: the same effects for as long as nothing changes. */
+  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   close(): void
 }
 
@@ -39,7 +39,7 @@ const RETRY_MS = 1000
 /** A store in which other things change all the time is not read all the time. */
 const GAP_MS = 200
 const NOTHING: Preferences = Object.freeze({ groups: Object.freeze([]), tools: Object.freeze([]) })
-const NO_MARKS: readonly Mark[] = []
+const NO_MARKS: readonly Effect[] = []
 
 /**
  * Gives the preferences that a state store holds.
@@ -161,13 +161,13 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
       read()
       return parsed
     },
-    marksOver(snapshot) {
+    effectsOver(snapshot) {
       const now = byKey
       if (now.size === 0) return () => NO_MARKS
-      const marksOf = createPreferenceMarks(snapshot, groups)
+      const effectsOf = createPreferenceEffects(snapshot, groups)
       return (caller) => {
         const off = now.get(keyOf(caller) ?? '')
-        return off ? marksOf(off) : NO_MARKS
+        return off ? effectsOf(off) : NO_MARKS
       }
     },
     close() {

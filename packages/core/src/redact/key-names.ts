@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { GLUED_ENDINGS, SECRET_KEYS, type SecretKey } from './secret-keys.ts'
 
 /** Tells keys that name a secret. */

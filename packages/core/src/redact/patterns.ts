@@ -1,6 +1,6 @@
 import { ConfigError, messageOf } from '../errors.ts'
 import { createFinder, createUnion, type Finder } from '../regex/pattern.ts'
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import type { FindSpans } from './exact.ts'
 
 export const PATTERN_NAME = 'pattern'

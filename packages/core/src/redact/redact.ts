@@ -8,7 +8,7 @@ import { SECRET_VALUES } from './secret-values.ts'
 import { replaceSpans, type Span } from './spans.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { createWalk, UNSHOWN } from './walk.ts'
-import { type Work, WorkSpentError } from '../util/work.ts'
+import { type Work, WorkSpentError } from '../work.ts'
 
 /** Takes out of texts and values what looks like a secret or is known to be one. */
 export interface Redactor {

@@ -1,6 +1,6 @@
 import { assignedAt, flaggedAt } from './assignments.ts'
 import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH } from './characters.ts'
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import type { KeyNames } from './key-names.ts'
 import type { Span } from './spans.ts'
 import { userInfoAt } from './url-credentials.ts'

@@ -2,7 +2,7 @@ import { isSecretValue } from './assignments.ts'
 import type { KeyNames } from './key-names.ts'
 import type { SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
-import { spend, type Work, WorkSpentError } from '../util/work.ts'
+import { spend, type Work, WorkSpentError } from '../work.ts'
 
 export interface WalkOptions {
   readonly keys: KeyNames

@@ -1,4 +1,4 @@
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { isWord } from './char-set.ts'
 import type { Program } from './program.ts'
 

@@ -1,4 +1,4 @@
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { Alphabet, type CharClass } from './alphabet.ts'
 import { isWord } from './char-set.ts'
 import type { Instruction, Program } from './program.ts'

@@ -87,9 +87,9 @@ const META_NAMES = ['search_tools', 'get_tool_details', 'call_tool'] as const
 const MAX_OWN = 4
 const made = new WeakMap<Tool, MetaToolName>()
 
-type Answer = (input: never, calling: Calling, options: MetaToolOptions) => MetaAnswer | Promise<MetaAnswer>
+type MetaToolHandler = (input: never, calling: Calling, options: MetaToolOptions) => MetaAnswer | Promise<MetaAnswer>
 
-const ANSWERS: Readonly<Record<MetaToolName, Answer>> = {
+const ANSWERS: Readonly<Record<MetaToolName, MetaToolHandler>> = {
   search_tools: search,
   get_tool_details: describe,
   call_tool: callOther,

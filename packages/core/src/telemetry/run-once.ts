@@ -1,4 +1,4 @@
-import { catchRejection } from '../util/async.ts'
+import { onRejection } from '../errors.ts'
 
 /**
  * Runs work through somebody who should call it, exactly once, and gives or throws what it does. One who throws,
@@ -12,7 +12,7 @@ export function runOnce<T>(
   let done: Done<T> | undefined
   const once = (): Done<T> => (done ??= attempt(work))
   try {
-    catchRejection(
+    onRejection(
       through(() => void once()),
       onFault,
     )

@@ -18,8 +18,8 @@ describe('parseGroups', () => {
       c: { tools: [], visibility: 'conditional' },
       d: { tools: [] },
     })
-    const standsOn = [...conditional].map(([name, { standsOn: below }]) => [name, below])
-    assert.deepEqual(standsOn, [
+    const requires = [...conditional].map(([name, { requires: below }]) => [name, below])
+    assert.deepEqual(requires, [
       ['a', ['a', 'c']],
       ['b', ['c']],
       ['c', ['c']],
@@ -112,7 +112,7 @@ describe('parseGroups', () => {
       name,
       { tools: [], visibility: 'conditional', dependsOn: names.slice(i + 1, i + 2) },
     ])
-    assert.equal(parseGroups(new Map(chain)).conditional.get('g0')?.standsOn.length, 1000)
+    assert.equal(parseGroups(new Map(chain)).conditional.get('g0')?.requires.length, 1000)
   })
 
   it('answers at once for dependencies that meet again and again', () => {
@@ -122,6 +122,6 @@ describe('parseGroups', () => {
       for (const side of ['left', 'right'])
         groups[`${side}-${level}`] = { tools: [], visibility: 'conditional', dependsOn }
     }
-    assert.equal(parseGroups(groups).conditional.get('left-0')?.standsOn.length, 119)
+    assert.equal(parseGroups(groups).conditional.get('left-0')?.requires.length, 119)
   })
 })

@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
-import { didYouMean } from '../util/text.ts'
+import { didYouMean } from '../util/did-you-mean.ts'
 import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import type { Aliases } from './aliases.ts'
 import { noGroupIsNamed, orderGroups } from './group-order.ts'
@@ -51,7 +51,7 @@ export type LoadedGroup = Group & { readonly load: LoadTools }
 export interface Groups {
   readonly selectors: GroupSelectors
   /** Those that can be unavailable, with every conditional group each stands on, the nearest first. */
-  readonly conditional: ReadonlyMap<string, { readonly group: Group; readonly standsOn: readonly string[] }>
+  readonly conditional: ReadonlyMap<string, { readonly group: Group; readonly requires: readonly string[] }>
   /** Those that a session must open, by name. */
   readonly locked: ReadonlyMap<string, Group & { readonly unlock: UnlockRule }>
   /** Those whose tools are loaded at first use, by name. */
@@ -80,13 +80,13 @@ export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map
   orderGroups(byName)
   const selectors = Object.assign(new Map<string, readonly Selector[]>(), { aliases })
   const noGroups: GroupSelectors = Object.assign(new Map(), { aliases })
-  const conditional = new Map<string, { group: Group; standsOn: readonly string[] }>()
+  const conditional = new Map<string, { group: Group; requires: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
     const named = group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text, noGroups))
     selectors.set(name, [...named, { kind: 'joined', text: `group:${name}`, group: name }])
-    const standsOn = closure(name, byName).filter((below) => isConditional(byName.get(below)))
-    if (standsOn.length > 0) conditional.set(name, { group, standsOn })
+    const requires = closure(name, byName).filter((below) => isConditional(byName.get(below)))
+    if (requires.length > 0) conditional.set(name, { group, requires })
     if (group.unlock !== undefined)
       locked.set(name, { ...group, unlock: checkUnlock(`groups.${name}.unlock`, group.unlock) })
   }

@@ -30,7 +30,7 @@ export interface NamespaceEntry {
 }
 
 /** What can be given in pages: entries in an order, and the hash of them all. */
-export interface Listing<T> {
+export interface Pageable<T> {
   readonly entries: readonly T[]
   hash(): string
 }
@@ -52,7 +52,7 @@ const DEFAULT_LIMIT = 100
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
-export function pageOf<T>(list: Listing<T>, request: PageRequest): Slice<T> {
+export function pageOf<T>(list: Pageable<T>, request: PageRequest): Slice<T> {
   checkShape('page', request, REQUEST)
   const { limit = DEFAULT_LIMIT, cursor } = request
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
@@ -69,11 +69,11 @@ const HASH_LENGTH = 24
 const CURSOR = /^([0-9a-f]{24})\.([1-9]\d{0,8})$/
 const MAX_CURSOR_LENGTH = 64
 
-function writeCursor(list: Pick<Listing<unknown>, 'hash'>, at: number): string {
+function writeCursor(list: Pick<Pageable<unknown>, 'hash'>, at: number): string {
   return Buffer.from(`${list.hash().slice(0, HASH_LENGTH)}.${at}`).toString('base64url')
 }
 
-function readCursor(list: Listing<unknown>, cursor: unknown): number {
+function readCursor(list: Pageable<unknown>, cursor: unknown): number {
   const text =
     typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH
       ? Buffer.from(cursor, 'base64url').toString('latin1')

@@ -1,6 +1,6 @@
 import { unknownTools } from '../decision/nearest.ts'
 import { ConfigError, ToolgateError } from '../errors.ts'
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import { definitionHash } from './definition-hash.ts'
 import { keeps, type ToolFilter } from './filters.ts'
 import { type NamespaceEntry, type NamespacePage, type Page, type PageRequest, pageOf } from './page.ts'

@@ -4,7 +4,7 @@ import type {
   AuditCounts,
   AuditRecord,
   DefinitionDiff,
-  Finding,
+  DefinitionFinding,
   HaltTarget,
   Need,
   OutcomeWord,
@@ -233,7 +233,7 @@ export interface PinRow {
   readonly by?: string
   /** From the pinned definition to the one there is. */
   readonly diff?: DefinitionDiff
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
 }
 

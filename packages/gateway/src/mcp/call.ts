@@ -5,8 +5,8 @@ import {
   type McpResult,
   type Progress,
   relayedError,
-  toldResult,
-  toToldResult,
+  errorResult,
+  toErrorResult,
   type View,
   type WireNames,
 } from '@toolgate/core'
@@ -60,7 +60,7 @@ const within = new WeakMap<McpResult, ToolAnswer>()
 /** Gives an answer as a tool's result: an error that is none is told, and known again when it comes out of the gate. */
 export function toResult(answer: ToolAnswer): McpResult {
   if ('result' in answer) return answer.result
-  const told = toldResult(answer.error.message)
+  const told = errorResult(answer.error.message)
   within.set(told, answer)
   return told
 }
@@ -71,10 +71,10 @@ export function toAnswer(outcome: CallOutcome): ToolAnswer {
       return toOwnAnswer(outcome.output as McpResult)
     case 'waiting':
     case 'refused':
-      return { result: toToldResult(outcome) }
+      return { result: toErrorResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof UpstreamError ? outcome.error.rpc : undefined
-      return rpc ? { error: relayedError(rpc) } : { result: toToldResult(outcome) }
+      return rpc ? { error: relayedError(rpc) } : { result: toErrorResult(outcome) }
     }
   }
 }

@@ -15,7 +15,7 @@ import {
   type Tool,
   type View,
   type McpResult,
-  toldResult,
+  errorResult,
 } from '@toolgate/core'
 import type { SearchConfig } from '../config/config.ts'
 import { toAnswer, toResult } from './call.ts'
@@ -72,7 +72,7 @@ function toMcpOutput(answer: MetaAnswer): McpResult {
     case 'value':
       return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
     case 'refusal':
-      return toldResult(answer.text)
+      return errorResult(answer.text)
     case 'outcome':
       return toResult(toAnswer(answer.outcome))
   }
@@ -98,11 +98,11 @@ function requestTool({ gate, lockedFor, onUnlocked }: MetaToolDeps): Tool {
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
     async execute({ group }: { readonly group: string }, call): Promise<McpResult> {
       const { caller, app, toName } = callingOf(call)
-      if (caller.session === undefined) return toldResult(REQUEST_TEXTS.no_session)
+      if (caller.session === undefined) return errorResult(REQUEST_TEXTS.no_session)
       const before = await gate().view(caller, { app })
       const known = lockedFor(before).filter(isRequested)
       if (!known.some(({ name }) => name === group))
-        return toldResult(
+        return errorResult(
           REQUEST_TEXTS.unknown(
             group,
             known.map(({ name }) => name),

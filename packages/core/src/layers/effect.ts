@@ -7,10 +7,10 @@ import type { Tool } from '../tools/tool.ts'
 /**
  * What every layer gives: a set of tools, and the outcome and reason it has for each of them.
  *
- * Deciding reads the sets, explaining the reasons, of the same marks: the two cannot differ.
- * A layer has no mark for what it lets pass, so adding a layer can only tighten.
+ * Deciding reads the sets, explaining the reasons, of the same effects: the two cannot differ.
+ * A layer has no effect for what it lets pass, so adding a layer can only tighten.
  */
-export interface Mark {
+export interface Effect {
   readonly outcome: Exclude<OutcomeWord, 'allow'>
   readonly bits: Bits
   /** Of a locked group: which one, and what opens it. */

@@ -2,7 +2,7 @@ import { messageOf } from '../errors.ts'
 import type { Probe } from '../tools/probe.ts'
 
 /** What a probe found out, read and checked. */
-export interface Finding {
+export interface ProbeResult {
   readonly available: boolean
   readonly reason?: string
   readonly detail?: string
@@ -10,15 +10,15 @@ export interface Finding {
 }
 
 const MAX_CHARS = 500
-const WORKS: Finding = Object.freeze({ available: true })
+const WORKS: ProbeResult = Object.freeze({ available: true })
 
 /** Reads what a probe answered. What is no answer says that the thing does not work. */
-export function toFinding(answer: unknown, probe: Probe): Finding {
+export function toProbeResult(answer: unknown, probe: Probe): ProbeResult {
   if (answer === true) return WORKS
   if (answer === false) return { available: false, reason: `${nameOf(probe)} says no` }
-  if (typeof answer !== 'object' || answer === null || typeof (answer as Finding).available !== 'boolean')
+  if (typeof answer !== 'object' || answer === null || typeof (answer as ProbeResult).available !== 'boolean')
     return { available: false, reason: `${nameOf(probe)} gave nothing that is an answer` }
-  const { available, reason, detail, suggestion } = answer as Finding
+  const { available, reason, detail, suggestion } = answer as ProbeResult
   if (available) return WORKS
   return {
     available: false,
@@ -29,11 +29,11 @@ export function toFinding(answer: unknown, probe: Probe): Finding {
 }
 
 /** What was thrown is for people: it may quote anything. */
-export function toFailedFinding(error: unknown, probe: Probe): Finding {
+export function toFailedResult(error: unknown, probe: Probe): ProbeResult {
   return { available: false, reason: `${nameOf(probe)} failed`, ...optional('detail', toText(messageOf(error))) }
 }
 
-export function toLateFinding(probe: Probe, timeoutMs: number): Finding {
+export function toLateResult(probe: Probe, timeoutMs: number): ProbeResult {
   return { available: false, reason: `${nameOf(probe)} did not answer within ${timeoutMs / 1000} s` }
 }
 

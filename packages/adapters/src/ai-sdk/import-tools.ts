@@ -7,7 +7,7 @@ import {
 } from '@toolgate/core'
 import type { FlexibleSchema, Schema, ToolExecutionOptions, ToolSet } from 'ai'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
-import { bringSchema } from './schema.ts'
+import { importSchema } from './schema.ts'
 
 /** A tool of the SDK, as far as it is looked at here. The rest of it is the SDK's, and stays as it is. */
 export interface SdkTool {
@@ -23,7 +23,7 @@ export interface SdkTool {
 }
 
 /** What was brought in: the tool as the SDK knows it, and its schema as both sides take it. */
-export interface Brought {
+export interface ImportedTool {
   readonly tool: SdkTool
   readonly inputSchema: Schema | undefined
   /** Whether its `execute` is the host's, so that a gate can stand in it. */
@@ -53,18 +53,18 @@ export function fromAiSdk<Tools extends ToolSet>(
 }
 
 /** Gives what a tool of a gate was brought in from, by its `execute`. */
-export function broughtFrom(execute: unknown): Brought | undefined {
-  return typeof execute === 'function' ? brought.get(execute) : undefined
+export function importedFrom(execute: unknown): ImportedTool | undefined {
+  return typeof execute === 'function' ? imported.get(execute) : undefined
 }
 
-const brought = new WeakMap<object, Brought>()
+const imported = new WeakMap<object, ImportedTool>()
 
 function toDefinition(name: string, tool: SdkTool, hasTrustedHints: boolean): UnnamedToolDefinition {
   const schema =
-    tool.type === 'provider' && tool.inputSchema === undefined ? undefined : bringSchema(name, tool.inputSchema)
+    tool.type === 'provider' && tool.inputSchema === undefined ? undefined : importSchema(name, tool.inputSchema)
   const isEnforceable = typeof tool.execute === 'function' && tool.isProviderExecuted !== true
   const execute = isEnforceable ? runnerOf(tool, schema?.parseLater) : () => undefined
-  brought.set(execute, { tool, inputSchema: schema?.forSdk, isEnforceable })
+  imported.set(execute, { tool, inputSchema: schema?.forSdk, isEnforceable })
   const annotations = hintsOf(tool)
   return {
     title: tool.title,

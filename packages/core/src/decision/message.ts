@@ -1,4 +1,4 @@
-import { nearestNames } from '../util/text.ts'
+import { nearestNames } from './nearest.ts'
 import { retryAfterSeconds } from './retry-after.ts'
 import type { Decision } from './outcome.ts'
 import { type Reason, REASONS } from './reason.ts'
@@ -21,12 +21,12 @@ export interface Names {
  * for. A denied tool is told as one that does not exist, unless every denial has a
  * message of its author's.
  */
-export function toldText({ reasons }: Decision, names: Names): string {
+export function messageFor({ reasons }: Decision, names: Names): string {
   const denials = reasons.filter(({ outcome }) => outcome === 'deny')
-  if (denials.length > 0) return toldDenial(denials, names)
+  if (denials.length > 0) return messageOfDenial(denials, names)
   const deciding = reasons[0] as Reason
   const tool = echo(names.asked)
-  switch (REASONS[deciding.code].telling) {
+  switch (REASONS[deciding.code].message) {
     case 'limited':
       return `TOOL_CALL_BLOCKED: rate limited (${deciding.limit}). Try again in ${retryAfterSeconds(deciding.resetMs ?? 0)} s.`
     case 'unavailable':
@@ -49,21 +49,21 @@ export function toldText({ reasons }: Decision, names: Names): string {
 }
 
 /** Whether a denial tells the model why: then the caller saw the tool, or its author chose to speak. */
-function toldDenial(denials: readonly Reason[], names: Names): string {
+function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const hidden = denials.filter(isHidden)
   const told = hidden.length > 0 ? hidden : denials
-  if (tellsWhy(told)) return `TOOL_CALL_BLOCKED: ${[...new Set(told.map(messageOf))].join(' ')}`
+  if (explainsWhy(told)) return `TOOL_CALL_BLOCKED: ${[...new Set(told.map(messageOf))].join(' ')}`
   return `Tool "${echo(names.asked)}" is not available. ${listed(names)}`
 }
 
 /** Answers whether the caller may know why: the author of every one of these denials chose to speak. */
-export function tellsWhy(denials: readonly Reason[]): boolean {
+export function explainsWhy(denials: readonly Reason[]): boolean {
   return denials.every((denial) => messageOf(denial) !== undefined)
 }
 
 /** A condition over the input fails only for tools that the caller sees, so its error is no secret. */
 function isHidden({ layer, code }: Reason): boolean {
-  return layer !== 'input' && REASONS[code].telling === 'hidden'
+  return layer !== 'input' && REASONS[code].message === 'hidden'
 }
 
 function messageOf(denial: Reason): string | undefined {

@@ -1,9 +1,9 @@
 import type { Caller } from '../caller.ts'
-import { availabilityMarks, type GroupIndex, indexGroups } from '../layers/availability.ts'
-import { indexLocks, lockMarks } from '../layers/locks.ts'
-import type { Mark } from '../layers/mark.ts'
-import { callerMarks, fixedMarks, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
-import { indexScopes, type ScopeIndex, scopeMarks } from '../layers/scopes.ts'
+import { availabilityEffects, type GroupIndex, indexGroups } from '../layers/availability.ts'
+import { indexLocks, lockEffects } from '../layers/locks.ts'
+import type { Effect } from '../layers/effect.ts'
+import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
+import { indexScopes, type ScopeIndex, scopeEffects } from '../layers/scopes.ts'
 import { policyDocumentOf } from '../policy/document.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource, PolicyDocument } from '../ports.ts'
@@ -14,8 +14,8 @@ import type { Halts } from '../halts/halts.ts'
 import type { UserPreferences } from '../preferences/preferences.ts'
 import type { Unlocks } from '../unlocks.ts'
 import { createBoundedCache } from './cache.ts'
-import { tellRequests } from './requests.ts'
-import { rule, type Ruling } from './ruling.ts'
+import { withoutRequestHints } from './requests.ts'
+import { evaluate, type Evaluation } from './evaluation.ts'
 
 /**
  * The world between two changes: one snapshot, one set of policies, one state of the groups.
@@ -23,16 +23,16 @@ import { rule, type Ruling } from './ruling.ts'
  * Everything is decided within one; a change of anything makes a new one, so nothing that was
  * decided before can be taken for today's answer.
  */
-export interface Epoch {
+export interface PolicySnapshot {
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number
-  /** What policy and scopes say to a caller: the ceiling of a run that begins now. */
-  ceilingMarks(caller: Caller): readonly Mark[]
+  /** What policy and scopes say to a caller: the bounds of a run that begins now. */
+  boundEffects(caller: Caller): readonly Effect[]
   /** Those, and availability, pins, halts, preferences and the session's locks, cached by the caller's identity. */
-  ruling(caller: Caller): Ruling
+  evaluation(caller: Caller): Evaluation
 }
 
 export interface World {
@@ -40,9 +40,9 @@ export interface World {
   readonly groups: Groups
   readonly availability: AvailabilitySource
   readonly unlocks: Unlocks
-  readonly halts: Pick<Halts, 'revision' | 'marksOver'>
+  readonly halts: Pick<Halts, 'revision' | 'effectsOver'>
   readonly pins: PinSource
-  readonly preferences: Pick<UserPreferences, 'revision' | 'marksOver'>
+  readonly preferences: Pick<UserPreferences, 'revision' | 'effectsOver'>
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
 }
 
@@ -50,19 +50,19 @@ export interface World {
 export interface PinSource {
   readonly revision: number
   /** The same list for as long as neither changes. */
-  marksFor(snapshot: Toolset): readonly Mark[]
+  effectsFor(snapshot: Toolset): readonly Effect[]
 }
 
-/** An epoch with what it is made of. */
-export interface MadeEpoch extends Epoch {
+/** An snapshot with what it is made of. */
+export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly indexes: Indexes
-  readonly heldBack: readonly Mark[]
+  readonly heldBack: readonly Effect[]
 }
 
-/** Gives a function that answers with today's epoch: the same one until something changes. */
-export function createEpochs(world: World): () => MadeEpoch {
+/** Gives a function that answers with today's snapshot: the same one until something changes. */
+export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
   let indexes: Indexes | undefined
-  let epoch: (MadeEpoch & Revisions) | undefined
+  let latest: (BuiltPolicySnapshot & Revisions) | undefined
   return () => {
     const { revision: policyRevision, parsed } = world.policies()
     const catalogRevision = world.catalog.revision
@@ -72,26 +72,26 @@ export function createEpochs(world: World): () => MadeEpoch {
     const pinRevision = world.pins.revision
     const preferenceRevision = world.preferences.revision
     if (
-      epoch?.policyRevision === policyRevision &&
-      epoch.catalogRevision === catalogRevision &&
-      epoch.availabilityRevision === availabilityRevision &&
-      epoch.lockRevision === lockRevision &&
-      epoch.haltRevision === haltRevision &&
-      epoch.pinRevision === pinRevision &&
-      epoch.preferenceRevision === preferenceRevision
+      latest?.policyRevision === policyRevision &&
+      latest.catalogRevision === catalogRevision &&
+      latest.availabilityRevision === availabilityRevision &&
+      latest.lockRevision === lockRevision &&
+      latest.haltRevision === haltRevision &&
+      latest.pinRevision === pinRevision &&
+      latest.preferenceRevision === preferenceRevision
     ) {
-      return epoch
+      return latest
     }
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
     const heldBack = [
-      ...availabilityMarks(indexes.groups, world.groups, world.availability),
-      ...world.pins.marksFor(indexes.snapshot),
+      ...availabilityEffects(indexes.groups, world.groups, world.availability),
+      ...world.pins.effectsFor(indexes.snapshot),
     ]
     const revisions = { availabilityRevision, lockRevision, haltRevision, pinRevision, preferenceRevision }
-    epoch = { ...createEpoch(indexes, heldBack, world), indexes, heldBack, ...revisions }
-    return epoch
+    latest = { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack, ...revisions }
+    return latest
   }
 }
 
@@ -112,7 +112,7 @@ export interface Indexes {
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
   /** What policies say to everybody. */
-  readonly fixed: readonly Mark[]
+  readonly fixed: readonly Effect[]
   readonly scopes: ScopeIndex
   readonly groups: GroupIndex
   readonly locks: GroupIndex
@@ -129,37 +129,37 @@ function indexSnapshot(
     snapshot,
     policies,
     policy: policyDocumentOf(parsed, world.groups.selectors),
-    fixed: policies.flatMap(fixedMarks),
+    fixed: policies.flatMap(fixedEffects),
     scopes: indexScopes(snapshot),
     groups,
     locks: indexLocks(groups, world.groups, snapshot),
   }
 }
 
-export function createEpoch(
+export function createPolicySnapshot(
   { snapshot, policies, policy, scopes, locks: lockIndex, fixed, policyRevision, catalogRevision }: Indexes,
-  heldBack: readonly Mark[],
+  heldBack: readonly Effect[],
   world: Pick<World, 'groups' | 'unlocks' | 'halts' | 'preferences'>,
-): Epoch {
-  const rulings = new WeakMap<Caller, CallerRuling>()
-  const everybody = rule(snapshot, [...fixed, ...heldBack])
+): PolicySnapshot {
+  const evaluations = new WeakMap<Caller, CallerEvaluation>()
+  const everybody = evaluate(snapshot, [...fixed, ...heldBack])
   const passing = new Set(heldBack)
-  const haltsOf = world.halts.marksOver(snapshot)
-  const switchedOffBy = world.preferences.marksOver(snapshot)
+  const haltsOf = world.halts.effectsOver(snapshot)
+  const switchedOffBy = world.preferences.effectsOver(snapshot)
   const share = createSharing()
-  const known = (caller: Caller): CallerRuling => {
+  const known = (caller: Caller): CallerEvaluation => {
     const open = world.unlocks.openFor(caller)
-    let found = rulings.get(caller)
+    let found = evaluations.get(caller)
     if (found?.open !== open) {
       const own = found?.own ?? [
-        ...policies.flatMap((one) => callerMarks(one, caller)),
-        ...scopeMarks(scopes, caller.scopes),
+        ...policies.flatMap((one) => callerEffects(one, caller)),
+        ...scopeEffects(scopes, caller.scopes),
       ]
-      const locks = lockMarks(lockIndex, world.groups, open, caller.session)
+      const locks = lockEffects(lockIndex, world.groups, open, caller.session)
       const held = [...haltsOf(caller), ...switchedOffBy(caller)]
-      const ruling = () => tellRequests(rule(snapshot, [...own, ...locks, ...held], everybody))
-      found = share(open, [...own, ...held], locks, () => ({ open, own, ruling: ruling() }))
-      rulings.set(caller, found)
+      const evaluation = () => withoutRequestHints(evaluate(snapshot, [...own, ...locks, ...held], everybody))
+      found = share(open, [...own, ...held], locks, () => ({ open, own, evaluation: evaluation() }))
+      evaluations.set(caller, found)
     }
     return found
   }
@@ -169,37 +169,42 @@ export function createEpoch(
     policyRevision,
     policy,
     catalogRevision,
-    ruling: (caller) => known(caller).ruling,
-    ceilingMarks: (caller) => [...everybody.marks.filter((mark) => !passing.has(mark)), ...known(caller).own],
+    evaluation: (caller) => known(caller).evaluation,
+    boundEffects: (caller) => [...everybody.effects.filter((effect) => !passing.has(effect)), ...known(caller).own],
   }
 }
 
 const MAX_SHARED = 1000
 
-/** Makes one ruling for all callers for whom the same clauses hold: they see the same, and share it. */
+/** Makes one evaluation for all callers for whom the same clauses hold: they see the same, and share it. */
 function createSharing() {
   const numbers = new WeakMap<object, number>()
-  const shared = createBoundedCache<string, CallerRuling>(MAX_SHARED)
+  const shared = createBoundedCache<string, CallerEvaluation>(MAX_SHARED)
   let next = 0
   const numberOf = (thing: object): number => {
     let number = numbers.get(thing)
     if (number === undefined) numbers.set(thing, (number = next++))
     return number
   }
-  return (open: object, own: readonly Mark[], locks: readonly Mark[], make: () => CallerRuling): CallerRuling => {
+  return (
+    open: object,
+    own: readonly Effect[],
+    locks: readonly Effect[],
+    make: () => CallerEvaluation,
+  ): CallerEvaluation => {
     let key = `${numberOf(open)}`
-    for (const mark of own) key += ` ${numberOf(mark)}`
+    for (const effect of own) key += ` ${numberOf(effect)}`
     // Of a locked group there is one set of tools, and one thing to say of it.
     for (const { bits } of locks) key += ` lock ${numberOf(bits)}`
-    let ruling = shared.get(key)
-    if (!ruling) shared.set(key, (ruling = make()))
-    return ruling
+    let evaluation = shared.get(key)
+    if (!evaluation) shared.set(key, (evaluation = make()))
+    return evaluation
   }
 }
 
-interface CallerRuling {
+interface CallerEvaluation {
   readonly open: ReadonlySet<string>
   /** What policy and scopes say to this caller. */
-  readonly own: readonly Mark[]
-  readonly ruling: Ruling
+  readonly own: readonly Effect[]
+  readonly evaluation: Evaluation
 }

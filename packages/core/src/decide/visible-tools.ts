@@ -1,4 +1,4 @@
-import { sha256Hex } from '../util/hash.ts'
+import { sha256Hex } from '../hash.ts'
 import { addBits, type Bits, invertBits, membersOf, noBits } from '../tools/bits.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -9,11 +9,11 @@ import type { Toolset } from '../tools/toolset.ts'
  *
  * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each time.
  */
-export class Listing {
+export class VisibleTools {
   readonly #snapshot: Toolset
   readonly #deny: Bits
   readonly #wait: Bits
-  #visible: Bits | undefined
+  #bits: Bits | undefined
   #tools: readonly Tool[] | undefined
   #ids: readonly string[] | undefined
   #fingerprint: string | undefined
@@ -25,13 +25,13 @@ export class Listing {
   }
 
   /** Not to be changed. */
-  get visible(): Bits {
-    return (this.#visible ??= visibleOf(this.#snapshot, this.#deny, this.#wait))
+  get bits(): Bits {
+    return (this.#bits ??= visibleOf(this.#snapshot, this.#deny, this.#wait))
   }
 
   get tools(): readonly Tool[] {
     const { tools } = this.#snapshot
-    return (this.#tools ??= Object.freeze(membersOf(this.visible).map((i) => tools[i] as Tool)))
+    return (this.#tools ??= Object.freeze(membersOf(this.bits).map((i) => tools[i] as Tool)))
   }
 
   get ids(): readonly string[] {

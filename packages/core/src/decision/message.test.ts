@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { strictest } from './outcome.ts'
 import { type Reason, reason } from './reason.ts'
-import { toldText } from './told.ts'
+import { messageFor } from './message.ts'
 
 const told = (
   reasons: readonly Reason[],
   { asked = 'x', visible = ['a', 'b'] }: { asked?: string; visible?: string[] } = {},
 ) =>
-  toldText(strictest(reasons.map((one) => ({ outcome: one.outcome, reasons: [one] }))), {
+  messageFor(strictest(reasons.map((one) => ({ outcome: one.outcome, reasons: [one] }))), {
     asked,
     visible: () => visible,
   })
