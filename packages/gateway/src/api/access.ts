@@ -1,5 +1,6 @@
 import type { Caller } from '@toolgate/core'
-import { checkOrigin, type Keyring, type OriginRules, toChallenge, toKeyId } from '../auth/index.ts'
+import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
 import { ApiFault } from './faults.ts'
 import type { Sessions } from './sessions.ts'
 

@@ -14,7 +14,8 @@ import {
   ToolgateError,
   type View,
 } from '@toolgate/core'
-import { createKeyring, createOriginRules } from '../auth/index.ts'
+import { createKeyring } from '../auth/keyring.ts'
+import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
 import type { ApiDeps } from './deps.ts'

@@ -13,7 +13,8 @@ import {
   type Probe,
   systemClock,
 } from '@toolgate/core'
-import { createKeyring, createOriginRules } from '../auth/index.ts'
+import { createKeyring } from '../auth/keyring.ts'
+import { createOriginRules } from '../auth/origin.ts'
 import { toApps } from '../catalog/apps.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'

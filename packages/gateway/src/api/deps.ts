@@ -13,7 +13,9 @@ import type {
   Tool,
   View,
 } from '@toolgate/core'
-import type { FailedLogins, Keyring, OriginRules } from '../auth/index.ts'
+import type { FailedLogins } from '../auth/failed-logins.ts'
+import type { Keyring } from '../auth/keyring.ts'
+import type { OriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, NeedRow, ServerRow, WarningRow } from './wire.ts'
 

@@ -11,7 +11,8 @@ import {
   parseGroups,
   systemClock,
 } from '@toolgate/core'
-import { createKeyring, createOriginRules } from '../auth/index.ts'
+import { createKeyring } from '../auth/keyring.ts'
+import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
 import { haltReach } from './halt-reach.ts'

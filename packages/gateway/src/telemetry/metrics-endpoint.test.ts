@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, it } from 'node:test'
-import { createKeyring, createOriginRules } from '../auth/index.ts'
+import { createKeyring } from '../auth/keyring.ts'
+import { createOriginRules } from '../auth/origin.ts'
 import { createMetricsEndpoint } from './metrics-endpoint.ts'
 
 const closers: (() => unknown)[] = []

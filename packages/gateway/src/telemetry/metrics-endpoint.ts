@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkOrigin, type FailedLogins, type Keyring, type OriginRules, toChallenge, toKeyId } from '../auth/index.ts'
+import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import type { FailedLogins } from '../auth/failed-logins.ts'
+import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
 
 export interface MetricsEndpointDeps {
   readonly keyring: Keyring

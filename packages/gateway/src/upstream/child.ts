@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
-import { createFloodGuard, FLOOD } from './flood.ts'
+import { createFloodGuard, FLOOD } from './limits.ts'
 import { clip } from './json-rpc.ts'
 import type { Reaper } from './reaper.ts'
 import { UpstreamError } from './upstream.ts'

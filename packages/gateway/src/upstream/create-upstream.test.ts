@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-
 import {
   descendantsOf,
   HOSTILE,
@@ -17,6 +16,7 @@ import {
   until,
 } from '../../fixtures/servers.ts'
 import type { ServerConfig } from '../config/config.ts'
+import { createBackoff } from './create-upstream.ts'
 import { UpstreamError } from './upstream.ts'
 
 const { signal } = new AbortController()
@@ -392,5 +392,22 @@ describe('createUpstream', () => {
     await server.close()
     assert.equal(told, 1)
     assert.ok(server.lines.some(({ level, message }) => level === 'error' && message === 'a listener failed'))
+  })
+})
+
+describe('createBackoff', () => {
+  it('doubles the delay to its maximum and begins anew after a good run', () => {
+    const backoff = createBackoff({ firstMs: 100, maxMs: 400, resetMs: 1_000, random: () => 1 })
+    const delays = (count: number) => Array.from({ length: count }, () => backoff.nextDelayMs())
+    assert.deepEqual(delays(4), [100, 200, 400, 400])
+    backoff.ranFor(999)
+    assert.deepEqual(delays(1), [400])
+    backoff.ranFor(1_000)
+    assert.deepEqual(delays(2), [100, 200])
+  })
+
+  it('takes half of each delay at random', () => {
+    assert.equal(createBackoff({ firstMs: 100, random: () => 0 }).nextDelayMs(), 50)
+    assert.equal(createBackoff({ firstMs: 100, random: () => 0.5 }).nextDelayMs(), 75)
   })
 })

@@ -1,21 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-
 import { type Clock, type McpResult, redactor, type Redactor, systemClock } from '@toolgate/core'
-
 import type { ServerConfig } from '../config/config.ts'
-import { isLargeResult } from '../large-results.ts'
 import { nextTurn } from '../next-turn.ts'
-import { type BackoffOptions, createBackoff } from './backoff.ts'
+import type { FindTracing } from '../telemetry/operation.ts'
 import type { ConnectionHooks, Handshake, LogLevel } from './connection.ts'
-import { isObject, type JsonObject } from './json-rpc.ts'
-import type { FindTracing, McpOperation, SentRequest } from '../telemetry/operation.ts'
 import { openServer, type OpenServer } from './open.ts'
-import { toParamHeaders } from './param-headers.ts'
-import { completeResult } from './protocol.ts'
 import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
-import { slicesOf } from './slices.ts'
-import { fetchTools, type ToolList } from './tool-list.ts'
+import { ToolCaller } from './tool-call.ts'
+import { fetchTools, slicesOf, type ToolList } from './tool-list.ts'
 import { type McpTool, type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
 
 export interface UpstreamLogLine {
@@ -29,295 +22,239 @@ export interface UpstreamDeps {
   readonly reaper: Reaper
   readonly log: (line: UpstreamLogLine) => void
   readonly clock?: Clock
-  /** What its reasons pass through, which are shown. Default: the built-in tables. */
+  /** Redacts the reasons that are shown. Default: the built-in tables. */
   readonly redact?: Redactor
   readonly backoff?: BackoffOptions
-  /** Follows calls, where somebody listens. */
+  /** Traces calls, where somebody listens. */
   readonly tracing?: FindTracing | undefined
 }
 
-/** Progress puts the timeout of a call off, but not beyond so many times its length. */
-const MAX_TIMEOUT_FACTOR = 10
-const HEADER_MISMATCH = -32_020
+const MAX_LOGGED_REJECTIONS = 20
 
 /**
- * Gives one MCP server, kept alive from `start` to `close`.
+ * Returns one MCP server, kept alive from `start` to `close`.
  *
  * It is started with a command, reached at a URL, or started and then reached at its URL. However it fails, it goes
  * down with a reason, is tried again with growing delays, and disturbs no other.
  */
 export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstream {
-  const { name } = config
-  const { clock = systemClock, redact = redactor, reaper } = deps
-  const backoff = createBackoff(deps.backoff)
-  const listeners = new Set<() => void>()
-  const stopping = new AbortController()
-  const address = addressOf(config)
-  const firstStart = Promise.withResolvers<void>()
-  let state: UpstreamState = { status: 'starting', since: clock.wallMs(), restarts: 0, rejected: [] }
-  let list: Pick<ToolList, 'texts' | 'tools' | 'text' | 'paramHeaders'> = {
-    tools: [],
-    text: '',
-    texts: new Map(),
-    paramHeaders: new Map(),
-  }
-  let current: OpenServer | undefined
-  let living: Promise<void> | undefined
-  let endRun: (() => void) | undefined
+  return new SupervisedUpstream(config, deps)
+}
 
-  return {
-    name,
-    get state() {
-      return state
-    },
-    get tools() {
-      return list.tools
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    start() {
-      living ??= live()
-      return firstStart.promise
-    },
-    call,
-    close,
+type ShownTools = Pick<ToolList, 'texts' | 'tools' | 'text' | 'paramHeaders'>
+
+class SupervisedUpstream implements Upstream {
+  readonly name: string
+  readonly #config: ServerConfig
+  readonly #deps: UpstreamDeps
+  readonly #clock: Clock
+  readonly #caller: ToolCaller
+  readonly #backoff: Backoff
+  readonly #listeners = new Set<() => void>()
+  readonly #stopping = new AbortController()
+  readonly #firstStart = Promise.withResolvers<void>()
+  #state: UpstreamState
+  #list: ShownTools = { tools: [], text: '', texts: new Map(), paramHeaders: new Map() }
+  /** The server that runs, once its tools were read. */
+  #current: OpenServer | undefined
+  #living: Promise<void> | undefined
+  #endRun: (() => void) | undefined
+
+  constructor(config: ServerConfig, deps: UpstreamDeps) {
+    this.name = config.name
+    this.#config = config
+    this.#deps = deps
+    this.#clock = deps.clock ?? systemClock
+    this.#caller = new ToolCaller(config, deps.tracing)
+    this.#backoff = createBackoff(deps.backoff)
+    this.#state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
+  }
+
+  get state(): UpstreamState {
+    return this.#state
+  }
+
+  get tools(): readonly McpTool[] {
+    return this.#list.tools
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  start(): Promise<void> {
+    this.#living ??= this.#live()
+    return this.#firstStart.promise
+  }
+
+  call(asked: UpstreamCall): Promise<McpResult> {
+    const server = this.#current
+    if (!server) return Promise.reject(new UpstreamError('upstream_down', `server "${this.name}" is not running`))
+    const headers = this.#list.paramHeaders.get(asked.tool)
+    const onHeaderMismatch = () => void this.#refresh(server)
+    return this.#caller.call({ connection: server.connection, headers, onHeaderMismatch }, asked)
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isStopping) {
+      this.#stopping.abort()
+      this.#endRun?.()
+      const { reason: _before, ...rest } = this.#state
+      this.#setState({ ...rest, status: 'stopped', since: this.#clock.wallMs() })
+      this.#firstStart.resolve()
+    }
+    await this.#living
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted
   }
 
   /** Starts the server over and over until it is closed. */
-  async function live(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const ended = await liveOnce()
-      firstStart.resolve()
-      await Promise.all([ended?.close(), wait(backoff.nextDelayMs())])
-      if (!stopping.signal.aborted) setState({ ...state, restarts: state.restarts + 1 })
+  async #live(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!this.#isStopping) {
+      const ended = await this.#liveOnce()
+      this.#firstStart.resolve()
+      await Promise.all([ended?.close(), sleep(this.#backoff.nextDelayMs(), undefined, { signal }).catch(ignore)])
+      if (!this.#isStopping) this.#setState({ ...this.#state, restarts: this.#state.restarts + 1 })
     }
   }
 
-  async function wait(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: stopping.signal }).catch(ignore)
-  }
-
-  /** Runs the server once, to its end. What is left of it is still to be closed. */
-  async function liveOnce(): Promise<OpenServer | undefined> {
+  /** Runs the server once, to its end. The server that it returns is still to be closed. */
+  async #liveOnce(): Promise<OpenServer | undefined> {
     const lost = Promise.withResolvers<void>()
     lost.promise.catch(ignore)
-    endRun = lost.resolve
-    const refresher = createRefresher(() => refresh(server))
-    const hooks: ConnectionHooks = { onListChanged: refresher.request, onRenewed, onLost: lost.reject, log }
+    this.#endRun = lost.resolve
+    const refresher = createRefresher(() => this.#refresh(server))
+    const hooks: ConnectionHooks = {
+      onListChanged: refresher.request,
+      onRenewed: (handshake) => this.#onRenewed(handshake),
+      onLost: lost.reject,
+      log: (level, message, detail) => this.#log(level, message, detail),
+    }
     let server: OpenServer | undefined
     let readyMs: number | undefined
     try {
-      server = await openServer(config, { hooks, reaper, signal: stopping.signal })
-      const read = await Promise.race([readTools(server), lost.promise])
-      if (!read || stopping.signal.aborted) return server
-      current = server
-      readyMs = clock.monotonicMs()
-      await Promise.race([showTools(server, read), lost.promise])
-      if (stopping.signal.aborted) return server
-      setReady(server, read)
-      firstStart.resolve()
+      server = await openServer(this.#config, { hooks, reaper: this.#deps.reaper, signal: this.#stopping.signal })
+      const read = await Promise.race([this.#readTools(server), lost.promise])
+      if (!read || this.#isStopping) return server
+      this.#current = server
+      readyMs = this.#clock.monotonicMs()
+      await Promise.race([this.#showTools(server, read), lost.promise])
+      if (this.#isStopping) return server
+      this.#setReady(server, read)
+      this.#firstStart.resolve()
       refresher.requestAfterTtl(read.ttlMs)
       await lost.promise
     } catch (error) {
-      if (!stopping.signal.aborted) setDown(toUpstreamError(error), server)
+      if (!this.#isStopping) this.#setDown(UpstreamError.from(error), server)
     } finally {
-      current = undefined
+      this.#current = undefined
       refresher.close()
-      if (readyMs !== undefined) backoff.ranFor(clock.monotonicMs() - readyMs)
+      if (readyMs !== undefined) this.#backoff.ranFor(this.#clock.monotonicMs() - readyMs)
     }
     return server
   }
 
-  /** Another version may have taken its place. */
-  function onRenewed({ serverInfo }: Handshake): void {
-    if (current && serverInfo) setState({ ...state, serverInfo })
+  /** After a new handshake another version may have taken the server's place. */
+  #onRenewed({ serverInfo }: Handshake): void {
+    if (this.#current && serverInfo) this.#setState({ ...this.#state, serverInfo })
   }
 
-  function readTools({ connection }: OpenServer): Promise<ToolList> {
-    return fetchTools(connection, { timeoutMs: config.startTimeoutMs, signal: stopping.signal })
+  #readTools({ connection }: OpenServer): Promise<ToolList> {
+    return fetchTools(connection, { timeoutMs: this.#config.startTimeoutMs, signal: this.#stopping.signal })
   }
 
-  /** Reads the tools again. A list that cannot be read leaves the one that was. */
-  async function refresh(server: OpenServer | undefined): Promise<number | undefined> {
-    if (!server || server !== current) return undefined
+  /** Reads the tools again. A list that cannot be read leaves the one there is. */
+  async #refresh(server: OpenServer | undefined): Promise<number | undefined> {
+    if (!server || server !== this.#current) return undefined
     try {
-      const read = await readTools(server)
-      if (server !== current) return undefined
-      await showTools(server, read)
-      if (server !== current) return undefined
-      setTools(read)
+      const read = await this.#readTools(server)
+      if (server !== this.#current) return undefined
+      await this.#showTools(server, read)
+      if (server !== this.#current) return undefined
+      this.#setTools(read)
       return read.ttlMs
     } catch (error) {
-      if (server === current) log('warn', 'its tools could not be read again', toUpstreamError(error).message)
+      if (server === this.#current)
+        this.#log('warn', 'its tools could not be read again', UpstreamError.from(error).message)
       return 0
     }
   }
 
   /**
-   * Shows all but the last of many tools that were read, some in each turn of the event loop, as those who listen take
-   * long for many. What the server no longer lists goes with the first.
+   * Shows all but the last of many tools that were read, some in each turn of the event loop, as listeners take long for
+   * many. Tools that the server no longer lists go with the first.
    */
-  async function showTools(server: OpenServer, read: ToolList): Promise<void> {
-    if (read.text === list.text) return
-    const shown = new Map(list.tools.map((tool) => [tool.name, tool]))
-    const isShown = (tool: McpTool) => list.texts.get(shown.get(tool.name) as McpTool) === read.texts.get(tool)
-    const kept = new Set(read.tools.filter(isShown))
-    const slices = [
-      ...slicesOf(
-        read.tools.filter((tool) => !kept.has(tool)),
-        (tool) => read.texts.get(tool)?.length ?? 0,
-      ),
-    ]
+  async #showTools(server: OpenServer, read: ToolList): Promise<void> {
+    if (read.text === this.#list.text) return
+    const { texts } = this.#list
+    const shown = new Map(this.#list.tools.map((tool) => [tool.name, texts.get(tool)]))
+    const kept = new Set(read.tools.filter((tool) => shown.get(tool.name) === read.texts.get(tool)))
+    const added = read.tools.filter((tool) => !kept.has(tool))
+    const slices = [...slicesOf(added, (tool) => read.texts.get(tool)?.length ?? 0)]
     for (const slice of slices.slice(0, -1)) {
       for (const tool of slice) kept.add(tool)
-      list = { ...read, tools: read.tools.filter((tool) => kept.has(tool)), text: '' }
-      setState({ ...state })
+      this.#list = { ...read, tools: read.tools.filter((tool) => kept.has(tool)), text: '' }
+      this.#setState({ ...this.#state })
       await nextTurn()
-      if (server !== current) return
+      if (server !== this.#current) return
     }
   }
 
-  function setReady({ connection }: OpenServer, read: ToolList): void {
+  #setReady({ connection }: OpenServer, read: ToolList): void {
     const { era, protocolVersion, serverInfo } = connection
-    const info = serverInfo ? { serverInfo } : {}
-    const { rejected } = read
-    list = keepEqual(read)
-    setState({
+    // An equal list stays the same object, so that a restart is no change of the tools.
+    if (read.text !== this.#list.text) this.#list = read
+    this.#setState({
       status: 'ready',
-      since: clock.wallMs(),
-      restarts: state.restarts,
+      since: this.#clock.wallMs(),
+      restarts: this.#state.restarts,
       era,
       protocolVersion,
-      ...info,
-      rejected,
+      ...(serverInfo ? { serverInfo } : {}),
+      rejected: read.rejected,
     })
-    log('info', `is ready: MCP ${protocolVersion}, ${read.tools.length} tools`)
-    logRejected(read)
+    this.#log('info', `is ready: MCP ${protocolVersion}, ${read.tools.length} tools`)
+    this.#logRejected(read)
   }
 
-  function setTools(read: ToolList): void {
-    if (read.text === list.text) return
-    list = read
-    setState({ ...state, rejected: read.rejected })
-    log('info', `has changed its list: ${read.tools.length} tools`)
-    logRejected(read)
+  #setTools(read: ToolList): void {
+    if (read.text === this.#list.text) return
+    this.#list = read
+    this.#setState({ ...this.#state, rejected: read.rejected })
+    this.#log('info', `has changed its list: ${read.tools.length} tools`)
+    this.#logRejected(read)
   }
 
-  /** An equal list stays the same object, so that a restart is no change of the tools. */
-  function keepEqual(read: ToolList): typeof list {
-    return read.text === list.text ? list : read
+  #logRejected({ rejected }: ToolList): void {
+    for (const { tool, reason } of rejected.slice(0, MAX_LOGGED_REJECTIONS))
+      this.#log('warn', `its tool "${tool}" cannot be offered`, reason)
   }
 
-  function logRejected({ rejected }: ToolList): void {
-    for (const { tool, reason } of rejected.slice(0, 20)) log('warn', `its tool "${tool}" cannot be offered`, reason)
+  #setDown(error: UpstreamError, server: OpenServer | undefined): void {
+    const reason = (this.#deps.redact ?? redactor).redactText(error.message)
+    const before = this.#state
+    const since = before.status === 'down' && before.reason === reason ? before.since : this.#clock.wallMs()
+    this.#setState({ ...before, status: 'down', reason, since })
+    this.#log(since === before.since ? 'debug' : 'warn', `is down: ${reason}`, server?.stderrTail())
   }
 
-  function setDown(error: UpstreamError, server: OpenServer | undefined): void {
-    const reason = redact.redactText(error.message)
-    const since = state.status === 'down' && state.reason === reason ? state.since : clock.wallMs()
-    const repeated = since === state.since
-    setState({ ...state, status: 'down', reason, since })
-    log(repeated ? 'debug' : 'warn', `is down: ${reason}`, server?.stderrTail())
-  }
-
-  function setState(next: UpstreamState): void {
-    state = next
-    for (const listener of listeners) {
+  #setState(next: UpstreamState): void {
+    this.#state = next
+    for (const listener of this.#listeners) {
       try {
         listener()
       } catch (error) {
-        log('error', 'a listener failed', String(error))
+        this.#log('error', 'a listener failed', String(error))
       }
     }
   }
 
-  function log(level: LogLevel, message: string, detail?: string): void {
-    deps.log({ level, server: name, message, ...(detail ? { detail } : {}) })
-  }
-
-  function call(asked: UpstreamCall): Promise<McpResult> {
-    const server = current
-    if (!server) return Promise.reject(new UpstreamError('upstream_down', `server "${name}" is not running`))
-    const operation = deps.tracing?.()?.startSent(toSent(asked.tool, server))
-    return operation ? followCall(operation, () => callOn(server, asked, operation)) : callOn(server, asked)
-  }
-
-  function toSent(tool: string, { connection: { protocolVersion } }: OpenServer): SentRequest {
-    return { method: 'tools/call', tool, server: name, ...address, protocolVersion }
-  }
-
-  async function callOn(
-    server: OpenServer,
-    { tool, arguments: input, signal, onProgress }: UpstreamCall,
-    trace?: McpOperation,
-  ): Promise<McpResult> {
-    const { connection } = server
-    const headers = list.paramHeaders.get(tool)
-    try {
-      const result = await connection.request(
-        'tools/call',
-        { name: tool, arguments: input },
-        {
-          timeoutMs: config.callTimeoutMs,
-          maxTimeoutMs: config.callTimeoutMs * MAX_TIMEOUT_FACTOR,
-          signal,
-          onProgress,
-          paramHeaders: headers && toParamHeaders(headers, input),
-          trace,
-        },
-      )
-      if (isLargeResult(result)) await nextTurn()
-      return checkResult(completeResult(connection.era, result))
-    } catch (error) {
-      // The list that said which arguments go into headers is out of date.
-      if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) void refresh(server)
-      throw toCallError(error)
-    }
-  }
-
-  /** Errors of a call name the server. What ended it may quote its stderr, which is not for callers. */
-  function toCallError(error: unknown): UpstreamError {
-    const { code, message, rpc } = toUpstreamError(error)
-    const text = code === 'upstream_down' ? 'is not running' : message
-    return new UpstreamError(code, `server "${name}" ${text}`, { ...(rpc ? { rpc } : {}), cause: error })
-  }
-
-  async function close(): Promise<void> {
-    if (!stopping.signal.aborted) {
-      stopping.abort()
-      endRun?.()
-      const { reason: _before, ...rest } = state
-      setState({ ...rest, status: 'stopped', since: clock.wallMs() })
-      firstStart.resolve()
-    }
-    await living
-  }
-}
-
-/** Where a server is, for those who look at traces. A port that is chosen at each start is not said. */
-function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
-  if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
-  const fixed = url.replace(':${port}', '')
-  const { hostname, port, protocol } = URL.canParse(fixed) ? new URL(fixed) : NOWHERE
-  const implied = fixed === url ? (protocol === 'https:' ? 443 : 80) : undefined
-  return { transport: 'tcp', host: hostname || undefined, port: port === '' ? implied : Number(port) }
-}
-
-const NOWHERE = { hostname: '', port: '', protocol: '' }
-
-async function followCall(operation: McpOperation, call: () => Promise<McpResult>): Promise<McpResult> {
-  try {
-    const result = await operation.within(call)
-    if (result.isError === true) operation.fail('tool_error')
-    return result
-  } catch (error) {
-    const { code, rpc } = error as UpstreamError
-    operation.fail(rpc ? String(rpc.code) : code, rpc?.code)
-    throw error
-  } finally {
-    operation.end()
+  #log(level: LogLevel, message: string, detail?: string): void {
+    this.#deps.log({ level, server: this.name, message, ...(detail ? { detail } : {}) })
   }
 }
 
@@ -325,17 +262,36 @@ function ignore(): undefined {
   return undefined
 }
 
-/** A result is passed on as it came, but only if it has the shape of one. */
-function checkResult(result: JsonObject): McpResult {
-  const { content, isError } = result
-  const fits =
-    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean')
-  if (!fits) throw new UpstreamError('upstream_protocol', 'answered a call with something that is no result of a tool')
-  return result
+export interface BackoffOptions {
+  /** Default 250. */
+  readonly firstMs?: number
+  /** Default 30,000. */
+  readonly maxMs?: number
+  /** How long a server must have been ready for the delay to begin anew. Default 60,000. */
+  readonly resetMs?: number
+  /** Gives 0 to 1. Default `Math.random`. */
+  readonly random?: () => number
 }
 
-function toUpstreamError(error: unknown): UpstreamError {
-  if (error instanceof UpstreamError) return error
-  const message = isObject(error) && typeof error['message'] === 'string' ? error['message'] : String(error)
-  return new UpstreamError('upstream_protocol', `failed (${message})`, { cause: error })
+interface Backoff {
+  /** How long to wait now: half to all of a delay that doubles each time. */
+  nextDelayMs(): number
+  /** Tells it how long things went well. */
+  ranFor(ms: number): void
+}
+
+export function createBackoff(options: BackoffOptions = {}): Backoff {
+  const { firstMs = 250, maxMs = 30_000, resetMs = 60_000, random = Math.random } = options
+  let nextMs = firstMs
+  return {
+    nextDelayMs() {
+      const fullMs = nextMs
+      nextMs = Math.min(nextMs * 2, maxMs)
+      // Half of it at random: servers that failed together do not come back together.
+      return fullMs * (0.5 + random() / 2)
+    },
+    ranFor(ms) {
+      if (ms >= resetMs) nextMs = firstMs
+    },
+  }
 }

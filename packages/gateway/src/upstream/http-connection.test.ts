@@ -19,7 +19,7 @@ import {
 } from '../../fixtures/scripted-http.ts'
 import { runFor, serverConfig, SERVERS, testUpstream, type TestUpstream, until } from '../../fixtures/servers.ts'
 import type { ServerConfig } from '../config/config.ts'
-import { findFreePort } from './port.ts'
+import { findFreePort } from './open.ts'
 
 const { signal } = new AbortController()
 const call = (name: string, input: unknown = {}) => ({ tool: name, arguments: input, signal })

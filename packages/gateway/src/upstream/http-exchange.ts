@@ -1,14 +1,30 @@
+import { createRequire } from 'node:module'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
-
-import { createEventStream, type EventStream } from './event-stream.ts'
-import { createFloodGuard, FLOOD, type FloodGuard } from './flood.ts'
-import { clip } from './json-rpc.ts'
-import { LIMITS } from './limits.ts'
+import { clip, notMcp, parseMessages, type RpcError, rpcError } from './json-rpc.ts'
+import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
+import { createEventStream, type EventStream } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
 
+// The whole of undici costs 13 MB more than the one class used here.
+const PoolClass = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
+
+const MAX_CONNECTIONS = 256
+const CONNECT_TIMEOUT_MS = 5_000
 /** How much of a body that is no answer is read, for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
+
+/** Returns kept-alive connections to one origin. Timeouts are the caller's: a call may be silent for long. */
+export function createPool(origin: string): Pool {
+  return new PoolClass(origin, {
+    connections: MAX_CONNECTIONS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+  })
+}
 
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
@@ -18,12 +34,15 @@ export interface HttpRequest {
   readonly body?: string
 }
 
-export interface HttpAnswer {
+interface AnswerHead {
   readonly status: number
   /** The media type alone, in lower case. */
   readonly contentType: string
   readonly sessionId: string | undefined
   readonly location: string | undefined
+}
+
+export interface HttpAnswer extends AnswerHead {
   /** The body; empty for an event stream. */
   readonly text: string
   /** Where to go on after an event stream that ended too early. */
@@ -31,111 +50,111 @@ export interface HttpAnswer {
   readonly retryMs: number | undefined
 }
 
-export interface HttpExchange {
+/** One HTTP request and its answer. */
+export class HttpExchange implements Dispatcher.DispatchHandler {
   /** Settles when the answer has ended. @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted` */
   readonly answer: Promise<HttpAnswer>
-  /** The session that the server gave, once the answer has begun. */
-  sessionId(): string | undefined
-  /** What was waited for has come: a stream that does not end soon is broken off. */
-  expectEnd(): void
-  readonly abort: () => void
-}
+  readonly #resolve: (answer: HttpAnswer) => void
+  readonly #reject: (error: UpstreamError) => void
+  readonly #onEvent: (data: string) => void
+  readonly #body: Buffer[] = []
+  #bodyBytes = 0
+  #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
+  #events: EventStream | undefined
+  #flood: FloodGuard | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #failure: UpstreamError | undefined
+  #lingering: NodeJS.Timeout | undefined
+  #hasEnded = false
 
-/** Makes one HTTP request. `onEvent` gets the data of each event while an event stream goes on. */
-export function exchange(pool: Pool, request: HttpRequest, onEvent: (data: string) => void): HttpExchange {
-  const { promise: answer, resolve, reject } = Promise.withResolvers<HttpAnswer>()
-  const body: Buffer[] = []
-  let bodyBytes = 0
-  let head: Pick<HttpAnswer, 'status' | 'contentType' | 'sessionId' | 'location'> | undefined
-  let events: EventStream | undefined
-  let flood: FloodGuard | undefined
-  let controller: Dispatcher.DispatchController | undefined
-  let failure: UpstreamError | undefined
-  let lingering: NodeJS.Timeout | undefined
-  let ended = false
-
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(started) {
-      controller = started
-      if (failure) started.abort(failure)
-    },
-    onResponseStart(_, status, headers) {
-      const contentType = (text(headers['content-type']) ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-      head = { status, contentType, sessionId: text(headers['mcp-session-id']), location: text(headers['location']) }
-      if (status === 200 && contentType === 'text/event-stream') {
-        events = createEventStream(LIMITS.messageBytes, onEvent)
-        flood = createFloodGuard(() => performance.now())
-      }
-    },
-    onResponseData(_, chunk) {
-      try {
-        take(chunk)
-      } catch (error) {
-        fail(toUpstreamError(error))
-      }
-    },
-    onResponseEnd: finish,
-    onResponseError(_, error) {
-      end()
-      reject(failure ?? toUpstreamError(error))
-    },
-  }
-  try {
-    pool.dispatch({ ...request, headers: request.headers as string[], body: request.body ?? null }, handler)
-  } catch (error) {
-    reject(toUpstreamError(error))
-  }
-  return {
-    answer,
-    sessionId: () => head?.sessionId,
-    expectEnd() {
-      if (!ended) lingering ??= setTimeout(abort, LINGER_MS)
-    },
-    abort,
+  /** Sends the request. `onEvent` receives the data of each event while an event stream goes on. */
+  constructor(pool: Pool, { method, path, headers, body }: HttpRequest, onEvent: (data: string) => void) {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
+    this.answer = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#onEvent = onEvent
+    try {
+      pool.dispatch({ method, path, headers: [...headers], body: body ?? null }, this)
+    } catch (error) {
+      reject(toUpstreamError(error))
+    }
   }
 
-  function abort(): void {
-    fail(new UpstreamError('aborted', 'was aborted'))
+  /** Returns the session that the server gave, once the answer has begun. */
+  sessionId(): string | undefined {
+    return this.#head.sessionId
   }
 
-  function take(chunk: Buffer): void {
-    if (events) {
-      events.push(chunk)
-      if (flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
+  /** Breaks off a stream that does not end soon: the answer has come already. */
+  expectEnd(): void {
+    if (!this.#hasEnded) this.#lingering ??= setTimeout(this.abort, LINGER_MS)
+  }
+
+  readonly abort = (): void => this.#fail(new UpstreamError('aborted', 'was aborted'))
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure) controller.abort(this.#failure)
+  }
+
+  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
+    const contentType = (firstOf(headers['content-type']) ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    const sessionId = firstOf(headers['mcp-session-id'])
+    this.#head = { status, contentType, sessionId, location: firstOf(headers['location']) }
+    if (status !== 200 || contentType !== 'text/event-stream') return
+    this.#events = createEventStream(LIMITS.messageBytes, this.#onEvent)
+    this.#flood = createFloodGuard(() => performance.now())
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    try {
+      this.#read(chunk)
+    } catch (error) {
+      this.#fail(toUpstreamError(error))
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#end()
+    const [first] = this.#body
+    const text = (first && this.#body.length === 1 ? first : Buffer.concat(this.#body)).toString()
+    const { lastEventId, retryMs } = this.#events ?? {}
+    this.#resolve({ ...this.#head, text, lastEventId, retryMs })
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#end()
+    this.#reject(this.#failure ?? toUpstreamError(error))
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#events) {
+      this.#events.push(chunk)
+      if (this.#flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
       return
     }
-    bodyBytes += chunk.length
-    body.push(chunk)
-    if (head?.status === 200) {
-      if (bodyBytes > LIMITS.messageBytes) throw tooLarge()
-    } else if (bodyBytes > ERROR_BODY_BYTES) {
-      finish()
-      controller?.abort(tooLarge())
+    this.#bodyBytes += chunk.length
+    this.#body.push(chunk)
+    if (this.#head.status === 200) {
+      if (this.#bodyBytes > LIMITS.messageBytes) throw tooLarge()
+    } else if (this.#bodyBytes > ERROR_BODY_BYTES) {
+      this.onResponseEnd()
+      this.#controller?.abort(tooLarge())
     }
   }
 
-  function finish(): void {
-    end()
-    const all = body.length === 1 ? (body[0] as Buffer) : Buffer.concat(body)
-    resolve({
-      ...(head as NonNullable<typeof head>),
-      text: all.toString(),
-      lastEventId: events?.lastEventId,
-      retryMs: events?.retryMs,
-    })
+  #fail(error: UpstreamError): void {
+    if (this.#hasEnded) return
+    this.#failure = error
+    this.#end()
+    this.#reject(error)
+    this.#controller?.abort(error)
   }
 
-  function fail(error: UpstreamError): void {
-    if (ended) return
-    failure = error
-    end()
-    reject(error)
-    controller?.abort(error)
-  }
-
-  function end(): void {
-    ended = true
-    clearTimeout(lingering)
+  #end(): void {
+    this.#hasEnded = true
+    clearTimeout(this.#lingering)
   }
 }
 
@@ -144,7 +163,7 @@ function tooLarge(): UpstreamError {
   return new UpstreamError('upstream_too_large', `answered more than ${limit} MiB in one message`)
 }
 
-function text(header: string | string[] | undefined): string | undefined {
+function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 
@@ -163,8 +182,73 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
   // With several addresses for one name, each has failed in its own way.
-  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
-  const { code, message } = first as NodeJS.ErrnoException
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const { code, message }: NodeJS.ErrnoException = first instanceof Error ? first : new Error(String(first))
   const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? message)})`
   return new UpstreamError('upstream_down', reason, { cause: error })
+}
+
+/** What servers answer for a session they do not know: the SDKs' own code, the one in use before it, and JSON-RPC's. */
+const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
+
+/** An HTTP status that stands for a failure, where no JSON-RPC error says more. */
+export class StatusError extends UpstreamError {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super('upstream_protocol', message)
+    this.status = status
+  }
+}
+
+/** The server does not know the session that a request was sent in. Not for callers: the request is sent again. */
+export class SessionLost extends UpstreamError {
+  constructor() {
+    super('upstream_down', 'does not know its session any more')
+  }
+}
+
+/**
+ * Gives the error that an answer stands for, which holds no result.
+ *
+ * A refusal of access (401, 403) is named by its status, anything else by the JSON-RPC error in the body, where there is
+ * one. What stands before a server answers 5xx too, so there the error must carry the request's id; and no error with 5xx
+ * says which era a server speaks.
+ */
+export function answerError(
+  answer: HttpAnswer,
+  request: { readonly id: number; readonly inSession: boolean; readonly isProbe?: boolean },
+): UpstreamError {
+  const { status, text } = answer
+  if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
+  const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
+  const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
+  return error ? rpcError(error) : statusError(answer)
+}
+
+function losesSession({ status, text }: HttpAnswer, id: number): boolean {
+  if (status !== 404 && status !== 400) return false
+  const error = errorIn(text, id, { named: false })
+  return error === undefined || LOST_SESSION_CODES.has(error.code)
+}
+
+/** Returns the JSON-RPC error in a body: about this request or, unless it must be `named`, about an unknown one. */
+function errorIn(text: string, id: number, { named }: { readonly named: boolean }): RpcError | undefined {
+  try {
+    const message = parseMessages(text)[0]
+    return message?.kind === 'error' && (message.id === id || (message.id === null && !named))
+      ? message.error
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function statusError({ status, contentType, location, text }: HttpAnswer): StatusError {
+  if (status === 200) return new StatusError(status, notMcp(text === '' ? contentType : text).message)
+  if (status === 401) return new StatusError(status, 'asked for other credentials (HTTP 401)')
+  if (status === 403) return new StatusError(status, 'refused access (HTTP 403)')
+  if (status < 400 && location)
+    return new StatusError(status, `answered with a redirect (HTTP ${status}), which is not followed`)
+  return new StatusError(status, `answered HTTP ${status}${text ? ` (${clip(text, 100)})` : ''}`)
 }

@@ -19,7 +19,15 @@ export type RpcMessage =
   /** An answer that cannot be used, to a request that is known. */
   | { readonly kind: 'unusable'; readonly id: RpcId; readonly error: UpstreamError }
 
+/** What a server sends without being asked. */
+export type ServerMessage = Extract<RpcMessage, { readonly kind: 'request' | 'notification' }>
+
 export const METHOD_NOT_FOUND = -32_601
+
+/** Returns the answer to a request of a server: no such request is supported here. */
+export function toRefusal({ id, method }: { readonly id: RpcId; readonly method: string }): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code: METHOD_NOT_FOUND, message: `${clip(method, 100)} is not supported` } }
+}
 
 /** A tool of a list that is too large to be parsed at once. */
 export class JsonText {
@@ -140,9 +148,10 @@ function toMessage(value: unknown, text: string): RpcMessage {
 }
 
 function toRpcError(error: unknown): RpcError | undefined {
-  if (!isObject(error) || !Number.isInteger(error['code'])) return undefined
+  if (!isObject(error)) return undefined
   const { code, message, data } = error
-  const rpc = { code: code as number, message: typeof message === 'string' ? message : '' }
+  if (typeof code !== 'number' || !Number.isInteger(code)) return undefined
+  const rpc = { code, message: typeof message === 'string' ? message : '' }
   return data === undefined ? rpc : { ...rpc, data }
 }
 
@@ -152,4 +161,9 @@ function isId(id: unknown): id is RpcId {
 
 function quote(text: string): string {
   return JSON.stringify(clip(text, 100))
+}
+
+/** Gives the error for a request that was answered with a JSON-RPC error. */
+export function rpcError(rpc: RpcError): UpstreamError {
+  return new UpstreamError('upstream_rpc', `answered error ${rpc.code}: ${clip(rpc.message)}`, { rpc })
 }

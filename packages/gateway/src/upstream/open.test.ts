@@ -16,7 +16,7 @@ import {
   testUpstream,
   until,
 } from '../../fixtures/servers.ts'
-import { exposedAddress } from './port.ts'
+import { exposedAddress } from './open.ts'
 
 const { signal } = new AbortController()
 const LOOPBACK = join(import.meta.dirname, 'loopback.js')

@@ -1,29 +1,60 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-
-import type { Child } from './child.ts'
-import type { ConnectOptions, Connection, Handshake, RequestOptions } from './connection.ts'
-import { createFloodGuard, FLOOD } from './flood.ts'
-import { discover, initialize } from './handshake.ts'
-import { clip, type JsonObject, METHOD_NOT_FOUND, notMcp, parseMessages, type RpcMessage } from './json-rpc.ts'
 import { isLarge } from '../next-turn.ts'
-import { LIMITS } from './limits.ts'
-import { createLineSplitter } from './lines.ts'
-import { keepListening, type Listening, type StreamEnd } from './listening.ts'
-import { abortedError, createPending, type Pending } from './pending.ts'
-import { encode, encodeRequest, MODERN_VERSION } from './protocol.ts'
-import { rpcError } from './rpc-error.ts'
 import {
   ACKNOWLEDGE_MS,
   announcesChanges,
   createSubscription,
+  keepListening,
   LISTEN,
   LISTEN_PARAMS,
+  type Listening,
+  type StreamEnd,
   type Subscription,
-} from './subscription.ts'
+} from './announcements.ts'
+import type { Child } from './child.ts'
+import {
+  abortedError,
+  type Connection,
+  type ConnectOptions,
+  createPending,
+  type Handshake,
+  type Pending,
+  type RequestOptions,
+} from './connection.ts'
+import {
+  clip,
+  type JsonObject,
+  notMcp,
+  parseMessages,
+  type RpcId,
+  type RpcMessage,
+  rpcError,
+  toRefusal,
+} from './json-rpc.ts'
+import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
+import { createLineSplitter } from './lines.ts'
+import { discover, encode, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
 /** Requests whose late answers are still known as answers. */
 const MAX_UNANSWERED = 10_000
+
+/**
+ * Connects to a child over its stdin and stdout: one JSON-RPC message a line.
+ *
+ * `auto` is `legacy` here: there is no way to ask a child for its era that every child survives.
+ *
+ * @throws {UpstreamError} when the handshake fails
+ */
+export async function connectStdio(child: Child, options: ConnectOptions): Promise<Connection> {
+  const connection = new StdioConnection(child, options)
+  const handshake = await connection.open()
+  return {
+    ...handshake,
+    request: (method, params, asked) => connection.request(method, params, asked),
+    close: () => connection.close(),
+  }
+}
 
 interface OpenSubscription {
   readonly id: number
@@ -31,211 +62,228 @@ interface OpenSubscription {
   resolve(end: StreamEnd): void
 }
 
-/**
- * Speaks MCP with a child over its stdin and stdout: one JSON-RPC message a line.
- *
- * `auto` is `legacy` here: there is no way to ask a child for its era that all of them survive.
- *
- * @throws {UpstreamError} when the child does not shake hands
- */
-export async function connectStdio(child: Child, options: ConnectOptions): Promise<Connection> {
-  const { hooks, signal, timeoutMs } = options
-  const era = options.era === 'modern' ? 'modern' : 'legacy'
-  const waiting = new Map<number, Pending<JsonObject>>()
-  /** What was asked and not answered yet, also where nobody waits any longer: the oldest first. */
-  const unanswered = new Set<number>()
-  const flood = createFloodGuard(() => performance.now())
-  let nextId = 1
-  let ended: UpstreamError | undefined
-  let connected = false
-  let stray: string | undefined
-  let strays = 0
-  let listening: Listening | undefined
-  let subscribed: OpenSubscription | undefined
+class StdioConnection {
+  readonly #child: Child
+  readonly #options: ConnectOptions
+  readonly #era: 'legacy' | 'modern'
+  readonly #waiting = new Map<RpcId, Pending<JsonObject>>()
+  /** Requests without an answer, the oldest first, including those that nobody waits for any longer. */
+  readonly #unanswered = new Set<RpcId>()
+  readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
+  readonly #split: (chunk: Buffer) => void
+  #nextId = 1
+  #isConnected = false
+  #ended: UpstreamError | undefined
+  /** The first line that was not MCP. */
+  #stray: string | undefined
+  #strays = 0
+  #listening: Listening | undefined
+  #subscribed: OpenSubscription | undefined
 
-  const split = createLineSplitter(LIMITS.messageBytes, (line, bytes) =>
-    isLarge(line) ? setImmediate(onLargeLine, line, bytes) : onLine(line, bytes),
-  )
-  child.stdout?.on('data', onData)
-  void child.gone.then((reason) => fail(new UpstreamError('upstream_down', reason)))
-
-  const handshake = await shakeHands()
-  connected = true
-  if (era === 'modern' && announcesChanges(handshake)) {
-    listening = keepListening({ open: subscribe, onGap: hooks.onListChanged })
-    // A change between the reading of the list and the subscription would be missed.
-    await Promise.race([listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
-  }
-  return { ...handshake, request, close }
-
-  async function shakeHands(): Promise<Handshake> {
-    const ask = (method: string, params: JsonObject) => request(method, params, { timeoutMs, signal })
-    try {
-      if (era === 'legacy') {
-        const made = await initialize(ask)
-        send({ jsonrpc: '2.0', method: 'notifications/initialized' })
-        return made
-      }
-      const made = await discover(ask)
-      if (!made) throw new UpstreamError('upstream_protocol', `does not speak MCP ${MODERN_VERSION}`)
-      return made
-    } catch (error) {
-      // Silence after something else was said: what was said explains more.
-      throw stray !== undefined && isTimeout(error) ? notMcp(stray) : error
-    }
-  }
-
-  function request(method: string, params: JsonObject, requestOptions: RequestOptions): Promise<JsonObject> {
-    const { signal: caller, onProgress, trace } = requestOptions
-    if (caller?.aborted) return Promise.reject(abortedError(caller))
-    if (ended) return Promise.reject(new UpstreamError('upstream_down', ended.message, { cause: ended }))
-    if ((child.stdin?.writableLength ?? 0) > LIMITS.unreadInputBytes) {
-      return Promise.reject(new UpstreamError('upstream_down', 'does not read what it is sent'))
-    }
-    const id = nextId++
-    const pending = createPending<JsonObject>(requestOptions, (error) => {
-      waiting.delete(id)
-      // MCP forbids to cancel the handshake.
-      if (method !== 'initialize') cancel(id, error.message)
+  constructor(child: Child, options: ConnectOptions) {
+    this.#child = child
+    this.#options = options
+    this.#era = options.era === 'modern' ? 'modern' : 'legacy'
+    this.#split = createLineSplitter(LIMITS.messageBytes, (line, bytes) => {
+      // A large line gets a turn of its own: the time to receive it does not add to the time to parse it.
+      if (isLarge(line)) setImmediate(() => this.#failing(() => this.#onLine(line, bytes)))
+      else this.#onLine(line, bytes)
     })
+    child.stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
+    void child.gone.then((reason) => this.#fail(new UpstreamError('upstream_down', reason)))
+  }
+
+  /** Makes the handshake and subscribes to announcements. */
+  async open(): Promise<Handshake> {
+    const handshake = await this.#shakeHands()
+    this.#isConnected = true
+    if (this.#era === 'legacy' || !announcesChanges(handshake)) return handshake
+    this.#listening = keepListening({
+      open: (stopped, onOpen) => this.#subscribe(stopped, onOpen),
+      onGap: this.#options.hooks.onListChanged,
+    })
+    // A change between the reading of the list and the subscription would be missed.
+    await Promise.race([this.#listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
+    return handshake
+  }
+
+  request(method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> {
+    const { signal, onProgress, trace } = asked
+    if (signal?.aborted) return Promise.reject(abortedError(signal))
+    if (this.#ended)
+      return Promise.reject(new UpstreamError('upstream_down', this.#ended.message, { cause: this.#ended }))
+    if ((this.#child.stdin?.writableLength ?? 0) > LIMITS.unreadInputBytes)
+      return Promise.reject(new UpstreamError('upstream_down', 'does not read what it is sent'))
+    const id = this.#nextId++
+    const pending = createPending<JsonObject>(asked, (error) => this.#giveUp(id, method, error))
     try {
-      const text = encodeRequest(era, id, method, params, { progress: onProgress !== undefined, meta: trace?.meta })
-      child.stdin?.write(`${text}\n`)
+      const text = encodeRequest(this.#era, id, method, params, {
+        progress: onProgress !== undefined,
+        meta: trace?.meta,
+      })
+      this.#child.stdin?.write(`${text}\n`)
       trace?.sentAs(id)
-      waiting.set(id, pending)
-      expectAnswer(id)
+      this.#waiting.set(id, pending)
+      this.#expectAnswer(id)
     } catch (error) {
-      pending.reject(error as UpstreamError)
+      pending.reject(UpstreamError.from(error))
     }
     return pending.promise
   }
 
-  function expectAnswer(id: number): void {
-    unanswered.add(id)
-    if (unanswered.size > MAX_UNANSWERED) unanswered.delete(unanswered.values().next().value as number)
+  async close(): Promise<void> {
+    this.#isConnected = false
+    this.#fail(new UpstreamError('upstream_down', 'was stopped'))
   }
 
-  function subscribe(stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  async #shakeHands(): Promise<Handshake> {
+    const { timeoutMs, signal } = this.#options
+    const ask = (method: string, params: JsonObject) => this.request(method, params, { timeoutMs, signal })
+    try {
+      if (this.#era === 'legacy') {
+        const handshake = await initialize(ask)
+        this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+        return handshake
+      }
+      const handshake = await discover(ask)
+      if (!handshake) throw new UpstreamError('upstream_protocol', `does not speak MCP ${MODERN_VERSION}`)
+      return handshake
+    } catch (error) {
+      // After a line that was not MCP, silence says less than that line.
+      throw this.#stray !== undefined && isTimeout(error) ? notMcp(this.#stray) : error
+    }
+  }
+
+  #giveUp(requestId: number, method: string, { message: reason }: UpstreamError): void {
+    this.#waiting.delete(requestId)
+    // MCP forbids to cancel the handshake.
+    if (method === 'initialize') return
+    this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
+  }
+
+  #expectAnswer(id: number): void {
+    this.#unanswered.add(id)
+    if (this.#unanswered.size <= MAX_UNANSWERED) return
+    for (const oldest of this.#unanswered) {
+      this.#unanswered.delete(oldest)
+      return
+    }
+  }
+
+  #subscribe(stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
     const { promise, resolve } = Promise.withResolvers<StreamEnd>()
-    const id = nextId++
-    subscribed = { id, subscription: createSubscription(onOpen), resolve }
+    const id = this.#nextId++
+    this.#subscribed = { id, subscription: createSubscription(onOpen), resolve }
     stopped.addEventListener('abort', () => resolve({ again: false }), { once: true })
-    if (!ended) child.stdin?.write(`${encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })}\n`)
+    if (!this.#ended)
+      this.#child.stdin?.write(`${encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })}\n`)
     return promise
   }
 
   /** Returns `true` for the answer that ends the subscription. */
-  function endsSubscription(id: unknown, code?: number): boolean {
-    if (subscribed === undefined || id !== subscribed.id) return false
-    subscribed.resolve(subscribed.subscription.end(code))
-    subscribed = undefined
+  #endsSubscription(id: RpcId | null, code?: number): boolean {
+    if (this.#subscribed === undefined || id !== this.#subscribed.id) return false
+    this.#subscribed.resolve(this.#subscribed.subscription.end(code))
+    this.#subscribed = undefined
     return true
   }
 
-  function send(message: JsonObject): void {
-    if (!ended) child.stdin?.write(`${encode(message)}\n`)
+  #send(message: JsonObject): void {
+    if (!this.#ended) this.#child.stdin?.write(`${encode(message)}\n`)
   }
 
-  function cancel(requestId: number, reason: string): void {
-    send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
+  #onData(chunk: Buffer): void {
+    if (this.#ended) return
+    this.#failing(() => {
+      this.#split(chunk)
+      if (this.#flood.add(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
+    })
   }
 
-  function onData(chunk: Buffer): void {
-    if (ended) return
+  /** Runs a step whose errors end the connection. */
+  #failing(step: () => void): void {
     try {
-      split(chunk)
-      if (flood.add(chunk.length)) throw new UpstreamError('upstream_too_large', `wrote ${FLOOD} to stdout`)
+      step()
     } catch (error) {
-      fail(error as UpstreamError)
+      this.#fail(UpstreamError.from(error))
     }
   }
 
-  /** In a turn of its own: what it took to receive it is not added to what it takes to parse it. */
-  function onLargeLine(line: string, bytes: number): void {
-    try {
-      onLine(line, bytes)
-    } catch (error) {
-      fail(error as UpstreamError)
-    }
-  }
-
-  function onLine(line: string, bytes: number): void {
-    if (ended || line === '') return
+  #onLine(line: string, bytes: number): void {
+    if (this.#ended || line === '') return
     let messages: readonly RpcMessage[]
     try {
       messages = parseMessages(line)
     } catch (error) {
-      onStray(line, error as UpstreamError)
+      this.#onStray(line, UpstreamError.from(error))
       return
     }
-    strays = 0
-    if (messages.filter(isAnswer).length > 0) flood.takeBack(bytes)
-    for (const message of messages) onMessage(message)
+    this.#strays = 0
+    if (messages.filter((message) => this.#isAnswer(message)).length > 0) this.#flood.takeBack(bytes)
+    for (const message of messages) this.#onMessage(message)
   }
 
   /** Returns `true` for the first answer to a request. */
-  function isAnswer(message: RpcMessage): boolean {
-    return message.kind !== 'request' && message.kind !== 'notification' && unanswered.delete(message.id as number)
+  #isAnswer(message: RpcMessage): boolean {
+    if (message.kind === 'request' || message.kind === 'notification' || message.id === null) return false
+    return this.#unanswered.delete(message.id)
   }
 
-  /** Many servers print a banner, or debug, on stdout. That is borne until it is all they do. */
-  function onStray(line: string, error: UpstreamError): void {
-    if (stray === undefined) hooks.log('warn', 'wrote a line to stdout that is not MCP', clip(line))
-    stray ??= line
-    // Somebody may wait for what was too large to be looked at.
-    if (error.code === 'upstream_too_large' || ++strays > LIMITS.strayLines) throw error
+  /** Many servers print a banner, or debug output, on stdout. It is ignored until there is too much of it. */
+  #onStray(line: string, error: UpstreamError): void {
+    if (this.#stray === undefined) this.#options.hooks.log('warn', 'wrote a line to stdout that is not MCP', clip(line))
+    this.#stray ??= line
+    // Somebody may wait for the answer that was too large to be read.
+    if (error.code === 'upstream_too_large' || ++this.#strays > LIMITS.strayLines) throw error
   }
 
-  function onMessage(message: RpcMessage): void {
+  #onMessage(message: RpcMessage): void {
     switch (message.kind) {
       case 'request':
-        return refuse(message)
+        return this.#refuse(message)
       case 'notification':
-        return onNotification(message.method, message.params)
+        return this.#onNotification(message.method, message.params)
       case 'result':
-        return endsSubscription(message.id) ? undefined : take(message.id)?.resolve(message.result)
+        if (!this.#endsSubscription(message.id)) this.#take(message.id)?.resolve(message.result)
+        return
       case 'error':
-        if (endsSubscription(message.id, message.error.code)) return undefined
-        return take(message.id)?.reject(rpcError(message.error))
+        if (!this.#endsSubscription(message.id, message.error.code))
+          this.#take(message.id)?.reject(rpcError(message.error))
+        return
       case 'unusable':
-        return take(message.id)?.reject(message.error)
+        this.#take(message.id)?.reject(message.error)
     }
   }
 
-  function take(id: unknown): Pending<JsonObject> | undefined {
-    const pending = waiting.get(id as number)
-    waiting.delete(id as number)
+  #take(id: RpcId | null): Pending<JsonObject> | undefined {
+    if (id === null) return undefined
+    const pending = this.#waiting.get(id)
+    this.#waiting.delete(id)
     return pending
   }
 
-  function onNotification(method: string, params: JsonObject): void {
-    if (method === 'notifications/progress') waiting.get(params['progressToken'] as number)?.progress(params)
-    else if (method === 'notifications/tools/list_changed') hooks.onListChanged()
-    else subscribed?.subscription.onNotification(method, params)
+  #onNotification(method: string, params: JsonObject): void {
+    const { progressToken } = params
+    if (method === 'notifications/tools/list_changed') this.#options.hooks.onListChanged()
+    else if (method !== 'notifications/progress') this.#subscribed?.subscription.onNotification(method, params)
+    else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }
 
   /** MCP 2026-07-28 has no requests from server to client, and clients must not answer one there. */
-  function refuse({ id, method }: { id: unknown; method: string }): void {
-    hooks.log('warn', 'sent a request to its client, which was refused', clip(method))
-    if (era === 'modern') return
-    const error = { code: METHOD_NOT_FOUND, message: `${clip(method, 100)} is not supported` }
-    send({ jsonrpc: '2.0', id, error })
+  #refuse(request: RpcMessage & { kind: 'request' }): void {
+    this.#options.hooks.log('warn', 'sent a request to its client, which was refused', clip(request.method))
+    if (this.#era === 'legacy') this.#send(toRefusal(request))
   }
 
-  function fail(error: UpstreamError): void {
-    if (ended) return
-    ended = error
-    listening?.stop()
-    // A flood is not read to its end; the child itself is stopped by whoever started it.
-    child.stdout?.destroy()
-    for (const pending of waiting.values()) pending.reject(error)
-    waiting.clear()
-    if (connected) hooks.onLost(error)
-  }
-
-  async function close(): Promise<void> {
-    connected = false
-    fail(new UpstreamError('upstream_down', 'was stopped'))
+  #fail(error: UpstreamError): void {
+    if (this.#ended) return
+    this.#ended = error
+    this.#listening?.stop()
+    // A flood is not read to its end. Whoever started the child stops it.
+    this.#child.stdout?.destroy()
+    for (const pending of this.#waiting.values()) pending.reject(error)
+    this.#waiting.clear()
+    if (this.#isConnected) this.#options.hooks.onLost(error)
   }
 }
 

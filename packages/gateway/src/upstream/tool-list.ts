@@ -1,12 +1,10 @@
 import { ConfigError, defineTool } from '@toolgate/core'
-
 import { findMembers } from '../json-span.ts'
 import { describeExcess, measureJson } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { Connection } from './connection.ts'
 import { clip, isObject, JsonText } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
-import { slicesOf } from './slices.ts'
 import { findParamHeaders, type ParamHeader } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
 import { type McpTool, UpstreamError, type UpstreamState } from './upstream.ts'
@@ -210,4 +208,23 @@ function isTextOrAbsent(value: unknown): boolean {
 function areAnnotations(annotations: unknown): boolean {
   if (!isObject(annotations) || !isTextOrAbsent(annotations['title'])) return false
   return HINTS.every((hint) => annotations[hint] === undefined || typeof annotations[hint] === 'boolean')
+}
+
+/** Tools that are parsed, compared or announced in one turn of the event loop. */
+const SLICE_TOOLS = 200
+const SLICE_CHARS = 512 * 1024
+
+/** Splits tools into slices, each short enough for one turn of the event loop. */
+export function* slicesOf<Item>(items: readonly Item[], charsOf: (item: Item) => number): Generator<readonly Item[]> {
+  let slice: Item[] = []
+  let chars = 0
+  for (const item of items) {
+    slice.push(item)
+    chars += charsOf(item)
+    if (slice.length < SLICE_TOOLS && chars < SLICE_CHARS) continue
+    yield slice
+    slice = []
+    chars = 0
+  }
+  if (slice.length > 0) yield slice
 }

@@ -73,4 +73,11 @@ export class UpstreamError extends Error {
     this.code = code
     this.rpc = options.rpc
   }
+
+  /** Returns the error itself, or one that says that the server failed. */
+  static from(error: unknown): UpstreamError {
+    if (error instanceof UpstreamError) return error
+    const reason = error instanceof Error ? error.message : String(error)
+    return new UpstreamError('upstream_protocol', `failed (${reason})`, { cause: error })
+  }
 }

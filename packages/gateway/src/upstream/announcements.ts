@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Handshake } from './connection.ts'
+import { isObject, type JsonObject, METHOD_NOT_FOUND } from './json-rpc.ts'
 
 /** Before the first reopening, where the server names no time. It doubles each time. */
 export const REOPEN_MS = 1_000
@@ -13,7 +15,7 @@ export interface StreamEnd {
   readonly retryMs?: number | undefined
 }
 
-export interface ListeningOptions {
+interface ListeningOptions {
   /** Opens the stream once, calls `onOpen` when it announces changes, and resolves at its end. Does not reject. */
   open(signal: AbortSignal, onOpen: () => void): Promise<StreamEnd>
   /** Announcements between two streams are lost. */
@@ -56,4 +58,38 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
 /** Returns a delay within the bounds for opening a stream again. */
 export function reopenMs(ms: number): number {
   return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
+}
+
+/** The request of MCP 2026-07-28 whose answer is a stream of announcements. */
+export const LISTEN = 'subscriptions/listen'
+export const LISTEN_PARAMS: JsonObject = { notifications: { toolsListChanged: true } }
+/** How long a server that starts may take to acknowledge. After that its list is read without waiting. */
+export const ACKNOWLEDGE_MS = 500
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const INVALID_PARAMS = -32_602
+
+/** Returns `true` for a server that announces changes of its tools. */
+export function announcesChanges({ capabilities }: Pick<Handshake, 'capabilities'>): boolean {
+  return isObject(capabilities['tools']) && capabilities['tools']['listChanged'] === true
+}
+
+/** One subscription to changes of a server's tools. */
+export interface Subscription {
+  onNotification(method: string, params: JsonObject): void
+  /** Returns how the subscription ended; `code` is that of the JSON-RPC error which ended it. */
+  end(code?: number): StreamEnd
+}
+
+export function createSubscription(onOpen: () => void): Subscription {
+  let declined = false
+  return {
+    onNotification(method, { notifications }) {
+      if (method !== ACKNOWLEDGED) return
+      declined = !isObject(notifications) || notifications['toolsListChanged'] !== true
+      if (!declined) onOpen()
+    },
+    // A server that knows no such request, or announces no tools, answers the same next time.
+    end: (code) => ({ again: !declined && code !== METHOD_NOT_FOUND && code !== INVALID_PARAMS }),
+  }
 }

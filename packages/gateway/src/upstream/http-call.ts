@@ -1,0 +1,216 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'undici'
+import { REOPEN_MS, reopenMs } from './announcements.ts'
+import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
+import { answerError, createPool, type HttpAnswer, HttpExchange, type HttpRequest } from './http-exchange.ts'
+import { clip, type JsonObject, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { DISCOVER, encode, encodeRequest, MODERN_VERSION, toHeaderValue } from './protocol.ts'
+import { UpstreamError } from './upstream.ts'
+
+const NOTIFY_TIMEOUT_MS = 5_000
+const MAX_RESUMES = 100
+/** Headers that say what a request is; a configuration cannot set them. */
+const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
+
+/** How requests are sent. A legacy server that lost its session gets a new one by a new handshake. */
+export interface Session {
+  readonly era: Era
+  readonly id: string | undefined
+  /** Names and values in turn, ready to be sent. */
+  readonly headers: readonly string[]
+}
+
+/** Where a server speaks Streamable HTTP, with the kept-alive connections to it. */
+export class HttpEndpoint {
+  readonly #pool: Pool
+  readonly #path: string
+  readonly #headers: readonly string[]
+
+  constructor(url: URL, configured: Readonly<Record<string, string>>) {
+    this.#pool = createPool(url.origin)
+    this.#path = `${url.pathname}${url.search}`
+    const own = Object.entries(configured)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => !OWN_HEADER.test(name))
+    this.#headers = [...own.flat(), 'content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+  }
+
+  /** Returns how requests are sent without a session. */
+  bareSession(era: Era): Session {
+    const version = era === 'modern' ? ['mcp-protocol-version', MODERN_VERSION] : []
+    return { era, id: undefined, headers: [...this.#headers, ...version] }
+  }
+
+  legacySession(protocolVersion: string, id: string | undefined): Session {
+    const session = id === undefined ? [] : ['mcp-session-id', id]
+    return { era: 'legacy', id, headers: [...this.#headers, 'mcp-protocol-version', protocolVersion, ...session] }
+  }
+
+  exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
+    return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
+  }
+
+  /** Sends a notification or the answer to a request of the server. */
+  async post(session: Session, message: JsonObject): Promise<void> {
+    const method = session.era === 'modern' ? ['mcp-method', String(message['method'])] : []
+    const sent = this.exchange({ method: 'POST', headers: [...session.headers, ...method], body: encode(message) })
+    const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
+    const { status } = await sent.answer.finally(() => clearTimeout(timer))
+    if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
+  }
+
+  async close(reason?: Error): Promise<void> {
+    await this.#pool.destroy(reason ?? null)
+  }
+}
+
+/** Returns the headers of a request of MCP 2026-07-28. */
+export function modernHeaders(
+  session: Session,
+  method: string,
+  { name }: JsonObject,
+  paramHeaders: readonly string[] = [],
+): readonly string[] {
+  const named = method === 'tools/call' && typeof name === 'string' ? ['mcp-name', toHeaderValue(name)] : []
+  return [...session.headers, 'mcp-method', method, ...named, ...paramHeaders]
+}
+
+/** The result of a request, with the session that the server gave along with it. */
+export interface Received {
+  readonly result: JsonObject
+  readonly sessionId: string | undefined
+}
+
+/** What a call needs of its connection. */
+export interface CallHost {
+  readonly endpoint: HttpEndpoint
+  /** Handles a notification or a request of the server that does not belong to one call. */
+  onMessage(message: ServerMessage, session: Session): void
+  /** The server answered in this session. */
+  onProven(session: Session): void
+  /** The connection broke, or what stands before the server answered for it. */
+  onBroken(error: UpstreamError): void
+}
+
+/** What stands before a server answers with these statuses when the server is gone. */
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
+
+/** One JSON-RPC request over HTTP, from its sending to its answer. */
+export class HttpCall {
+  readonly #host: CallHost
+  readonly #session: Session
+  readonly #id: number
+  readonly #method: string
+  readonly #pending: Pending<Received>
+  #exchange: HttpExchange | undefined
+
+  constructor(host: CallHost, session: Session, id: number, method: string, options: RequestOptions) {
+    this.#host = host
+    this.#session = session
+    this.#id = id
+    this.#method = method
+    this.#pending = createPending<Received>(options, (error) => this.#giveUp(error))
+  }
+
+  /** @throws {UpstreamError} */
+  send(params: JsonObject, options: RequestOptions): Promise<Received> {
+    this.#roundTrip(params, options).catch((thrown: unknown) => {
+      const error = UpstreamError.from(thrown)
+      this.#pending.reject(error)
+      if (error.code === 'upstream_down') this.#host.onBroken(error)
+    })
+    return this.#pending.promise
+  }
+
+  async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace }: RequestOptions): Promise<void> {
+    const { era } = this.#session
+    const headers =
+      era === 'modern' ? modernHeaders(this.#session, this.#method, params, paramHeaders) : this.#session.headers
+    trace?.sentAs(this.#id)
+    const body = encodeRequest(era, this.#id, this.#method, params, {
+      progress: onProgress !== undefined,
+      meta: trace?.meta,
+    })
+    const answer = await this.#resume(await this.#exchangeWith({ method: 'POST', headers, body }))
+    if (answer?.status === 200) this.#host.onProven(this.#session)
+    if (answer && !this.#pending.isSettled()) this.#conclude(answer)
+  }
+
+  #exchangeWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    this.#exchange = this.#host.endpoint.exchange(request, this.#onEvent)
+    return this.#exchange.answer
+  }
+
+  /** Goes on with an event stream that broke before the answer came. Returns `undefined` once nobody waits for it. */
+  async #resume(broken: HttpAnswer): Promise<HttpAnswer | undefined> {
+    let answer = broken
+    for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
+      await sleep(reopenMs(answer.retryMs ?? REOPEN_MS), undefined, { ref: false })
+      if (this.#pending.isSettled()) return undefined
+      const headers = [...this.#session.headers, 'last-event-id', answer.lastEventId ?? '']
+      answer = await this.#exchangeWith({ method: 'GET', headers })
+    }
+    return answer
+  }
+
+  #canResume({ status, contentType, lastEventId }: HttpAnswer): boolean {
+    const isBrokenStream = status === 200 && contentType === 'text/event-stream' && !this.#pending.isSettled()
+    return isBrokenStream && this.#session.era === 'legacy' && lastEventId !== undefined
+  }
+
+  readonly #onEvent = (data: string): void => {
+    this.#read(data, this.#exchange?.sessionId())
+    if (this.#pending.isSettled()) this.#exchange?.expectEnd()
+  }
+
+  #read(text: string, sessionId: string | undefined): void {
+    for (const message of parseMessages(text)) {
+      if (message.kind === 'notification' || message.kind === 'request') this.#onServerMessage(message)
+      else if (message.id !== this.#id) continue
+      else if (message.kind === 'result') this.#pending.resolve({ result: message.result, sessionId })
+      else this.#pending.reject(message.kind === 'error' ? rpcError(message.error) : message.error)
+    }
+  }
+
+  #onServerMessage(message: ServerMessage): void {
+    if (message.kind === 'notification' && message.method === 'notifications/progress') {
+      if (message.params['progressToken'] === this.#id) this.#pending.progress(message.params)
+      return
+    }
+    this.#host.onMessage(message, this.#session)
+    // MCP 2026-07-28 has no way to answer a request of the server, which would wait for ever.
+    if (message.kind === 'request' && this.#session.era === 'modern')
+      this.#pending.reject(
+        new UpstreamError('upstream_protocol', `sent the request ${clip(message.method, 50)} to its client`),
+      )
+  }
+
+  /** Ends a request whose answer has ended: with the JSON in it, or with an error that says what it was instead. */
+  #conclude(answer: HttpAnswer): void {
+    const { status, contentType, text, sessionId } = answer
+    if (status === 200 && contentType === 'application/json') {
+      this.#read(text, sessionId)
+      if (!this.#pending.isSettled()) this.#pending.reject(notMcp(text))
+    } else if (status === 200 && contentType === 'text/event-stream') {
+      this.#pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
+    } else {
+      const inSession = this.#session.id !== undefined
+      const error = answerError(answer, { id: this.#id, inSession, isProbe: this.#method === DISCOVER })
+      this.#pending.reject(error)
+      if (GATEWAY_STATUSES.has(status)) this.#host.onBroken(error)
+    }
+  }
+
+  #giveUp({ message: reason }: UpstreamError): void {
+    this.#exchange?.abort()
+    // Closing the connection cancels in MCP 2026-07-28. Before it, a stream that breaks cancels nothing.
+    if (this.#session.era === 'modern' || this.#method === 'initialize') return
+    const params = { requestId: this.#id, reason }
+    const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    this.#host.endpoint.post(this.#session, message).catch(ignore)
+  }
+}
+
+function ignore(): undefined {
+  return undefined
+}

@@ -1,0 +1,118 @@
+import type { McpResult } from '@toolgate/core'
+import type { ServerConfig } from '../config/config.ts'
+import { isLargeResult } from '../large-results.ts'
+import { nextTurn } from '../next-turn.ts'
+import type { FindTracing, McpOperation, SentRequest } from '../telemetry/operation.ts'
+import type { Connection } from './connection.ts'
+import type { JsonObject } from './json-rpc.ts'
+import { type ParamHeader, toParamHeaders } from './param-headers.ts'
+import { completeResult } from './protocol.ts'
+import { type UpstreamCall, UpstreamError } from './upstream.ts'
+
+/** Progress puts the timeout of a call off, but not beyond so many times its length. */
+const MAX_TIMEOUT_FACTOR = 10
+
+/** Where a call goes. */
+export interface CallTarget {
+  readonly connection: Connection
+  /** The arguments that the tool wants in HTTP headers. */
+  readonly headers: readonly ParamHeader[] | undefined
+  /** The list that said which arguments go into headers is out of date. */
+  readonly onHeaderMismatch: () => void
+}
+
+const HEADER_MISMATCH = -32_020
+
+/** Makes calls to one server, and traces them where somebody listens. */
+export class ToolCaller {
+  readonly #config: ServerConfig
+  readonly #tracing: FindTracing | undefined
+  readonly #address: Pick<SentRequest, 'transport' | 'host' | 'port'>
+
+  constructor(config: ServerConfig, tracing: FindTracing | undefined) {
+    this.#config = config
+    this.#tracing = tracing
+    this.#address = addressOf(config)
+  }
+
+  /** @throws {UpstreamError} that names the server */
+  call(target: CallTarget, asked: UpstreamCall): Promise<McpResult> {
+    const operation = this.#tracing?.()?.startSent({
+      method: 'tools/call',
+      tool: asked.tool,
+      server: this.#config.name,
+      ...this.#address,
+      protocolVersion: target.connection.protocolVersion,
+    })
+    if (!operation) return this.#request(target, asked)
+    return followCall(operation, () => this.#request(target, asked, operation))
+  }
+
+  async #request(
+    { connection, headers, onHeaderMismatch }: CallTarget,
+    { tool, arguments: input, signal, onProgress }: UpstreamCall,
+    trace?: McpOperation,
+  ): Promise<McpResult> {
+    const { name, callTimeoutMs } = this.#config
+    try {
+      const result = await connection.request(
+        'tools/call',
+        { name: tool, arguments: input },
+        {
+          timeoutMs: callTimeoutMs,
+          maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
+          signal,
+          onProgress,
+          paramHeaders: headers && toParamHeaders(headers, input),
+          trace,
+        },
+      )
+      if (isLargeResult(result)) await nextTurn()
+      return checkResult(completeResult(connection.era, result))
+    } catch (error) {
+      if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
+      throw toCallError(name, error)
+    }
+  }
+}
+
+/** Where a server is, for traces. A port that is chosen at each start is left out. */
+function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
+  if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
+  const fixed = url.replace(':${port}', '')
+  const { hostname, port, protocol } = URL.canParse(fixed) ? new URL(fixed) : NOWHERE
+  const implied = fixed === url ? (protocol === 'https:' ? 443 : 80) : undefined
+  return { transport: 'tcp', host: hostname || undefined, port: port === '' ? implied : Number(port) }
+}
+
+const NOWHERE = { hostname: '', port: '', protocol: '' }
+
+async function followCall(operation: McpOperation, call: () => Promise<McpResult>): Promise<McpResult> {
+  try {
+    const result = await operation.within(call)
+    if (result.isError === true) operation.fail('tool_error')
+    return result
+  } catch (error) {
+    const { code, rpc } = UpstreamError.from(error)
+    operation.fail(rpc ? String(rpc.code) : code, rpc?.code)
+    throw error
+  } finally {
+    operation.end()
+  }
+}
+
+/** Checks that a result has the shape of one. Its content is passed on as it came. */
+function checkResult(result: JsonObject): McpResult {
+  const { content, isError } = result
+  const fits =
+    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean')
+  if (!fits) throw new UpstreamError('upstream_protocol', 'answered a call with something that is no result of a tool')
+  return result
+}
+
+/** Errors of a call name the server. The reason why it is down may quote its stderr, which is not for callers. */
+function toCallError(server: string, error: unknown): UpstreamError {
+  const { code, message, rpc } = UpstreamError.from(error)
+  const text = code === 'upstream_down' ? 'is not running' : message
+  return new UpstreamError(code, `server "${server}" ${text}`, { ...(rpc ? { rpc } : {}), cause: error })
+}
