@@ -205,7 +205,7 @@ export {
   metaTools,
   type SearchAnswer,
 } from './search/meta-tools.ts'
-export { REQUEST_TEXTS } from './search/request-texts.ts'
+export { REQUEST_TEXTS } from './search/request-tool.ts'
 export { SEARCH_DETAILS, type SearchDetail, type SearchHit, type SearchOptions } from './search/search.ts'
 export type { Explanation, LayerAnswer } from './decide/explanation.ts'
 export type { SchemaWarning } from './json-schema/skipped.ts'

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   type AuditCounter,
   type AuditExporter,
@@ -7,7 +8,7 @@ import {
   shapeOf,
 } from '@toolgate/core'
 import type { SealOptions } from '@toolgate/core/audit'
-import type { AuditEvidence } from './evidence.ts'
+import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evidence.ts'
 
 export interface AuditFileOptions extends SealOptions {
   readonly path: string
@@ -84,4 +85,15 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
   evidence(): AuditEvidence
   /** Entries whose write was refused, or which were lost when it was closed on a failing disk. */
   readonly droppedCount: number
+}
+
+const KEY_BYTES = 32
+
+/** Returns the options of an audit with the key of its inputs, which is made at first use, also where no checkpoints are made. */
+export function withInputKey(options: AuditFileOptions): AuditFileOptions {
+  if (options.readOnly || options.inputKey !== undefined) return options
+  const file = inputKeyOf(checkpointsPath(options.path, options.checkpoints || {}))
+  const key = Buffer.from(secretAt(file, () => `${randomBytes(KEY_BYTES).toString('hex')}\n`).trim(), 'hex')
+  if (key.length !== KEY_BYTES) throw new Error(`the key of inputs ${file} does not have ${KEY_BYTES} bytes in hex`)
+  return { ...options, inputKey: key }
 }

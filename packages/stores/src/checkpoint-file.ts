@@ -27,9 +27,8 @@ import {
   type VerifyingKey,
 } from '@toolgate/core/audit'
 import type { CheckpointOptions } from './audit-options.ts'
-import { linesBackwards } from './lines-backwards.ts'
-import { checkpointsPath, privateKeyOf } from './evidence.ts'
-import { secretAt } from './secret-file.ts'
+import { linesBackwards } from './lines.ts'
+import { checkpointsPath, privateKeyOf, secretAt } from './evidence.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
 /** What a checkpoint says of the records since the one before. */

@@ -30,12 +30,16 @@ import {
   readSeq,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
-import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
+import {
+  type AuditFileOptions,
+  checkAuditFileOptions,
+  type FileAudit,
+  sealOptionsOf,
+  withInputKey,
+} from './audit-options.ts'
 import type { CheckpointFile, Segment } from './checkpoint-file.ts'
-import { lockExclusively } from './exclusive-lock.ts'
-import { linesBackwards } from './lines-backwards.ts'
-import { linesForwards } from './lines-forwards.ts'
-import { withInputKey } from './input-key.ts'
+import { lockExclusively } from './locks.ts'
+import { linesBackwards, linesForwards } from './lines.ts'
 import { openAudit } from './open-audit.ts'
 
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'

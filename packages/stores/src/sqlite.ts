@@ -13,13 +13,17 @@ import {
   recordKeys,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
-import { type AuditFileOptions, checkAuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
-import { countRows, exportRows, rowsIn, toRecord } from './audit-rows.ts'
-import { APPLICATION_ID, checkKind, migrate } from './audit-schema.ts'
+import {
+  type AuditFileOptions,
+  checkAuditFileOptions,
+  type FileAudit,
+  sealOptionsOf,
+  withInputKey,
+} from './audit-options.ts'
+import { APPLICATION_ID, checkKind, countRows, exportRows, migrate, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
-import { withInputKey } from './input-key.ts'
 import { openAudit } from './open-audit.ts'
-import { lockWithOthers, type OpenersLock } from './openers-lock.ts'
+import { lockWithOthers, type OpenersLock } from './locks.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'

@@ -12,10 +12,10 @@ import {
   type RecordProof,
   type VerifyingKey,
 } from '@toolgate/core/audit'
-import { checkKind, APPLICATION_ID } from './audit-schema.ts'
+import { checkKind, APPLICATION_ID } from './audit-rows.ts'
 import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
-import { linesForwards } from './lines-forwards.ts'
+import { linesForwards } from './lines.ts'
 import { numberOf } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {

@@ -7,7 +7,7 @@ export {
   matchesAuditQuery,
   outcomeOfRecord,
 } from './query.ts'
-export { createOutcomeTally, type OutcomeTally } from './outcome-tally.ts'
+export { createOutcomeTally, type OutcomeTally } from './query.ts'
 export {
   type HeldEntry,
   holdEntry,
@@ -32,8 +32,8 @@ export {
   type VerifyingKey,
 } from './checkpoint.ts'
 export { EMPTY_ROOT } from './merkle.ts'
-export { createRecordTree, type RecordTree } from './record-tree.ts'
-export { checkProof, proveRecord, type RecordProof } from './proof.ts'
+export { createRecordTree, type RecordTree } from './merkle.ts'
+export { checkProof, proveRecord, type RecordProof } from './checkpoint.ts'
 export {
   AUDIT_FINDINGS,
   type AuditFinding,

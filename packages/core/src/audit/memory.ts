@@ -12,8 +12,7 @@ import type {
   AuditSink,
 } from '../ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { createOutcomeTally } from './outcome-tally.ts'
-import { checkAuditQuery, checkCountQuery, matchesAuditQuery, outcomeOfRecord } from './query.ts'
+import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'
 
 const SEAL_MS = 1000

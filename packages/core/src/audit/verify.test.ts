@@ -4,17 +4,18 @@ import type { AuditEntry } from '../ports.ts'
 import { auditEntry } from '../testing/entries.ts'
 import { createSealer, GENESIS, readLink } from './chain.ts'
 import {
+  checkProof,
   FIRST_CHECKPOINT,
   hashCheckpoint,
   newSigningKey,
   parseCheckpoint,
   parseSigningKey,
   parseVerifyingKey,
+  proveRecord,
   signCheckpoint,
   type SigningKey,
 } from './checkpoint.ts'
-import { checkProof, proveRecord } from './proof.ts'
-import { createRecordTree } from './record-tree.ts'
+import { createRecordTree } from './merkle.ts'
 import { sealEntry } from './record.ts'
 import type { AuditVerdict } from './verdict.ts'
 import { createVerifier, type VerifyOptions } from './verify.ts'

@@ -1,20 +1,19 @@
 import { createPattern, type Pattern } from '../regex/pattern.ts'
 import { spend } from '../work.ts'
-import { type Draft, isSince } from './dialects.ts'
-import { type Compiling, type Group, GROUPS, type Keyword } from './keyword.ts'
-import { ANY_KEYWORDS, ALWAYS, booleanCheck } from './keywords-any.ts'
-import { PART_KEYWORDS } from './keywords-parts.ts'
-import { PLAIN_KEYWORDS } from './keywords-plain.ts'
-import { createReferences, type References } from './references.ts'
+import { createReferences, type Draft, isPlainObject, isSince, type PlainObject, type References } from './document.ts'
 import {
   type Check,
+  type Compiling,
   createEvaluated,
   type Evaluated,
-  isPlainObject,
+  type Group,
+  GROUPS,
+  type Keyword,
   mergeEvaluated,
-  type PlainObject,
   type Run,
 } from './run.ts'
+import { ALWAYS, ANY_KEYWORDS, booleanCheck, PART_KEYWORDS } from './keywords-inner.ts'
+import { PLAIN_KEYWORDS } from './keywords-plain.ts'
 import type { Skipped } from './skipped.ts'
 
 /** Keywords in the order in which they are asked, which decides what an input with several faults is told. */

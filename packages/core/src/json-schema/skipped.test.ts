@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createGate } from '../gate.ts'
 import { defineTool, type JsonSchema } from '../tools/tool.ts'
 import { createValidator } from '../call/validate.ts'
-import { dialectOf } from './dialects.ts'
+import { dialectOf } from './document.ts'
 import { findSkipped } from './skipped.ts'
 
 const warningsOf = (schema: object) => findSkipped(schema, dialectOf(schema)).warnings

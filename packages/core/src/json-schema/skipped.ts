@@ -1,9 +1,14 @@
 import { createPattern } from '../regex/pattern.ts'
 import { messageOf } from '../errors.ts'
-import type { Dialect, Draft } from './dialects.ts'
-import { createReferences } from './references.ts'
-import { isPlainObject, type PlainObject } from './run.ts'
-import { subschemasOf, toPointerToken } from './subschemas.ts'
+import {
+  createReferences,
+  type Dialect,
+  type Draft,
+  isPlainObject,
+  type PlainObject,
+  subschemasOf,
+  toPointerToken,
+} from './document.ts'
 
 /** A keyword that is not checked, and why; the rest of the schema is. */
 export interface SchemaWarning {

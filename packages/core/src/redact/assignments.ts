@@ -1,7 +1,5 @@
-import { BACKSLASH, isBlank, isQuote, isWordCode } from './characters.ts'
-import type { KeyNames } from './key-names.ts'
-import type { SecretKey, ValueKind } from './secret-keys.ts'
-import type { Span } from './spans.ts'
+import { BACKSLASH, isBlank, isQuote, isWordCode, type Span } from './spans.ts'
+import type { KeyNames, SecretKey, ValueKind } from './secret-keys.ts'
 
 const MAX_BLANKS = 8
 const MAX_BACKSLASHES = 8

@@ -1,9 +1,7 @@
-import { assignedAt, flaggedAt } from './assignments.ts'
-import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH } from './characters.ts'
 import { spend, type Work } from '../work.ts'
-import type { KeyNames } from './key-names.ts'
-import type { Span } from './spans.ts'
-import { userInfoAt } from './url-credentials.ts'
+import { assignedAt, flaggedAt } from './assignments.ts'
+import type { KeyNames } from './secret-keys.ts'
+import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH, type Span } from './spans.ts'
 import { createValueMemo, mayBegin, tildedAt, valueAt, type ValueMemo } from './values-in-text.ts'
 
 const OTHER = 0
@@ -107,4 +105,20 @@ function isEscapedSign(text: string, at: number): boolean {
   if (text[at + 1] !== '3') return false
   const last = text[at + 2]
   return last === 'D' || last === 'd' || last === 'A' || last === 'a'
+}
+
+const AUTHORITY_END = /[/?#\s"'`<>\\]/g
+const OPAQUE_USER = /^(?=.*\d)[\w-]{20,}$/
+
+/** Gives the password of `scheme://user:password@host`, or the user where that alone looks like a token (RFC 3986, 3.2.1). */
+export function userInfoAt(text: string, from: number): Span | undefined {
+  AUTHORITY_END.lastIndex = from
+  const authority = text.slice(from, AUTHORITY_END.exec(text)?.index ?? text.length)
+  const at = authority.lastIndexOf('@')
+  if (at <= 0) return undefined
+  const colon = authority.indexOf(':')
+  if (colon === -1 || colon > at) {
+    return OPAQUE_USER.test(authority.slice(0, at)) ? { start: from, end: from + at, name: 'url-user' } : undefined
+  }
+  return colon + 1 < at ? { start: from + colon + 1, end: from + at, name: 'url-password' } : undefined
 }

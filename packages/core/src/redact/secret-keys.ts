@@ -1,3 +1,6 @@
+import { ConfigError } from '../errors.ts'
+import { spend, type Work } from '../work.ts'
+
 /** When the value under a key is taken for a secret: always, only an opaque one, only digits, or never. */
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'
 
@@ -205,3 +208,114 @@ export const SECRET_KEYS: readonly SecretKey[] = [
 
 /** Endings that are told also where no word begins before them: `dbpassword`, `clientsecret`. */
 export const GLUED_ENDINGS: readonly string[] = ['password', 'passwd', 'passphrase', 'apikey', 'secret', 'token']
+
+/** Tells keys that name a secret. */
+export interface KeyNames {
+  /** Gives the row for a key that names a secret. @throws {WorkSpentError} where the look-up is counted */
+  find(key: string, work?: Work): SecretKey | undefined
+  /** Whether a key that ends here in a text may name one: by its last three characters, as most do not. */
+  mayEnd(text: string, end: number): boolean
+}
+
+const MAX_KEY = 100
+const MAX_WORDS = 4
+const MAX_REMEMBERED = 2000
+/** What it costs to look up a key that is not remembered, in steps. */
+const FIND_STEPS = 200
+/** Where a word of a key ends: before a capital, and between an abbreviation and a word (`APIKey`). */
+const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
+
+/** @throws {ConfigError} for a further key that has neither a letter nor a digit */
+export function createKeyNames(further: readonly string[] = []): KeyNames {
+  const endings = new Map<string, SecretKey>()
+  for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(ending, row)
+  for (const ending of GLUED_ENDINGS) if (!endings.has(ending)) endings.set(ending, API_KEY)
+  further.forEach((key, i) => {
+    const ending = typeof key === 'string' ? toWords(key).join('_') : ''
+    if (ending === '') throw new ConfigError(`keys[${i}]`, 'expected a key with a letter or a digit')
+    endings.set(ending, FURTHER_KEY)
+  })
+  const longest = Math.max(MAX_WORDS, ...[...endings.keys()].map((ending) => ending.split('_').length))
+  const glued = GLUED_ENDINGS.map((ending) => [ending, endings.get(ending) as SecretKey] as const)
+  const remembered = new Map<string, SecretKey>()
+  const lasts = toLasts(endings.keys())
+
+  function find(key: string, work?: Work): SecretKey | undefined {
+    const before = remembered.get(key)
+    if (before !== undefined) return before === NO_SECRET ? undefined : before
+    if (work) spend(work, FIND_STEPS)
+    const row = findRow(key.length > MAX_KEY ? key.slice(-MAX_KEY) : key, { endings, longest, glued })
+    const known = row?.values === 'never' ? undefined : row
+    if (key.length <= MAX_KEY) {
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+      remembered.set(key, known ?? NO_SECRET)
+    }
+    return known
+  }
+
+  function mayEnd(text: string, end: number): boolean {
+    const last = text.charCodeAt(end - 1)
+    return isDigit(last) || lasts[lastIndex(text.charCodeAt(end - 3), text.charCodeAt(end - 2), last)] === 1
+  }
+
+  return { find, mayEnd }
+}
+
+const NO_SECRET: SecretKey = { name: '', endings: [], values: 'never' }
+
+/** Five bits of a character are its place in the alphabet, whatever its case. */
+function lastIndex(third: number, second: number, last: number): number {
+  return ((third & 31) << 10) | ((second & 31) << 5) | (last & 31)
+}
+
+/** A last word under three letters may have anything before it: `session_id`, `sessionId`. */
+function toLasts(endings: Iterable<string>): Uint8Array {
+  const lasts = new Uint8Array(1 << 15)
+  const any = Array.from({ length: 32 }, (_, code) => code)
+  for (const ending of endings) {
+    const word = ending.slice(ending.lastIndexOf('_') + 1)
+    const [last, second, third] = [1, 2, 3].map((back) =>
+      back > word.length ? any : [word.charCodeAt(word.length - back)],
+    )
+    for (const z of last as number[]) {
+      for (const y of second as number[]) for (const x of third as number[]) lasts[lastIndex(x, y, z)] = 1
+    }
+  }
+  return lasts
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}
+
+const API_KEY = SECRET_KEYS.find(({ name }) => name === 'api-key') as SecretKey
+/** A key of the operator's own. */
+export const FURTHER_KEY: SecretKey = { name: 'key', endings: [], values: 'any' }
+
+interface Endings {
+  readonly endings: ReadonlyMap<string, SecretKey>
+  readonly longest: number
+  readonly glued: readonly (readonly [string, SecretKey])[]
+}
+
+function findRow(key: string, { endings, longest, glued }: Endings): SecretKey | undefined {
+  // A key that was hidden itself names nothing any longer.
+  if (key.includes('[redacted:')) return undefined
+  const words = toWords(key)
+  for (let count = Math.min(longest, words.length); count > 0; count--) {
+    const row = endings.get(words.slice(-count).join('_'))
+    if (row) return row
+  }
+  const last = words.at(-1) ?? ''
+  return glued.find(([ending]) => last.endsWith(ending))?.[1]
+}
+
+/** A number at the end says which of several it is: `password2`, `secret_key_1`. */
+function toWords(key: string): string[] {
+  const words = key.split(WORD_BREAK).filter((word) => word !== '')
+  const last = words.at(-1)
+  if (words.length > 1 && last !== undefined && /^\d+$/.test(last)) words.pop()
+  return words
+    .map((word) => word.toLowerCase())
+    .map((word) => (/^cookie2$|^cvv2$/.test(word) ? word : word.replace(/\d+$/, '') || word))
+}

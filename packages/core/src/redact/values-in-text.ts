@@ -1,5 +1,4 @@
-import { DASH, isWordCode } from './characters.ts'
-import type { Span } from './spans.ts'
+import { DASH, isWordCode, type Span } from './spans.ts'
 import { SECRET_VALUES, type SecretValue } from './secret-values.ts'
 
 /** What was learnt of a text while it was scanned from its beginning to its end. */

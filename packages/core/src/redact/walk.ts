@@ -1,6 +1,5 @@
 import { isSecretValue } from './assignments.ts'
-import type { KeyNames } from './key-names.ts'
-import type { SecretKey } from './secret-keys.ts'
+import type { KeyNames, SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
 import { spend, type Work, WorkSpentError } from '../work.ts'
 

@@ -1,8 +1,6 @@
 import { spend, type Work } from '../work.ts'
-import { Alphabet, type CharClass } from './alphabet.ts'
-import { isWord } from './char-set.ts'
-import type { Instruction, Program } from './program.ts'
-import type { Assertion } from './syntax.ts'
+import { Alphabet, type CharClass, type Instruction, type Program } from './program.ts'
+import { type Assertion, isWord } from './syntax.ts'
 
 /** What stands before a place: what assertions ask. */
 type Before = 'start' | 'newline' | 'word' | 'other'

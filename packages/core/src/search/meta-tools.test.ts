@@ -10,8 +10,7 @@ import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/world
 import { defineTool, type Progress, type Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { callingOf } from './calling.ts'
-import { META_TEXTS } from './meta-texts.ts'
-import { type MetaAnswer, metaTools } from './meta-tools.ts'
+import { META_TEXTS, type MetaAnswer, metaTools } from './meta-tools.ts'
 
 const SEND = defineTool({
   namespace: 'mail',

@@ -1,11 +1,11 @@
 import type { CallOutcome } from '../call/outcome.ts'
 import type { Caller } from '../caller.ts'
 import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
-import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
+import { type CallContext, defineTool, type JsonSchema, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Calling, callingOf } from './calling.ts'
-import { META_INPUTS, META_TEXTS, type MetaToolName, notAvailable } from './meta-texts.ts'
-import { DEFAULT_LIMIT, MAX_LIMIT, type SearchDetail, type SearchHit } from './search.ts'
+import { MAX_QUERY_LENGTH } from './rank.ts'
+import { DEFAULT_LIMIT, MAX_LIMIT, SEARCH_DETAILS, type SearchDetail, type SearchHit } from './search.ts'
 
 export interface MetaToolOptions {
   /** Which of them. Default: all three. `call_tool` is for clients whose list of tools cannot grow. */
@@ -164,4 +164,65 @@ function toPlainOutput(answer: MetaAnswer): unknown {
     case 'outcome':
       return answer.outcome.status === 'done' ? answer.outcome.output : answer.outcome.text
   }
+}
+
+export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool'
+
+/** The one table of what the meta-tools say to a model. */
+export const META_TEXTS = {
+  search_tools: {
+    title: 'Search tools',
+    description:
+      'Finds tools by what they do. Give a few words, such as "send email". The best match comes first; then ask get_tool_details for the input of the one you choose.',
+  },
+  get_tool_details: {
+    title: 'Get tool details',
+    description: 'Gives the full definitions of tools by their names, with the JSON Schema of their input.',
+  },
+  call_tool: {
+    title: 'Call a tool',
+    description:
+      'Calls a tool that search_tools has found and that is not in your list of tools. Give its name and its arguments.',
+  },
+  nothing_found: 'No tool matches. Try other or fewer words.',
+  opened: 'Opened for you, to be used from your next step on:',
+  calls_itself: 'TOOL_CALL_BLOCKED: call_tool cannot call itself. Give the name of the tool that you want.',
+  not_available: 'is not available. Find the names of tools with search_tools.',
+} as const
+
+/** Names in questions and answers are as long as an id can be at most. */
+const NAME: JsonSchema = { type: 'string', minLength: 1, maxLength: 257, description: 'As search_tools gives it' }
+
+export const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
+  search_tools: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', minLength: 1, maxLength: MAX_QUERY_LENGTH, description: 'A few words' },
+      limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+      detail: {
+        enum: [...SEARCH_DETAILS],
+        default: 'descriptions',
+        description: 'How much to tell of each tool; schemas are long',
+      },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  },
+  get_tool_details: {
+    type: 'object',
+    properties: { names: { type: 'array', items: NAME, minItems: 1, maxItems: 20 } },
+    required: ['names'],
+    additionalProperties: false,
+  },
+  call_tool: {
+    type: 'object',
+    properties: { name: NAME, arguments: { type: 'object', description: 'The input of the tool' } },
+    required: ['name'],
+    additionalProperties: false,
+  },
+}
+
+/** Says the same of a hidden tool as of one that does not exist. */
+export function notAvailable(name: string): string {
+  return `Tool "${name}" ${META_TEXTS.not_available}`
 }

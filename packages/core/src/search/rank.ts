@@ -1,7 +1,7 @@
 import { type Bits, hasBit } from '../tools/bits.ts'
-import { inverseFrequency, saturation } from './bm25.ts'
+import { STOP_WORDS, toTerms, wholeTerm } from './fields.ts'
 import { positionOf, type ToolIndex } from './index-tools.ts'
-import type { ParsedQuery } from './query.ts'
+import { endsInWord, joinWords, tokenize } from './tokenize.ts'
 
 /** What a word counts that only begins with the query's last. */
 export const PREFIX_WEIGHT = 0.25
@@ -98,4 +98,63 @@ function bestOf(scores: Float64Array, limit: number): readonly Ranked[] {
     if (best.length === limit) least = (best[limit - 1] as Ranked).score
   }
   return best
+}
+
+/**
+ * BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), which gives
+ * 1.2 to 2 for `k1` and 0.5 to 0.8 for `b`; fields weighted before the frequency saturates, as in Robertson,
+ * Zaragoza & Taylor, "Simple BM25 Extension to Multiple Weighted Fields" (CIKM 2004).
+ *
+ * The idf has Lucene's 1 inside the logarithm, so that a word which most tools have never counts against one.
+ * The constant factor k1 + 1 is left out: it changes no order.
+ */
+export const K1 = 1.2
+export const B = 0.75
+
+/** What a word counts that `withTerm` of `count` tools have. */
+export function inverseFrequency(count: number, withTerm: number): number {
+  return Math.log(1 + (count - withTerm + 0.5) / (withTerm + 0.5))
+}
+
+/** What `frequency` repetitions count in a text of `length` words, where the average has `averageLength`. */
+export function saturation(frequency: number, length: number, averageLength: number): number {
+  return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
+}
+
+/** Of a longer query this much is read. */
+export const MAX_QUERY_LENGTH = 512
+const MAX_TERMS = 24
+const MIN_PREFIX_LENGTH = 2
+
+/** What a query asks for: terms, each once, and what its last word begins with. */
+interface ParsedQuery {
+  readonly terms: readonly string[]
+  /** The last word as it was typed, where it may not be finished. */
+  readonly prefix: string | undefined
+}
+
+const NOTHING: ParsedQuery = { terms: [], prefix: undefined }
+
+/** Reads at most 512 characters and 24 terms of a query. */
+export function parseQuery(query: string): ParsedQuery {
+  const text = query.slice(0, MAX_QUERY_LENGTH)
+  const words = tokenize(text)
+  if (words.length === 0) return NOTHING
+  const telling = words.filter((word) => !STOP_WORDS.has(word))
+  const used = telling.length > 0 ? telling : words
+  const joined = joinWords(telling.length > 0 ? withoutStopWords(text) : text)
+  const terms = [...new Set([...toTerms([...used, joined]), wholeTerm(joined)])].slice(0, MAX_TERMS)
+  const last = used.at(-1)
+  const isBeginning = last !== undefined && last === words.at(-1) && isLongEnough(last) && endsInWord(text)
+  return { terms, prefix: isBeginning ? last : undefined }
+}
+
+function withoutStopWords(text: string): string {
+  const words = text.split(/\s+/)
+  return words.filter((word) => !STOP_WORDS.has(word.toLowerCase())).join(' ')
+}
+
+/** One letter of an alphabet begins too many words; one character of Han is much of a word. */
+function isLongEnough(word: string): boolean {
+  return word.length >= MIN_PREFIX_LENGTH || word > '\u2e80'
 }

@@ -1,9 +1,8 @@
 import type { Caller } from '../caller.ts'
-import { type Group, type Groups } from '../tools/groups.ts'
+import type { Group, Groups } from '../tools/groups.ts'
 import { markRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
 import { callingOf } from './calling.ts'
-import { REQUEST_TEXTS } from './request-texts.ts'
 
 /** What it asks of the gate that it is in. */
 interface Opening {
@@ -52,3 +51,17 @@ function createRequestTool(groups: Groups, gate: () => Opening): Tool {
 function lineOf(name: string, { title, hint }: Partial<Group> = {}): string {
   return [`- ${name}:`, title === undefined ? undefined : `${title}.`, hint].filter(Boolean).join(' ')
 }
+
+/** What `request_tools` says to a model, whoever defines it. */
+export const REQUEST_TEXTS = {
+  title: 'Request tools',
+  description: 'Opens a group of tools for this session. Its tools are in your list from your next step on.',
+  no_session: 'You have no session to open groups for. Find tools with search_tools, and call them with call_tool.',
+  group: 'The name of the group',
+  unknown(group: string, names: readonly string[]): string {
+    return `There is no group "${group}" to open. The groups are: ${names.join(', ') || '(none)'}.`
+  },
+  opened(group: string, tools: readonly string[]): string {
+    return `The group "${group}" is open. In your list from your next step on: ${tools.join(', ') || '(none now)'}.`
+  },
+} as const

@@ -3,11 +3,10 @@ import { ToolgateError } from '../errors.ts'
 import { membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { JsonSchema, Tool } from '../tools/tool.ts'
-import { toolIndexOf } from './index-tools.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { cut } from '../util/text.ts'
-import { parseQuery } from './query.ts'
-import { rank, type Searched } from './rank.ts'
+import { toolIndexOf } from './index-tools.ts'
+import { parseQuery, rank, type Searched } from './rank.ts'
 
 /** How much a search tells of each tool that it finds. */
 export const SEARCH_DETAILS = ['names', 'descriptions', 'schemas'] as const

@@ -1,7 +1,5 @@
-import { B, K1 } from '../search/bm25.ts'
 import { type Field, FIELD_WEIGHTS, fieldTerms } from '../search/fields.ts'
-import { parseQuery } from '../search/query.ts'
-import { PREFIX_WEIGHT } from '../search/rank.ts'
+import { B, K1, parseQuery, PREFIX_WEIGHT } from '../search/rank.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 

@@ -1,4 +1,4 @@
-import { dialectOf } from '../json-schema/dialects.ts'
+import { dialectOf } from '../json-schema/document.ts'
 import { findSkipped, type SchemaWarning } from '../json-schema/skipped.ts'
 import type { Tool } from './tool.ts'
 

@@ -1,5 +1,4 @@
-import { dialectOf, type Draft, isSince } from '../json-schema/dialects.ts'
-import { createReferences, type References } from '../json-schema/references.ts'
+import { createReferences, dialectOf, type Draft, isSince, type References } from '../json-schema/document.ts'
 
 /** A whole schema has at most so many levels of schemas inside schemas. */
 export const MAX_SCHEMA_DEPTH = 32

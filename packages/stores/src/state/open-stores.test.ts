@@ -10,7 +10,7 @@ import {
   sessionLockContract,
   stateStoreContract,
 } from '@toolgate/core/testing'
-import { machineClock } from './machine-time.ts'
+import { machineClock } from './machine.ts'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { openSqliteStores, type SqliteStores } from './open-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'

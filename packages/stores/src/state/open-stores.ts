@@ -12,7 +12,7 @@ import { approvalsIn, type SqliteApprovalsOptions } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
 import { lockIn, type SqliteLockOptions } from './lock.ts'
-import { machineClock, readBootId } from './machine-time.ts'
+import { machineClock, readBootId } from './machine.ts'
 import { stateIn } from './state.ts'
 
 export interface SqliteStoresOptions {

@@ -5,7 +5,7 @@ import { type ApprovalStore, memoryApprovals, memoryState, type StateStore } fro
 import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import { scratchFolder } from '../testing/scratch-folder.ts'
-import { machineClock } from './machine-time.ts'
+import { machineClock } from './machine.ts'
 import { openSqliteStores } from './open-stores.ts'
 
 const runs = { numRuns: process.env['TOOLGATE_LONG'] ? 1000 : 30 }

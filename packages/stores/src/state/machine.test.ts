@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import { machineClock, readBootId } from './machine-time.ts'
+import { machineClock, readBootId } from './machine.ts'
 
-const MODULE = JSON.stringify(new URL('machine-time.ts', import.meta.url).href)
+const MODULE = JSON.stringify(new URL('machine.ts', import.meta.url).href)
 
 async function printed(expression: string): Promise<string> {
   const script = `import { machineClock, readBootId } from ${MODULE}; console.log(${expression})`

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parameterNames } from './parameters.ts'
+import { parameterNames } from './fields.ts'
 
 const text = { type: 'string' }
 
