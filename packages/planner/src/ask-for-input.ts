@@ -17,7 +17,7 @@ export interface Question {
 
 const QUESTION = shapeOf<Question>({ question: true, schema: true }, 'field')
 
-const MARK: unique symbol = Symbol.for('toolgate.input-request') as never
+const MARK: unique symbol = Symbol.for('toolgate.input-request')
 
 /** A tool's answer that has to come from a person: the run pauses, and what is given at its resume is the tool's result. */
 export class InputRequest {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CallOutcome, ConfigError, createGate, type Gate } from '@toolgate/core'
 import { manualClock } from '@toolgate/core/testing'
-import { type CallMeter, checkBudgets, createMeter, meetBudgets } from './budgets.ts'
+import { type CallMeter, checkBudgets, createMeter, smallestBudgets } from './budgets.ts'
 
 const call = async (meter: CallMeter, callId: string, tool: string = 'search'): Promise<CallOutcome> => {
   const gate: Gate = createGate({
@@ -95,7 +95,7 @@ describe('createMeter', () => {
 
 describe('meetBudgets', () => {
   it('gives the smaller of each', () => {
-    assert.deepEqual(meetBudgets({ steps: 3, calls: 1 }, undefined, { steps: 2, tokens: 9 }), {
+    assert.deepEqual(smallestBudgets({ steps: 3, calls: 1 }, undefined, { steps: 2, tokens: 9 }), {
       steps: 2,
       calls: 1,
       tokens: 9,

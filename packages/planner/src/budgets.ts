@@ -70,7 +70,7 @@ export function checkBudgets(budgets: Budgets | undefined): void {
 }
 
 /** Gives the smaller of each. */
-export function meetBudgets(...all: readonly (Budgets | undefined)[]): Budgets {
+export function smallestBudgets(...all: readonly (Budgets | undefined)[]): Budgets {
   const met = new Map<BudgetName, number>()
   for (const name of NAMES) {
     const least = Math.min(...all.map((budgets) => budgets?.[name] ?? Infinity))

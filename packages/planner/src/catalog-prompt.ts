@@ -28,7 +28,8 @@ export function createCatalogPrompt(render: RenderCatalog = renderNotices): (vie
     // Put last again, so that the first one is the one that was not asked for the longest.
     kept.delete(key)
     kept.set(key, text)
-    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value as string)
+    const [oldest = key] = kept.keys()
+    if (kept.size > MAX_KEPT) kept.delete(oldest)
     return text
   }
 }

@@ -1,6 +1,5 @@
 import { type Caller, type CallOutcome, type Clock, safely, type StepCall } from '@toolgate/core'
-import type { AgentCall } from './agent-call.ts'
-import type { PendingCall, RunResult, Usage } from './result.ts'
+import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'
 
 /** What happens to a run, as its listeners are told. */
 export type PlannerEvent = EventOrigin & EventDetails
@@ -61,13 +60,13 @@ function codeOf(outcome: CallOutcome): string | undefined {
 export type PlannerListener = (event: PlannerEvent) => unknown
 
 /** Tells listeners what happens in one run, or in a sub-agent of it. */
-export interface Teller {
-  tell(details: EventDetails): void
+export interface Emitter {
+  emit(details: EventDetails): void
   /** Tells of what happens in a sub-agent. */
-  inside(agent: AgentCall): Teller
+  inside(agent: AgentCall): Emitter
 }
 
-export interface TellerOptions {
+export interface EmitterOptions {
   readonly runId: string
   readonly caller: Caller
   readonly clock: Pick<Clock, 'wallMs'>
@@ -76,12 +75,12 @@ export interface TellerOptions {
   readonly onFault: (error: unknown) => void
 }
 
-export function createTeller(options: TellerOptions, agents: readonly AgentCall[] = []): Teller {
+export function createEmitter(options: EmitterOptions, agents: readonly AgentCall[] = []): Emitter {
   const { runId, caller, clock, onFault } = options
   const { tenant, user, session } = caller
   const listeners = options.listeners.filter((listener) => listener !== undefined)
   return {
-    tell(details) {
+    emit(details) {
       if (listeners.length === 0) return
       const event: PlannerEvent = Object.freeze({
         runId,
@@ -94,6 +93,6 @@ export function createTeller(options: TellerOptions, agents: readonly AgentCall[
       })
       for (const listener of listeners) safely(listener, onFault)(event)
     },
-    inside: (agent) => createTeller(options, Object.freeze([...agents, agent])),
+    inside: (agent) => createEmitter(options, Object.freeze([...agents, agent])),
   }
 }

@@ -1,11 +1,11 @@
 export { askForInput, type InputRequest, type Question } from './ask-for-input.ts'
 export type { BudgetName, BudgetReason, Budgets, Used } from './budgets.ts'
 export { type CatalogFacts, type RenderCatalog, renderNotices } from './catalog-prompt.ts'
-export type { AgentCall } from './agent-call.ts'
+export type { AgentCall } from './result.ts'
 export type { EventDetails, EventOrigin, PlannerEvent, PlannerListener } from './events.ts'
 export type {
   Answers,
-  LegOptions,
+  SegmentOptions,
   PlannerForkOptions,
   PlannerOptions,
   PlannerStream,
@@ -26,6 +26,6 @@ export type {
   RunStep,
   Usage,
 } from './result.ts'
-export type { ModelSettings } from './scope.ts'
+export type { ModelSettings } from './run/scope.ts'
 export { subAgent, type SubAgentDefinition } from './sub-agent.ts'
-export type { TokenKey } from './token.ts'
+export type { TokenKey } from './pause/store.ts'

@@ -1,23 +1,24 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
-import type {
-  Caller,
-  Clock,
-  ForkOptions,
-  Gate,
-  HooksInput,
-  NarrowOptions,
-  PrepareStep,
-  SessionLock,
-  StateStore,
-  ViewOptions,
+import {
+  type Caller,
+  type Clock,
+  type ForkOptions,
+  type Gate,
+  type HooksInput,
+  type NarrowOptions,
+  type PrepareStep,
+  type SessionLock,
+  shapeOf,
+  type StateStore,
+  type ViewOptions,
 } from '@toolgate/core'
 import type { LanguageModel, ModelMessage, StopCondition, ToolSet } from 'ai'
 import type { Budgets } from './budgets.ts'
 import type { RenderCatalog } from './catalog-prompt.ts'
 import type { PlannerListener } from './events.ts'
+import type { TokenKey } from './pause/store.ts'
 import type { RunResult } from './result.ts'
-import type { AnyStream, ModelSettings } from './scope.ts'
-import type { TokenKey } from './token.ts'
+import type { AnyStream, ModelSettings } from './run/scope.ts'
 
 export type PolicyOf = NarrowOptions['policy']
 
@@ -62,7 +63,7 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
 }
 
 /** What any run may be told, also one that goes on. */
-export interface LegOptions {
+export interface SegmentOptions {
   readonly caller: Caller
   /** Given to `prepareStep` beside the planner's, which is asked first; both narrow. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
@@ -80,13 +81,13 @@ export interface LegOptions {
 }
 
 /** `app`, `visibility` and `activeTools` narrow what the run sees. */
-export interface RunOptions<Name extends string = string> extends LegOptions, ViewOptions<Name> {
+export interface RunOptions<Name extends string = string> extends SegmentOptions, ViewOptions<Name> {
   /** One of these two. */
   readonly prompt?: string | undefined
   readonly messages?: readonly ModelMessage[] | undefined
 }
 
-export interface ResumeOptions extends LegOptions, Answers {
+export interface ResumeOptions extends SegmentOptions, Answers {
   /** Narrows what the run saw when it paused, and cannot widen it. */
   readonly visibility?: ViewOptions['visibility']
   /** The person who approves or rejects. Default: the caller. */
@@ -123,3 +124,79 @@ export interface PlannerForkOptions<Name extends string = string> extends Pick<F
   /** Tells forks apart in tokens, also after a restart. Default: by what the policy says; functions by this process. */
   readonly name?: string | undefined
 }
+
+/** The options objects of the planner, for `checkShape`. */
+export const PLANNER = shapeOf<PlannerOptions>({
+  model: true,
+  gate: true,
+  instructions: true,
+  prepareStep: true,
+  stopWhen: true,
+  sessions: true,
+  state: true,
+  keys: true,
+  deployment: true,
+  pauses: true,
+  pauseMs: true,
+  budgets: true,
+  catalogPrompt: true,
+  settings: true,
+  clock: true,
+  onEvent: true,
+  onFault: true,
+  mode: true,
+  provider: true,
+  acceptUnenforceable: true,
+})
+
+const SEGMENT = {
+  caller: true,
+  prepareStep: true,
+  state: true,
+  context: true,
+  budgets: true,
+  signal: true,
+  queueDeadlineMs: true,
+  onEvent: true,
+} as const
+
+export const RUN = shapeOf<RunOptions>({
+  prompt: true,
+  messages: true,
+  app: true,
+  visibility: true,
+  activeTools: true,
+  ...SEGMENT,
+})
+
+export const RESUME = shapeOf<ResumeOptions>({
+  approve: true,
+  reject: true,
+  input: true,
+  inputs: true,
+  by: true,
+  visibility: true,
+  ...SEGMENT,
+})
+
+export const REJECTION = shapeOf<Extract<Answers['reject'], object>>({ calls: true, reason: true }, 'field')
+export const FORK = shapeOf<PlannerForkOptions>({ policy: true, hooks: true, name: true })
+
+export const SETTINGS = shapeOf<ModelSettings>(
+  {
+    maxOutputTokens: true,
+    temperature: true,
+    topP: true,
+    topK: true,
+    presencePenalty: true,
+    frequencyPenalty: true,
+    stopSequences: true,
+    seed: true,
+    headers: true,
+    maxRetries: true,
+    providerOptions: true,
+    telemetry: true,
+    toolCallConcurrency: true,
+  },
+  'setting',
+)

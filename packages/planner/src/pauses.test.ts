@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
 import {
   type Caller,
   createGate,
@@ -10,16 +11,15 @@ import {
   type StateStore,
 } from '@toolgate/core'
 import { manualClock } from '@toolgate/core/testing'
-import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
 import { tool } from 'ai'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { askForInput } from './ask-for-input.ts'
-import { identityOf } from './identity.ts'
 import type { ResumeOptions } from './options.ts'
+import { identityOf } from './pause/state.ts'
+import { createTokens } from './pause/store.ts'
 import { createPlanner } from './planner.ts'
 import { scriptedModel } from './testing/scripted-model.ts'
-import { createTokens } from './token.ts'
 import {
   callOf,
   createWitness,

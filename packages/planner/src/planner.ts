@@ -1,11 +1,18 @@
-import type { LegRequest } from './leg.ts'
-import { openResumed } from './open-resumed.ts'
-import { openRun } from './open-run.ts'
-import type { PlannerForkOptions, PlannerOptions, PlannerStream, ResumeOptions, RunOptions } from './options.ts'
+import type {
+  PlannerForkOptions,
+  PlannerOptions,
+  PlannerStream,
+  ResumeOptions,
+  RunOptions,
+  SegmentOptions,
+} from './options.ts'
 import { forkParts, type PlannerParts, readParts } from './parts.ts'
+import { openResumed } from './pause/resume.ts'
 import type { RunResult } from './result.ts'
-import { runLeg } from './run.ts'
-import { streamed } from './streamed.ts'
+import { runSegment } from './run/run.ts'
+import type { AnyStream } from './run/scope.ts'
+import { openRun, type SegmentRequest } from './run/segment.ts'
+import { createStopping } from './run/turn.ts'
 
 /** Runs agents over a gate: long-lived, and shared by any number of callers and sessions at once. */
 export interface Planner<Name extends string = string> {
@@ -52,9 +59,9 @@ export function createPlanner<Name extends string, Native>(options: PlannerOptio
 function openPlanner(parts: PlannerParts): Planner {
   // Not one of them waits for anything before its run stands in the queue.
   const run = async (options: RunOptions, onStream?: OnStream): Promise<RunResult> =>
-    runLeg(parts, openRun(parts, options, onStream))
+    runSegment(parts, openRun(parts, options, onStream))
   const resume = async (token: string, options: ResumeOptions, onStream?: OnStream): Promise<RunResult> =>
-    runLeg(parts, openResumed(parts, token, options, onStream))
+    runSegment(parts, openResumed(parts, token, options, onStream))
   return {
     run: (options) => run(options),
     stream: (options) => streamed(options, (given, onStream) => run(given, onStream)),
@@ -64,4 +71,31 @@ function openPlanner(parts: PlannerParts): Planner {
   }
 }
 
-type OnStream = LegRequest['onStream']
+type OnStream = NonNullable<SegmentRequest['onStream']>
+
+/** Hands the SDK's stream out as soon as there is one; the run itself reads it to its end, whoever else does. */
+async function streamed<Options extends SegmentOptions>(
+  options: Options,
+  run: (options: Options, onStream: OnStream) => Promise<RunResult>,
+): Promise<PlannerStream> {
+  const canceller = createStopping(options.signal)
+  const begun = Promise.withResolvers<{ readonly stream: AnyStream | undefined; readonly runId: string }>()
+  const result = run({ ...options, signal: canceller.signal }, (stream, runId) => begun.resolve({ stream, runId }))
+  result
+    .then(({ runId }) => begun.resolve({ stream: undefined, runId }), begun.reject)
+    .finally(() => canceller.close())
+    .catch(() => {})
+  const { stream, runId } = await begun.promise
+  const cancel = (reason: unknown = new DOMException('nobody wants the rest of this run', 'AbortError')) =>
+    canceller.abort(reason)
+  return {
+    runId,
+    stream,
+    result,
+    cancel,
+    async [Symbol.asyncDispose]() {
+      cancel()
+      await result.catch(() => {})
+    },
+  }
+}

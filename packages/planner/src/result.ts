@@ -1,7 +1,6 @@
 import type { JsonSchema, StepCall } from '@toolgate/core'
 import type { ModelMessage } from 'ai'
 import type { BudgetReason, Used } from './budgets.ts'
-import type { AgentCall } from './agent-call.ts'
 
 /** What came of a run. A refusal, a pause and a model that fails are values; only misuse throws. */
 export type RunResult = RunDone | RunPaused | RunFailed
@@ -112,4 +111,10 @@ export const NO_USAGE: Usage = Object.freeze({ input: 0, output: 0, total: 0 })
 
 export function addUsage(a: Usage, b: Usage): Usage {
   return { input: a.input + b.input, output: a.output + b.output, total: a.total + b.total }
+}
+
+/** A sub-agent at work: its tool, and the call that it answers. */
+export interface AgentCall {
+  readonly tool: string
+  readonly callId: string
 }

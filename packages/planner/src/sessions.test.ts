@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryLock, type SessionLock } from '@toolgate/core'
 import fc from 'fast-check'
-import { identityOf, sessionKeyOf } from './identity.ts'
 import type { PlannerEvent } from './events.ts'
+import { identityOf, sessionKeyOf } from './pause/state.ts'
 import { callOf, paused, setStage, VERA } from './testing/stage.ts'
 
 /** Model answers that a test lets through one by one; each names what its run was asked. */

@@ -5,8 +5,8 @@ import { askForInput } from './ask-for-input.ts'
 import { subAgent, type SubAgentDefinition } from './sub-agent.ts'
 import {
   callOf,
-  type ModelRequest,
   createWitness,
+  type ModelRequest,
   paused,
   setStage,
   type StageOptions,

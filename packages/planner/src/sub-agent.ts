@@ -10,10 +10,10 @@ import {
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
-import { type LanguageModel, type StopCondition, type ToolSet } from 'ai'
-import type { LevelState } from './pause.ts'
-import { type Scope, scopeOf } from './scope.ts'
+import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'
+import type { Conversation } from './pause/state.ts'
+import { type Scope, callingRunOf } from './run/scope.ts'
 
 export interface SubAgentDefinition extends Pick<
   ToolDefinition,
@@ -36,7 +36,6 @@ export interface SubAgentDefinition extends Pick<
   readonly toPrompt?: ((input: unknown) => string) | undefined
 }
 
-/** A sub-agent whose run waits: it is no result, and no model sees it. */
 const SUB_AGENT = shapeOf<SubAgentDefinition>(
   {
     name: true,
@@ -60,6 +59,7 @@ const SUB_AGENT = shapeOf<SubAgentDefinition>(
   'field',
 )
 
+/** Stands in for the result of a sub-agent that paused. No model sees it. */
 const PAUSED = 'The sub-agent waits for a person.'
 const MAX_DEPTH = 32
 
@@ -83,7 +83,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
     inputSchema: inputSchema ?? PROMPT,
     // Its calls have deadlines; how long it takes in all is the budgets' to say.
     deadlineMs: Infinity,
-    execute: (input: unknown, call) => answer(definition, input, call),
+    execute: (input: unknown, call) => runSubAgent(definition, input, call),
   })
   definitions.set(tool, definition)
   areThereAny = true
@@ -117,37 +117,37 @@ const PROMPT: JsonSchema = {
   additionalProperties: false,
 }
 
-async function answer(definition: SubAgentDefinition, input: unknown, call: CallContext): Promise<string> {
-  const { scope, continued } = scopeOf(call.context) ?? {}
+async function runSubAgent(definition: SubAgentDefinition, input: unknown, call: CallContext): Promise<string> {
+  const { scope, continued } = callingRunOf(call.context) ?? {}
   if (!scope) throw new TypeError('a sub-agent works only in a run of a planner')
   if (scope.agents.length >= MAX_DEPTH) throw new RangeError(`sub-agents are nested more than ${MAX_DEPTH} deep`)
   const agent = { tool: call.tool.id, callId: call.callId }
-  const teller = scope.teller.inside(agent)
-  teller.tell({ type: 'agent-started' })
-  const { end, level } = await scope.runLevel({
+  const events = scope.events.inside(agent)
+  events.emit({ type: 'agent-started' })
+  const { end, conversation } = await scope.runConversation({
     shared: scope.shared,
     view: viewOf(definition, scope, call.tool.id),
     model: definition.model ?? scope.model,
     stopWhen: definition.stopWhen === undefined ? scope.stopWhen : [definition.stopWhen].flat(),
     prepareStep: definition.prepareStep,
-    teller,
+    events,
     signal: call.signal,
     agents: [...scope.agents, agent],
-    level: continued ?? beginning(definition, input),
+    conversation: continued ?? openingOf(definition, input),
   })
-  teller.tell({
+  events.emit({
     type: 'agent-ended',
     status: end.kind === 'failed' ? 'failed' : end.kind === 'paused' ? 'paused' : 'done',
   })
   switch (end.kind) {
     case 'paused':
-      scope.paused.set(call.callId, level)
+      scope.paused.set(call.callId, conversation)
       return PAUSED
     case 'failed':
       throw new Error(`it ended without an answer: ${end.reason}`, { cause: end.error })
     case 'finished':
     case 'stopped':
-      return level.steps.at(-1)?.text ?? ''
+      return conversation.steps.at(-1)?.text ?? ''
   }
 }
 
@@ -157,7 +157,7 @@ function viewOf({ activeTools, policy }: SubAgentDefinition, { view, agents }: S
   return view.narrow({ activeTools: activeTools ?? view.ids.filter((id) => !around.has(id)), policy })
 }
 
-function beginning({ instructions, toPrompt = defaultPrompt }: SubAgentDefinition, input: unknown): LevelState {
+function openingOf({ instructions, toPrompt = defaultPrompt }: SubAgentDefinition, input: unknown): Conversation {
   return {
     messages: [{ role: 'user', content: toPrompt(input) }],
     steps: [],
@@ -168,6 +168,6 @@ function beginning({ instructions, toPrompt = defaultPrompt }: SubAgentDefinitio
 }
 
 function defaultPrompt(input: unknown): string {
-  const { prompt } = (input ?? {}) as { readonly prompt?: unknown }
+  const prompt = typeof input === 'object' && input !== null && 'prompt' in input ? input.prompt : undefined
   return typeof prompt === 'string' ? prompt : JSON.stringify(input)
 }

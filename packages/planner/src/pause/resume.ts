@@ -1,11 +1,97 @@
-import { type Caller, checkShape, ConfigError, type Gate, ToolgateError } from '@toolgate/core'
-import { findInputProblem } from './ask-for-input.ts'
-import type { Answers } from './options.ts'
-import type { OpenCall, PendingState } from './pause.ts'
-import { REJECTION } from './shapes.ts'
+import { type Caller, checkShape, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
+import { findInputProblem } from '../ask-for-input.ts'
+import { checkBudgets } from '../budgets.ts'
+import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'
+import type { PlannerParts } from '../parts.ts'
+import type { SegmentRequest, SegmentStart } from '../run/segment.ts'
+import { createStopping } from '../run/turn.ts'
+import { checkSubAgents } from '../sub-agent.ts'
+import {
+  descendsFrom,
+  identityOf,
+  type OpenCall,
+  openCallsOf,
+  type PauseState,
+  type PendingState,
+  toolsOfPause,
+} from './state.ts'
+
+/** Every refusal says the same: the reason must not help anyone who tries tokens. */
+function refused(): ToolgateError {
+  return new ToolgateError('resume_refused', 'This run cannot be resumed so.')
+}
+
+/** Opens the segment of a run that goes on. @throws {ToolgateError} `resume_refused`, `caller_invalid` */
+export function openResumed(
+  parts: PlannerParts,
+  token: string,
+  options: ResumeOptions,
+  onStream: SegmentRequest['onStream'],
+): SegmentRequest {
+  checkShape('resume', options, RESUME)
+  const { gate, pauses, tokens, clock, deployment, lineage } = parts
+  const caller = defineCaller(options.caller)
+  checkBudgets(options.budgets)
+  checkAnswers(options)
+  // `by: null`, as of a request without a login, is not the caller.
+  const by = options.by === undefined ? caller : defineCaller(options.by)
+  const identity = identityOf(caller)
+  const readToken = () => {
+    const claims = tokens.open(token, { identity, audience: deployment }, clock.wallMs())
+    if (!claims) throw refused()
+    return claims.pause
+  }
+  const checked = (pause: PauseState | undefined): PauseState => {
+    if (pause?.identity !== identity || !descendsFrom(lineage, pause.lineage)) throw refused()
+    return pause
+  }
+  const id = readToken()
+  return {
+    caller,
+    options,
+    stopping: createStopping(options.signal),
+    onStream,
+    async check() {
+      const before = checked(await pauses.get(id))
+      // Answers are checked before anything is taken, so that a wrong one can be given again.
+      await readAnswers(openCallsOf(before.level), options, gate)
+      return {
+        runId: before.runId,
+        app: before.app,
+        before,
+        async begin() {
+          // Checked again: the turn may have come much later.
+          const { level, tools, app } = checked(await pauses.get(readToken()))
+          const view = await gate.view(caller, { app, visibility: toolsOfPause(tools, options.visibility) })
+          checkSubAgents(view)
+          await decide(await readAnswers(openCallsOf(level), options, gate), by, gate)
+          // Taken last: a pause that cannot go on, or whose approvals this person may not decide, keeps its token.
+          return toStart(checked(await pauses.take(id)), view, options, gate)
+        },
+      }
+    },
+  }
+}
+
+function toStart(
+  { level: conversation, tools, policyRevision }: PauseState,
+  view: View,
+  options: ResumeOptions,
+  gate: Gate,
+): SegmentStart {
+  return {
+    view,
+    conversation: options.context === undefined ? conversation : { ...conversation, context: options.context },
+    answers: readInputs(openCallsOf(conversation), options),
+    resumed: {
+      hidden: tools.flatMap(([id]) => (view.has(id) ? [] : [id])),
+      policyChanged: policyRevision !== gate.policyRevision,
+    },
+  }
+}
 
 /** What a person says to one call. */
-export interface Verdict {
+interface Verdict {
   readonly approvalId: string
   readonly decision: 'approve' | 'reject'
   readonly reason: string | undefined
@@ -19,17 +105,13 @@ export interface Verdict {
  *
  * @throws {ToolgateError} `resume_unanswered`, which names the call
  */
-export async function readAnswers(
-  open: readonly OpenCall[],
-  answers: Answers,
-  gate: Gate,
-): Promise<readonly Verdict[]> {
+async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Gate): Promise<readonly Verdict[]> {
   readInputs(open, answers)
   const verdictOf = readVerdicts(open, answers)
   const verdicts: Verdict[] = []
-  for (const { told } of open) {
-    if (told.kind !== 'approval') continue
-    const { id, approvalId } = told
+  for (const { pending } of open) {
+    if (pending.kind !== 'approval') continue
+    const { id, approvalId } = pending
     const approval = await gate.approvals.get(approvalId)
     const verdict = verdictOf(id)
     // One that is over is asked for anew when the call is made: the run then waits again.
@@ -46,7 +128,7 @@ export async function readAnswers(
  *
  * @throws {ToolgateError} `approval_forbidden`
  */
-export async function decide(verdicts: readonly Verdict[], by: Caller, gate: Gate): Promise<void> {
+async function decide(verdicts: readonly Verdict[], by: Caller, gate: Gate): Promise<void> {
   for (const { approvalId, decision, reason } of verdicts) {
     try {
       await gate.approvals.decide(by, approvalId, { decision, reason })
@@ -64,30 +146,30 @@ const OVER: ReadonlySet<string> = new Set(['approval_decided', 'approval_unknown
  *
  * @throws {ToolgateError} `resume_unanswered` for one that is missing, too many, or not as its schema wants it
  */
-export function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): ReadonlyMap<PendingState, unknown> {
+function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): ReadonlyMap<PendingState, unknown> {
   const given = new Map(Object.entries(inputs ?? {}))
-  const asking = open.flatMap(({ told, kept }) => (told.kind === 'input' ? [{ told, kept }] : []))
+  const asking = open.flatMap(({ pending, stored }) => (pending.kind === 'input' ? [{ pending, stored }] : []))
   if (input !== undefined) {
     const [only] = asking
     if (!only || asking.length > 1)
       throw unanswered('input', `is for one call, and ${asking.length} wait for an input: give \`inputs\` by their ids`)
-    given.set(only.told.id, input)
+    given.set(only.pending.id, input)
   }
   const settled = new Map<PendingState, unknown>()
-  for (const { told, kept } of asking) {
-    if (!given.has(told.id)) throw unanswered(told.id, 'waits for an input')
-    const value = given.get(told.id)
-    const problem = findInputProblem(told.schema, value)
-    if (problem) throw unanswered(told.id, `cannot take this input: ${problem.pointer || 'it'} ${problem.message}`)
-    if (!hasJson(value)) throw unanswered(told.id, 'cannot take this input: it has no JSON')
-    settled.set(kept, value)
-    given.delete(told.id)
+  for (const { pending, stored } of asking) {
+    if (!given.has(pending.id)) throw unanswered(pending.id, 'waits for an input')
+    const value = given.get(pending.id)
+    const problem = findInputProblem(pending.schema, value)
+    if (problem) throw unanswered(pending.id, `cannot take this input: ${problem.pointer || 'it'} ${problem.message}`)
+    if (!hasJson(value)) throw unanswered(pending.id, 'cannot take this input: it has no JSON')
+    settled.set(stored, value)
+    given.delete(pending.id)
   }
   for (const id of given.keys()) throw unanswered(id, 'does not wait for an input')
   return settled
 }
 
-/** As a model is told of it. */
+/** Whether it can be sent to a model. */
 function hasJson(value: unknown): boolean {
   try {
     return JSON.stringify(value) !== undefined
@@ -99,7 +181,7 @@ function hasJson(value: unknown): boolean {
 type VerdictOf = (id: string) => Omit<Verdict, 'approvalId'> | undefined
 
 function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): VerdictOf {
-  const waiting = open.flatMap(({ told }) => (told.kind === 'approval' ? [told.id] : []))
+  const waiting = open.flatMap(({ pending }) => (pending.kind === 'approval' ? [pending.id] : []))
   const approved = chosen(waiting, approve === true ? waiting : approve)
   const { calls, reason } = toRejection(reject)
   const rejected = chosen(waiting, reject === undefined || reject === false ? [] : (calls ?? waiting))
@@ -116,7 +198,7 @@ function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): 
  *
  * @throws {ConfigError} for what is no answer
  */
-export function checkAnswers({ approve, reject, inputs }: Answers): void {
+function checkAnswers({ approve, reject, inputs }: Answers): void {
   if (approve !== undefined && typeof approve !== 'boolean' && !isIds(approve))
     throw new ConfigError('approve', 'must be true, false, or a list of the ids of calls')
   if (inputs !== undefined && !isObject(inputs))

@@ -1,10 +1,10 @@
-import type { Gate, PrepareStep, View } from '@toolgate/core'
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
+import type { Gate, PrepareStep, View } from '@toolgate/core'
 import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
-import type { BudgetReason, CallMeter, Meter } from './budgets.ts'
-import type { AgentCall } from './agent-call.ts'
-import type { Teller } from './events.ts'
-import type { LevelState, PendingState } from './pause.ts'
+import type { BudgetReason, CallMeter, Meter } from '../budgets.ts'
+import type { Emitter } from '../events.ts'
+import type { Conversation, PendingState } from '../pause/state.ts'
+import type { AgentCall } from '../result.ts'
 
 /** The SDK's own settings of a model's call, as a planner passes them on. */
 export type ModelSettings = Pick<
@@ -52,15 +52,15 @@ export interface Scope {
   readonly view: View
   readonly model: LanguageModel
   readonly stopWhen: readonly AnyStopCondition[]
-  readonly teller: Teller
+  readonly events: Emitter
   readonly signal: AbortSignal
   /** The calls of sub-agents that it is in, the outermost first. */
   readonly agents: readonly AgentCall[]
   readonly calls: CallMeter
   /** Sub-agents that wait, by the call that they answer. */
-  readonly paused: Map<string, LevelState>
+  readonly paused: Map<string, Conversation>
   /** Runs a conversation inside this one. */
-  readonly runLevel: (request: LevelRequest) => Promise<LevelEnd>
+  readonly runConversation: (request: ConversationRequest) => Promise<ConversationEnd>
 }
 
 export type AnyPrepareStep = PrepareStep
@@ -68,19 +68,19 @@ export type AnyPrepareStep = PrepareStep
 export type AnyStream = StreamTextResult<ToolSet, never, never>
 
 /** One conversation with a model that is to be had: the run's own, or that of a sub-agent. */
-export interface LevelRequest extends Pick<
+export interface ConversationRequest extends Pick<
   Scope,
-  'shared' | 'view' | 'model' | 'stopWhen' | 'teller' | 'signal' | 'agents'
+  'shared' | 'view' | 'model' | 'stopWhen' | 'events' | 'signal' | 'agents'
 > {
   readonly prepareStep: AnyPrepareStep | undefined
   /** Where it stands: at its beginning, or where it paused. */
-  readonly level: LevelState
+  readonly conversation: Conversation
   /** Given the SDK's stream as soon as there is one; without it nothing is streamed. */
   readonly onStream?: ((stream: AnyStream) => void) | undefined
 }
 
 /** How a conversation ended, or where it stands. */
-export interface LevelEnd {
+export interface ConversationEnd {
   readonly end:
     | { readonly kind: 'finished' | 'stopped' | 'paused' }
     | {
@@ -88,21 +88,32 @@ export interface LevelEnd {
         readonly reason: 'model_failed' | 'step_failed' | BudgetReason
         readonly error: unknown
       }
-  readonly level: LevelState
+  readonly conversation: Conversation
 }
 
-/** Where a call's context has what a sub-agent needs. Nobody else can write it. */
-const SCOPE: unique symbol = Symbol('the run of a planner')
-const CONTINUED: unique symbol = Symbol('where a sub-agent goes on')
+/** The key in a call's context that leads a sub-agent to its run. No other code can write it. */
+const CALLER: unique symbol = Symbol('the run of a planner')
 
-/** Gives what a call's context has beside the SDK's own options. */
-export function contextOf(scope: Scope, continued?: LevelState): object {
-  return { [SCOPE]: scope, [CONTINUED]: continued }
+/** The conversation in which a sub-agent was called. */
+class CallingRun {
+  readonly scope: Scope
+  /** Where the sub-agent paused before. */
+  readonly continued: Conversation | undefined
+
+  constructor(scope: Scope, continued: Conversation | undefined) {
+    this.scope = scope
+    this.continued = continued
+  }
 }
 
-/** Gives the run that a call was made in; `undefined` for one that no planner made. */
-export function scopeOf(context: unknown): { readonly scope: Scope; readonly continued?: LevelState } | undefined {
-  if (typeof context !== 'object' || context === null || !(SCOPE in context)) return undefined
-  const { [SCOPE]: scope, [CONTINUED]: continued } = context as { [SCOPE]: Scope; [CONTINUED]?: LevelState }
-  return continued === undefined ? { scope } : { scope, continued }
+/** Returns what a call's context has beside the SDK's own options. */
+export function contextOf(scope: Scope, continued?: Conversation): object {
+  return { [CALLER]: new CallingRun(scope, continued) }
+}
+
+/** Returns the run that a call was made in; `undefined` for a call that no planner made. */
+export function callingRunOf(context: unknown): CallingRun | undefined {
+  if (typeof context !== 'object' || context === null || !(CALLER in context)) return undefined
+  const { [CALLER]: calling } = context
+  return calling instanceof CallingRun ? calling : undefined
 }

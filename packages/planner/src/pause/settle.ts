@@ -1,15 +1,14 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
 import { type CallOutcome, messageOf, outputText, toWireName } from '@toolgate/core'
-import type { ToolSet } from 'ai'
-import { isInputRequest } from './ask-for-input.ts'
-import { toDecided } from './events.ts'
-import type { LevelState, PendingState } from './pause.ts'
-import { type ResumedPart, resumedError, resumedResult } from './resumed-parts.ts'
-import { contextOf, type Scope } from './scope.ts'
-import { type ToolResult, type ToolResultOutput, withResults } from './transcript.ts'
+import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'
+import { isInputRequest } from '../ask-for-input.ts'
+import { toDecided } from '../events.ts'
+import { contextOf, type Scope } from '../run/scope.ts'
+import { type ToolResult, type ToolResultOutput, withResults } from '../run/step.ts'
+import type { Conversation, PendingState } from './state.ts'
 
 /** What became of the calls that waited: their results stand in the messages, or they wait again. */
-export type Settled = Pick<LevelState, 'messages' | 'pending'> & {
+type Settled = Pick<Conversation, 'messages' | 'pending'> & {
   /** What the calls that are over came to, for a stream. */
   readonly parts: readonly ResumedPart[]
   readonly calls: readonly { readonly tool: string; readonly callId: string; readonly status: CallOutcome['status'] }[]
@@ -19,17 +18,22 @@ export type Settled = Pick<LevelState, 'messages' | 'pending'> & {
  * Makes the calls that waited when a run paused. Each goes through the gate as any other, by what the view shows and
  * the store of approvals has now: what was hidden meanwhile is refused, whoever approved it.
  */
-export async function settle(level: LevelState, scope: Scope): Promise<Settled> {
+export async function settle(conversation: Conversation, scope: Scope): Promise<Settled> {
   const offered = await offeredIn(scope)
-  const settled = await Promise.all(level.pending.map((pending) => settleOne(pending, level, { scope, offered })))
+  const settled = await Promise.all(
+    conversation.pending.map(async (pending) => ({
+      pending,
+      ...(await settleOne(pending, conversation, { scope, offered })),
+    })),
+  )
   return {
     messages: withResults(
-      level.messages,
+      conversation.messages,
       settled.flatMap(({ result }) => result ?? []),
     ),
     pending: settled.flatMap(({ again }) => again ?? []),
     parts: settled.flatMap(({ part }) => part ?? []),
-    calls: settled.map(({ status }, i) => ({ ...(level.pending[i] as PendingState), status })),
+    calls: settled.map(({ pending: { tool, callId }, status }) => ({ tool, callId, status })),
   }
 }
 
@@ -52,7 +56,7 @@ async function offeredIn({ shared, view }: Scope): Promise<Settling['offered']> 
   return new Map(Object.entries(tools))
 }
 
-async function settleOne(pending: PendingState, level: LevelState, settling: Settling): Promise<SettledCall> {
+async function settleOne(pending: PendingState, conversation: Conversation, settling: Settling): Promise<SettledCall> {
   const { tool } = pending
   const { scope } = settling
   if (pending.kind === 'input' && scope.view.has(tool) && isVisible(scope, tool)) {
@@ -60,7 +64,7 @@ async function settleOne(pending: PendingState, level: LevelState, settling: Set
     return { status: 'done', result: toResult(pending, jsonOutput(answer)), part: resumedResult(pending, answer) }
   }
   // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
-  const outcome = await inTurn(pending, scope, () => makeCall(pending, level, scope))
+  const outcome = await inTurn(pending, scope, () => makeCall(pending, conversation, scope))
   const { kind, ...call } = pending
   switch (outcome.status) {
     case 'waiting':
@@ -87,9 +91,9 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
     const text = `${pending.name} failed: ${messageOf(error)}`
     return failedCall(pending, 'failed', text)
   }
-  const level = scope.paused.get(pending.callId)
+  const inside = scope.paused.get(pending.callId)
   scope.paused.delete(pending.callId)
-  if (level) return { status: 'done', again: { ...callOf(pending), kind: 'agent', level } }
+  if (inside) return { status: 'done', again: { ...callOf(pending), kind: 'agent', level: inside } }
   if (isInputRequest(output)) {
     const { question, schema } = output
     return { status: 'done', again: { ...callOf(pending), kind: 'input', question, schema } }
@@ -127,12 +131,17 @@ async function inTurn<T>(pending: PendingState, { shared }: Scope, work: () => P
   return mine
 }
 
-async function makeCall(pending: PendingState, level: LevelState, scope: Scope): Promise<CallOutcome> {
-  const { shared, view, calls, signal, teller } = scope
+async function makeCall(pending: PendingState, conversation: Conversation, scope: Scope): Promise<CallOutcome> {
+  const { shared, view, calls, signal, events } = scope
   const { callId, tool, name, input } = pending
-  const step = level.steps.at(-1)
+  const step = conversation.steps.at(-1)
   const continued = pending.kind === 'agent' ? pending.level : undefined
-  const context = { toolCallId: callId, messages: level.messages, abortSignal: signal, ...contextOf(scope, continued) }
+  const context = {
+    toolCallId: callId,
+    messages: conversation.messages,
+    abortSignal: signal,
+    ...contextOf(scope, continued),
+  }
   // What a person was asked runs by a person's word, also where policy does not ask any more.
   const asking = pending.kind === 'approval' && view.has(tool) ? view.narrow({ policy: { ask: [tool] } }) : view
   const outcome = await asking.call({
@@ -147,7 +156,7 @@ async function makeCall(pending: PendingState, level: LevelState, scope: Scope):
     run: { id: shared.runId, step: step?.stepNumber, model: step?.model },
   })
   calls.ended(outcome, { free: scope.paused.has(callId) })
-  teller.tell(toDecided(tool, step?.stepNumber ?? 0, outcome))
+  events.emit(toDecided(tool, step?.stepNumber ?? 0, outcome))
   return outcome
 }
 
@@ -168,7 +177,7 @@ function toResult({ callId, name }: PendingState, output: ToolResultOutput): Too
 function jsonOutput(output: unknown): ToolResultOutput {
   if (typeof output === 'string') return { type: 'text', value: output }
   try {
-    const text = JSON.stringify(output) as string | undefined
+    const text: string | undefined = JSON.stringify(output)
     return { type: 'json', value: text === undefined ? null : JSON.parse(text) }
   } catch {
     return { type: 'text', value: outputText(output) }
@@ -181,4 +190,33 @@ async function lastOf(output: unknown): Promise<unknown> {
   let last: unknown
   for await (const item of output as AsyncIterable<unknown>) last = item
   return last
+}
+
+/** The end of a call that waited, as the SDK's stream tells it. */
+export type ResumedPart = Extract<TextStreamPart<ToolSet>, { type: 'tool-result' | 'tool-error' }>
+
+function resumedResult({ callId, name, input }: PendingState, output: unknown): ResumedPart {
+  return { type: 'tool-result', toolCallId: callId, toolName: name, input, output, dynamic: true }
+}
+
+function resumedError({ callId, name, input }: PendingState, error: string): ResumedPart {
+  return { type: 'tool-error', toolCallId: callId, toolName: name, input, error, dynamic: true }
+}
+
+/**
+ * Returns a transform that puts the ends of calls that waited before the first step, where the SDK puts those of the calls
+ * that its own approvals let run: a page that shows the call as waiting learns that it is over. A step's own content
+ * begins after that, so no message has them twice.
+ */
+export function withResumed(parts: readonly ResumedPart[]): StreamTextTransform<ToolSet> {
+  let told = false
+  return () =>
+    new TransformStream<TextStreamPart<ToolSet>, TextStreamPart<ToolSet>>({
+      transform(part, controller) {
+        controller.enqueue(part)
+        if (told || part.type !== 'start') return
+        told = true
+        for (const resumed of parts) controller.enqueue(resumed)
+      },
+    })
 }

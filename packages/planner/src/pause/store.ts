@@ -1,0 +1,259 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { checkShape, ConfigError, type MaybePromise, shapeOf, type StateStore } from '@toolgate/core'
+import type { Conversation, PauseState } from './state.ts'
+
+/** Keeps pauses, each under the hash of what is kept: what was changed in the store is no pause any more. */
+export interface PauseStore {
+  /** Gives its id: 43 characters of base64url. */
+  put(state: PauseState, expiresAt: number): Promise<string>
+  /** Looks at it. */
+  get(id: string): Promise<PauseState | undefined>
+  /** Takes it: of any number who ask, one gets it. */
+  take(id: string): Promise<PauseState | undefined>
+}
+
+/** Of each part. A store takes 1 MiB in UTF-8, and a character needs three bytes there, or two where JSON escapes it. */
+const MAX_PART_CHARS = 300_000
+
+/** 300 MB. Whoever changes the store cannot have any number of parts looked for. */
+const MAX_PARTS = 1000
+
+interface Head {
+  readonly parts: number
+  readonly text: string
+}
+
+export function createPauseStore(state: StateStore): PauseStore {
+  /** What is in the head makes it one; the other parts are nothing without it. */
+  const read = async (
+    id: string,
+    head: unknown,
+    part: (key: string) => MaybePromise<unknown>,
+  ): Promise<PauseState | undefined> => {
+    if (!isHead(head)) return undefined
+    const rest = await Promise.all(Array.from({ length: head.parts }, (_, i) => part(partKeyOf(id, i))))
+    const text = [head.text, ...rest].join('')
+    return idOf(text) === id ? (fromStoredText(text) as PauseState) : undefined
+  }
+
+  return {
+    async put(pause, expiresAt) {
+      const text = toStoredText(pause)
+      const id = idOf(text)
+      const [first = '', ...rest] = split(text)
+      if (rest.length > MAX_PARTS)
+        throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
+      for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, { expiresAt })
+      // Last, so that nobody finds a pause whose parts are not all there.
+      await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, { expiresAt })
+      return id
+    },
+    get: async (id) => read(id, await state.get(keyOf(id)), (key) => state.get(key)),
+    take: async (id) => read(id, await state.take(keyOf(id)), (key) => state.take(key)),
+  }
+}
+
+function keyOf(id: string): string {
+  return `planner:pause:${id}`
+}
+
+function partKeyOf(id: string, part: number): string {
+  return `${keyOf(id)}:${part}`
+}
+
+function idOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function isHead(value: unknown): value is Head {
+  if (typeof value !== 'object' || value === null || !('parts' in value) || !('text' in value)) return false
+  const { parts, text } = value
+  return (
+    typeof text === 'string' && typeof parts === 'number' && Number.isInteger(parts) && parts >= 0 && parts <= MAX_PARTS
+  )
+}
+
+/** Between characters: half of one is no text that a store takes. */
+function split(text: string): readonly string[] {
+  const parts: string[] = []
+  for (let start = 0; start < text.length;) {
+    let end = Math.min(start + MAX_PART_CHARS, text.length)
+    const last = text.charCodeAt(end - 1)
+    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end--
+    parts.push(text.slice(start, end))
+    start = end
+  }
+  return parts
+}
+
+/**
+ * Gives a value as one text, from which `fromStoredText` gives it back: plain JSON, and beside that the bytes and the
+ * addresses that messages hold. What JSON leaves out is left out.
+ *
+ * @throws for what has no JSON: a value that holds itself, a bigint
+ */
+export function toStoredText(value: unknown): string {
+  return JSON.stringify(encode(value)) ?? 'null'
+}
+
+/** Leaves out the contexts that cannot be stored, and says how many. */
+export function toStorable(conversation: Conversation): { readonly conversation: Conversation; readonly lost: number } {
+  const isLost = conversation.context !== undefined && !isStorable(conversation.context)
+  let lost = isLost ? 1 : 0
+  const pending = conversation.pending.map((call) => {
+    if (call.kind !== 'agent') return call
+    const inside = toStorable(call.level)
+    lost += inside.lost
+    return { ...call, level: inside.conversation }
+  })
+  return { conversation: { ...conversation, pending, context: isLost ? undefined : conversation.context }, lost }
+}
+
+/** Whether a value is given back as it was: no functions, no instances of classes, nothing that holds itself. */
+function isStorable(value: unknown): boolean {
+  try {
+    return isDeepStrictEqual(fromStoredText(toStoredText(value)), value)
+  } catch {
+    return false
+  }
+}
+
+export function fromStoredText(text: string): unknown {
+  return decode(JSON.parse(text))
+}
+
+const BYTES = '~bytes'
+const ADDRESS = '~url'
+/** An object whose one key looks like one of ours. */
+const OBJECT = '~'
+
+function encode(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(encode)
+  if (ArrayBuffer.isView(value))
+    return { [BYTES]: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64') }
+  if (value instanceof ArrayBuffer) return { [BYTES]: Buffer.from(value).toString('base64') }
+  if (value instanceof URL) return { [ADDRESS]: value.href }
+  const { toJSON } = value as { readonly toJSON?: unknown }
+  if (typeof toJSON === 'function') return encode(toJSON.call(value))
+  const entries = Object.entries(value).map(([key, field]) => [key, encode(field)] as const)
+  const copy = Object.fromEntries(entries)
+  return isMarked(copy) ? { [OBJECT]: copy } : copy
+}
+
+function decode(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(decode)
+  const marked = isMarked(value) ? Object.entries(value)[0] : undefined
+  if (marked === undefined) return decodeFields(value)
+  const [mark, content] = marked
+  if (mark === BYTES) return new Uint8Array(Buffer.from(String(content), 'base64'))
+  if (mark === ADDRESS) return new URL(String(content))
+  return typeof content === 'object' && content !== null ? decodeFields(content) : content
+}
+
+function decodeFields(value: object): object {
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, decode(field)]))
+}
+
+function isMarked(value: object): boolean {
+  const keys = Object.keys(value)
+  return keys.length === 1 && (keys[0] === BYTES || keys[0] === ADDRESS || keys[0] === OBJECT)
+}
+
+/** Signs tokens, and verifies those that it signed. */
+export interface TokenKey {
+  /** Stands in each token: 1 to 32 of `[A-Za-z0-9_-]`. */
+  readonly id: string
+  /** At least 32 bytes, of a random source; a text counts its UTF-8 bytes. */
+  readonly secret: string | Uint8Array
+}
+
+/** What a token is good for. */
+interface TokenClaims {
+  /** The pause: 43 characters of base64url. */
+  readonly pause: string
+  /** Wall-clock milliseconds. */
+  readonly expiresAt: number
+}
+
+/** Who a token is for. It is signed, and stands nowhere in the token: who has another cannot tell in what. */
+interface TokenBinding {
+  readonly identity: string
+  /** The deployment. */
+  readonly audience: string
+}
+
+export interface Tokens {
+  sign(claims: TokenClaims, binding: TokenBinding): string
+  /** `undefined` for whatever is not, byte by byte, a token that one of the keys has signed for this binding, in time. */
+  open(token: unknown, binding: TokenBinding, nowMs: number): TokenClaims | undefined
+}
+
+const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
+const VERSION = 'tgr1'
+/** Keeps a signature of ours from being one of anything else. */
+const DOMAIN = 'toolgate.resume.v1'
+const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/
+const TOKEN = /^tgr1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{43})\.([0-9a-z]{1,11})\.([A-Za-z0-9_-]{43})$/
+const MIN_SECRET_BYTES = 32
+
+/**
+ * Gives what signs and opens resume tokens: HMAC-SHA-256, by the first key; all of them verify, so that keys can be
+ * rotated: put the new one first, and take the old one out when its last token has expired.
+ *
+ * @throws {ConfigError} for no key, two of one id, or a secret that is too short
+ */
+export function createTokens(keys: readonly TokenKey[]): Tokens {
+  const secrets = readKeys(keys)
+  const [first] = secrets
+  if (!first) throw new ConfigError('keys', 'must have at least one key')
+  const [firstId, firstSecret] = first
+  return {
+    sign(claims, binding) {
+      const body = [VERSION, firstId, claims.pause, claims.expiresAt.toString(36)].join('.')
+      return `${body}.${signatureOf(firstSecret, body, binding)}`
+    },
+    open(token, binding, nowMs) {
+      const parts = typeof token === 'string' ? TOKEN.exec(token) : null
+      const [text, keyId = '', pause = '', expires = '', signature = ''] = parts ?? []
+      const secret = secrets.get(keyId)
+      if (text === undefined || secret === undefined) return undefined
+      // The texts are compared, not what they stand for: base64 has several for the same bytes.
+      const expected = signatureOf(secret, text.slice(0, text.lastIndexOf('.')), binding)
+      if (!timingSafeEqual(Buffer.from(signature), Buffer.from(expected))) return undefined
+      const expiresAt = Number.parseInt(expires, 36)
+      return nowMs < expiresAt ? { pause, expiresAt } : undefined
+    },
+  }
+}
+
+function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
+  if (!Array.isArray(keys)) throw new ConfigError('keys', 'must have at least one key')
+  const secrets = new Map<string, Uint8Array>()
+  for (const [i, key] of keys.entries()) {
+    checkShape(`keys[${i}]`, key, KEY)
+    if (typeof key.id !== 'string' || !KEY_ID.test(key.id))
+      throw new ConfigError(`keys[${i}].id`, 'must be 1 to 32 of A-Z, a-z, 0-9, _ and -')
+    if (secrets.has(key.id)) throw new ConfigError(`keys[${i}].id`, `"${key.id}" is the id of another key`)
+    const secret = secretOf(key)
+    if (!secret) throw new ConfigError(`keys[${i}].secret`, 'must be a text or a Uint8Array')
+    if (secret.byteLength < MIN_SECRET_BYTES)
+      throw new ConfigError(`keys[${i}].secret`, `must have at least ${MIN_SECRET_BYTES} bytes`)
+    secrets.set(key.id, secret)
+  }
+  return secrets
+}
+
+/** A copy, as the host may wipe its own. Of anything else, such as a number, an array of bytes could be made: of zeros. */
+function secretOf({ secret }: TokenKey): Uint8Array | undefined {
+  if (typeof secret === 'string') return Buffer.from(secret)
+  return secret instanceof Uint8Array ? new Uint8Array(secret) : undefined
+}
+
+function signatureOf(secret: Uint8Array, body: string, { identity, audience }: TokenBinding): string {
+  // A list in JSON, so that no two bindings have one text.
+  const text = JSON.stringify([DOMAIN, body, audience, identity])
+  return createHmac('sha256', secret).update(text).digest('base64url')
+}

@@ -1,0 +1,312 @@
+import { guard, type GuardedCallEvent, type GuardedStep } from '@toolgate/adapters/ai-sdk'
+import { createSteps, type Step, type Steps } from '@toolgate/core'
+import {
+  generateText,
+  type LanguageModel,
+  type PrepareStepFunction,
+  type PrepareStepResult,
+  streamText,
+  type ToolSet,
+} from 'ai'
+import type { BudgetReason } from '../budgets.ts'
+import { joinInstructions } from '../catalog-prompt.ts'
+import { toDecided } from '../events.ts'
+import { type ResumedPart, settle, withResumed } from '../pause/settle.ts'
+import type { Conversation, PendingState } from '../pause/state.ts'
+import type { RunStep } from '../result.ts'
+import {
+  type AnyPrepareStep,
+  type AnyStream,
+  contextOf,
+  type ConversationEnd,
+  type ConversationRequest,
+  type Scope,
+} from './scope.ts'
+import { callsOf, createTranscript, hasUnanswered, pendingOf, type SdkStep, type Transcript, usageOf } from './step.ts'
+
+/** Runs a conversation from where it stands: first the calls that waited; once none waits, the model. */
+export async function runConversation(request: ConversationRequest): Promise<ConversationEnd> {
+  const { shared, view, model, stopWhen, events, signal, agents } = request
+  const calls = shared.meter.calls()
+  const paused = new Map<string, Conversation>()
+  const scope = { shared, view, model, stopWhen, events, signal, agents, calls, paused, runConversation }
+  let { conversation } = request
+  let resumed: readonly ResumedPart[] = []
+  if (conversation.pending.length > 0) {
+    const { calls: settledCalls, parts, ...settled } = await settle(conversation, scope)
+    resumed = parts
+    conversation = { ...conversation, ...settled, steps: withCalls(conversation, settledCalls) }
+    if (conversation.pending.length > 0) return { end: { kind: 'paused' }, conversation }
+  }
+  return new Loop(scope, { ...request, conversation }, resumed).run()
+}
+
+/** Puts the outcomes of the calls that waited into the step in which the run paused. */
+function withCalls({ steps }: Conversation, calls: Awaited<ReturnType<typeof settle>>['calls']): readonly RunStep[] {
+  const last = steps.at(-1)
+  if (!last) return steps
+  const settled = new Map(calls.map(({ tool, callId, status }) => [callId, { tool, callId, status }]))
+  return [...steps.slice(0, -1), { ...last, calls: last.calls.map((call) => settled.get(call.callId) ?? call) }]
+}
+
+type SdkPrepare = PrepareStepFunction<ToolSet>
+type Failure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
+
+/** The SDK's own loop over a view, in a conversation in which no call waits. */
+class Loop {
+  readonly #scope: Scope
+  readonly #request: ConversationRequest
+  /** The ends of calls that waited before. */
+  readonly #resumed: readonly ResumedPart[]
+  readonly #transcript: Transcript
+  readonly #steps: RunStep[]
+  /** How many steps there were before. */
+  readonly #offset: number
+  /** Finished calls of the current step, by call id. */
+  readonly #ended = new Map<string, GuardedCallEvent>()
+  #instructions: string | undefined
+  #context: unknown
+  #pending: readonly PendingState[] = []
+  #spent: BudgetReason | undefined
+  #stopped = false
+  /** Whether calls over the budget were refused in the step before. */
+  #refusedBefore = false
+  #failure: Failure | undefined
+
+  constructor(scope: Scope, request: ConversationRequest, resumed: readonly ResumedPart[]) {
+    const { messages, steps, instructions, context } = request.conversation
+    this.#scope = scope
+    this.#request = request
+    this.#resumed = resumed
+    this.#transcript = createTranscript(messages)
+    this.#steps = [...steps]
+    this.#offset = steps.length
+    this.#instructions = instructions
+    this.#context = context
+    this.#spent = scope.shared.meter.spent()
+  }
+
+  /** Runs until the conversation ends, pauses or fails. Never throws. */
+  async run(): Promise<ConversationEnd> {
+    if (this.#spent === undefined) {
+      try {
+        await this.#drive()
+      } catch (error) {
+        this.#fail('model_failed', error)
+      }
+    }
+    return {
+      end: this.#end(),
+      conversation: {
+        messages: this.#transcript.messages,
+        steps: this.#steps,
+        pending: this.#pending,
+        instructions: this.#instructions,
+        context: this.#context,
+      },
+    }
+  }
+
+  #end(): ConversationEnd['end'] {
+    const { signal } = this.#scope
+    if (this.#failure) {
+      const { reason, error } = this.#failure
+      return { kind: 'failed', reason, error: signal.aborted ? signal.reason : error }
+    }
+    if (this.#pending.length > 0) return { kind: 'paused' }
+    if (this.#spent !== undefined) return { kind: 'failed', reason: this.#spent, error: undefined }
+    return { kind: this.#stopped ? 'stopped' : 'finished' }
+  }
+
+  /** The first failure counts. */
+  #fail(reason: Failure['reason'], error: unknown): void {
+    this.#failure ??= { reason, error }
+  }
+
+  async #drive(): Promise<void> {
+    const { shared, view, model, calls, signal } = this.#scope
+    const { onStream } = this.#request
+    const { prepareStep, ...guarded } = await guard(shared.gate, view, {
+      ...shared.offering,
+      runId: shared.runId,
+      hooks: calls.hooks,
+      extend: () => contextOf(this.#scope),
+      prepareStep: this.#prepareStep(),
+      onCall: (event) => this.#called(event),
+      onWarning: shared.warn,
+    })
+    const options = {
+      ...shared.settings,
+      model,
+      messages: [...this.#transcript.messages],
+      abortSignal: signal,
+      stopWhen: ({ steps }: { steps: SdkStep[] }) => this.#shouldStop(steps),
+      onStepEnd: (step: SdkStep) => this.#stepped(step),
+      ...guarded,
+      prepareStep: numbered(prepareStep, this.#offset),
+    }
+    if (!onStream) {
+      await generateText(options)
+      return
+    }
+    const stream = streamText({
+      ...options,
+      ...(this.#resumed.length > 0 && { experimental_transform: withResumed(this.#resumed) }),
+      onError: ({ error }) => this.#fail('model_failed', error),
+      onAbort: () => this.#fail('model_failed', signal.reason),
+    })
+    onStream(stream as unknown as AnyStream)
+    await stream.consumeStream()
+  }
+
+  #prepareStep(): (sdk: Parameters<SdkPrepare>[0] & GuardedStep) => Promise<PrepareStepResult<ToolSet>> {
+    const { shared, view, model: ownModel, events, paused } = this.#scope
+    const steps = this.#hostSteps()
+    return async (sdk) => {
+      // What came before the first step, such as approvals that the messages claim, is in the SDK's.
+      if (sdk.steps.length === 0) this.#transcript.reset(sdk.messages)
+      const step = await steps?.next({ messages: sdk.messages })
+      for (const warning of step?.warnings ?? []) shared.warn(warning)
+      const now = view.narrow({})
+      const tools = (step?.view ?? now).ids
+      const model = (step?.model as LanguageModel | undefined) ?? ownModel
+      const catalog = await this.#hostsOwn(async () => shared.catalogOf(now))
+      shared.meter.step()
+      this.#ended.clear()
+      // No call waits from before: calls that messages claim were approved ran before this step.
+      paused.clear()
+      const instructions = joinInstructions(this.#instructions, catalog)
+      events.emit({ type: 'step-started', step: sdk.stepNumber, model: modelNameOf(model), tools })
+      return {
+        ...step?.options,
+        model,
+        ...(instructions === undefined ? {} : { instructions }),
+        ...(step ? { activeTools: tools } : {}),
+      }
+    }
+  }
+
+  /** Returns the steps as the host's `prepareStep` prepares them; each has the calls of the steps before. */
+  #hostSteps(): Pick<Steps, 'next'> | undefined {
+    const { prepareStep } = this.#request
+    if (!prepareStep) return undefined
+    const { view, shared } = this.#scope
+    const earlier = [...this.#steps]
+    const steps = createSteps<unknown, unknown>(view, {
+      prepareStep,
+      instructions: this.#instructions,
+      context: this.#context,
+      state: shared.state,
+      earlier,
+    })
+    let recorded = earlier.length
+    return {
+      next: async (about): Promise<Step> => {
+        for (const { calls } of this.#steps.slice(recorded)) for (const call of calls) steps.record(call)
+        recorded = this.#steps.length
+        const step = await this.#hostsOwn(() => steps.next(about))
+        this.#instructions = step.instructions
+        this.#context = step.context
+        return step
+      },
+    }
+  }
+
+  #called(event: GuardedCallEvent): void {
+    const { calls, paused, events } = this.#scope
+    const { tool, callId, outcome } = event
+    this.#ended.set(callId, event)
+    calls.ended(outcome, { free: paused.has(callId) })
+    events.emit(toDecided(tool, event.stepNumber ?? this.#steps.length, outcome))
+  }
+
+  #stepped(step: SdkStep): void {
+    const { shared, events, paused } = this.#scope
+    const usage = usageOf(step)
+    shared.meter.tokens(usage.total)
+    shared.addUsage(usage)
+    this.#pending = shared.offering.approvals === 'tell' ? [] : pendingOf(step, this.#ended, paused)
+    // The host brings the results of tools that are executed elsewhere.
+    this.#stopped = hasUnanswered(step)
+    const { text, finishReason, response } = step
+    if (finishReason === 'error') this.#fail('model_failed', new Error('the provider ended its answer with an error'))
+    this.#transcript.add(response.messages, new Set(this.#pending.map(({ callId }) => callId)))
+    const stepNumber = this.#steps.length
+    const calls = callsOf(step, this.#ended)
+    this.#steps.push({ stepNumber, model: response.modelId, text, calls, finishReason, usage })
+    events.emit({ type: 'step-ended', step: stepNumber, calls, usage })
+  }
+
+  /** Asked where the model would be asked again. */
+  async #shouldStop(steps: SdkStep[]): Promise<boolean> {
+    if (this.#pending.length > 0) return true
+    const { stopWhen, shared, calls } = this.#scope
+    const stops = await this.#hostsOwn(() => Promise.all(stopWhen.map(async (condition) => condition({ steps }))))
+    this.#stopped = stops.some((stop) => stop)
+    if (this.#stopped) return true
+    this.#spent = shared.meter.spent() ?? this.#overCalls(calls.refusedAny())
+    return this.#spent !== undefined
+  }
+
+  /** A model that keeps calling after it was refused for the budget of calls is ended. */
+  #overCalls(refused: boolean): BudgetReason | undefined {
+    const wasRefused = this.#refusedBefore
+    this.#refusedBefore = refused
+    return refused && wasRefused ? 'budget_calls' : undefined
+  }
+
+  /** Errors of the host's own code are not failures of the model. */
+  async #hostsOwn<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      this.#fail('step_failed', error)
+      throw error
+    }
+  }
+}
+
+/** The steps of a run that goes on have the numbers that come next. */
+function numbered(prepareStep: SdkPrepare, offset: number): SdkPrepare {
+  return offset === 0 ? prepareStep : (sdk) => prepareStep({ ...sdk, stepNumber: sdk.stepNumber + offset })
+}
+
+function modelNameOf(model: LanguageModel): string {
+  return typeof model === 'string' ? model : model.modelId
+}
+
+/** Asks both, the planner's first. Tools are in the lists of both; of everything else the later answer holds. */
+export function joinPrepareSteps(
+  first: AnyPrepareStep | undefined,
+  second: AnyPrepareStep | undefined,
+): AnyPrepareStep | undefined {
+  if (!first || !second) return first ?? second
+  return async (context) => {
+    const a = await first(context)
+    const b = await second({
+      ...context,
+      ...(a?.context !== undefined && { context: a.context }),
+      ...(a?.instructions !== undefined && { instructions: a.instructions }),
+    })
+    if (isNothing(a) || isNothing(b)) return a ?? b
+    // An invalid answer is passed on, so that the step refuses it.
+    if (typeof a !== 'object') return a
+    if (typeof b !== 'object') return b
+    const given = new Map([...Object.entries(a), ...Object.entries(b).filter(([, value]) => value !== undefined)])
+    const options = { ...a.options, ...b.options }
+    return { ...Object.fromEntries(given), options, activeTools: inBoth(a.activeTools, b.activeTools) }
+  }
+}
+
+type Change = Awaited<ReturnType<AnyPrepareStep>>
+type List = NonNullable<Change>['activeTools']
+
+function isNothing(change: Change | null): change is undefined {
+  return change === undefined || change === null
+}
+
+function inBoth(a: List, b: List): List {
+  const wrong = [a, b].find((list) => list !== undefined && !Array.isArray(list))
+  if (wrong !== undefined) return wrong
+  return a && b ? a.filter((id) => b.includes(id)) : (a ?? b)
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { type Caller, checkShape, ConfigError, defineCaller, type View } from '@toolgate/core'
+import type { ModelMessage } from 'ai'
+import { checkBudgets } from '../budgets.ts'
+import { RUN, type RunOptions, type SegmentOptions } from '../options.ts'
+import type { Conversation, PauseState, PendingState } from '../pause/state.ts'
+import type { PlannerParts } from '../parts.ts'
+import type { AnyStream } from './scope.ts'
+import { createStopping } from './turn.ts'
+
+/** One segment of a run: from its beginning, or from a pause, to its end or its next pause. */
+export interface SegmentRequest {
+  readonly caller: Caller
+  readonly options: SegmentOptions
+  readonly stopping: ReturnType<typeof createStopping>
+  /** Given the SDK's stream as soon as there is one. */
+  readonly onStream?: ((stream: AnyStream, runId: string) => void) | undefined
+  /** Done while it waits for its turn; what it throws comes out of the run, and nothing has happened. */
+  check(): Promise<CheckedSegment>
+}
+
+export interface CheckedSegment {
+  readonly runId: string
+  readonly app: string | undefined
+  /** What the run has used before this segment. */
+  readonly before: Pick<PauseState, 'used' | 'usage' | 'budgets'> | undefined
+  /** Done when it is the segment's turn; what it throws comes out of the run. */
+  begin(): Promise<SegmentStart>
+}
+
+export type Segment = SegmentRequest & CheckedSegment
+
+/** Where a segment begins. */
+export interface SegmentStart {
+  readonly view: View
+  readonly conversation: Conversation
+  readonly answers: ReadonlyMap<PendingState, unknown>
+  /** What is told of a segment that goes on. */
+  readonly resumed: { readonly hidden: readonly string[]; readonly policyChanged: boolean } | undefined
+}
+
+/** Gives the first segment of a run. @throws {ConfigError} for options that cannot be used; `caller_invalid` */
+export function openRun(
+  parts: PlannerParts,
+  options: RunOptions,
+  onStream: SegmentRequest['onStream'],
+): SegmentRequest {
+  checkShape('run', options, RUN)
+  const { app, visibility, activeTools } = options
+  const caller = defineCaller(options.caller)
+  checkBudgets(options.budgets)
+  const messages = readMessages(options)
+  return {
+    caller,
+    options,
+    stopping: createStopping(options.signal),
+    onStream,
+    async check() {
+      // Names are checked now, and not when the turn comes.
+      if (app !== undefined || activeTools !== undefined) await parts.gate.view(caller, { app, activeTools })
+      return {
+        runId: randomUUID(),
+        app,
+        before: undefined,
+        begin: async () => ({
+          view: await viewOf(parts, caller, { app, visibility, activeTools }),
+          conversation: {
+            messages,
+            steps: [],
+            instructions: parts.instructions,
+            context: options.context,
+            pending: [],
+          },
+          answers: new Map(),
+          resumed: undefined,
+        }),
+      }
+    },
+  }
+}
+
+/** A caller who narrows nothing shares the view with his equals. */
+function viewOf(
+  { gate }: PlannerParts,
+  caller: Caller,
+  narrowed: Pick<RunOptions, 'app' | 'visibility' | 'activeTools'>,
+): Promise<View> {
+  const isPlain = Object.values(narrowed).every((value) => value === undefined)
+  return isPlain ? gate.view(caller) : gate.view(caller, narrowed)
+}
+
+function readMessages({ prompt, messages }: RunOptions): readonly ModelMessage[] {
+  if ((prompt === undefined) === (messages === undefined))
+    throw new ConfigError('run', 'takes a prompt or messages: one of them')
+  if (messages !== undefined) {
+    if (!Array.isArray(messages) || messages.length === 0)
+      throw new ConfigError('run.messages', 'must be a list of messages')
+    return [...messages]
+  }
+  if (typeof prompt !== 'string') throw new ConfigError('run.prompt', 'must be a text')
+  return [{ role: 'user', content: prompt }]
+}
