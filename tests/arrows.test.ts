@@ -33,7 +33,6 @@ const CORE_ORDER = [
   'deadlines.ts',
   'caller.ts',
   'ports.ts',
-  'words.ts',
   'canonical.ts',
   'freeze.ts',
   'work.ts',
@@ -67,6 +66,7 @@ const CORE_ORDER = [
   'expose',
   'testing',
   'index.ts',
+  'entry',
 ]
 
 /** Core does no I/O: of Node it has the hash and deep equality. `node:module` would keep it out of bundles. */
