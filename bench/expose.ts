@@ -1,5 +1,4 @@
-import { createGate, type View } from '@toolgate/core'
-import { expose, type ExposeOptions } from '@toolgate/core/expose'
+import { createGate, expose, type ExposeOptions, type View } from '@toolgate/core'
 import { loadTokenizer } from '@toolgate/core/tokens'
 import { digits, measure, median, printFigures, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'

@@ -1,5 +1,4 @@
-import { createGate, defineCaller } from '@toolgate/core'
-import { createAvailability, type Group } from '@toolgate/core/groups'
+import { createAvailability, createGate, defineCaller, type Group } from '@toolgate/core'
 import { measure, printFigures } from './lib.ts'
 import { makeTools } from './tools.ts'
 

@@ -1,5 +1,4 @@
-import { createGate, defineTool } from '@toolgate/core'
-import { createRedactor } from '@toolgate/core/redact'
+import { createGate, createRedactor, defineTool } from '@toolgate/core'
 import { HOSTILE_CALLS, type HostileCall } from '../packages/core/src/testing/hostile-inputs.ts'
 import { printGatewayStalls } from './hostile-gateway.ts'
 import { digits, printTable } from './lib.ts'

@@ -1,6 +1,4 @@
-import { createToolRateLimiter } from '@toolgate/core'
-import type { RateLimit } from '@toolgate/core/internal'
-import { memoryCounters } from '@toolgate/core/stores'
+import { createToolRateLimiter, memoryCounters, type RateLimit } from '@toolgate/core'
 import { type Case, digits, measure, printFigures, printTable } from './lib.ts'
 
 /** What a rate limit costs: a check, its growth with what should not matter, and the memory of all the keys that a store holds. */

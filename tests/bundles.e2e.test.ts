@@ -14,8 +14,7 @@ const run = promisify(execFile)
 
 /** What somebody who bundles does with core: start, list, decide, call with an input that is checked, and redact. */
 const PROGRAM = `
-import { createGate, defineTool } from '@toolgate/core'
-import { createRedactor } from '@toolgate/core/redact'
+import { createGate, createRedactor, defineTool } from '@toolgate/core'
 
 async function main() {
   const read = defineTool({

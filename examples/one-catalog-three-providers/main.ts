@@ -1,6 +1,5 @@
 // One catalog for OpenAI, Anthropic and Gemini: what each takes, what each cannot express, and the call on the way back.
-import { createGate, type View } from '@toolgate/core'
-import { expose, type ExposeTarget } from '@toolgate/core/expose'
+import { createGate, expose, type ExposeTarget, type View } from '@toolgate/core'
 
 const gate = createGate({
   tools: {

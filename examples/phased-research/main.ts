@@ -1,7 +1,6 @@
 // Research in three phases, search → analyse → write: each step offers only the tools of its phase.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { createGate, memoryAudit } from '@toolgate/core'
-import { withTools } from '@toolgate/core/steps'
+import { createGate, memoryAudit, withTools } from '@toolgate/core'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { type Answer, scriptedModel } from '../support/scripted-model.ts'

@@ -1,5 +1,13 @@
-import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
-import { isRequestTool, type Shape, shapeOf } from '@toolgate/core/internal'
+import {
+  type Caller,
+  ConfigError,
+  type Gate,
+  isRequestTool,
+  type Shape,
+  shapeOf,
+  type Tool,
+  type View,
+} from '@toolgate/core'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,

@@ -1,6 +1,4 @@
-import type { Caller, Gate } from '@toolgate/core'
-import type { ExposedTools, ExposeOptions } from '@toolgate/core/expose'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type Caller, type ExposedTools, type ExposeOptions, type Gate, type Shape, shapeOf } from '@toolgate/core'
 import { checkGuardFor } from './shared/checks.ts'
 import {
   type GuardedLoop,

@@ -31,6 +31,12 @@ export type {
   WarningsBody,
   WhyBody,
 } from '../../gateway/src/api/wire.ts'
-export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
-export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
-export type { ApprovalStatus } from '@toolgate/core/stores'
+export type {
+  Approval,
+  ApprovalStatus,
+  AuditEvent,
+  AuditOutcome,
+  AuditRecord,
+  OutcomeWord,
+  Reason,
+} from '@toolgate/core'

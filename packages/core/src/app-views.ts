@@ -1,8 +1,7 @@
 import { type AppInfo, type ParsedApp, unknownApp } from './apps/app.ts'
-import { createAppPolicySnapshots } from './decide/app-policy-snapshot.ts'
-import type { BuiltPolicySnapshot, World } from './decide/policy-snapshot.ts'
+import { createAppPolicySnapshots, type BuiltPolicySnapshot, type World } from './decide/policy-snapshot.ts'
 import { evaluate } from './decide/evaluation.ts'
-import { appEffects } from './layers/app.ts'
+import { appEffects } from './decide/layers/app.ts'
 import type { ViewHost } from './view.ts'
 
 /** The apps of a gate. */

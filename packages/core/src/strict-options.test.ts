@@ -1,38 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseCaps } from './call/slots.ts'
-import * as audit from './entry/audit.ts'
-import * as exposing from './entry/expose.ts'
-import * as groups from './entry/groups.ts'
-import * as internal from './entry/internal.ts'
-import * as pins from './entry/pins.ts'
-import * as redact from './entry/redact.ts'
-import * as search from './entry/search.ts'
-import * as stepping from './entry/steps.ts'
-import * as stores from './entry/stores.ts'
-import * as toolset from './entry/toolset.ts'
-import type { TargetDefinition } from './expose/define-target.ts'
-import type { Gate, GateOptions, ToolDefinition } from './index.ts'
-import * as root from './index.ts'
-import type { StepChange, StepsOptions } from './steps.ts'
+import * as audit from './audit/index.ts'
+import * as core from './index.ts'
 import * as telemetry from './telemetry/open-telemetry.ts'
 import { manualClock } from './testing/manual-clock.ts'
-
-/** Every entry but those with a table of their own. `parseCaps` reads an option of the gate. */
-const core = {
-  ...root,
-  ...stores,
-  ...exposing,
-  ...pins,
-  ...toolset,
-  ...redact,
-  ...stepping,
-  ...search,
-  ...groups,
-  ...internal,
-  parseCaps,
-}
-const {
+import {
   buildToolset,
   createApprovals,
   createAvailability,
@@ -45,6 +17,8 @@ const {
   defineCaller,
   defineTool,
   expose,
+  type Gate,
+  type GateOptions,
   limitsFromEnv,
   lint,
   memoryApprovals,
@@ -53,14 +27,18 @@ const {
   memoryLock,
   memoryState,
   metaTools,
+  parseCaps,
   parseGroups,
   parseLimits,
   parsePolicies,
   parseToolRateLimits,
   policyFromEnv,
+  type StepChange,
+  type StepsOptions,
   systemClock,
+  type ToolDefinition,
   wrapToolMapWithHooks,
-} = core
+} from './index.ts'
 
 /** What is misspelt, the key as it is written, the key that was meant, and the use. */
 type Misspelling = readonly [where: string, key: string, meant: string, use: () => unknown]
@@ -155,7 +133,6 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       () => defineTool(loose<ToolDefinition>({ name: 'a', annotations: { readonlyHint: true } })),
     ],
   ],
-  checkApprovalFilter: [['filter', 'statuss', 'status', () => core.checkApprovalFilter(loose({ statuss: 'pending' }))]],
   defineCaller: [
     ['caller', 'role', 'roles', () => defineCaller(loose({ role: ['admin'] }))],
     ['caller', 'scope', 'scopes', () => defineCaller(loose({ scope: ['x'] }))],
@@ -252,7 +229,12 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   ],
   expose: [['options', 'strct', 'strict', async () => expose(await viewOf(), 'mcp', loose({ strct: true }))]],
   defineTarget: [
-    ['definition', 'nme', 'name', () => core.defineTarget(loose<TargetDefinition<object>>({ nme: 'x', shape() {} }))],
+    [
+      'definition',
+      'nme',
+      'name',
+      () => core.defineTarget(loose<core.TargetDefinition<object>>({ nme: 'x', shape() {} })),
+    ],
   ],
   fromOpenAiTools: [['options', 'overlayy', 'overlay', () => core.fromOpenAiTools([], loose({ overlayy: {} }))]],
   fromAnthropicTools: [['options', 'overlayy', 'overlay', () => core.fromAnthropicTools([], loose({ overlayy: {} }))]],
@@ -302,8 +284,6 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'allowIds',
   'and',
-  'approvalAt',
-  'approvalKeys',
   'byCategory',
   'byNamespace',
   'byTagsAll',
@@ -312,22 +292,17 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'callingOf',
   'canonicalize',
   'checkDefinition',
-  'checkPendingApprovals',
   'checkShape',
-  'checkStateKey',
-  'checkStatePrefix',
   'combineTelemetry',
   'compareToolIds',
   'createCanceller',
   'createValidator',
   'createWireNames',
-  'decidedApproval',
   'definitionHash',
   'denyIds',
   'didYouMean',
-  'errorResult',
   'isDefinedCaller',
-  'isLiveAt',
+  'isGate',
   'isRequestTool',
   'isToolError',
   'isView',
@@ -344,22 +319,20 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'outputText',
   'parseGlob',
   'parseSelector',
-  'parseStateText',
+  'safely',
   'relayedError',
   'retryAfterSeconds',
-  'safely',
   'sendersFromEnv',
   'sha256Hex',
   'shapeOf',
+  'strictest',
   'toCancelling',
-  'toErrorResult',
   'toListedTool',
   'toNamedMap',
-  'toStateExpiry',
-  'toStateText',
+  'toErrorResult',
   'toToolId',
   'toWireName',
-  'tooManyApprovals',
+  'errorResult',
   'unchanged',
   'withTools',
 ])

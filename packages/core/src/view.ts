@@ -1,21 +1,27 @@
 import type { Caller } from './caller.ts'
-import { type RunBounds, decide, type Decided, decideWithInput, explain } from './decide/decide.ts'
+import {
+  type RunBounds,
+  decide,
+  type Decided,
+  decideWithInput,
+  explain,
+  findableToday,
+  type Visible,
+  visibleToday,
+  type Explanation,
+  toExplanation,
+} from './decide/decide.ts'
 import type { PolicySnapshot } from './decide/policy-snapshot.ts'
-import { findableToday, type Visible, visibleToday } from './decide/visible.ts'
-import { type Explanation, toExplanation } from './decide/explanation.ts'
-import { noticesOf } from './decide/notices.ts'
-import { idsOfNextStep, resolveRequestTool, openableIn } from './decide/requests.ts'
-import { projectEffects, evaluate, type Evaluation } from './decide/evaluation.ts'
-import type { Decision } from './decision/outcome.ts'
-import type { OutcomeWord } from './decision/words.ts'
-import { reason } from './decision/reason.ts'
+import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from './decide/requests.ts'
+import { projectEffects, evaluate, type Evaluation, type Effect } from './decide/evaluation.ts'
+import type { Decision, OutcomeWord } from './decide/outcome.ts'
+import { reason } from './decide/reason.ts'
 import type { CallRequest, DoorPorts, Seen, CallView } from './call/attempt.ts'
 import { call, requestApproval } from './call/call.ts'
 import type { LimitUseOf, UsesOf } from './call/limits.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
-import type { Effect } from './layers/effect.ts'
-import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './layers/policy.ts'
-import { stepEffects } from './layers/step.ts'
+import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './decide/layers/policy.ts'
+import { stepEffects } from './decide/layers/narrowing.ts'
 import type { ParsedPolicy } from './policy/parse.ts'
 import type { Policies } from './policy/policy.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'

@@ -1,6 +1,4 @@
-import type { Gate, LintWarning } from '@toolgate/core'
-import { didYouMean } from '@toolgate/core/internal'
-import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { didYouMean, type Gate, type LintWarning, matchesGlob, parseGlob } from '@toolgate/core'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/server-groups.ts'

@@ -1,5 +1,12 @@
-import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core'
-import { checkShape, createValidator, type InputProblem, shapeOf } from '@toolgate/core/internal'
+import {
+  checkShape,
+  createValidator,
+  defineTool,
+  type InputProblem,
+  type JsonSchema,
+  shapeOf,
+  type StandardSchema,
+} from '@toolgate/core'
 
 export interface Question {
   /** What a person is asked. */

@@ -1,7 +1,4 @@
-import type { Caller, CallOutcome } from '@toolgate/core'
-import { safely } from '@toolgate/core/internal'
-import type { StepCall } from '@toolgate/core/steps'
-import type { Clock } from '@toolgate/core/stores'
+import { type Caller, type CallOutcome, type Clock, safely, type StepCall } from '@toolgate/core'
 import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'
 
 /** What happens to a run, as its listeners are told. */

@@ -1,5 +1,4 @@
-import type { JsonSchema } from '@toolgate/core'
-import type { StepCall } from '@toolgate/core/steps'
+import type { JsonSchema, StepCall } from '@toolgate/core'
 import type { ModelMessage } from 'ai'
 import type { BudgetReason, Used } from './budgets.ts'
 

@@ -1,4 +1,5 @@
-import { type AuditEntry, holdEntry, type PolicyDocument, type SealOptions } from '@toolgate/core/audit'
+import type { AuditEntry, PolicyDocument } from '@toolgate/core'
+import { holdEntry, type SealOptions } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 

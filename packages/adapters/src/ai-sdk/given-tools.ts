@@ -1,5 +1,4 @@
-import { ConfigError } from '@toolgate/core'
-import { toWireName } from '@toolgate/core/expose'
+import { ConfigError, toWireName } from '@toolgate/core'
 import type { LoopRun } from './loop.ts'
 
 /**

@@ -1,5 +1,4 @@
-import { createGate } from '@toolgate/core'
-import { unchanged, withTools } from '@toolgate/core/steps'
+import { createGate, unchanged, withTools } from '@toolgate/core'
 import { generateText, type LanguageModel, streamText, tool, ToolLoopAgent } from 'ai'
 import { z } from 'zod'
 import { fromAiSdk, guard } from '../ai-sdk.ts'

@@ -1,5 +1,4 @@
-import type { Tool, View } from '@toolgate/core'
-import { expose, toWireName } from '@toolgate/core/expose'
+import { expose, type Tool, toWireName, type View } from '@toolgate/core'
 import { type ImportedTool, importedFrom } from './import-tools.ts'
 import { toSchema } from './schema.ts'
 

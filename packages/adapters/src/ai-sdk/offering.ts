@@ -1,5 +1,4 @@
-import type { Tool, View } from '@toolgate/core'
-import { compareToolIds } from '@toolgate/core/internal'
+import { compareToolIds, type Tool, type View } from '@toolgate/core'
 import { type Offered, offerImported, offerOwn } from './offered.ts'
 import type { GuardOptions } from './options.ts'
 

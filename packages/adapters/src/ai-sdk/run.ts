@@ -1,5 +1,4 @@
-import type { CallOutcome, Hooks, View } from '@toolgate/core'
-import { messageOf, safely } from '@toolgate/core/internal'
+import { type CallOutcome, type Hooks, messageOf, safely, type View } from '@toolgate/core'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
 import { arm } from './armed.ts'

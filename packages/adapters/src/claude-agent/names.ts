@@ -1,5 +1,4 @@
-import { ConfigError, type Tool } from '@toolgate/core'
-import { createWireNames, toWireName } from '@toolgate/core/expose'
+import { ConfigError, createWireNames, type Tool, toWireName } from '@toolgate/core'
 import { partsOfName, toHarnessName, toServerPrefix } from './harness.ts'
 import { harnessNameOf } from './tools.ts'
 

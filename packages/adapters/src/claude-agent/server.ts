@@ -5,9 +5,7 @@ import {
   ListToolsRequestSchema,
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { CallOutcome, Progress, View } from '@toolgate/core'
-import { expose } from '@toolgate/core/expose'
-import { outputText } from '@toolgate/core/internal'
+import { type CallOutcome, expose, outputText, type Progress, type View } from '@toolgate/core'
 import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream, lastOf } from '../shared/streams.ts'
 import type { QueryCalls } from './calls.ts'

@@ -1,5 +1,13 @@
-import { type Caller, ConfigError, type Tool, type View, type ViewOptions, type Visibility } from '@toolgate/core'
-import { type MaybePromise, sha256Hex } from '@toolgate/core/internal'
+import {
+  type Caller,
+  ConfigError,
+  type MaybePromise,
+  sha256Hex,
+  type Tool,
+  type View,
+  type ViewOptions,
+  type Visibility,
+} from '@toolgate/core'
 
 type VisibilityContext = { readonly tools: readonly Tool[]; readonly caller: Caller }
 

@@ -1,5 +1,4 @@
-import type { Gate, Tool } from '@toolgate/core'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type Gate, type Shape, shapeOf, type Tool } from '@toolgate/core'
 import { StructuredTool } from '@langchain/core/tools'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import type { RunnableConfig } from '@langchain/core/runnables'

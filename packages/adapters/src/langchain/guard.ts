@@ -1,6 +1,4 @@
-import type { CallOutcome, Gate } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { type CallOutcome, type ExposedNames, type Gate, type Shape, shapeOf } from '@toolgate/core'
 import {
   AIMessage,
   type AgentMiddleware,

@@ -1,5 +1,4 @@
-import type { Gate, Tool, View } from '@toolgate/core'
-import { expose, type ExposedNames, type ExposedTools } from '@toolgate/core/expose'
+import { expose, type ExposedNames, type ExposedTools, type Gate, type Tool, type View } from '@toolgate/core'
 import { DynamicStructuredTool } from 'langchain'
 import { isRun, type LangChainTool, nameOfTool, nativeOf } from './tools.ts'
 

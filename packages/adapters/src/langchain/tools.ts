@@ -1,5 +1,4 @@
-import { ConfigError, type Tool } from '@toolgate/core'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { ConfigError, type NativeToolRecord, type Tool, type UnnamedToolDefinition } from '@toolgate/core'
 import { Runnable } from '@langchain/core/runnables'
 import type { ClientTool, ServerTool } from '@langchain/core/tools'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'

@@ -1,6 +1,4 @@
-import type { CallOutcome, CallRequest, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
-import type { Toolset } from '@toolgate/core/toolset'
+import { type CallOutcome, type CallRequest, type Toolset, type View, type WireNames } from '@toolgate/core'
 import type { RequestContext } from '@mastra/core/request-context'
 import { createMastraNames } from './names.ts'
 import type { AnyGate } from './options.ts'

@@ -1,5 +1,4 @@
-import type { JsonSchema } from '@toolgate/core'
-import type { ListedTool, McpResult } from '@toolgate/core/internal'
+import type { JsonSchema, ListedTool, McpResult } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 
 /** What the clients of an SDK's server can read of a list, and of a result. */

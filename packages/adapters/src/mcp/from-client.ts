@@ -1,5 +1,4 @@
-import { ConfigError } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
+import { checkShape, ConfigError } from '@toolgate/core'
 import { type McpClient, toLink } from './sdk-client.ts'
 import { createMcpSource, type McpSource, type McpSourceOptions, SOURCE_SHAPE } from './source.ts'
 

@@ -1,5 +1,4 @@
-import { type Progress, ToolgateError } from '@toolgate/core'
-import { checkShape, type McpResult } from '@toolgate/core/internal'
+import { checkShape, type McpResult, type Progress, ToolgateError } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'

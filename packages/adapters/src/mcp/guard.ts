@@ -1,5 +1,13 @@
-import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
-import { type MaybePromise, safely, type Shape, shapeOf } from '@toolgate/core/internal'
+import {
+  type Caller,
+  ConfigError,
+  defineCaller,
+  type MaybePromise,
+  safely,
+  type Shape,
+  shapeOf,
+  type ViewOptions,
+} from '@toolgate/core'
 import { checkCaller } from '../shared/caller.ts'
 import { checkGuard } from '../shared/checks.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'

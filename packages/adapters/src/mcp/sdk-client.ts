@@ -1,5 +1,4 @@
-import type { Progress } from '@toolgate/core'
-import { type McpResult, relayedError } from '@toolgate/core/internal'
+import { type McpResult, type Progress, relayedError } from '@toolgate/core'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import { RpcError } from './rpc-error.ts'
 

@@ -1,5 +1,4 @@
-import { ConfigError } from '@toolgate/core'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { ConfigError, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { toDefinition } from './natives.ts'
 import type { Governable } from './sdk-types.ts'

@@ -1,5 +1,4 @@
-import { ConfigError, type Tool } from '@toolgate/core'
-import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import { ConfigError, type ExposedNames, type Tool, toWireName } from '@toolgate/core'
 import { nativeOf, sdkNameOf } from './natives.ts'
 
 /** Gives the name under which the SDK knows a tool of the gate. */

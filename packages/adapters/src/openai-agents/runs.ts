@@ -1,6 +1,4 @@
-import type { ViewOptions } from '@toolgate/core'
-import type { ExposedNames } from '@toolgate/core/expose'
-import { callerKey } from '@toolgate/core/internal'
+import { callerKey, type ExposedNames, type ViewOptions } from '@toolgate/core'
 import { createCallerOf } from '../shared/caller.ts'
 import { createRun } from '../shared/run.ts'
 import { callingRun, OpenRun, type Origin } from './open-run.ts'

@@ -1,5 +1,4 @@
-import { ConfigError, type ViewOptions } from '@toolgate/core'
-import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, ConfigError, type Shape, shapeOf, type ViewOptions } from '@toolgate/core'
 import type { RunOptions } from './run.ts'
 
 /** The fields of `ViewOptions`, for shapes that extend them. */

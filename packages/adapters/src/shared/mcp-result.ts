@@ -1,4 +1,4 @@
-import { type McpResult, outputText } from '@toolgate/core/internal'
+import { type McpResult, outputText } from '@toolgate/core'
 
 /** What clients refuse a block of content without, by its type. */
 const BLOCKS: ReadonlyMap<unknown, readonly string[]> = new Map([

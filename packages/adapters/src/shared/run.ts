@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View, ViewOptions } from '@toolgate/core'
-import { type ExposedNames, toWireName } from '@toolgate/core/expose'
-import type { HooksInput } from '@toolgate/core/internal'
+import {
+  type CallOutcome,
+  type CallRefused,
+  type CallRequest,
+  type CallWaiting,
+  type ExposedNames,
+  type Gate,
+  type HooksInput,
+  toWireName,
+  type View,
+  type ViewOptions,
+} from '@toolgate/core'
 
 /** What every adapter's `guard` may be told about a run. */
 export interface RunOptions<Name extends string = string> extends ViewOptions<Name> {

@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core/internal'
+import { messageOf } from '@toolgate/core'
 
 export function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output

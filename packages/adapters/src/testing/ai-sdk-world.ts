@@ -1,5 +1,4 @@
-import { createGate, type Gate, type GateOptions } from '@toolgate/core'
-import type { MemoryAudit } from '@toolgate/core/audit'
+import { createGate, type Gate, type GateOptions, type MemoryAudit } from '@toolgate/core'
 import { isStepCount, type ModelMessage, type StopCondition, tool, type ToolSet } from 'ai'
 import { z } from 'zod'
 import { fromAiSdk } from '../ai-sdk.ts'

@@ -1,5 +1,4 @@
-import { type Caller, defineCaller, memoryAudit, type Policy } from '@toolgate/core'
-import type { MemoryAudit } from '@toolgate/core/audit'
+import { type Caller, defineCaller, memoryAudit, type MemoryAudit, type Policy } from '@toolgate/core'
 
 /** Who runs agents in the adapters' tests. */
 export const VIEWER: Caller = defineCaller({ user: 'vera', roles: ['viewer'] })

@@ -1,4 +1,4 @@
-import { nearestOf } from '@toolgate/core/internal'
+import { nearestOf } from '@toolgate/core'
 import type { PinRow } from '@toolgate/gateway'
 import { createApi } from '../client/api.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'

@@ -1,6 +1,6 @@
-import { nearestNames } from '../decision/nearest.ts'
+import { nearestNames } from '../tools/nearest-names.ts'
 import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
-import type { ImportedGroup, Offer } from '../layers/app.ts'
+import type { AppRules, ImportedGroup } from '../decide/layers/app.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
@@ -36,9 +36,8 @@ export interface AppInfo {
   readonly groups: readonly { readonly name: string; readonly visibility: 'conditional' | 'hidden' | undefined }[]
 }
 
-export interface ParsedApp extends Offer {
+export interface ParsedApp extends AppRules {
   readonly info: AppInfo
-  readonly policies: readonly ParsedPolicy[]
 }
 
 /** What an app stands on. */

@@ -1,10 +1,9 @@
 import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../cancelling.ts'
-import type { Visible } from '../decide/visible.ts'
-import type { Decision } from '../decision/outcome.ts'
+import type { Visible } from '../decide/decide.ts'
+import type { Decision, OutcomeWord } from '../decide/outcome.ts'
 import { ConfigError, onRejection } from '../errors.ts'
-import type { OutcomeWord } from '../decision/words.ts'
-import type { Names } from '../decision/message.ts'
+import type { Names } from '../decide/message.ts'
 import type {
   Approval,
   ApprovalStore,
@@ -22,8 +21,7 @@ import type {
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress } from '../tools/tool.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'

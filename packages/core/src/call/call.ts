@@ -1,6 +1,6 @@
-import type { Decision } from '../decision/outcome.ts'
-import type { Reason } from '../decision/reason.ts'
-import { messageFor } from '../decision/message.ts'
+import type { Decision } from '../decide/outcome.ts'
+import type { Reason } from '../decide/reason.ts'
+import { messageFor } from '../decide/message.ts'
 import type { Approval } from '../ports.ts'
 import { type Admission, admit, admitStill, asksPeople } from './admit.ts'
 import {

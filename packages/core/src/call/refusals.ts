@@ -1,5 +1,5 @@
-import type { Decision } from '../decision/outcome.ts'
-import { type Reason, reason } from '../decision/reason.ts'
+import type { Decision } from '../decide/outcome.ts'
+import { type Reason, reason } from '../decide/reason.ts'
 import { messageOf, type ToolgateError } from '../errors.ts'
 import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'

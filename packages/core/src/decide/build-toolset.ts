@@ -1,6 +1,6 @@
 import { type Caller, defineCaller } from '../caller.ts'
 import { ToolgateError } from '../errors.ts'
-import { callerEffects, fixedEffects, indexPolicy } from '../layers/policy.ts'
+import { callerEffects, fixedEffects, indexPolicy } from './layers/policy.ts'
 import { parsePolicies } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { checkKnown, selectorsOfPolicies } from '../policy/unknown-names.ts'

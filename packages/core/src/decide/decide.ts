@@ -1,13 +1,15 @@
 import type { Caller } from '../caller.ts'
-import { compareStrictness, type Decision, sortReasons } from '../decision/outcome.ts'
-import type { OutcomeWord } from '../decision/words.ts'
-import { type Reason, reason } from '../decision/reason.ts'
-import { decideInput, type PolicyIndex } from '../layers/policy.ts'
+import type { SchemaWarning } from '../json-schema/skipped.ts'
+import { decideInput, type PolicyIndex } from './layers/policy.ts'
 import { conditionWork } from '../policy/input-work.ts'
-import { hasBit } from '../tools/bits.ts'
+import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits.ts'
+import { schemaWarningsOf } from '../tools/schema-warnings.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
+import { compareStrictness, type Decision, sortReasons, type OutcomeWord, ASKED_LAYERS, type Layer } from './outcome.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
-import { outcomeAt, reasonsAt, type Evaluation } from './evaluation.ts'
+import { type Reason, reason } from './reason.ts'
 
 /** What a run may at most: as it was when its view was made, whatever was narrowed since. */
 export interface RunBounds {
@@ -93,4 +95,84 @@ function withoutRepeats(reasons: readonly Reason[]): readonly Reason[] {
     const key = `${one.layer}\0${one.code}\0${one.text}\0${one.message}`
     return !seen.has(key) && seen.add(key)
   })
+}
+
+/** What one layer says of a tool. */
+export interface LayerAnswer {
+  readonly layer: Layer
+  readonly outcome: OutcomeWord
+}
+
+/** A decision for people: beside the reasons against it, the answer of every layer. */
+export interface Explanation extends Decision {
+  /** The deciding layer first, the others in the order in which layers are told. */
+  readonly answers: readonly LayerAnswer[]
+  /** Keywords of the tool's input schema that are not checked, where there are some. */
+  readonly schemaWarnings?: readonly SchemaWarning[]
+}
+
+export function toExplanation({ outcome, reasons }: Decision, tool: Tool | undefined): Explanation {
+  const answers = ASKED_LAYERS.map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
+  const schemaWarnings = tool ? schemaWarningsOf(tool) : []
+  return {
+    outcome,
+    reasons,
+    answers: answers.toSorted((a, b) => compareStrictness(a.outcome, b.outcome)),
+    ...(schemaWarnings.length > 0 ? { schemaWarnings } : {}),
+  }
+}
+
+function strictestOf(layer: Layer, reasons: Decision['reasons']): OutcomeWord {
+  const own = reasons.filter((one) => one.layer === layer).map(({ outcome }) => outcome)
+  return own.toSorted(compareStrictness)[0] ?? 'allow'
+}
+
+/** Some tools of a snapshot. */
+export interface Visible {
+  readonly snapshot: Toolset
+  readonly bits: Bits
+}
+
+/** Gives the tools that are visible in a view and today as well: what `decide` says of each, of all at once. */
+export function visibleToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
+  return { snapshot: evaluation.snapshot, bits: visibleInBoth(evaluation, today.evaluation(caller)) }
+}
+
+/** Gives the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
+export function findableToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
+  const first = withoutSearchLocks(evaluation)
+  const current = withoutSearchLocks(today.evaluation(caller))
+  return { snapshot: evaluation.snapshot, bits: visibleInBoth(first, current) }
+}
+
+function visibleInBoth(first: Evaluation, current: Evaluation): Bits {
+  const { snapshot } = first
+  const { bits: visible } = first.visible
+  if (current === first) return visible
+  if (current.snapshot === snapshot) return intersect(visible, current.visible.bits, snapshot.size)
+  const visibleNow = current.visible.bits
+  return bitsWhere(
+    snapshot.size,
+    (i) => {
+      const now = current.snapshot.indexOf(snapshot.ids[i] as string)
+      return now !== -1 && hasBit(visibleNow, now)
+    },
+    visible,
+  )
+}
+
+function intersect(a: Bits, b: Bits, size: number): Bits {
+  const outside = invertBits(a, size)
+  addBits(outside, invertBits(b, size))
+  return invertBits(outside, size)
+}
+
+function withoutSearchLocks(evaluation: Evaluation): Evaluation {
+  const { snapshot, effects } = evaluation
+  const others = effects.filter((effect) => !isSearchLock(effect))
+  return others.length === effects.length ? evaluation : evaluate(snapshot, others)
+}
+
+function isSearchLock(effect: Effect): boolean {
+  return effect.lock?.unlock === 'search'
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reason } from '../decision/reason.ts'
-import type { Effect } from '../layers/effect.ts'
+import { reason } from './reason.ts'
+import { type Effect, outcomeAt, projectEffects, reasonsAt, evaluate } from './evaluation.ts'
 import { bitsWhere, membersOf } from '../tools/bits.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
-import { outcomeAt, projectEffects, reasonsAt, evaluate } from './evaluation.ts'
 
 const toolset = (...names: string[]) => createToolset(names.map((name) => defineTool({ name })))
 const snapshot = toolset('a', 'b', 'c', 'd')

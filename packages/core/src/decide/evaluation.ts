@@ -1,10 +1,11 @@
-import type { OutcomeWord } from '../decision/words.ts'
-import type { Reason } from '../decision/reason.ts'
-import type { Effect } from '../layers/effect.ts'
-import { addBits, type Bits, bitsWhere, hasBit, noBits } from '../tools/bits.ts'
+import { sha256Hex } from '../hash.ts'
+import { addBits, type Bits, bitsWhere, hasBit, noBits, invertBits, membersOf } from '../tools/bits.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import type { UnlockRule } from '../tools/groups.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { VisibleTools } from './visible-tools.ts'
+import type { OutcomeWord } from './outcome.ts'
+import type { Reason } from './reason.ts'
 
 /** The effects of every layer over one snapshot, and what they add up to. */
 export interface Evaluation {
@@ -61,4 +62,67 @@ export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly 
     bits: bitsWhere(onto.size, (i) => from[i] !== -1 && hasBit(effect.bits, from[i] as number)),
     reason: (tool: Tool) => effect.reason(evaluation.snapshot.get(tool.id) ?? tool),
   }))
+}
+
+/**
+ * What every layer gives: a set of tools, and the outcome and reason it has for each of them.
+ *
+ * Deciding reads the sets, explaining the reasons, of the same effects: the two cannot differ.
+ * A layer has no effect for what it lets pass, so adding a layer can only tighten.
+ */
+export interface Effect {
+  readonly outcome: Exclude<OutcomeWord, 'allow'>
+  readonly bits: Bits
+  /** Of a locked group: which one, and what opens it. */
+  readonly lock?: { readonly group: string; readonly unlock: UnlockRule }
+  /** It holds for one step only. */
+  readonly isOfStep?: true
+  reason(tool: Tool): Reason
+}
+
+/**
+ * What is visible of a snapshot where some tools are denied and some must wait: shared by all who see the same.
+ *
+ * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each time.
+ */
+export class VisibleTools {
+  readonly #snapshot: Toolset
+  readonly #deny: Bits
+  readonly #wait: Bits
+  #bits: Bits | undefined
+  #tools: readonly Tool[] | undefined
+  #ids: readonly string[] | undefined
+  #fingerprint: string | undefined
+
+  constructor(snapshot: Toolset, deny: Bits, wait: Bits) {
+    this.#snapshot = snapshot
+    this.#deny = deny
+    this.#wait = wait
+  }
+
+  /** Not to be changed. */
+  get bits(): Bits {
+    return (this.#bits ??= visibleOf(this.#snapshot, this.#deny, this.#wait))
+  }
+
+  get tools(): readonly Tool[] {
+    const { tools } = this.#snapshot
+    return (this.#tools ??= Object.freeze(membersOf(this.bits).map((i) => tools[i] as Tool)))
+  }
+
+  get ids(): readonly string[] {
+    return (this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id)))
+  }
+
+  /** Hash of the visible definitions, 32 hex digits. */
+  get fingerprint(): string {
+    return (this.#fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
+  }
+}
+
+function visibleOf({ size }: Toolset, deny: Bits, wait: Bits): Bits {
+  const hidden = noBits(size)
+  addBits(hidden, deny)
+  addBits(hidden, wait)
+  return invertBits(hidden, size)
 }

@@ -1,21 +1,18 @@
 import type { Caller } from '../caller.ts'
-import { availabilityEffects, type GroupIndex, indexGroups } from '../layers/availability.ts'
-import { indexLocks, lockEffects } from '../layers/locks.ts'
-import type { Effect } from '../layers/effect.ts'
-import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from '../layers/policy.ts'
-import { indexScopes, type ScopeIndex, scopeEffects } from '../layers/scopes.ts'
+import { appAvailabilityEffects, appEffects, type AppRules, indexAppGroups } from './layers/app.ts'
+import { availabilityEffects, type GroupIndex, indexGroups, indexLocks, lockEffects } from './layers/groups.ts'
+import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './layers/policy.ts'
+import { indexScopes, type ScopeIndex, scopeEffects } from './layers/narrowing.ts'
 import { policyDocumentOf } from '../policy/document.ts'
 import type { ParsedPolicy } from '../policy/parse.ts'
 import type { AvailabilitySource, PolicyDocument } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
+import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { Halts } from '../halts/halts.ts'
-import type { UserPreferences } from '../preferences/preferences.ts'
-import type { Unlocks } from '../unlocks.ts'
-import { createBoundedCache } from './cache.ts'
+import { createBoundedCache } from '../util/bounded-cache.ts'
+import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
-import { evaluate, type Evaluation } from './evaluation.ts'
 
 /**
  * The world between two changes: one snapshot, one set of policies, one state of the groups.
@@ -35,15 +32,22 @@ export interface PolicySnapshot {
   evaluation(caller: Caller): Evaluation
 }
 
+/** All that decisions are made of. Each part has a revision that grows whenever a decision may change. */
 export interface World {
   readonly catalog: Catalog
   readonly groups: Groups
   readonly availability: AvailabilitySource
-  readonly unlocks: Unlocks
-  readonly halts: Pick<Halts, 'revision' | 'effectsOver'>
+  readonly unlocks: { readonly revision: number; openFor(caller: Caller): ReadonlySet<string> }
+  readonly halts: CallerEffects
   readonly pins: PinSource
-  readonly preferences: Pick<UserPreferences, 'revision' | 'effectsOver'>
+  readonly preferences: CallerEffects
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
+}
+
+/** What holds tools of a snapshot back from a caller: the same effects for as long as nothing changes. */
+export interface CallerEffects {
+  readonly revision: number
+  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
 }
 
 /** What holds tools back from everybody because of what they say of themselves. */
@@ -53,7 +57,7 @@ export interface PinSource {
   effectsFor(snapshot: Toolset): readonly Effect[]
 }
 
-/** An snapshot with what it is made of. */
+/** A policy snapshot with what it is made of. */
 export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly indexes: Indexes
   readonly heldBack: readonly Effect[]
@@ -207,4 +211,45 @@ interface CallerEvaluation {
   /** What policy and scopes say to this caller. */
   readonly own: readonly Effect[]
   readonly evaluation: Evaluation
+}
+
+/**
+ * Gives a function that answers with today's snapshot as an app has it: what everybody's has, and the app's effects and
+ * policies beside it. As nothing is left out, it is never wider; as it is an snapshot, all that asks one asks the app too.
+ */
+export function createAppPolicySnapshots(
+  today: () => BuiltPolicySnapshot,
+  app: AppRules,
+  world: World,
+): () => BuiltPolicySnapshot {
+  let around: BuiltPolicySnapshot | undefined
+  let latest: BuiltPolicySnapshot | undefined
+  let indexes: { readonly of: Indexes; readonly own: Indexes; readonly groups: GroupIndex } | undefined
+  return () => {
+    const now = today()
+    if (latest && now === around) return latest
+    if (indexes?.of !== now.indexes) indexes = indexApp(now.indexes, app)
+    const heldBack: readonly Effect[] = [
+      ...now.heldBack,
+      ...appAvailabilityEffects(indexes.groups, app, world.availability),
+    ]
+    around = now
+    latest = { ...createPolicySnapshot(indexes.own, heldBack, world), indexes: indexes.own, heldBack }
+    return latest
+  }
+}
+
+function indexApp(of: Indexes, app: AppRules): { of: Indexes; own: Indexes; groups: GroupIndex } {
+  const first = of.policies.length
+  const added = app.policies.map((policy, i) => indexPolicy(policy, first + i, of.snapshot))
+  const own: Indexes = {
+    ...of,
+    policies: [...of.policies, ...added],
+    fixed: [
+      ...of.fixed,
+      ...appEffects(of.snapshot, app, indexOfRequestTool(of.snapshot)),
+      ...added.flatMap(fixedEffects),
+    ],
+  }
+  return { of, own, groups: indexAppGroups(of.snapshot, app) }
 }

@@ -1,9 +1,11 @@
-import type { Effect } from '../layers/effect.ts'
-import { reason } from '../decision/reason.ts'
+import { howToOpen } from './layers/groups.ts'
 import { addBits, type Bits, bitsWhere, hasBit, invertBits, isEmpty, membersOf } from '../tools/bits.ts'
+import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import { evaluate, type Evaluation } from './evaluation.ts'
+import { type Effect, evaluate, type Evaluation, reasonsAt } from './evaluation.ts'
+import { explainsWhy } from './message.ts'
+import { reason } from './reason.ts'
 
 /** Gives the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is not there. */
 export function resolveRequestTool(evaluation: Evaluation): Evaluation {
@@ -78,4 +80,38 @@ function silenced(effect: Effect): Effect {
       return told
     },
   }
+}
+
+/**
+ * Gives what the instructions should tell the model about tools that it does not see: the messages of denials whose
+ * authors chose to speak, in the order of the policies, and the hints of locked groups. Each once.
+ */
+export function noticesOf(evaluation: Evaluation, groups: Groups): readonly string[] {
+  const hidden = evaluation.deny.slice()
+  addBits(hidden, evaluation.wait)
+  const messages = new Map<string, number>()
+  const locked = new Set<string>()
+  for (const index of membersOf(hidden)) {
+    const reasons = reasonsAt(evaluation, index)
+    const denials = reasons.filter(({ outcome }) => outcome === 'deny')
+    if (denials.length === 0) {
+      for (const { code, group, suggestion } of reasons) {
+        // What the model cannot open is none of its business.
+        if (code === 'group_locked' && group !== undefined && suggestion !== undefined) locked.add(group)
+      }
+    } else if (explainsWhy(denials)) {
+      for (const { message, order } of denials)
+        messages.set(message as string, Math.min(order, messages.get(message as string) ?? order))
+    }
+  }
+  const told = [...messages].toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([message]) => message)
+  return Object.freeze([...told, ...[...locked].toSorted().map((name) => lockNotice(name, groups))])
+}
+
+function lockNotice(name: string, groups: Groups): string {
+  const group = groups.locked.get(name)
+  if (!group) return `The group ${name} is locked.`
+  return [`${group.title ?? name}:`, group.hint, howToOpen(name, group.unlock)]
+    .filter((part) => part !== undefined)
+    .join(' ')
 }

@@ -1,4 +1,4 @@
-import { createBoundedCache } from '../decide/cache.ts'
+import { createBoundedCache } from '../util/bounded-cache.ts'
 import { ConfigError } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'

@@ -1,5 +1,4 @@
-import { REASONS, type MessageKind } from '../decision/reason.ts'
-import { retryAfterSeconds } from '../decision/retry-after.ts'
+import { REASONS, type MessageKind, retryAfterSeconds } from '../decide/reason.ts'
 import type { CallFailed, CallRefused, CallWaiting } from '../call/outcome.ts'
 
 /** MCP's `CallToolResult`. */

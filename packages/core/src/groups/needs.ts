@@ -1,5 +1,5 @@
 import { type ParsedApp, unknownApp } from '../apps/app.ts'
-import { stateOf } from '../layers/availability.ts'
+import { stateOf } from '../decide/layers/groups.ts'
 import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, type ProbeState } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import { closure, type Group, type Groups } from '../tools/groups.ts'

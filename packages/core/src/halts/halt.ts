@@ -1,7 +1,7 @@
 import { canonicalize } from '../canonical.ts'
 import { ConfigError, messageOf } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
-import type { Stopping } from '../layers/halts.ts'
+import type { Stopping } from '../decide/layers/held.ts'
 import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 

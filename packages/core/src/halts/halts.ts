@@ -1,6 +1,13 @@
 import { messageOf, ToolgateError } from '../errors.ts'
-import { haltEffects, type HaltEffect, indexHalts, stopsCaller, stopsTool, unknownHalts } from '../layers/halts.ts'
-import type { Effect } from '../layers/effect.ts'
+import {
+  haltEffects,
+  type HaltEffect,
+  indexHalts,
+  stopsCaller,
+  stopsTool,
+  unknownHalts,
+} from '../decide/layers/held.ts'
+import type { Effect } from '../decide/evaluation.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock, MaybePromise, StateEntry, StateStore } from '../ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'

@@ -1,4 +1,4 @@
-import type { Held } from '../layers/pins.ts'
+import type { Held } from '../decide/layers/held.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'

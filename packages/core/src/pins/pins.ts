@@ -1,6 +1,6 @@
 import { safely, ToolgateError } from '../errors.ts'
-import type { Effect } from '../layers/effect.ts'
-import { pinEffects } from '../layers/pins.ts'
+import type { Effect } from '../decide/evaluation.ts'
+import { pinEffects } from '../decide/layers/held.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import { definitionHash } from '../tools/definition-hash.ts'

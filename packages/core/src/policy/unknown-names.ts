@@ -1,4 +1,4 @@
-import { nearestNames } from '../decision/nearest.ts'
+import { nearestNames } from '../tools/nearest-names.ts'
 import { ConfigError, UnknownToolError } from '../errors.ts'
 import type { Source } from '../tools/catalog.ts'
 import { matchesGlob, matchesSelector, type Selector } from '../tools/selector.ts'

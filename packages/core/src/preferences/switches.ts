@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import type { SwitchedOff } from '../layers/preferences.ts'
+import type { SwitchedOff } from '../decide/layers/held.ts'
 import { noGroupIsNamed } from '../tools/group-order.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'

@@ -1,4 +1,4 @@
-import type { Visible } from '../decide/visible.ts'
+import type { Visible } from '../decide/decide.ts'
 import { ToolgateError } from '../errors.ts'
 import { membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'

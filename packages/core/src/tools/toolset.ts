@@ -1,4 +1,4 @@
-import { unknownTools } from '../decision/nearest.ts'
+import { unknownTools } from './nearest-names.ts'
 import { ConfigError, ToolgateError } from '../errors.ts'
 import { sha256Hex } from '../hash.ts'
 import { definitionHash } from './definition-hash.ts'

@@ -1,5 +1,4 @@
-import type { Gate } from '@toolgate/core'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Gate, Redactor } from '@toolgate/core'
 import type { GroupConfig } from '../config/config.ts'
 import { redactNeed } from '../redaction.ts'
 import type { NeedRow } from './wire.ts'

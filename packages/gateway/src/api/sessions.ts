@@ -1,6 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Caller } from '@toolgate/core'
-import type { Clock } from '@toolgate/core/stores'
+import type { Caller, Clock } from '@toolgate/core'
 
 /** Logged-in people. Held in memory only: a restart logs everybody out. */
 export interface Sessions {

@@ -1,4 +1,3 @@
-import type { Caller } from '@toolgate/core'
 import type {
   AuditCounter,
   AuditCountQuery,
@@ -8,7 +7,8 @@ import type {
   AuditQuery,
   AuditReader,
   AuditRecord,
-} from '@toolgate/core/audit'
+  Caller,
+} from '@toolgate/core'
 
 /** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {

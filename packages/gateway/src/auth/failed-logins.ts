@@ -1,5 +1,4 @@
-import type { AuditSink } from '@toolgate/core/audit'
-import type { Clock } from '@toolgate/core/stores'
+import type { AuditSink, Clock } from '@toolgate/core'
 
 /** What is counted, slowed and recorded of keys that are wrong. */
 export interface FailedLogins {

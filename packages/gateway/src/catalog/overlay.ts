@@ -1,5 +1,4 @@
-import { defineTool, type Tool, type ToolAnnotations } from '@toolgate/core'
-import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { defineTool, matchesGlob, parseGlob, type Tool, type ToolAnnotations } from '@toolgate/core'
 import type { ServerConfig, ToolOverlay } from '../config/config.ts'
 import type { McpTool } from '../upstream/upstream.ts'
 

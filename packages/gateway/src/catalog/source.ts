@@ -1,5 +1,4 @@
-import type { Tool } from '@toolgate/core'
-import type { Source } from '@toolgate/core/toolset'
+import { type Source, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream } from '../upstream/upstream.ts'
 import { toTool } from './overlay.ts'

@@ -1,5 +1,4 @@
-import type { Caller } from '@toolgate/core'
-import { mayApproveByDefault } from '@toolgate/core/internal'
+import { type Caller, mayApproveByDefault } from '@toolgate/core'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 

@@ -1,5 +1,4 @@
-import { type Clause, lint, type Policy } from '@toolgate/core'
-import { nearestOf } from '@toolgate/core/internal'
+import { type Clause, lint, nearestOf, type Policy } from '@toolgate/core'
 import type { GatewayConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { type ConfigPath, formatPath } from './problems.ts'

@@ -1,6 +1,5 @@
 import { inspect } from 'node:util'
-import { ConfigError } from '@toolgate/core'
-import { createRedactor } from '@toolgate/core/redact'
+import { ConfigError, createRedactor } from '@toolgate/core'
 import type { RedactConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { has, type Reading } from './reading.ts'

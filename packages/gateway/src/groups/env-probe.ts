@@ -1,5 +1,4 @@
-import type { Probe } from '@toolgate/core/groups'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type Probe, shapeOf } from '@toolgate/core'
 
 export interface EnvProbeOptions {
   /** The value that it must have. Default: any but a blank one. */

@@ -1,5 +1,4 @@
-import type { Probe } from '@toolgate/core/groups'
-import type { Redactor } from '@toolgate/core/redact'
+import type { Probe, Redactor } from '@toolgate/core'
 import type { ProbeConfig } from '../config/config.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { commandProbe, type ProcessWatch } from './command-probe.ts'

@@ -1,6 +1,5 @@
 import { connect } from 'node:net'
-import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, type Probe, type ProbeAnswer, type ProbeAsking, shapeOf } from '@toolgate/core'
 
 export interface TcpTarget {
   readonly host: string

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { memoryAudit } from '@toolgate/core'
-import type { AuditQuery, AuditRecord } from '@toolgate/core/audit'
+import { type AuditQuery, type AuditRecord, memoryAudit } from '@toolgate/core'
 import { auditEntry } from '@toolgate/core/testing'
 import { createAuditTail } from './audit-tail.ts'
 

@@ -1,4 +1,4 @@
-import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
+import type { AuditReader, AuditRecord } from '@toolgate/core'
 
 export interface AuditTailDeps {
   readonly audit: AuditReader

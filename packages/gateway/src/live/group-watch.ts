@@ -1,5 +1,4 @@
-import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
-import type { Clock } from '@toolgate/core/stores'
+import type { AvailabilitySource, Clock, GroupState } from '@toolgate/core'
 
 /** What became of one group since it was last told of. */
 export interface GroupChange {

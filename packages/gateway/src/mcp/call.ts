@@ -1,13 +1,15 @@
-import type { CallOutcome, Progress, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
 import {
+  type CallOutcome,
   type Cancelling,
-  errorResult,
   type JsonRpcError,
   type McpResult,
+  type Progress,
   relayedError,
+  errorResult,
   toErrorResult,
-} from '@toolgate/core/internal'
+  type View,
+  type WireNames,
+} from '@toolgate/core'
 import { isLargeResult } from '../large-results.ts'
 import { nextTurn } from '../next-turn.ts'
 import { UpstreamError } from '../upstream/upstream.ts'

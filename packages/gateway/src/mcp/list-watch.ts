@@ -1,5 +1,4 @@
-import type { Caller, Gate } from '@toolgate/core'
-import type { AvailabilitySource } from '@toolgate/core/groups'
+import type { AvailabilitySource, Caller, Gate } from '@toolgate/core'
 import type { Offers } from './offer.ts'
 
 export interface ListWatchDeps {

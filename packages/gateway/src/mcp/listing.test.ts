@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, defineTool } from '@toolgate/core'
-import { createToolset } from '@toolgate/core/toolset'
+import { createGate, createToolset, defineTool } from '@toolgate/core'
 import { createNaming, toListedTools } from './listing.ts'
 
 const run = () => 'ran'

@@ -1,5 +1,4 @@
-import type { Group } from '@toolgate/core/groups'
-import { REQUEST_TEXTS } from '@toolgate/core/internal'
+import { type Group, REQUEST_TEXTS } from '@toolgate/core'
 
 /** A locked group of which a caller may use something. */
 export interface LockedGroup {

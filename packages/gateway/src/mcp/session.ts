@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Caller, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
-import { isToolError } from '@toolgate/core/internal'
+import { type Caller, defineCaller, type Gate, type GateOptions, isToolError } from '@toolgate/core'
 
 export const SESSION_HEADER = 'mcp-session-id'
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller } from '@toolgate/core'
-import type { Clock } from '@toolgate/core/stores'
+import type { Caller, Clock } from '@toolgate/core'
 import { ownerOf } from './session.ts'
 
 export interface SessionsOptions {

@@ -1,6 +1,4 @@
-import type { Telemetry } from '@toolgate/core'
-import type { CallTrace } from '@toolgate/core/internal'
-import type { Clock } from '@toolgate/core/stores'
+import type { CallTrace, Clock, Telemetry } from '@toolgate/core'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 export type CallStatus = CallEnd['status']

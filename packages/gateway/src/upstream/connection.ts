@@ -1,5 +1,4 @@
-import type { Progress } from '@toolgate/core'
-import { type Cancelling, toCancelling } from '@toolgate/core/internal'
+import { type Cancelling, type Progress, toCancelling } from '@toolgate/core'
 import type { JsonObject } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
 

@@ -1,5 +1,4 @@
-import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
-import type { Cancelling, McpResult, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { Cancelling, JsonSchema, McpResult, Progress, ToolAnnotations, ToolIcon, ToolMeta } from '@toolgate/core'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {

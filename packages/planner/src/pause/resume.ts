@@ -1,5 +1,4 @@
-import { type Caller, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
+import { type Caller, checkShape, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
 import { findInputProblem } from '../ask-for-input.ts'
 import { checkBudgets } from '../budgets.ts'
 import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError } from '@toolgate/core'
-import { memoryState } from '@toolgate/core/stores'
+import { ConfigError, memoryState } from '@toolgate/core'
 import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import type { PauseState } from './state.ts'

@@ -1,5 +1,5 @@
 import { guard, type GuardedCallEvent, type GuardedStep } from '@toolgate/adapters/ai-sdk'
-import { createSteps, type Step, type Steps } from '@toolgate/core/steps'
+import { createSteps, type Step, type Steps } from '@toolgate/core'
 import {
   generateText,
   type LanguageModel,

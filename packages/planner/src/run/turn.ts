@@ -1,5 +1,4 @@
-import type { Caller } from '@toolgate/core'
-import type { Lease, LockOptions, SessionLock } from '@toolgate/core/stores'
+import type { Caller, Lease, LockOptions, SessionLock } from '@toolgate/core'
 import { sessionKeyOf } from '../pause/state.ts'
 
 /** A run's turn in its session. */

@@ -1,18 +1,20 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Approval } from '@toolgate/core'
 import {
-  approvalAt,
+  type Approval,
   type ApprovalBinding,
   type ApprovalFilter,
-  approvalKeys,
   type ApprovalStatus,
   type ApprovalStore,
+} from '@toolgate/core'
+import {
+  approvalAt,
+  approvalKeys,
   checkApprovalFilter,
   checkPendingApprovals,
-  decidedApproval,
   isLiveAt,
+  decidedApproval,
   tooManyApprovals,
-} from '@toolgate/core/stores'
+} from '@toolgate/core/store-kit'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteApprovalsOptions {

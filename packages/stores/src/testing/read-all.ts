@@ -1,4 +1,4 @@
-import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
+import type { AuditReader, AuditRecord } from '@toolgate/core'
 
 /** Gives every record, oldest first, page by page. */
 export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[]> {

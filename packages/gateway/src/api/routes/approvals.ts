@@ -1,6 +1,4 @@
-import { ToolgateError } from '@toolgate/core'
-import type { ApprovalVerdict } from '@toolgate/core/stores'
-import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
 import { toApprovalRow } from '../approval-rows.ts'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -1,6 +1,4 @@
-import { type Caller, ToolgateError } from '@toolgate/core'
-import type { PinnedTool } from '@toolgate/core/pins'
-import { redactor, type Redactor } from '@toolgate/core/redact'
+import { type Caller, type PinnedTool, redactor, type Redactor, ToolgateError } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'

@@ -1,5 +1,4 @@
-import { type Caller, ConfigError } from '@toolgate/core'
-import type { Preferences } from '@toolgate/core/internal'
+import { type Caller, ConfigError, type Preferences } from '@toolgate/core'
 import { invalid, readBody } from '../body.ts'
 import { findCaller, type NamedCaller } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -1,5 +1,4 @@
-import type { Caller } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
+import type { Caller, MaybePromise } from '@toolgate/core'
 
 /** A request whose person is known. */
 export interface RouteContext {

@@ -1,5 +1,4 @@
-import type { Tool, View } from '@toolgate/core'
-import { redactor } from '@toolgate/core/redact'
+import { redactor, type Tool, type View } from '@toolgate/core'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery } from '../query.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { nearestNames } from './nearest.ts'
+import { nearestNames } from './nearest-names.ts'
 
 describe('nearestNames', () => {
   it('puts the most alike first', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { membersOf } from '../tools/bits.ts'
-import { defineTool } from '../tools/tool.ts'
-import { createToolset } from '../tools/toolset.ts'
-import { pinEffects } from './pins.ts'
+import { membersOf } from '../../tools/bits.ts'
+import { defineTool } from '../../tools/tool.ts'
+import { createToolset } from '../../tools/toolset.ts'
+import { pinEffects } from './held.ts'
 
 const snapshot = createToolset(['a', 'b', 'c'].map((name) => defineTool({ name })))
 

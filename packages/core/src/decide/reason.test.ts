@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { retryAfterSeconds } from './retry-after.ts'
+import { retryAfterSeconds } from './reason.ts'
 
 describe('retryAfterSeconds', () => {
   const told: readonly (readonly [resetMs: number, seconds: number])[] = [

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { compareStrictness, type Decision, strictest } from './outcome.ts'
+import { compareStrictness, type Decision, strictest, LAYER_ORDER, OUTCOMES } from './outcome.ts'
 import { reason, type ReasonCode, REASONS } from './reason.ts'
-import { LAYER_ORDER, OUTCOMES } from './words.ts'
 
 const reasonArbitrary = fc
   .record({

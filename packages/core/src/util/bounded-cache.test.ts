@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createBoundedCache } from './cache.ts'
+import { createBoundedCache } from './bounded-cache.ts'
 
 describe('createBoundedCache', () => {
   it('remembers what was put in, the latest value of a key', () => {

@@ -1,7 +1,6 @@
-import { nearestNames } from './nearest.ts'
-import { retryAfterSeconds } from './retry-after.ts'
+import { nearestNames } from '../tools/nearest-names.ts'
 import type { Decision } from './outcome.ts'
-import { type Reason, REASONS } from './reason.ts'
+import { retryAfterSeconds, type Reason, REASONS } from './reason.ts'
 
 const MAX_ECHO_LENGTH = 64
 const MAX_NAMES = 20

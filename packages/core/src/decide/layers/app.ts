@@ -1,19 +1,21 @@
-import { reason } from '../decision/reason.ts'
-import type { AvailabilitySource } from '../ports.ts'
-import { addBits, type Bits, bitsWhere, invertBits, isEmpty, withoutBit } from '../tools/bits.ts'
-import type { Groups } from '../tools/groups.ts'
-import { matchesSelector, type Selector } from '../tools/selector.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
-import { availabilityEffects, type GroupIndex } from './availability.ts'
-import type { Effect } from './effect.ts'
+import type { ParsedPolicy } from '../../policy/parse.ts'
+import type { AvailabilitySource } from '../../ports.ts'
+import { addBits, type Bits, bitsWhere, invertBits, isEmpty, withoutBit } from '../../tools/bits.ts'
+import type { Groups } from '../../tools/groups.ts'
+import { matchesSelector, type Selector } from '../../tools/selector.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import type { Effect } from '../evaluation.ts'
+import { reason } from '../reason.ts'
+import { availabilityEffects, type GroupIndex } from './groups.ts'
 
-/** What an app offers, as decisions need it. */
-export interface Offer {
+/** The rules of an app, as decisions need them. */
+export interface AppRules {
   readonly name: string
   readonly imports: readonly ImportedGroup[]
   /** What it offers beside its groups. */
   readonly own: readonly Selector[]
+  readonly policies: readonly ParsedPolicy[]
   /** The gate's groups, those that this app holds to be conditional among the conditional ones. */
   readonly groups: Groups
 }
@@ -30,7 +32,7 @@ export interface ImportedGroup {
  * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`: the
  * index of a tool that every app offers, or -1.
  */
-export function appEffects(snapshot: Toolset, { name, imports, own }: Offer, always = -1): Effect[] {
+export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, always = -1): Effect[] {
   const effects: Effect[] = []
   const offered = bitsOf(snapshot, [
     ...own,
@@ -51,7 +53,7 @@ export function appEffects(snapshot: Toolset, { name, imports, own }: Offer, alw
 }
 
 /** The tools of the groups that an app holds to be conditional where the gate does not. */
-export function indexAppGroups(snapshot: Toolset, { imports }: Offer): GroupIndex {
+export function indexAppGroups(snapshot: Toolset, { imports }: AppRules): GroupIndex {
   const index = new Map<string, Bits>()
   const tightened = imports.filter(({ visibility }) => visibility === 'conditional')
   // By name, so that the order in which groups were imported changes no answer.
@@ -63,7 +65,7 @@ export function indexAppGroups(snapshot: Toolset, { imports }: Offer): GroupInde
 }
 
 /** Holds back the tools of those that are not available now. */
-export function appAvailabilityEffects(index: GroupIndex, { groups }: Offer, source: AvailabilitySource): Effect[] {
+export function appAvailabilityEffects(index: GroupIndex, { groups }: AppRules, source: AvailabilitySource): Effect[] {
   return index.size === 0 ? [] : availabilityEffects(index, groups, source)
 }
 

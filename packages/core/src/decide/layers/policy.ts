@@ -1,11 +1,8 @@
-import type { Caller } from '../caller.ts'
-import type { Decision } from '../decision/outcome.ts'
-import { strictest } from '../decision/outcome.ts'
-import { type Reason, reason, type ReasonCode } from '../decision/reason.ts'
-import { messageOf } from '../errors.ts'
-import type { CountedContext, ParsedCondition } from '../policy/condition.ts'
-import { askFunction, type FunctionAnswer } from '../policy/function-policy.ts'
-import type { ParsedClause, ParsedPolicy } from '../policy/parse.ts'
+import type { Caller } from '../../caller.ts'
+import { messageOf } from '../../errors.ts'
+import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
+import { askFunction, type FunctionAnswer } from '../../policy/function-policy.ts'
+import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
 import {
   addBits,
   type Bits,
@@ -17,11 +14,13 @@ import {
   membersOf,
   noBits,
   setBit,
-} from '../tools/bits.ts'
-import { matchesSelector, type Selector } from '../tools/selector.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
-import type { Effect } from './effect.ts'
+} from '../../tools/bits.ts'
+import { matchesSelector, type Selector } from '../../tools/selector.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import type { Effect } from '../evaluation.ts'
+import { type Decision, strictest } from '../outcome.ts'
+import { type Reason, reason, type ReasonCode } from '../reason.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {

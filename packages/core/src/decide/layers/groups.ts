@@ -1,0 +1,123 @@
+import type { AvailabilitySource, GroupState } from '../../ports.ts'
+import { type Bits, bitsWhere, isEmpty, withoutBit } from '../../tools/bits.ts'
+import type { Groups, Group, UnlockRule } from '../../tools/groups.ts'
+import { indexOfRequestTool } from '../../tools/own-tool.ts'
+import { matchesSelector } from '../../tools/selector.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import type { Effect } from '../evaluation.ts'
+import { reason } from '../reason.ts'
+
+/** The tools of each group that can hold them back: conditional ones, and locked ones. */
+export type GroupIndex = ReadonlyMap<string, Bits>
+
+export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
+  const index = new Map<string, Bits>()
+  // By name, so that the order in which groups were written changes no answer.
+  for (const name of [...new Set([...groups.conditional.keys(), ...groups.locked.keys()])].toSorted()) {
+    const selectors = groups.selectors.get(name) ?? []
+    const bits = bitsWhere(snapshot.size, (i) =>
+      selectors.some((selector) => matchesSelector(selector, at(snapshot, i), 'possible')),
+    )
+    if (!isEmpty(bits)) index.set(name, bits)
+  }
+  return index
+}
+
+/** Holds back the tools of each conditional group that is not available, or stands on one that is not. */
+export function availabilityEffects(index: GroupIndex, groups: Groups, source: AvailabilitySource): Effect[] {
+  const effects: Effect[] = []
+  for (const [name, bits] of index) {
+    const conditional = groups.conditional.get(name)
+    if (!conditional) continue
+    const { requires, group } = conditional
+    const blockedBy = requires.find((below) => !stateOf(source, below).available)
+    if (blockedBy === undefined) continue
+    const state = stateOf(source, blockedBy)
+    const because = state.reason ?? 'it is switched off'
+    const why = blockedBy === name ? because : `${blockedBy} is unavailable because ${because}`
+    const told = reason(
+      'availability',
+      'group_unavailable',
+      state.detail === undefined ? why : `${why}: ${state.detail}`,
+      {
+        group: name,
+        message: state.detail === undefined ? undefined : why,
+        suggestion: state.suggestion ?? groups.conditional.get(blockedBy)?.group.suggestion ?? group.suggestion,
+        since: state.since,
+      },
+    )
+    effects.push({ outcome: 'wait', bits, reason: () => told })
+  }
+  return effects
+}
+
+/** What cannot be found out counts as unavailable. */
+export function stateOf(source: AvailabilitySource, group: string): GroupState {
+  try {
+    return source.get(group) ?? { available: false, unknown: true, reason: 'it has not been checked yet' }
+  } catch {
+    return { available: false, reason: 'its availability cannot be found out' }
+  }
+}
+
+function at(snapshot: Toolset, index: number) {
+  return snapshot.tools[index] as Toolset['tools'][number]
+}
+
+/** Gives the tools of each locked group. The `request_tools` that opens them is in none of them. */
+export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
+  const opener = indexOfRequestTool(snapshot)
+  const locked = [...index].filter(([name]) => groups.locked.has(name))
+  return new Map(
+    locked.map(([name, bits]) => [name, withoutBit(bits, opener)] as const).filter(([, bits]) => !isEmpty(bits)),
+  )
+}
+
+/**
+ * Holds back the tools of each locked group that this session has not opened.
+ *
+ * A caller without a session has nothing to open for: there a lock is about listing only, and listing is
+ * what the meta-tools are for, so it decides nothing here.
+ */
+export function lockEffects(
+  index: GroupIndex,
+  groups: Groups,
+  open: ReadonlySet<string>,
+  session: string | undefined,
+): Effect[] {
+  if (session === undefined) return []
+  // In the index's order, by name, so that the order in which groups were written changes no answer.
+  return [...index].flatMap(([name, bits]) => {
+    const group = groups.locked.get(name)
+    return group === undefined || open.has(name) ? [] : [lockEffect(name, group, bits)]
+  })
+}
+
+function lockEffect(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Effect {
+  const told = reason('locks', 'group_locked', `the group ${name} is locked for this session`, {
+    group: name,
+    suggestion: howToOpen(name, group.unlock),
+  })
+  return { outcome: 'wait', bits, lock: { group: name, unlock: group.unlock }, reason: () => told }
+}
+
+/** Says how a locked group is opened, as a sentence for the model. */
+export function howToOpen(name: string, rule: UnlockRule): string {
+  if (rule === 'request') return `Call request_tools with the group "${name}" to open it.`
+  if (rule === 'search') return 'Search for it with search_tools to open it.'
+  return `It opens by itself at the event "${rule.event}".`
+}
+
+/** Gives the groups that something opens: all of each, and nothing that is not locked. */
+export function groupsOpenedBy(
+  groups: Groups,
+  by: { readonly request: string } | { readonly event: string } | { readonly found: Iterable<string> },
+  isMember: (group: string, tool: string) => boolean,
+): readonly string[] {
+  const opens = ([name, { unlock }]: [string, { unlock: UnlockRule }]): boolean => {
+    if ('request' in by) return unlock === 'request' && name === by.request
+    if ('event' in by) return typeof unlock === 'object' && unlock.event === by.event
+    return unlock === 'search' && [...by.found].some((tool) => isMember(name, tool))
+  }
+  return [...groups.locked].filter(opens).map(([name]) => name)
+}

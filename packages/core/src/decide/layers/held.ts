@@ -1,0 +1,163 @@
+import type { Caller } from '../../caller.ts'
+import { bitsWhere, isEmpty, type Bits, noBits, setBit } from '../../tools/bits.ts'
+import { matchesSelector, type Selector, type GroupSelectors } from '../../tools/selector.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import type { Effect } from '../evaluation.ts'
+import { reason, type Reason } from '../reason.ts'
+
+/** What a person stopped, as decisions need it. */
+export interface Stopping {
+  readonly id: string
+  readonly target: Pick<Caller, 'user' | 'session' | 'tenant'>
+  /** Absent: every tool. */
+  readonly selector: Selector | undefined
+  readonly reason: string
+  readonly by: string | undefined
+  /** Wall-clock milliseconds. */
+  readonly at: number
+}
+
+/** One halt over one snapshot, and whom it is about. */
+export interface HaltEffect {
+  readonly halt: Stopping
+  readonly effect: Effect
+}
+
+export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): readonly HaltEffect[] {
+  return halts.flatMap((halt) => {
+    const bits = bitsWhere(snapshot.size, (i) => stopsTool(halt, snapshot.tools[i] as Tool))
+    const told = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
+    return isEmpty(bits) ? [] : [{ halt, effect: { outcome: 'wait', bits, reason: () => told } }]
+  })
+}
+
+/** Holds back what a person halted for this caller. */
+export function haltEffects(index: readonly HaltEffect[], caller: Caller): Effect[] {
+  return index.filter(({ halt }) => stopsCaller(halt, caller)).map(({ effect }) => effect)
+}
+
+/** Holds back everything: whether anything is halted is not known. */
+export function unknownHalts(snapshot: Toolset): Effect {
+  const told = reason('halts', 'halted', 'the state store has not said yet what is halted', {
+    message: 'it is not known yet what is halted',
+  })
+  return { outcome: 'wait', bits: bitsWhere(snapshot.size, () => true), reason: () => told }
+}
+
+export function stopsTool({ selector }: Stopping, tool: Tool): boolean {
+  return selector === undefined || matchesSelector(selector, tool, 'possible')
+}
+
+/** Whom a field does not name is whoever it may be: a user is halted in every tenant unless one is named too. */
+export function stopsCaller({ target }: Stopping, { user, session, tenant }: Caller): boolean {
+  return (
+    (target.user === undefined || target.user === user) &&
+    (target.session === undefined || target.session === session) &&
+    (target.tenant === undefined || target.tenant === tenant)
+  )
+}
+
+function textOf({ id, by, reason: why }: Stopping): string {
+  return `halt ${id}${by === undefined ? '' : ` by ${by}`}: ${why}`
+}
+
+/** What a user has switched off for himself. */
+export interface SwitchedOff {
+  readonly groups: readonly string[]
+  /** Ids. */
+  readonly tools: readonly string[]
+}
+
+const TOLD = {
+  message: 'the user has switched it off',
+  suggestion: 'The user can switch it on again in the preferences.',
+}
+
+/**
+ * Gives a function that holds back what a user has switched off: one effect for each switch, the same for all who have
+ * thrown it, so that those who want the same share what is decided.
+ */
+export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Effect[] {
+  const ofGroups = new Map<string, Effect | undefined>()
+  const ofTools = new Map<string, Effect | undefined>()
+  const groupEffect = (group: string) => {
+    const members = groups.get(group) ?? []
+    const bits = bitsWhere(snapshot.size, (i) =>
+      members.some((member) => matchesSelector(member, snapshot.tools[i] as Tool, 'possible')),
+    )
+    return toEffect(
+      bits,
+      reason('preferences', 'switched_off', `the user has switched off the group ${group}`, { ...TOLD, group }),
+    )
+  }
+  const toolEffect = (id: string) => {
+    const bits = noBits(snapshot.size)
+    const at = snapshot.indexOf(id)
+    if (at !== -1) setBit(bits, at)
+    return toEffect(bits, reason('preferences', 'switched_off', 'the user has switched it off', TOLD))
+  }
+  return (off) => [
+    ...off.groups.flatMap((group) => known(ofGroups, group, groupEffect) ?? []),
+    ...off.tools.flatMap((id) => known(ofTools, id, toolEffect) ?? []),
+  ]
+}
+
+function toEffect(bits: Bits, told: Reason): Effect | undefined {
+  return isEmpty(bits) ? undefined : { outcome: 'wait', bits, reason: () => told }
+}
+
+function known(
+  effects: Map<string, Effect | undefined>,
+  name: string,
+  make: (name: string) => Effect | undefined,
+): Effect | undefined {
+  if (!effects.has(name)) effects.set(name, make(name))
+  return effects.get(name)
+}
+
+/** Why a tool is taken away, for people. */
+export interface Held {
+  readonly text: string
+  /** What the caller may know of it: nothing that an upstream wrote. */
+  readonly message?: string | undefined
+  readonly suggestion?: string | undefined
+  /** Wall-clock milliseconds. */
+  readonly since?: number | undefined
+}
+
+/** What is known of definitions: which are not the ones that were accepted, and which hold what they should not. */
+export interface PinStates {
+  suspended(tool: Tool): Held | undefined
+  quarantined(tool: Tool): Held | undefined
+}
+
+/** Suspends the tools whose definition nobody has accepted, and hides those in quarantine. */
+export function pinEffects(snapshot: Toolset, pins: PinStates): Effect[] {
+  return [
+    ...holdBack(snapshot, 'tool_quarantined', (tool) => pins.quarantined(tool)),
+    ...holdBack(snapshot, 'tool_suspended', (tool) => pins.suspended(tool)),
+  ]
+}
+
+function holdBack(
+  snapshot: Toolset,
+  code: 'tool_quarantined' | 'tool_suspended',
+  heldOf: (tool: Tool) => Held | undefined,
+): Effect[] {
+  const bits = noBits(snapshot.size)
+  // By id: a view of another snapshot asks with its own tool of that name.
+  const all = new Map<string, Held>()
+  for (const [index, tool] of snapshot.tools.entries()) {
+    const held = heldOf(tool)
+    if (!held) continue
+    setBit(bits, index)
+    all.set(tool.id, held)
+  }
+  if (all.size === 0) return []
+  const reasonOf = ({ id }: Tool) => {
+    const { text, ...more } = all.get(id) ?? { text: 'its definition is held back' }
+    return reason('pins', code, text, more)
+  }
+  return [{ outcome: code === 'tool_quarantined' ? 'deny' : 'wait', bits, reason: reasonOf }]
+}

@@ -1,0 +1,54 @@
+import { type Bits, bitsWhere, invertBits } from '../../tools/bits.ts'
+import type { Toolset } from '../../tools/toolset.ts'
+import type { Effect } from '../evaluation.ts'
+import { reason } from '../reason.ts'
+
+/** The tools of a snapshot by the scopes they require; most snapshots have few different lists. */
+export type ScopeIndex = readonly { readonly scopes: readonly string[]; readonly bits: Bits }[]
+
+export function indexScopes(snapshot: Toolset): ScopeIndex {
+  const lists = new Map<string, readonly string[]>()
+  for (const { requiredScopes } of snapshot) {
+    if (requiredScopes.length > 0) lists.set(requiredScopes.join('\0'), requiredScopes)
+  }
+  return [...lists].map(([key, scopes]) => ({
+    scopes,
+    bits: bitsWhere(snapshot.size, (i) => snapshot.tools[i]?.requiredScopes.join('\0') === key),
+  }))
+}
+
+/** Denies the tools that require a scope which the caller does not hold. */
+export function scopeEffects(index: ScopeIndex, held: readonly string[] = []): Effect[] {
+  return index.flatMap(({ scopes, bits }) => {
+    const missing = scopes.filter((scope) => !held.includes(scope))
+    if (missing.length === 0) return []
+    return [
+      {
+        outcome: 'deny',
+        bits,
+        reason: () => reason('scopes', 'scope_missing', `the caller lacks the scope ${missing.join(', ')}`),
+      },
+    ]
+  })
+}
+
+/** Hides what this run's visibility did not name. */
+export function visibilityEffects(snapshot: Toolset, shown: ReadonlySet<string>): Effect[] {
+  const bits = bitsWhere(snapshot.size, (i) => shown.has(snapshot.ids[i] as string))
+  const told = reason('visibility', 'visibility_hidden', "this run's visibility does not show it")
+  return [{ outcome: 'deny', bits: invertBits(bits, snapshot.size), reason: () => told }]
+}
+
+/** Hides everything: the visibility failed, and failure refuses. */
+export function failedVisibilityEffects(snapshot: Toolset, failure: string): Effect[] {
+  const told = reason('visibility', 'visibility_error', `this run's visibility failed: ${failure}`)
+  return [{ outcome: 'deny', bits: bitsWhere(snapshot.size, () => true), reason: () => told }]
+}
+
+/** Sets aside the tools that are not active in this step. `[]` leaves none. */
+export function stepEffects(snapshot: Toolset, activeTools: readonly string[]): Effect[] {
+  const active = new Set(activeTools)
+  const bits = bitsWhere(snapshot.size, (i) => active.has(snapshot.ids[i] as string))
+  const told = reason('step', 'step_inactive', 'it is not among the active tools of this step')
+  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), isOfStep: true, reason: () => told }]
+}
