@@ -1,7 +1,16 @@
 export { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
 export { type Canceller, type Cancelling, createCanceller, toCancelling } from './cancelling.ts'
-export { type Decision, strictest, type Layer, OUTCOMES, type OutcomeWord } from './decide/outcome.ts'
-export { type Reason, type ReasonCode, REASONS, retryAfterSeconds } from './decide/reason.ts'
+export {
+  type Decision,
+  strictest,
+  type Layer,
+  OUTCOMES,
+  type OutcomeWord,
+  type Reason,
+  type ReasonCode,
+  REASONS,
+  retryAfterSeconds,
+} from './decide/decision.ts'
 export {
   type CallContext,
   type Progress,

@@ -1,6 +1,6 @@
 import { canonicalize } from '../canonical.ts'
 import type { Caller } from '../caller.ts'
-import { type Decision, strictest, type OutcomeWord } from '../decide/outcome.ts'
+import { type Decision, strictest, type OutcomeWord } from '../decide/decision.ts'
 import { onRejection, ToolgateError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import { sha256Hex } from '../hash.ts'

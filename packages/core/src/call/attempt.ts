@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../cancelling.ts'
 import type { Visible } from '../decide/decide.ts'
-import type { Decision, OutcomeWord } from '../decide/outcome.ts'
+import type { Decision, OutcomeWord } from '../decide/decision.ts'
 import { ConfigError, onRejection } from '../errors.ts'
 import type { Names } from '../decide/message.ts'
 import type {

@@ -1,5 +1,4 @@
-import type { Decision } from '../decide/outcome.ts'
-import type { Reason } from '../decide/reason.ts'
+import type { Decision, Reason } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
 import type { Approval } from '../ports.ts'
 import { type Admission, admit, admitStill, asksPeople } from './admit.ts'

@@ -1,7 +1,6 @@
 import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../cancelling.ts'
-import type { Decision } from '../decide/outcome.ts'
-import { type Reason, reason } from '../decide/reason.ts'
+import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'
 import type { Clock, MaybePromise } from '../ports.ts'

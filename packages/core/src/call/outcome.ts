@@ -1,4 +1,4 @@
-import type { Decision } from '../decide/outcome.ts'
+import type { Decision } from '../decide/decision.ts'
 import type { Approval } from '../ports.ts'
 
 /** What came of one call. `text` is the one field meant for the model. */

@@ -1,5 +1,4 @@
-import type { Decision } from '../decide/outcome.ts'
-import { type Reason, reason } from '../decide/reason.ts'
+import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { messageOf, type ToolgateError } from '../errors.ts'
 import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'

@@ -1,7 +1,6 @@
 import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../cancelling.ts'
-import type { Decision } from '../decide/outcome.ts'
-import { reason } from '../decide/reason.ts'
+import { type Decision, reason } from '../decide/decision.ts'
 import { ConfigError } from '../errors.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'

@@ -1,6 +1,5 @@
 import { toCancelling } from '../cancelling.ts'
-import { type Decision } from '../decide/outcome.ts'
-import { reason } from '../decide/reason.ts'
+import { type Decision, reason } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
 import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
 import { frozenCopy } from '../freeze.ts'

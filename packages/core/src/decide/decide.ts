@@ -7,9 +7,17 @@ import { schemaWarningsOf } from '../tools/schema-warnings.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
-import { compareStrictness, type Decision, sortReasons, type OutcomeWord, ASKED_LAYERS, type Layer } from './outcome.ts'
+import {
+  compareStrictness,
+  type Decision,
+  sortReasons,
+  type OutcomeWord,
+  ASKED_LAYERS,
+  type Layer,
+  type Reason,
+  reason,
+} from './decision.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
-import { type Reason, reason } from './reason.ts'
 
 /** What a run may at most: as it was when its view was made, whatever was narrowed since. */
 export interface RunBounds {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reason } from './reason.ts'
+import { reason } from './decision.ts'
 import { type Effect, outcomeAt, projectEffects, reasonsAt, evaluate } from './evaluation.ts'
 import { bitsWhere, membersOf } from '../tools/bits.ts'
 import { defineTool } from '../tools/tool.ts'

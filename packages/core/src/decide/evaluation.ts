@@ -4,8 +4,7 @@ import { definitionHash } from '../tools/definition-hash.ts'
 import type { UnlockRule } from '../tools/groups.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { OutcomeWord } from './outcome.ts'
-import type { Reason } from './reason.ts'
+import type { OutcomeWord, Reason } from './decision.ts'
 
 /** The effects of every layer over one snapshot, and what they add up to. */
 export interface Evaluation {

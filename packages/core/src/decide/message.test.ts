@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { strictest } from './outcome.ts'
-import { type Reason, reason } from './reason.ts'
+import { strictest, type Reason, reason } from './decision.ts'
 import { messageFor } from './message.ts'
 
 const told = (

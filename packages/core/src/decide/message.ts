@@ -1,6 +1,5 @@
 import { nearestNames } from '../tools/nearest-names.ts'
-import type { Decision } from './outcome.ts'
-import { retryAfterSeconds, type Reason, REASONS } from './reason.ts'
+import { type Decision, retryAfterSeconds, type Reason, REASONS } from './decision.ts'
 
 const MAX_ECHO_LENGTH = 64
 const MAX_NAMES = 20

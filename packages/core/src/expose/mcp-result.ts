@@ -1,4 +1,4 @@
-import { REASONS, type MessageKind, retryAfterSeconds } from '../decide/reason.ts'
+import { REASONS, type MessageKind, retryAfterSeconds } from '../decide/decision.ts'
 import type { CallFailed, CallRefused, CallWaiting } from '../call/outcome.ts'
 
 /** MCP's `CallToolResult`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { OutcomeWord } from '../decide/outcome.ts'
+import type { OutcomeWord } from '../decide/decision.ts'
 import { toPolicy } from '../testing/policies.ts'
 import {
   isNoWider,

@@ -1,4 +1,4 @@
-import type { OutcomeWord } from '../decide/outcome.ts'
+import type { OutcomeWord } from '../decide/decision.ts'
 import type { Group } from '../tools/groups.ts'
 import type { Tool, ToolDefinition } from '../tools/tool.ts'
 import { judge, type Verdict } from './conditions.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Caller } from '../caller.ts'
-import { OUTCOMES, type OutcomeWord } from '../decide/outcome.ts'
+import { OUTCOMES, type OutcomeWord } from '../decide/decision.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { createGate, type Gate, type GateOptions } from '../gate.ts'
 import { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'

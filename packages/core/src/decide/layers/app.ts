@@ -6,7 +6,7 @@ import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { Effect } from '../evaluation.ts'
-import { reason } from '../reason.ts'
+import { reason } from '../decision.ts'
 import { availabilityEffects, type GroupIndex } from './groups.ts'
 
 /** The rules of an app, as decisions need them. */

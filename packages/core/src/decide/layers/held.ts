@@ -4,7 +4,7 @@ import { matchesSelector, type Selector, type GroupSelectors } from '../../tools
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { Effect } from '../evaluation.ts'
-import { reason, type Reason } from '../reason.ts'
+import { reason, type Reason } from '../decision.ts'
 
 /** What a person stopped, as decisions need it. */
 export interface Stopping {

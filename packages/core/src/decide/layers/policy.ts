@@ -19,8 +19,7 @@ import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { Effect } from '../evaluation.ts'
-import { type Decision, strictest } from '../outcome.ts'
-import { type Reason, reason, type ReasonCode } from '../reason.ts'
+import { type Decision, strictest, type Reason, reason, type ReasonCode } from '../decision.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { compareStrictness, type Decision, strictest, LAYER_ORDER, OUTCOMES } from './outcome.ts'
-import { reason, type ReasonCode, REASONS } from './reason.ts'
+import {
+  compareStrictness,
+  type Decision,
+  strictest,
+  LAYER_ORDER,
+  OUTCOMES,
+  reason,
+  type ReasonCode,
+  REASONS,
+  retryAfterSeconds,
+} from './decision.ts'
 
 const reasonArbitrary = fc
   .record({
@@ -65,4 +74,26 @@ describe('REASONS', () => {
       assert.equal(reason('door', code as ReasonCode, 'text').outcome, outcome)
     }
   })
+})
+
+describe('retryAfterSeconds', () => {
+  const cases: readonly (readonly [resetMs: number, seconds: number])[] = [
+    [0, 1],
+    [1, 1],
+    [0.001, 1],
+    [999, 1],
+    [1000, 1],
+    [1000.5, 2],
+    [13_001, 14],
+    [60_000, 60],
+    [31 * 86_400_000, 2_678_400],
+    [Number.POSITIVE_INFINITY, 2_678_400],
+    [-5, 1],
+    [Number.NaN, 1],
+  ]
+  for (const [resetMs, seconds] of cases) {
+    it(`is ${seconds} for ${resetMs} ms: whole seconds, rounded up, at least 1`, () => {
+      assert.equal(retryAfterSeconds(resetMs), seconds)
+    })
+  }
 })
