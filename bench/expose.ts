@@ -1,4 +1,5 @@
-import { createGate, expose, type ExposeOptions, type View } from '@toolgate/core'
+import { createGate, type View } from '@toolgate/core'
+import { expose, type ExposeOptions } from '@toolgate/core/expose'
 import { loadTokenizer } from '@toolgate/core/tokens'
 import { digits, measure, median, printFigures, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'

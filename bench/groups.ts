@@ -1,4 +1,5 @@
-import { createAvailability, createGate, defineCaller, type Group } from '@toolgate/core'
+import { createGate, defineCaller } from '@toolgate/core'
+import { createAvailability, type Group } from '@toolgate/core/groups'
 import { measure, printFigures } from './lib.ts'
 import { makeTools } from './tools.ts'
 

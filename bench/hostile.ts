@@ -1,4 +1,5 @@
-import { createGate, createRedactor, defineTool } from '@toolgate/core'
+import { createGate, defineTool } from '@toolgate/core'
+import { createRedactor } from '@toolgate/core/redact'
 import { HOSTILE_CALLS, type HostileCall } from '../packages/core/src/testing/hostile-inputs.ts'
 import { printGatewayStalls } from './hostile-gateway.ts'
 import { digits, printTable } from './lib.ts'

@@ -1,4 +1,6 @@
-import { createToolRateLimiter, memoryCounters, type RateLimit } from '@toolgate/core'
+import { createToolRateLimiter } from '@toolgate/core'
+import type { RateLimit } from '@toolgate/core/internal'
+import { memoryCounters } from '@toolgate/core/stores'
 import { type Case, digits, measure, printFigures, printTable } from './lib.ts'
 
 /** What a rate limit costs: a check, its growth with what should not matter, and the memory of all the keys that a store holds. */

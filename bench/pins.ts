@@ -1,15 +1,9 @@
 import { createHash } from 'node:crypto'
-import {
-  canonicalize,
-  checkDefinition,
-  createPins,
-  createToolset,
-  memoryState,
-  type Pins,
-  systemClock,
-  type Tool,
-  type Toolset,
-} from '@toolgate/core'
+import type { Tool } from '@toolgate/core'
+import { canonicalize } from '@toolgate/core/internal'
+import { checkDefinition, createPins, type Pins } from '@toolgate/core/pins'
+import { memoryState, systemClock } from '@toolgate/core/stores'
+import { createToolset, type Toolset } from '@toolgate/core/toolset'
 import { digits, type Figure, measure, printFigures, printTable } from './lib.ts'
 import { makeTools } from './tools.ts'
 

@@ -1,5 +1,6 @@
 import { createPlanner, type PlannerOptions } from '@toolgate/planner'
-import { type Caller, createGate, defineTool, memoryAudit, memoryLock } from '@toolgate/core'
+import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { memoryLock } from '@toolgate/core/stores'
 import { generateText, isStepCount, jsonSchema, tool, type ToolSet } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { digits, heapMb, measure, printFigures, printTable } from './lib.ts'

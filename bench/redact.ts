@@ -1,4 +1,4 @@
-import { createRedactor, redactor } from '@toolgate/core'
+import { createRedactor, redactor } from '@toolgate/core/redact'
 import { measure, printFigures } from './lib.ts'
 
 const PROSE =

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { memoryApprovals, memoryLock, memoryState } from '@toolgate/core'
+import { memoryApprovals, memoryLock, memoryState } from '@toolgate/core/stores'
 import { openSqliteStores } from '@toolgate/stores/sqlite'
 import { type Case, measure, printFigures } from './lib.ts'
 

@@ -28,15 +28,8 @@ const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → typ
 const CORE_ORDER = [
   'errors.ts',
   'util',
-  'hash.ts',
-  'cancelling.ts',
-  'deadlines.ts',
   'caller.ts',
   'ports.ts',
-  'words.ts',
-  'canonical.ts',
-  'freeze.ts',
-  'work.ts',
   'regex',
   'redact',
   'unlocks.ts',
@@ -65,6 +58,7 @@ const CORE_ORDER = [
   'expose',
   'testing',
   'index.ts',
+  'entry',
 ]
 
 /** Core does no I/O: of Node it has the hash and deep equality. `node:module` would keep it out of bundles. */

@@ -14,7 +14,8 @@ const run = promisify(execFile)
 
 /** What somebody who bundles does with core: start, list, decide, call with an input that is checked, and redact. */
 const PROGRAM = `
-import { createGate, createRedactor, defineTool } from '@toolgate/core'
+import { createGate, defineTool } from '@toolgate/core'
+import { createRedactor } from '@toolgate/core/redact'
 
 async function main() {
   const read = defineTool({

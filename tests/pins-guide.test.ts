@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { DEFINITION_LIMITS, FINDINGS } from '@toolgate/core'
+import { DEFINITION_LIMITS, FINDINGS } from '@toolgate/core/pins'
 
 const page = readFileSync(path.resolve(import.meta.dirname, '../docs/guide/pins.md'), 'utf8')
 

@@ -26,6 +26,18 @@ describe('the public names', () => {
     assert.deepEqual(Object.keys(offered), Object.keys(expected))
   })
 
+  it('of core that a program needs first are at most sixty', () => {
+    assert.ok((offered['@toolgate/core'] ?? []).length <= 60)
+  })
+
+  it('of core are each in one entry', () => {
+    const names = Object.entries(offered).flatMap(([entry, list]) => (entry.startsWith('@toolgate/core') ? list : []))
+    assert.deepEqual(
+      names.filter((name, place) => names.indexOf(name) !== place),
+      [],
+    )
+  })
+
   for (const { name, file } of entries) {
     it(`of ${name} are as they were`, () => assert.deepEqual(offered[name], expected[name]))
 

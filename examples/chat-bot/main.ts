@@ -1,7 +1,14 @@
 // A chat bot that people talk to alone and in groups. Its operator sets variables; its code stays as it is.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { type Caller, createGate, combinePolicies, type Reason } from '@toolgate/core'
-import { limitsFromEnv, policyFromEnv, sendersFromEnv } from '@toolgate/core'
+import {
+  type Caller,
+  combinePolicies,
+  createGate,
+  limitsFromEnv,
+  policyFromEnv,
+  type Reason,
+  sendersFromEnv,
+} from '@toolgate/core'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { scriptedModel } from '../support/scripted-model.ts'

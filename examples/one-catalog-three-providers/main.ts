@@ -1,5 +1,6 @@
 // One catalog for OpenAI, Anthropic and Gemini: what each takes, what each cannot express, and the call on the way back.
-import { createGate, expose, type ExposeTarget, type View } from '@toolgate/core'
+import { createGate, type View } from '@toolgate/core'
+import { expose, type ExposeTarget } from '@toolgate/core/expose'
 
 const gate = createGate({
   tools: {

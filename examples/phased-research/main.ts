@@ -1,6 +1,7 @@
 // Research in three phases, search → analyse → write: each step offers only the tools of its phase.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { createGate, memoryAudit, withTools } from '@toolgate/core'
+import { createGate, memoryAudit } from '@toolgate/core'
+import { withTools } from '@toolgate/core/steps'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { type Answer, scriptedModel } from '../support/scripted-model.ts'

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import {
-  type CallOutcome,
-  createGate,
-  defineTool,
-  matchesGlob,
-  memoryAvailability,
-  parseGlob,
-  type Tool,
-} from '@toolgate/core'
+import { type CallOutcome, createGate, defineTool, type Tool } from '@toolgate/core'
+import { memoryAvailability } from '@toolgate/core/groups'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { loadConfig } from '@toolgate/gateway'
 
 /** The tools of the three servers, as they list them. The end-to-end tests ask the servers themselves. */

@@ -1,6 +1,7 @@
 // Seven apps share one group of tools, which works only while a browser runs. However many apps and users ask, the
 // browser is asked once in each ten seconds; when it closes, all seven stop offering what cannot work, and say why.
-import { type App, createAvailability, createGate, type Group } from '@toolgate/core'
+import { createGate } from '@toolgate/core'
+import { type App, createAvailability, type Group } from '@toolgate/core/groups'
 
 let nowMs = Date.parse('2026-11-22T09:00:00Z')
 const clock = { monotonicMs: () => nowMs, wallMs: () => nowMs }

@@ -1,4 +1,6 @@
-import { type Caller, type ExposedTools, type ExposeOptions, type Gate, type Shape, shapeOf } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
+import type { ExposedTools, ExposeOptions } from '@toolgate/core/expose'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGuardFor } from './shared/checks.ts'
 import {
   type GuardedLoop,

@@ -1,13 +1,5 @@
-import {
-  type Caller,
-  ConfigError,
-  type Gate,
-  isRequestTool,
-  type Shape,
-  shapeOf,
-  type Tool,
-  type View,
-} from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
+import { isRequestTool, type Shape, shapeOf } from '@toolgate/core/internal'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,

@@ -1,12 +1,6 @@
-import {
-  type Caller,
-  ConfigError,
-  type ExposedTools,
-  type ExposeTarget,
-  type Gate,
-  type Shape,
-  shapeOf,
-} from '@toolgate/core'
+import { type Caller, ConfigError, type Gate } from '@toolgate/core'
+import type { ExposedTools, ExposeTarget } from '@toolgate/core/expose'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGuardFor } from './shared/checks.ts'
 import {
   type GuardedLoop,

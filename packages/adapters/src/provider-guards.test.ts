@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  createGate,
-  defineTool,
-  type Gate,
-  type GateOptions,
-  memoryAvailability,
-  type PrepareStepContext,
-  UnknownToolError,
-} from '@toolgate/core'
+import { createGate, defineTool, type Gate, type GateOptions, UnknownToolError } from '@toolgate/core'
+import { memoryAvailability } from '@toolgate/core/groups'
+import type { PrepareStepContext } from '@toolgate/core/steps'
 import { guard as guardAnthropic } from './anthropic.ts'
 import { guard as guardGemini } from './gemini.ts'
 import { type ChatCall, guard as guardOpenAI } from './openai.ts'

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from '@toolgate/core'
+import type { ApprovalDecision } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS } from '@toolgate/core/words'
 import { Command, Option } from 'commander'
 import type { TargetOptions } from './client/target.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AUDIT_EVENTS, AUDIT_OUTCOMES as CORE_OUTCOMES } from '@toolgate/core'
+import { AUDIT_EVENTS, AUDIT_OUTCOMES as CORE_OUTCOMES } from '@toolgate/core/words'
 import {
   AUDIT_OUTCOMES,
   countNewer,

@@ -31,12 +31,6 @@ export type {
   WarningsBody,
   WhyBody,
 } from '../../gateway/src/api/wire.ts'
-export type {
-  Approval,
-  ApprovalStatus,
-  AuditEvent,
-  AuditOutcome,
-  AuditRecord,
-  OutcomeWord,
-  Reason,
-} from '@toolgate/core'
+export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
+export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
+export type { ApprovalStatus } from '@toolgate/core/stores'

@@ -5,23 +5,20 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import {
   type Approval,
-  type ApprovalVerdict,
-  type AuditEvent,
-  type ApprovalFilter,
-  type AuditRecord,
   type Caller,
-  createApprovals,
   type Decision,
   defineTool,
   type Gate,
   type OutcomeWord,
   type Reason,
   type Tool,
-  redactor,
   ToolgateError,
   type View,
 } from '@toolgate/core'
-import { createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
+import { type AuditEvent, type AuditRecord, createOutcomeTally, matchesAuditQuery } from '@toolgate/core/audit'
+import { createApprovals } from '@toolgate/core/internal'
+import { redactor } from '@toolgate/core/redact'
+import type { ApprovalFilter, ApprovalVerdict } from '@toolgate/core/stores'
 import { type ApiDeps, createApi, createConsole } from '../../gateway/src/api/index.ts'
 import type { GroupRow, NeedRow, WarningRow } from '../../gateway/src/api/wire.ts'
 import { createKeyring } from '../../gateway/src/auth/keyring.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { LateError, GoneError } from './call/in-time.ts'
+import { TimeoutError, AbortedError } from './util/async.ts'
 import { HaltedError } from './call/halted.ts'
 import { StreamTooLongError } from './call/streams.ts'
 import { ConfigError, ToolgateError, UnknownToolError } from './errors.ts'
@@ -15,8 +15,8 @@ const ERRORS: readonly Error[] = [
   new ConfigError('policy', TEXT, { detail: SECRET }),
   new UnknownToolError('pay', []),
   new HaltedError(TEXT),
-  new LateError(1000),
-  new GoneError(undefined),
+  new TimeoutError(1000),
+  new AbortedError(undefined),
   new StreamTooLongError(7),
 ]
 

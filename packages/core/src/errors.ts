@@ -102,28 +102,6 @@ export function isErrorOf<E extends Error>(error: unknown, kind: new (...args: n
   }
 }
 
-/** Hears of the rejection of an answer that nobody waits for: unheard, it would end the process. */
-export function onRejection(answer: unknown, onFault: (error: unknown) => void): void {
-  if (answer instanceof Promise) answer.catch(onFault)
-}
-
-/**
- * Gives a listener of the host's that cannot change what it is told of: whether it throws or rejects, who tells it goes
- * on.
- */
-export function safely<Told extends unknown[]>(
-  listener: ((...told: Told) => unknown) | undefined,
-  onFault: (error: unknown) => void = () => {},
-): (...told: Told) => void {
-  return (...told) => {
-    try {
-      onRejection(listener?.(...told), onFault)
-    } catch (error) {
-      onFault(error)
-    }
-  }
-}
-
 /** An unknown tool name, with the known names nearest to it. */
 export interface UnknownTool {
   readonly tool: string

@@ -1,4 +1,4 @@
-import { onRejection } from './errors.ts'
+import { catchRejection } from './util/async.ts'
 import type { Halt } from './halts/halt.ts'
 import type { PinEvent } from './pins/notices.ts'
 import type { Approval } from './ports.ts'
@@ -29,7 +29,7 @@ export function createEvents<Event>(onFault: (error: unknown) => void): Events<E
     tell(event) {
       for (const listener of listeners) {
         try {
-          onRejection(listener(event), onFault)
+          catchRejection(listener(event), onFault)
         } catch (error) {
           onFault(error)
         }

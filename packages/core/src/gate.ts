@@ -5,11 +5,11 @@ import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOfApp } f
 import { collectTools } from './apps/own-tools.ts'
 import type { Caller } from './caller.ts'
 import { createPolicySnapshots } from './decide/policy-snapshot.ts'
-import { unknownTools } from './tools/nearest-names.ts'
+import { unknownTools, checkTool } from './tools/toolset.ts'
 import { type Approvals, createApprovals } from './call/approvals.ts'
 import { checkPorts } from './call/check-ports.ts'
-import { type DoorPorts, storeInTime } from './call/attempt.ts'
-import { createDeadlines, MAX_TIMER_MS } from './deadlines.ts'
+import { type CallPorts, storeInTime } from './call/attempt.ts'
+import { createDeadlines, MAX_TIMER_MS } from './util/deadlines.ts'
 import { GateClosedError } from './call/closed.ts'
 import { HaltedError } from './call/halted.ts'
 import { type HooksInput, parseHooks } from './call/hooks.ts'
@@ -18,7 +18,8 @@ import { type CapInput, createSlots, parseCaps } from './call/slots.ts'
 import { guardTelemetry } from './telemetry/combine.ts'
 import { createUses, type LimitInput, parseLimits, type UsesOf } from './call/limits.ts'
 import { createValidator } from './call/validate.ts'
-import { ConfigError, safely } from './errors.ts'
+import { safely } from './util/async.ts'
+import { ConfigError } from './errors.ts'
 import { groupsOpenedBy } from './decide/layers/groups.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { alwaysAvailable } from './memory/availability.ts'
@@ -65,7 +66,6 @@ import { type AliasesInput, parseAliases, selectorsOfAliases } from './tools/ali
 import { type Catalog, createCatalog, type Source } from './tools/catalog.ts'
 import { noGroupIsNamed } from './tools/group-order.ts'
 import { checkJoined, type Group, type Groups, parseGroups, toGroupMap } from './tools/groups.ts'
-import { checkTool } from './tools/toolset.ts'
 import type { REQUEST_TOOL_ID } from './tools/own-tool.ts'
 import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from './tools/record.ts'
 import { matchesSelector, parseSelector } from './tools/selector.ts'
@@ -250,6 +250,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
 
 /** What opens locked groups; each gives the groups that are open now and were not before. */
 export interface Locks {
+  /** The groups that a session must open, by name. */
+  readonly groups: ReadonlyMap<string, Group>
   /** The host saw a real call of `request_tools`. */
   request(caller: Caller, group: string): readonly string[]
   /** Something happened that groups wait for. */
@@ -417,7 +419,7 @@ export function createGate(
     onEvent: recorder.pinned,
     onFault,
   })
-  const ports: DoorPorts = {
+  const ports: CallPorts = {
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
@@ -506,10 +508,10 @@ interface Shared {
 interface Lineage {
   readonly isFork: boolean
   /** The ports of the gate whose policy holds here too. */
-  readonly tightens: DoorPorts | undefined
+  readonly tightens: CallPorts | undefined
 }
 
-function openGate(shared: Shared, ports: DoorPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
+function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
   const { recorder, subscribe, loads, preferences, names } = shared
   const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
@@ -629,6 +631,7 @@ function createLocks(
     return opened
   }
   return {
+    groups: groups.locked,
     request: (caller, group) => openBy(caller, { request: group }),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),

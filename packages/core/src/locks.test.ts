@@ -28,6 +28,12 @@ function make(policy: Parameters<typeof createGate>[0] = {}) {
 const vera = { user: 'vera', session: 's1' }
 
 describe('gate.locks', () => {
+  it('names the groups that a session must open', () => {
+    const { groups } = make().locks
+    assert.deepEqual([...groups.keys()], ['web', 'git', 'sql'])
+    assert.equal(groups.get('web')?.hint, 'Opens and clicks pages.')
+  })
+
   it('holds the tools of a locked group back, says how to open it, and runs none of them', async () => {
     const view = await make().view(vera)
     assert.deepEqual(view.ids, ['core:echo', 'request_tools'])

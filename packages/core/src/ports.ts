@@ -1,5 +1,6 @@
 import type { Caller } from './caller.ts'
-import type { Cancelling } from './cancelling.ts'
+import type { Cancelling } from './util/cancelling.ts'
+import type { InputProblem } from './util/json.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
@@ -446,11 +447,6 @@ export interface AvailabilitySource {
 
 /** Checks an input against a tool's schema. Gives the problems, or `undefined` when there are none. */
 export type ValidateInput = (schema: object, input: unknown) => InputProblem | undefined
-export interface InputProblem {
-  /** RFC 6901, such as `/path` or the empty string for the whole input. */
-  readonly pointer: string
-  readonly message: string
-}
 
 /** Answers whether a person may decide this approval. */
 export type MayApprove = (approver: Caller, approval: Approval) => boolean

@@ -1,10 +1,38 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as audit from './audit/index.ts'
-import * as core from './index.ts'
+import { parseCaps } from './call/slots.ts'
+import * as audit from './entry/audit.ts'
+import * as exposing from './entry/expose.ts'
+import * as groups from './entry/groups.ts'
+import * as internal from './entry/internal.ts'
+import * as pins from './entry/pins.ts'
+import * as redact from './entry/redact.ts'
+import * as search from './entry/search.ts'
+import * as stepping from './entry/steps.ts'
+import * as stores from './entry/stores.ts'
+import * as toolset from './entry/toolset.ts'
+import type { TargetDefinition } from './expose/define-target.ts'
+import type { Gate, GateOptions, ToolDefinition } from './index.ts'
+import * as root from './index.ts'
+import type { StepChange, StepsOptions } from './steps.ts'
 import * as telemetry from './telemetry/open-telemetry.ts'
 import { manualClock } from './testing/manual-clock.ts'
-import {
+
+/** Every entry but those with a table of their own. `parseCaps` reads an option of the gate. */
+const core = {
+  ...root,
+  ...stores,
+  ...exposing,
+  ...pins,
+  ...toolset,
+  ...redact,
+  ...stepping,
+  ...search,
+  ...groups,
+  ...internal,
+  parseCaps,
+}
+const {
   buildToolset,
   createApprovals,
   createAvailability,
@@ -17,8 +45,6 @@ import {
   defineCaller,
   defineTool,
   expose,
-  type Gate,
-  type GateOptions,
   limitsFromEnv,
   lint,
   memoryApprovals,
@@ -27,18 +53,14 @@ import {
   memoryLock,
   memoryState,
   metaTools,
-  parseCaps,
   parseGroups,
   parseLimits,
   parsePolicies,
   parseToolRateLimits,
   policyFromEnv,
-  type StepChange,
-  type StepsOptions,
   systemClock,
-  type ToolDefinition,
   wrapToolMapWithHooks,
-} from './index.ts'
+} = core
 
 /** What is misspelt, the key as it is written, the key that was meant, and the use. */
 type Misspelling = readonly [where: string, key: string, meant: string, use: () => unknown]
@@ -133,6 +155,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
       () => defineTool(loose<ToolDefinition>({ name: 'a', annotations: { readonlyHint: true } })),
     ],
   ],
+  checkApprovalFilter: [['filter', 'statuss', 'status', () => core.checkApprovalFilter(loose({ statuss: 'pending' }))]],
   defineCaller: [
     ['caller', 'role', 'roles', () => defineCaller(loose({ role: ['admin'] }))],
     ['caller', 'scope', 'scopes', () => defineCaller(loose({ scope: ['x'] }))],
@@ -229,12 +252,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   ],
   expose: [['options', 'strct', 'strict', async () => expose(await viewOf(), 'mcp', loose({ strct: true }))]],
   defineTarget: [
-    [
-      'definition',
-      'nme',
-      'name',
-      () => core.defineTarget(loose<core.TargetDefinition<object>>({ nme: 'x', shape() {} })),
-    ],
+    ['definition', 'nme', 'name', () => core.defineTarget(loose<TargetDefinition<object>>({ nme: 'x', shape() {} }))],
   ],
   fromOpenAiTools: [['options', 'overlayy', 'overlay', () => core.fromOpenAiTools([], loose({ overlayy: {} }))]],
   fromAnthropicTools: [['options', 'overlayy', 'overlay', () => core.fromAnthropicTools([], loose({ overlayy: {} }))]],
@@ -284,6 +302,8 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'allowIds',
   'and',
+  'approvalAt',
+  'approvalKeys',
   'byCategory',
   'byNamespace',
   'byTagsAll',
@@ -292,18 +312,29 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'callingOf',
   'canonicalize',
   'checkDefinition',
+  'checkPendingApprovals',
   'checkShape',
+  'checkStateKey',
+  'checkStatePrefix',
   'combineTelemetry',
   'compareToolIds',
   'createCanceller',
+  'createEmitter',
   'createValidator',
   'createWireNames',
+  'cut',
+  'decidedApproval',
   'definitionHash',
   'denyIds',
   'didYouMean',
+  'errorResult',
+  'escapePointer',
   'isDefinedCaller',
-  'isGate',
+  'isLiveAt',
+  'isObject',
+  'isPlain',
   'isRequestTool',
+  'isThenable',
   'isToolError',
   'isView',
   'isViewOf',
@@ -319,21 +350,25 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'outputText',
   'parseGlob',
   'parseSelector',
-  'safely',
+  'parseStateText',
   'relayedError',
   'retryAfterSeconds',
+  'safely',
   'sendersFromEnv',
   'sha256Hex',
   'shapeOf',
-  'strictest',
   'toCancelling',
+  'errorResult',
+  'toErrorResult',
   'toListedTool',
   'toNamedMap',
-  'toErrorResult',
+  'toStateExpiry',
+  'toStateText',
   'toToolId',
   'toWireName',
-  'errorResult',
+  'tooManyApprovals',
   'unchanged',
+  'unescapePointer',
   'withTools',
 ])
 

@@ -1,18 +1,18 @@
-import type { DoorPorts } from './call/attempt.ts'
+import type { CallPorts } from './call/attempt.ts'
 import { portsOf, type View } from './view.ts'
 
 /**
  * By the `fork` of each gate, which a host's wrapper of a gate keeps: `{ ...gate, view }`. Every view of a gate, of its
  * apps and narrowed ones too, has the ports of that gate.
  */
-const portsOfGates = new WeakMap<object, DoorPorts>()
-const forkedFrom = new WeakMap<DoorPorts, DoorPorts>()
+const portsOfGates = new WeakMap<object, CallPorts>()
+const forkedFrom = new WeakMap<CallPorts, CallPorts>()
 
 /** Remembers which ports a gate has, and those of the gate that it is a fork of. */
 export function rememberGate(
   { fork }: { readonly fork: object },
-  ports: DoorPorts,
-  parent: DoorPorts | undefined,
+  ports: CallPorts,
+  parent: CallPorts | undefined,
 ): void {
   portsOfGates.set(fork, ports)
   if (parent) forkedFrom.set(ports, parent)
@@ -40,7 +40,7 @@ export function isViewOf(gate: object, view: View): boolean {
   return false
 }
 
-function ownPorts(gate: object): DoorPorts | undefined {
+function ownPorts(gate: object): CallPorts | undefined {
   const { fork } = gate as { readonly fork?: unknown }
   return typeof fork === 'function' ? portsOfGates.get(fork) : undefined
 }

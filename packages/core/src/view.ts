@@ -15,7 +15,7 @@ import type { PolicySnapshot } from './decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from './decide/requests.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from './decide/evaluation.ts'
 import { type Decision, type OutcomeWord, reason } from './decide/decision.ts'
-import type { CallRequest, DoorPorts, Seen, CallView } from './call/attempt.ts'
+import type { CallRequest, CallPorts, Seen, CallView } from './call/attempt.ts'
 import { call, requestApproval } from './call/call.ts'
 import type { LimitUseOf, UsesOf } from './call/limits.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
@@ -81,7 +81,7 @@ export interface NarrowOptions<Name extends string = string> {
 
 /** What views ask of their gate. */
 export interface ViewHost {
-  readonly ports: DoorPorts
+  readonly ports: CallPorts
   /** The app that everything is decided within. */
   readonly app: string | undefined
   today(): PolicySnapshot
@@ -103,7 +103,7 @@ export interface ViewBounds {
 }
 
 /** Returns the ports of a view's gate; `undefined` for what is no view. */
-export function portsOf(view: object): DoorPorts | undefined {
+export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
@@ -146,7 +146,7 @@ class CallerView implements View, CallView {
     this.#madeOf = madeOf
   }
 
-  static portsOf(view: object): DoorPorts | undefined {
+  static portsOf(view: object): CallPorts | undefined {
     return #host in view ? view.#host.ports : undefined
   }
 

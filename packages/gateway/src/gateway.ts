@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import {
-  type Clock,
-  checkShape,
-  combineTelemetry,
-  ConfigError,
-  createAvailability,
-  createGate,
-  type Gate,
-  type GateOptions,
-  matchesSelector,
-  memoryState,
-  parseGroups,
-  parseLimits,
-  type Redactor,
-  shapeOf,
-  systemClock,
-} from '@toolgate/core'
+import { combineTelemetry, ConfigError, createGate, type Gate, type GateOptions } from '@toolgate/core'
+import { createAvailability, parseGroups } from '@toolgate/core/groups'
+import { checkShape, parseLimits, shapeOf } from '@toolgate/core/internal'
+import type { Redactor } from '@toolgate/core/redact'
+import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
+import { matchesSelector } from '@toolgate/core/toolset'
 import type { Api } from './api/index.ts'
 import type { ApiDeps } from './api/deps.ts'
 import { toAppRows } from './api/app-rows.ts'

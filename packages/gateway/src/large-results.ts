@@ -1,4 +1,4 @@
-import type { McpResult } from '@toolgate/core'
+import type { McpResult } from '@toolgate/core/internal'
 import { isLarge } from './next-turn.ts'
 
 const marked = new WeakSet<object>()

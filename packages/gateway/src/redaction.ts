@@ -1,4 +1,6 @@
-import { type Approval, type Approvals, createRedactor, type Redactor } from '@toolgate/core'
+import type { Approval } from '@toolgate/core'
+import type { Approvals } from '@toolgate/core/internal'
+import { createRedactor, type Redactor } from '@toolgate/core/redact'
 import type { GroupRow, NeedRow, ServerRow } from './api/wire.ts'
 import type { GatewayConfig } from './config/config.ts'
 

@@ -1,17 +1,8 @@
 import { readFileSync } from 'node:fs'
-import {
-  type ApprovalStore,
-  type AuditCounter,
-  type AuditExporter,
-  type AuditReader,
-  type AuditSink,
-  ConfigError,
-  type CounterStore,
-  memoryApprovals,
-  memoryAudit,
-  type Redactor,
-  type StateStore,
-} from '@toolgate/core'
+import { ConfigError, memoryAudit } from '@toolgate/core'
+import type { AuditCounter, AuditExporter, AuditReader, AuditSink } from '@toolgate/core/audit'
+import type { Redactor } from '@toolgate/core/redact'
+import { type ApprovalStore, type CounterStore, memoryApprovals, type StateStore } from '@toolgate/core/stores'
 import type { AuditEvidence } from './audit-places.ts'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 

@@ -1,4 +1,6 @@
-import { didYouMean, type Gate, type LintWarning, matchesGlob, parseGlob } from '@toolgate/core'
+import type { Gate, LintWarning } from '@toolgate/core'
+import { didYouMean } from '@toolgate/core/internal'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/server-groups.ts'

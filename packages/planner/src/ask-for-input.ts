@@ -1,12 +1,5 @@
-import {
-  checkShape,
-  createValidator,
-  defineTool,
-  type InputProblem,
-  type JsonSchema,
-  shapeOf,
-  type StandardSchema,
-} from '@toolgate/core'
+import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core'
+import { checkShape, createValidator, type InputProblem, shapeOf } from '@toolgate/core/internal'
 
 export interface Question {
   /** What a person is asked. */

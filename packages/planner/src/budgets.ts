@@ -1,4 +1,6 @@
-import { type CallOutcome, checkShape, type Clock, ConfigError, type Hooks, shapeOf } from '@toolgate/core'
+import { type CallOutcome, ConfigError, type Hooks } from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
 
 /** How much a run may use, its sub-agents and what it did before a pause together. Absent: as much as it likes. */
 export interface Budgets {

@@ -1,4 +1,7 @@
-import { type Caller, type CallOutcome, type Clock, safely, type StepCall } from '@toolgate/core'
+import type { Caller, CallOutcome } from '@toolgate/core'
+import { safely } from '@toolgate/core/internal'
+import type { StepCall } from '@toolgate/core/steps'
+import type { Clock } from '@toolgate/core/stores'
 import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'
 
 /** What happens to a run, as its listeners are told. */

@@ -1,17 +1,8 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
-import {
-  type Caller,
-  type Clock,
-  type ForkOptions,
-  type Gate,
-  type HooksInput,
-  type NarrowOptions,
-  type PrepareStep,
-  type SessionLock,
-  shapeOf,
-  type StateStore,
-  type ViewOptions,
-} from '@toolgate/core'
+import type { Caller, ForkOptions, Gate, NarrowOptions, ViewOptions } from '@toolgate/core'
+import { type HooksInput, shapeOf } from '@toolgate/core/internal'
+import type { PrepareStep } from '@toolgate/core/steps'
+import type { Clock, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { LanguageModel, ModelMessage, StopCondition, ToolSet } from 'ai'
 import type { Budgets } from './budgets.ts'
 import type { RenderCatalog } from './catalog-prompt.ts'

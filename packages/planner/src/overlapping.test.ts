@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Caller, createGate, defineTool, memoryLock } from '@toolgate/core'
+import { type Caller, createGate, defineTool } from '@toolgate/core'
+import { memoryLock } from '@toolgate/core/stores'
 import { MockLanguageModelV4 } from 'ai/test'
 import { createPlanner } from './planner.ts'
 

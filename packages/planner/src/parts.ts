@@ -1,16 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import {
-  checkShape,
-  type Clock,
-  ConfigError,
-  type Gate,
-  memoryLock,
-  memoryState,
-  safely,
-  type SessionLock,
-  systemClock,
-  type View,
-} from '@toolgate/core'
+import { ConfigError, type Gate, type View } from '@toolgate/core'
+import { checkShape, safely } from '@toolgate/core/internal'
+import { type Clock, memoryLock, memoryState, type SessionLock, systemClock } from '@toolgate/core/stores'
 import { isStepCount, type LanguageModel } from 'ai'
 import { type Budgets, checkBudgets } from './budgets.ts'
 import { createCatalogPrompt } from './catalog-prompt.ts'

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fromAiSdk } from '@toolgate/adapters/ai-sdk'
-import {
-  type Caller,
-  createGate,
-  defineTool,
-  type JsonSchema,
-  memoryApprovals,
-  memoryState,
-  type StateStore,
-} from '@toolgate/core'
+import { type Caller, createGate, defineTool, type JsonSchema } from '@toolgate/core'
+import { memoryApprovals, memoryState, type StateStore } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import { tool } from 'ai'
 import fc from 'fast-check'

@@ -1,4 +1,5 @@
-import type { JsonSchema, StepCall } from '@toolgate/core'
+import type { JsonSchema } from '@toolgate/core'
+import type { StepCall } from '@toolgate/core/steps'
 import type { ModelMessage } from 'ai'
 import type { BudgetReason, Used } from './budgets.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Caller, memoryLock, type SessionLock } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import { memoryLock, type SessionLock } from '@toolgate/core/stores'
 import fc from 'fast-check'
 import type { PlannerEvent } from './events.ts'
 import { identityOf, sessionKeyOf } from './pause/state.ts'

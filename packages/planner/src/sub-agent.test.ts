@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, defineTool, memoryLock, type Tool } from '@toolgate/core'
+import { createGate, defineTool, type Tool } from '@toolgate/core'
+import { memoryLock } from '@toolgate/core/stores'
 import { askForInput } from './ask-for-input.ts'
 import { subAgent, type SubAgentDefinition } from './sub-agent.ts'
 import {

@@ -1,15 +1,14 @@
 import {
   type CallContext,
-  checkShape,
   defineTool,
   type JsonSchema,
-  type PrepareStep,
-  shapeOf,
   type StandardSchema,
   type Tool,
   type ToolDefinition,
   type View,
 } from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, ToolSet } from 'ai'
 import type { PolicyOf } from './options.ts'
 import type { Conversation } from './pause/state.ts'

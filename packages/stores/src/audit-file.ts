@@ -1,12 +1,12 @@
-import {
-  type AuditCountQuery,
-  type AuditCounts,
-  type AuditEntry,
-  type AuditExportQuery,
-  type AuditQuery,
-  type AuditRecord,
-  ToolgateError,
-} from '@toolgate/core'
+import { ToolgateError } from '@toolgate/core'
+import type {
+  AuditCountQuery,
+  AuditCounts,
+  AuditEntry,
+  AuditExportQuery,
+  AuditQuery,
+  AuditRecord,
+} from '@toolgate/core/audit'
 import type { CheckpointFile } from './checkpoint-file.ts'
 
 /** What a file format does; the queue does the rest. */

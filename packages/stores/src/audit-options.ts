@@ -1,13 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import {
-  type AuditCounter,
-  type AuditExporter,
-  type AuditReader,
-  type AuditSink,
-  checkShape,
-  shapeOf,
-} from '@toolgate/core'
-import type { SealOptions } from '@toolgate/core/audit'
+import type { AuditCounter, AuditExporter, AuditReader, AuditSink, SealOptions } from '@toolgate/core/audit'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evidence.ts'
 
 export interface AuditFileOptions extends SealOptions {

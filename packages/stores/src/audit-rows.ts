@@ -1,7 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import type { AuditCountQuery, AuditCounts, AuditExportQuery, AuditRecord } from '@toolgate/core'
 import {
+  type AuditCountQuery,
+  type AuditCounts,
+  type AuditExportQuery,
+  type AuditRecord,
   checkAuditQuery,
   type CheckedAuditQuery,
   createOutcomeTally,

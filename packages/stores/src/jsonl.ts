@@ -13,8 +13,12 @@ import {
 import { dirname, resolve } from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { AuditCountQuery, AuditCounts, AuditExportQuery, AuditQuery, AuditRecord } from '@toolgate/core'
 import {
+  type AuditCountQuery,
+  type AuditCounts,
+  type AuditExportQuery,
+  type AuditQuery,
+  type AuditRecord,
   type ChainEnd,
   checkAuditQuery,
   checkCountQuery,
@@ -25,9 +29,9 @@ import {
   GENESIS,
   matchesAuditQuery,
   outcomeOfRecord,
-  type RecordTree,
   readLink,
   readSeq,
+  type RecordTree,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
 import {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { type AuditRecord, messageOf } from '@toolgate/core'
-import { SOLE_WRITER } from '@toolgate/core/audit'
+import { type AuditRecord, SOLE_WRITER } from '@toolgate/core/audit'
+import { messageOf } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import { type AuditFileOptions, type FileAudit, sealOptionsOf } from './audit-options.ts'
 import { createBatchedAudit } from './batched-audit.ts'

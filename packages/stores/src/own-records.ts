@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditEvent, type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core'
+import { type AuditEntry, type AuditEvent, type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { SOLE_WRITER } from '@toolgate/core/audit'
 
 /** Calls that were recorded to go ahead and whose end was not. */

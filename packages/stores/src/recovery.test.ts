@@ -12,12 +12,12 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { type AuditRecord } from '@toolgate/core'
 import {
+  type AuditRecord,
   EMPTY_ROOT,
+  newSigningKey,
   parseCheckpoint,
   parseSigningKey,
-  newSigningKey,
   sealEntry,
   SOLE_WRITER,
 } from '@toolgate/core/audit'

@@ -1,8 +1,8 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type AuditEntry } from '@toolgate/core'
 import {
+  type AuditEntry,
   type ChainEnd,
   checkAuditQuery,
   checkCountQuery,

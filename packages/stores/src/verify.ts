@@ -1,7 +1,8 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { checkShape, ConfigError, shapeOf, ToolgateError } from '@toolgate/core'
+import { ConfigError, ToolgateError } from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 import {
   type AuditVerdict,
   type AuditVerifier,

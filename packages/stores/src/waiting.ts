@@ -1,5 +1,4 @@
-import type { AuditEntry, PolicyDocument } from '@toolgate/core'
-import { holdEntry, type SealOptions } from '@toolgate/core/audit'
+import { type AuditEntry, holdEntry, type PolicyDocument, type SealOptions } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 

@@ -1,17 +1,6 @@
-import {
-  type Approval,
-  type Caller,
-  canonicalize,
-  checkShape,
-  type FaultCode,
-  type Gate,
-  sha256Hex,
-  type Shape,
-  shapeOf,
-  type Tool,
-  ToolgateError,
-  toWireName,
-} from '@toolgate/core'
+import { type Approval, type Caller, type FaultCode, type Gate, type Tool, ToolgateError } from '@toolgate/core'
+import { toWireName } from '@toolgate/core/expose'
+import { canonicalize, checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { ModelMessage } from 'ai'
 import { type AnsweredCall, answeredCalls } from './answers.ts'
 

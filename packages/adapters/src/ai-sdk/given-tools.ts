@@ -1,4 +1,5 @@
-import { ConfigError, toWireName } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { toWireName } from '@toolgate/core/expose'
 import type { LoopRun } from './loop.ts'
 
 /**

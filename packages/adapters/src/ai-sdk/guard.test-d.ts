@@ -1,4 +1,5 @@
-import { createGate, unchanged, withTools } from '@toolgate/core'
+import { createGate } from '@toolgate/core'
+import { unchanged, withTools } from '@toolgate/core/steps'
 import { generateText, type LanguageModel, streamText, tool, ToolLoopAgent } from 'ai'
 import { z } from 'zod'
 import { fromAiSdk, guard } from '../ai-sdk.ts'

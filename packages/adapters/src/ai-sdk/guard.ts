@@ -1,4 +1,5 @@
-import { type Caller, ConfigError, type Gate, isView, isViewOf, type Shape, shapeOf, type View } from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
+import { isView, isViewOf, type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGuardFor, RUN_KEYS } from '../shared/checks.ts'
 import { createUnawaited } from '../shared/unawaited.ts'
 import { createToolApproval } from './approval.ts'

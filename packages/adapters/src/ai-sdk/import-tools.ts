@@ -1,10 +1,5 @@
-import {
-  type CallContext,
-  ConfigError,
-  type NativeToolRecord,
-  type ToolAnnotations,
-  type UnnamedToolDefinition,
-} from '@toolgate/core'
+import { type CallContext, ConfigError, type ToolAnnotations } from '@toolgate/core'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
 import type { FlexibleSchema, Schema, ToolExecutionOptions, ToolSet } from 'ai'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { importSchema } from './schema.ts'

@@ -1,4 +1,5 @@
-import type { CallOutcome, CallRefused, CallWaiting, HooksInput, View } from '@toolgate/core'
+import type { CallOutcome, CallRefused, CallWaiting, View } from '@toolgate/core'
+import type { HooksInput } from '@toolgate/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
 import type { Offered } from './offered.ts'
 import type { AnyGate, GuardOptions } from './options.ts'

@@ -1,4 +1,5 @@
-import { expose, type Tool, toWireName, type View } from '@toolgate/core'
+import type { Tool, View } from '@toolgate/core'
+import { expose, toWireName } from '@toolgate/core/expose'
 import { type ImportedTool, importedFrom } from './import-tools.ts'
 import { toSchema } from './schema.ts'
 

@@ -1,4 +1,5 @@
-import { compareToolIds, type Tool, type View } from '@toolgate/core'
+import type { Tool, View } from '@toolgate/core'
+import { compareToolIds } from '@toolgate/core/internal'
 import { type Offered, offerImported, offerOwn } from './offered.ts'
 import type { GuardOptions } from './options.ts'
 

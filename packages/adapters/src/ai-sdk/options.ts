@@ -1,4 +1,6 @@
-import type { Approval, CallOutcome, Caller, Gate, HooksInput, StepCall, StepChange } from '@toolgate/core'
+import type { Approval, Caller, CallOutcome, Gate } from '@toolgate/core'
+import type { HooksInput } from '@toolgate/core/internal'
+import type { StepCall, StepChange } from '@toolgate/core/steps'
 import type {
   GenericToolApprovalFunction,
   PrepareStepFunction,

@@ -1,12 +1,6 @@
-import {
-  checkShape,
-  ConfigError,
-  isToolError,
-  shapeOf,
-  type StepCall,
-  type StepChange as CoreStepChange,
-  type View,
-} from '@toolgate/core'
+import { ConfigError, type View } from '@toolgate/core'
+import { checkShape, isToolError, shapeOf } from '@toolgate/core/internal'
+import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'

@@ -1,4 +1,5 @@
-import { type CallOutcome, type Hooks, messageOf, safely, type View } from '@toolgate/core'
+import type { CallOutcome, Hooks, View } from '@toolgate/core'
+import { messageOf, safely } from '@toolgate/core/internal'
 import { createRun, type GuardedCall } from '../shared/run.ts'
 import { answeredCalls } from './answers.ts'
 import { arm } from './armed.ts'

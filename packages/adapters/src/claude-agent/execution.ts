@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Cancelling, createCanceller } from '@toolgate/core'
+import { type Cancelling, createCanceller } from '@toolgate/core/internal'
 
 /**
  * An execution by the harness, as the gate's door sees it: it begins when the door lets the call through, and ends when

@@ -1,4 +1,5 @@
-import { ConfigError, createWireNames, type Tool, toWireName } from '@toolgate/core'
+import { ConfigError, type Tool } from '@toolgate/core'
+import { createWireNames, toWireName } from '@toolgate/core/expose'
 import { partsOfName, toHarnessName, toServerPrefix } from './harness.ts'
 import { harnessNameOf } from './tools.ts'
 

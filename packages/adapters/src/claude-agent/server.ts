@@ -5,7 +5,9 @@ import {
   ListToolsRequestSchema,
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type CallOutcome, expose, outputText, type Progress, type View } from '@toolgate/core'
+import type { CallOutcome, Progress, View } from '@toolgate/core'
+import { expose } from '@toolgate/core/expose'
+import { outputText } from '@toolgate/core/internal'
 import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream, lastOf } from '../shared/streams.ts'
 import type { QueryCalls } from './calls.ts'

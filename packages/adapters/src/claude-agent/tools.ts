@@ -7,8 +7,8 @@ import {
   type Tool,
   type ToolAnnotations,
   type ToolRecord,
-  type UnnamedToolDefinition,
 } from '@toolgate/core'
+import type { UnnamedToolDefinition } from '@toolgate/core/internal'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { HarnessExecution } from './execution.ts'
 import { partsOfName, type SdkTool } from './harness.ts'

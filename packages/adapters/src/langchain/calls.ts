@@ -1,4 +1,5 @@
-import { type CallFailed, type CallOutcome, type Gate, messageOf, outputText } from '@toolgate/core'
+import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
+import { messageOf, outputText } from '@toolgate/core/internal'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
 import * as langchain from 'langchain'

@@ -1,13 +1,5 @@
-import {
-  type Caller,
-  ConfigError,
-  type MaybePromise,
-  sha256Hex,
-  type Tool,
-  type View,
-  type ViewOptions,
-  type Visibility,
-} from '@toolgate/core'
+import { type Caller, ConfigError, type Tool, type View, type ViewOptions, type Visibility } from '@toolgate/core'
+import { type MaybePromise, sha256Hex } from '@toolgate/core/internal'
 
 type VisibilityContext = { readonly tools: readonly Tool[]; readonly caller: Caller }
 

@@ -1,4 +1,5 @@
-import { type Gate, type Shape, shapeOf, type Tool } from '@toolgate/core'
+import type { Gate, Tool } from '@toolgate/core'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
 import { StructuredTool } from '@langchain/core/tools'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import type { RunnableConfig } from '@langchain/core/runnables'

@@ -1,4 +1,6 @@
-import { type CallOutcome, type ExposedNames, type Gate, type Shape, shapeOf } from '@toolgate/core'
+import type { CallOutcome, Gate } from '@toolgate/core'
+import type { ExposedNames } from '@toolgate/core/expose'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
 import {
   AIMessage,
   type AgentMiddleware,

@@ -1,4 +1,6 @@
-import { createWireNames, type ExposedNames, type Gate, type Toolset, type WireNames } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
+import { createWireNames, type ExposedNames, type WireNames } from '@toolgate/core/expose'
+import type { Toolset } from '@toolgate/core/toolset'
 
 /** Gives the names by which tools are sent. They depend on the ids alone, so those of the whole catalog serve every view. */
 export function createNames({ catalog }: Pick<Gate, 'catalog'>): ExposedNames {

@@ -1,4 +1,5 @@
-import { expose, type ExposedNames, type ExposedTools, type Gate, type Tool, type View } from '@toolgate/core'
+import type { Gate, Tool, View } from '@toolgate/core'
+import { expose, type ExposedNames, type ExposedTools } from '@toolgate/core/expose'
 import { DynamicStructuredTool } from 'langchain'
 import { isRun, type LangChainTool, nameOfTool, nativeOf } from './tools.ts'
 

@@ -1,15 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import {
-  type Caller,
-  callerKey,
-  checkShape,
-  type ExposedNames,
-  type Gate,
-  type MaybePromise,
-  type View,
-  type ViewOptions,
-} from '@toolgate/core'
+import type { Caller, Gate, View, ViewOptions } from '@toolgate/core'
+import type { ExposedNames } from '@toolgate/core/expose'
+import { callerKey, checkShape, type MaybePromise } from '@toolgate/core/internal'
 import type { Runtime } from 'langchain'
 import { createRun, type GuardedRun } from '../shared/run.ts'
 import { createCallerOf } from '../shared/caller.ts'

@@ -1,4 +1,5 @@
-import { ConfigError, type NativeToolRecord, type Tool, type UnnamedToolDefinition } from '@toolgate/core'
+import { ConfigError, type Tool } from '@toolgate/core'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
 import { Runnable } from '@langchain/core/runnables'
 import type { ClientTool, ServerTool } from '@langchain/core/tools'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'

@@ -1,4 +1,6 @@
-import { type CallOutcome, type CallRequest, type Toolset, type View, type WireNames } from '@toolgate/core'
+import type { CallOutcome, CallRequest, View } from '@toolgate/core'
+import type { WireNames } from '@toolgate/core/expose'
+import type { Toolset } from '@toolgate/core/toolset'
 import type { RequestContext } from '@mastra/core/request-context'
 import { createMastraNames } from './names.ts'
 import type { AnyGate } from './options.ts'

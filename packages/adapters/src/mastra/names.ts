@@ -1,4 +1,6 @@
-import { createWireNames, sha256Hex, type Tool, toWireName, type WireNames } from '@toolgate/core'
+import type { Tool } from '@toolgate/core'
+import { createWireNames, toWireName, type WireNames } from '@toolgate/core/expose'
+import { sha256Hex } from '@toolgate/core/internal'
 
 /** Mastra rewrites every other name by itself, and then two tools may meet in one. */
 const KEPT_BY_MASTRA = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/

@@ -1,13 +1,5 @@
-import {
-  type Caller,
-  checkShape,
-  ConfigError,
-  type Gate,
-  type MaybePromise,
-  type Shape,
-  shapeOf,
-  type ViewOptions,
-} from '@toolgate/core'
+import { type Caller, ConfigError, type Gate, type ViewOptions } from '@toolgate/core'
+import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { ToolsInput } from '@mastra/core/agent'
 import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'

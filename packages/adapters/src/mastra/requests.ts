@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, callerKey, checkShape, type RunOfCall, type View } from '@toolgate/core'
+import type { Caller, View } from '@toolgate/core'
+import type { RunOfCall } from '@toolgate/core/audit'
+import { callerKey, checkShape } from '@toolgate/core/internal'
 import type { RequestContext } from '@mastra/core/request-context'
 import { createCallerOf } from '../shared/caller.ts'
 import { VIEW_SHAPE } from '../shared/checks.ts'

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Caller, MaybePromise } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
 import type { ListWatch } from './list-watch.ts'
 
 /** What a server tells its clients has changed (`ServerEvent` of SDK v2). */

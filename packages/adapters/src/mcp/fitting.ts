@@ -1,4 +1,5 @@
-import type { JsonSchema, ListedTool, McpResult } from '@toolgate/core'
+import type { JsonSchema } from '@toolgate/core'
+import type { ListedTool, McpResult } from '@toolgate/core/internal'
 import { isPlainObject } from '../shared/mcp-result.ts'
 
 /** What the clients of an SDK's server can read of a list, and of a result. */

@@ -1,4 +1,5 @@
-import { checkShape, ConfigError } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { checkShape } from '@toolgate/core/internal'
 import { type McpClient, toLink } from './sdk-client.ts'
 import { createMcpSource, type McpSource, type McpSourceOptions, SOURCE_SHAPE } from './source.ts'
 

@@ -1,4 +1,5 @@
-import { checkShape, type McpResult, type Progress, ToolgateError } from '@toolgate/core'
+import { type Progress, ToolgateError } from '@toolgate/core'
+import { checkShape, type McpResult } from '@toolgate/core/internal'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
 import { RpcError } from './rpc-error.ts'

@@ -12,7 +12,8 @@ import {
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { type Caller, createGate, type Source } from '@toolgate/core'
+import { type Caller, createGate } from '@toolgate/core'
+import type { Source } from '@toolgate/core/toolset'
 import { fromMcpClient, fromMcpServer, guard, type McpAuthInfo, type McpSource } from '@toolgate/adapters/mcp'
 
 const INFO = { name: 'test', version: '1' }

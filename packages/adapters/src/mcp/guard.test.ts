@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { type Caller, type CallContext, createGate, defineTool, type GateOptions, metaTools } from '@toolgate/core'
+import { type CallContext, type Caller, createGate, defineTool, type GateOptions } from '@toolgate/core'
+import { metaTools } from '@toolgate/core/search'
 import { z } from 'zod'
 import { type AnyClient, type ServeOptions, textOf, type Way, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'

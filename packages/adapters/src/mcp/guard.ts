@@ -1,13 +1,5 @@
-import {
-  type Caller,
-  ConfigError,
-  defineCaller,
-  type MaybePromise,
-  safely,
-  type Shape,
-  shapeOf,
-  type ViewOptions,
-} from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
+import { type MaybePromise, safely, type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkCaller } from '../shared/caller.ts'
 import { checkGuard } from '../shared/checks.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'

@@ -1,16 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Caller,
-  createWireNames,
-  type Gate,
-  type ListedTool,
-  sha256Hex,
-  type Tool,
-  toListedTool,
-  type Toolset,
-  type View,
-  type WireNames,
-} from '@toolgate/core'
+import type { Caller, Gate, Tool, View } from '@toolgate/core'
+import { createWireNames, type WireNames } from '@toolgate/core/expose'
+import { type ListedTool, sha256Hex, toListedTool } from '@toolgate/core/internal'
+import type { Toolset } from '@toolgate/core/toolset'
 
 export interface Listing {
   readonly tools: readonly ListedTool[]

@@ -10,7 +10,8 @@ import {
   type McpServerFactory,
   Server,
 } from '@modelcontextprotocol/server'
-import { type Caller, createGate, defineTool, type GateOptions, type McpResult } from '@toolgate/core'
+import { type Caller, createGate, defineTool, type GateOptions } from '@toolgate/core'
+import type { McpResult } from '@toolgate/core/internal'
 import { describeMatrixRow, type Observation } from '../testing/matrix.ts'
 import { askModern, INFO, listen, textOf, toCaller, withAuth } from '../testing/mcp-ways.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER, type Witness } from '../testing/world.ts'

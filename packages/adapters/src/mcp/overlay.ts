@@ -1,11 +1,6 @@
-import {
-  ConfigError,
-  matchesGlob,
-  parseGlob,
-  toNamedMap,
-  type ToolAnnotations,
-  type ToolDefinition,
-} from '@toolgate/core'
+import { ConfigError, type ToolAnnotations, type ToolDefinition } from '@toolgate/core'
+import { toNamedMap } from '@toolgate/core/internal'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { checkOverlayFields, type ToolOverlay } from '../shared/overlay.ts'
 import { isPlainObject } from '../shared/mcp-result.ts'
 

@@ -1,12 +1,6 @@
-import {
-  type CallOutcome,
-  type JsonSchema,
-  type MetaAnswer,
-  outputText,
-  type McpResult,
-  errorResult,
-  toErrorResult,
-} from '@toolgate/core'
+import type { CallOutcome, JsonSchema } from '@toolgate/core'
+import { errorResult, type McpResult, outputText, toErrorResult } from '@toolgate/core/internal'
+import type { MetaAnswer } from '@toolgate/core/search'
 import { isMcpResult, isPlainObject, jsonOf, toSendable } from '../shared/mcp-result.ts'
 import { failureText, isStream } from '../shared/streams.ts'
 import { RpcError } from './rpc-error.ts'

@@ -1,4 +1,5 @@
-import { type McpResult, type Progress, relayedError } from '@toolgate/core'
+import type { Progress } from '@toolgate/core'
+import { type McpResult, relayedError } from '@toolgate/core/internal'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import { RpcError } from './rpc-error.ts'
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, defineCaller, type Gate, type Progress, errorResult, type View } from '@toolgate/core'
+import { type Caller, defineCaller, type Gate, type Progress, type View } from '@toolgate/core'
+import { errorResult } from '@toolgate/core/internal'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import type { Exchange, McpRequest } from './exchange.ts'
 import type { Listings } from './listing.ts'

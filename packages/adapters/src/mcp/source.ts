@@ -1,14 +1,7 @@
-import {
-  type CallContext,
-  ConfigError,
-  defineTool,
-  type Probe,
-  type Shape,
-  shapeOf,
-  type Source,
-  type Tool,
-  type ToolDefinition,
-} from '@toolgate/core'
+import { type CallContext, ConfigError, defineTool, type Tool, type ToolDefinition } from '@toolgate/core'
+import type { Probe } from '@toolgate/core/groups'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
+import type { Source } from '@toolgate/core/toolset'
 import { isPlainObject } from '../shared/mcp-result.ts'
 import { withoutHop } from './results.ts'
 import { type McpLink, parsePage } from './sdk-client.ts'

@@ -1,13 +1,7 @@
 import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@openai/agents'
-import {
-  type Approval,
-  type Caller,
-  canonicalize,
-  ConfigError,
-  type ExposedNames,
-  type Gate,
-  sha256Hex,
-} from '@toolgate/core'
+import { type Approval, type Caller, ConfigError, type Gate } from '@toolgate/core'
+import type { ExposedNames } from '@toolgate/core/expose'
+import { canonicalize, sha256Hex } from '@toolgate/core/internal'
 import { checkVerdict } from '../shared/checks.ts'
 import { type Arguments, readArguments } from './input.ts'
 import type { AnyRunContext } from './sdk-types.ts'

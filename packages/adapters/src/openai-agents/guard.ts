@@ -1,5 +1,6 @@
 import type { MCPToolFilterCallable } from '@openai/agents'
-import { type Gate, nearestNames, toToolId, UnknownToolError } from '@toolgate/core'
+import { type Gate, UnknownToolError } from '@toolgate/core'
+import { nearestNames, toToolId } from '@toolgate/core/internal'
 import { checkGuard } from '../shared/checks.ts'
 import { createRunApprovals, type RunApprovals } from './approvals.ts'
 import { guardHandoff } from './guarded-handoff.ts'

@@ -1,4 +1,5 @@
-import { ConfigError, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { toDefinition } from './natives.ts'
 import type { Governable } from './sdk-types.ts'

@@ -1,4 +1,5 @@
-import { ConfigError, type ExposedNames, type Tool, toWireName } from '@toolgate/core'
+import { ConfigError, type Tool } from '@toolgate/core'
+import { type ExposedNames, toWireName } from '@toolgate/core/expose'
 import { nativeOf, sdkNameOf } from './natives.ts'
 
 /** Gives the name under which the SDK knows a tool of the gate. */

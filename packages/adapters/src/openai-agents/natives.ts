@@ -1,5 +1,6 @@
 import { Handoff, RunContext } from '@openai/agents'
-import { type CallContext, ConfigError, type JsonSchema, type UnnamedToolDefinition } from '@toolgate/core'
+import { type CallContext, ConfigError, type JsonSchema } from '@toolgate/core'
+import type { UnnamedToolDefinition } from '@toolgate/core/internal'
 import { Invocation, invokeNative, isAgentTool } from './invocation.ts'
 import type { AnyFunctionTool, AnyHandoff, Governable } from './sdk-types.ts'
 

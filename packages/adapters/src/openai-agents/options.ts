@@ -1,5 +1,6 @@
 import type { RunContext, ToolErrorFormatter } from '@openai/agents'
-import { type Caller, type MaybePromise, type Shape, shapeOf, type ViewOptions } from '@toolgate/core'
+import type { Caller, ViewOptions } from '@toolgate/core'
+import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import { VIEW_KEYS } from '../shared/checks.ts'
 import type { AnyTool } from './sdk-types.ts'
 

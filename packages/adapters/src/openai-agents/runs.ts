@@ -1,4 +1,6 @@
-import { callerKey, type ExposedNames, type ViewOptions } from '@toolgate/core'
+import type { ViewOptions } from '@toolgate/core'
+import type { ExposedNames } from '@toolgate/core/expose'
+import { callerKey } from '@toolgate/core/internal'
 import { createCallerOf } from '../shared/caller.ts'
 import { createRun } from '../shared/run.ts'
 import { callingRun, OpenRun, type Origin } from './open-run.ts'

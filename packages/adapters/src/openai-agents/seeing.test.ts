@@ -3,14 +3,8 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Agent, RunContext, Runner, tool, toolSearchTool } from '@openai/agents'
 import { modelResponder, ScriptedModel } from '@openai/agents/testing'
-import {
-  createGate,
-  defineCaller,
-  defineTool,
-  memoryAvailability,
-  type ToolRecord,
-  UnknownToolError,
-} from '@toolgate/core'
+import { createGate, defineCaller, defineTool, type ToolRecord, UnknownToolError } from '@toolgate/core'
+import { memoryAvailability } from '@toolgate/core/groups'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,

@@ -1,4 +1,5 @@
-import { type Caller, defineCaller, isDefinedCaller, type MaybePromise, ToolgateError } from '@toolgate/core'
+import { type Caller, defineCaller, isDefinedCaller, ToolgateError } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
 import { checkGiven } from './checks.ts'
 
 /** Who runs: a caller that the host names once, or a function that reads it from what a framework hands over. */

@@ -1,4 +1,5 @@
-import { checkShape, ConfigError, type Shape, shapeOf, type ViewOptions } from '@toolgate/core'
+import { ConfigError, type ViewOptions } from '@toolgate/core'
+import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { RunOptions } from './run.ts'
 
 /** The fields of `ViewOptions`, for shapes that extend them. */

@@ -1,4 +1,4 @@
-import { type McpResult, outputText } from '@toolgate/core'
+import { type McpResult, outputText } from '@toolgate/core/internal'
 
 /** What clients refuse a block of content without, by its type. */
 const BLOCKS: ReadonlyMap<unknown, readonly string[]> = new Map([

@@ -6,9 +6,9 @@ import {
   shapeOf,
   type ToolOverlay,
   type UnnamedToolDefinition,
-} from '@toolgate/core'
+} from '@toolgate/core/internal'
 
-export type { ToolOverlay } from '@toolgate/core'
+export type { ToolOverlay } from '@toolgate/core/internal'
 
 export type Overlay<Name extends string = string> = { readonly [N in Name]?: ToolOverlay | undefined }
 

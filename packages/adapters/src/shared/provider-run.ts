@@ -1,22 +1,14 @@
+import { type Caller, type CallOutcome, ConfigError, type Gate, type View } from '@toolgate/core'
 import {
-  type CallOutcome,
-  type Caller,
-  ConfigError,
-  createSteps,
   expose,
   type ExposedNames,
   type ExposeOptions,
   type ExposeTarget,
   type ExposeWarning,
   type Exposure,
-  type Gate,
-  messageOf,
-  outputText,
-  type PrepareStep,
-  safely,
-  type Step,
-  type View,
-} from '@toolgate/core'
+} from '@toolgate/core/expose'
+import { messageOf, outputText, safely } from '@toolgate/core/internal'
+import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS } from './checks.ts'
 import { createRun, type RunOptions } from './run.ts'
 import { failureText, isStream, lastOf } from './streams.ts'

@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type CallOutcome,
-  type CallRefused,
-  type CallRequest,
-  type CallWaiting,
-  type ExposedNames,
-  type Gate,
-  type HooksInput,
-  toWireName,
-  type View,
-  type ViewOptions,
-} from '@toolgate/core'
+import type { CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View, ViewOptions } from '@toolgate/core'
+import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import type { HooksInput } from '@toolgate/core/internal'
 
 /** What every adapter's `guard` may be told about a run. */
 export interface RunOptions<Name extends string = string> extends ViewOptions<Name> {

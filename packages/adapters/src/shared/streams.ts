@@ -1,4 +1,4 @@
-import { messageOf } from '@toolgate/core'
+import { messageOf } from '@toolgate/core/internal'
 
 export function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output

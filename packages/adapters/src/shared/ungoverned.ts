@@ -1,4 +1,4 @@
-import { matchesGlob, parseGlob } from '@toolgate/core'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 
 /** Returns what tells the tools that a host lets run beside the gate's: by names, or globs such as `agent-*`. */
 export function createUngoverned(names: readonly string[] = []): (name: string) => boolean {

@@ -1,4 +1,5 @@
-import { createGate, type Gate, type GateOptions, type MemoryAudit } from '@toolgate/core'
+import { createGate, type Gate, type GateOptions } from '@toolgate/core'
+import type { MemoryAudit } from '@toolgate/core/audit'
 import { isStepCount, type ModelMessage, type StopCondition, tool, type ToolSet } from 'ai'
 import { z } from 'zod'
 import { fromAiSdk } from '../ai-sdk.ts'

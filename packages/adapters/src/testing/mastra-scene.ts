@@ -4,15 +4,9 @@ import type { MastraModelConfig } from '@mastra/core/llm'
 import { RequestContext } from '@mastra/core/request-context'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
-import {
-  type Caller,
-  createGate,
-  defineCaller,
-  type Gate,
-  type GateOptions,
-  type MemoryAudit,
-  type NamedGateOptions,
-} from '@toolgate/core'
+import { type Caller, createGate, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
+import type { MemoryAudit } from '@toolgate/core/audit'
+import type { NamedGateOptions } from '@toolgate/core/internal'
 import { z } from 'zod'
 import { fromMastra } from '../mastra/import-tools.ts'
 import { guard } from '../mastra/guard.ts'

@@ -1,4 +1,5 @@
-import { type Caller, defineCaller, memoryAudit, type MemoryAudit, type Policy } from '@toolgate/core'
+import { type Caller, defineCaller, memoryAudit, type Policy } from '@toolgate/core'
+import type { MemoryAudit } from '@toolgate/core/audit'
 
 /** Who runs agents in the adapters' tests. */
 export const VIEWER: Caller = defineCaller({ user: 'vera', roles: ['viewer'] })

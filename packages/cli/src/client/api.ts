@@ -1,11 +1,6 @@
-import {
-  type Approval,
-  type ApprovalFilter,
-  type AuditExporter,
-  type AuditReader,
-  type AuditRecord,
-  FAULTS,
-} from '@toolgate/core'
+import { type Approval, FAULTS } from '@toolgate/core'
+import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
+import type { ApprovalFilter } from '@toolgate/core/stores'
 import type {
   AcceptPinBody,
   ApprovalsBody,

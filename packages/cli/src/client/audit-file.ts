@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import type { AuditExporter, AuditReader } from '@toolgate/core'
+import type { AuditExporter, AuditReader } from '@toolgate/core/audit'
 import { CliError } from '../exit.ts'
 
 /** An audit that is read from its file, beside the gateway that may be writing it. */

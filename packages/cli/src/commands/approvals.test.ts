@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import type { Approval, ApprovalStatus } from '@toolgate/core'
+import type { Approval } from '@toolgate/core'
+import type { ApprovalStatus } from '@toolgate/core/stores'
 import { serveScripted } from '../testing/scripted-api.ts'
 
 const BINDING = { tenant: 'acme', user: 'vera', definitionHash: 'd', inputHash: 'i', run: undefined }

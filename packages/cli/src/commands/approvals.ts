@@ -1,4 +1,5 @@
-import type { Approval, ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core'
+import type { Approval } from '@toolgate/core'
+import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi } from '../client/api.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'
 import type { ExitName } from '../exit.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AuditReader, AuditRecord } from '@toolgate/core'
+import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { type AuditOptions, withReader } from './audit.ts'

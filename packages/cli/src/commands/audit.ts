@@ -7,7 +7,7 @@ import type {
   AuditQuery,
   AuditReader,
   AuditRecord,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 import { createApi } from '../client/api.ts'
 import { openAuditFile } from '../client/audit-file.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'

@@ -1,4 +1,4 @@
-import { nearestOf } from '@toolgate/core'
+import { nearestOf } from '@toolgate/core/internal'
 import type { PinRow } from '@toolgate/gateway'
 import { createApi } from '../client/api.ts'
 import { findTarget, type TargetOptions } from '../client/target.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { AuditRecord } from '@toolgate/core'
+import type { AuditRecord } from '@toolgate/core/audit'
 import type { CallersBody, ToolsBody, WhyBody } from '@toolgate/gateway'
 
 export const TOOLS: ToolsBody = {

@@ -1,4 +1,4 @@
-import { nearestNames } from '../tools/nearest-names.ts'
+import { nearestNames } from '../util/text.ts'
 import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
 import type { AppRules, ImportedGroup } from '../decide/layers/app.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'

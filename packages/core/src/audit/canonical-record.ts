@@ -1,4 +1,4 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 
 const TEXT = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[\da-f]))[^"\\\x00-\x1f]*)*"`
 /** Those that are sure to be written as ECMAScript writes them; for others the text is parsed. */

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { AuditEntry } from '../ports.ts'
 import { checkSealOptions, type SealOptions, textAfterHash, textBeforeHash } from './record.ts'
 

@@ -7,9 +7,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 import { ConfigError } from '../errors.ts'
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import { isCanonicalRecord } from './canonical-record.ts'
 import { GENESIS, hashRecord, readLink } from './chain.ts'
 import { countLeaves, inclusionPath, isHash, placeOf, toLeaves, verifyInclusion } from './merkle.ts'

@@ -1,4 +1,4 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /** How much of an input is shown. */

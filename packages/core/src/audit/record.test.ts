@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import { auditEntry } from '../testing/entries.ts'
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 import { sealEntry } from './record.ts'
 
 describe('sealEntry', () => {

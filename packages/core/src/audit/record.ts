@@ -1,6 +1,6 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 import { messageOf } from '../errors.ts'
-import { hmacSha256Hex, sha256Hex } from '../hash.ts'
+import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
 import { type Redactor, redactor } from '../redact/redact.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

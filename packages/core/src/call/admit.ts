@@ -1,17 +1,17 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize, frozenCopy, type InputProblem } from '../util/json.ts'
 import type { Caller } from '../caller.ts'
 import { type Decision, strictest, type OutcomeWord } from '../decide/decision.ts'
-import { onRejection, ToolgateError } from '../errors.ts'
-import { frozenCopy } from '../freeze.ts'
-import { sha256Hex } from '../hash.ts'
-import type { Approval, ApprovalBinding, InputProblem, LimitAnswer, MaybePromise } from '../ports.ts'
+import { catchRejection, TimeoutError } from '../util/async.ts'
+import { ToolgateError } from '../errors.ts'
+import { sha256Hex } from '../util/hash.ts'
+import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
   type Attempt,
   type CallRequest,
-  type DoorPorts,
+  type CallPorts,
   giveBack,
   releaseSlots,
   type CallView,
@@ -21,7 +21,6 @@ import {
 import { chain } from './chain.ts'
 import { askBefore, type BeforeResult } from './hooks.ts'
 import { hookPorts, toHooked } from './hooked.ts'
-import { LateError } from './in-time.ts'
 import { type CapUse, type HeldSlots, isHeld } from './slots.ts'
 import {
   approvalNeeded,
@@ -104,7 +103,7 @@ function ask(attempt: Attempt): MaybePromise<Admission> {
 }
 
 /** Answers whether a person would have to approve this call, as far as that is known before the hooks. */
-export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: DoorPorts): boolean {
+export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
   const seen = view.see(id)
   if (seen.tool === undefined || seen.outcome !== 'allow') return seen.outcome === 'ask'
   try {
@@ -125,11 +124,11 @@ function checkInput(attempt: Attempt, tool: Tool, value: unknown): Decision {
 }
 
 /** Gives the input as it is from here on: a schema of the tool's own may fill in defaults. */
-function parseInput(tool: Tool, value: unknown, ports: DoorPorts): ReturnType<ParseInput> {
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
   if (tool.parseInput) return tool.parseInput(value)
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
   if (problem === undefined) return { value }
-  onRejection(problem, ports.onFault)
+  catchRejection(problem, ports.onFault)
   if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
   return { problem }
 }
@@ -258,14 +257,14 @@ async function consumeApproval(attempt: Attempt, tool: Tool, { id, decidedBy }: 
 
 /** Gives what a store took. What it takes after that is waited for no more is given back: the call is refused by then. */
 async function takenInTime<T>(
-  ports: DoorPorts,
+  ports: CallPorts,
   taking: Promise<T>,
   back: (answer: T) => MaybePromise<void>,
 ): Promise<T> {
   try {
     return await storeInTime(ports, taking)
   } catch (error) {
-    if (error instanceof LateError) void taking.then(back).catch(ports.onFault)
+    if (error instanceof TimeoutError) void taking.then(back).catch(ports.onFault)
     throw error
   }
 }

@@ -1,8 +1,9 @@
 import type { Caller } from '../caller.ts'
-import { type Cancelling, toCancelling } from '../cancelling.ts'
+import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Visible } from '../decide/decide.ts'
 import type { Decision, OutcomeWord } from '../decide/decision.ts'
-import { ConfigError, onRejection } from '../errors.ts'
+import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
+import { ConfigError } from '../errors.ts'
 import type { Names } from '../decide/message.ts'
 import type {
   Approval,
@@ -22,13 +23,12 @@ import type {
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
 import type { Progress, Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../deadlines.ts'
+import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './live.ts'
 import type { CallOutcome } from './outcome.ts'
-import { inTime, isThenable } from './in-time.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
@@ -92,7 +92,7 @@ export interface Seen {
   readonly catalogRevision: number
 }
 
-export interface DoorPorts {
+export interface CallPorts {
   readonly counters: CounterStore
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
@@ -123,7 +123,7 @@ export interface DoorPorts {
 export interface Attempt {
   readonly view: CallView
   readonly request: CallRequest
-  readonly ports: DoorPorts
+  readonly ports: CallPorts
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly seen: Seen
@@ -143,7 +143,7 @@ export interface Attempt {
 export function openAttempt(
   view: CallView,
   request: CallRequest,
-  ports: DoorPorts,
+  ports: CallPorts,
   { onlyAsks = false }: { onlyAsks?: boolean } = {},
 ): Attempt {
   checkRequest(request)
@@ -225,7 +225,7 @@ export function releaseSlots(attempt: Attempt): void {
 }
 
 /** Does what must not change an answer; a fault in it, or none in time, is told to the host. */
-async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<void> {
+async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
     await storeInTime(ports, step())
   } catch (error) {
@@ -233,11 +233,11 @@ async function tell(ports: DoorPorts, step: () => MaybePromise<void>): Promise<v
   }
 }
 
-export type StorePorts = Pick<DoorPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
+export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
 /** Gives a store's answer, or rejects when it does not come in time. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
-  return isThenable(answer) ? inTime(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
+  return isThenable(answer) ? withDeadline(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
 /** Gives the names that a refusal may use: those of the client. */
@@ -270,7 +270,7 @@ function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   try {
     const redacted = ports.redactor.redactText(name)
-    onRejection(redacted, ports.onFault)
+    catchRejection(redacted, ports.onFault)
     return redacted.slice(0, MAX_NAME_LENGTH)
   } catch (error) {
     ports.onFault(error)

@@ -6,7 +6,7 @@ import {
   type Attempt,
   type CallRequest,
   checkRequest,
-  type DoorPorts,
+  type CallPorts,
   namesOf,
   openAttempt,
   type CallView,
@@ -20,7 +20,7 @@ import { run } from './run.ts'
  * Takes one call through the door: it is admitted, refused or left waiting (see `admit`), and what is admitted runs
  * (see `run`). Whatever becomes of it, it leaves one terminal record.
  */
-export async function call(view: CallView, request: CallRequest, ports: DoorPorts): Promise<CallOutcome> {
+export async function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
   const attempt = openAttempt(view, request, ports)
   const admitting = admit(attempt)
   let admission: Admission
@@ -42,7 +42,7 @@ export async function call(view: CallView, request: CallRequest, ports: DoorPort
 export async function requestApproval(
   view: CallView,
   request: CallRequest,
-  ports: DoorPorts,
+  ports: CallPorts,
 ): Promise<CallRefused | CallWaiting | undefined> {
   checkRequest(request)
   if (!asksPeople(view, request, ports)) return undefined

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCanceller } from '../cancelling.ts'
+import { createCanceller } from '../util/cancelling.ts'
 import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
-import { createDeadlines } from '../deadlines.ts'
+import { createDeadlines } from '../util/deadlines.ts'
 import { createLiveCalls } from './live.ts'
 import { execute, type Execution } from './execute.ts'
 

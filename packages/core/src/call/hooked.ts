@@ -1,6 +1,6 @@
-import type { Cancelling } from '../cancelling.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Attempt, DoorPorts } from './attempt.ts'
+import type { Attempt, CallPorts } from './attempt.ts'
 import type { HookedCall, HookPorts } from './hooks.ts'
 
 /** Gives an attempt as its hooks are asked about it. */
@@ -9,6 +9,6 @@ export function toHooked(attempt: Attempt, tool: Tool, cancelling: Cancelling | 
   return { tool, callId, input, caller: view.caller, cancelling, onlyAsks, visibleIds: () => view.idsToday() }
 }
 
-export function hookPorts({ deadlines, clock, hookDeadlineMs, onFault }: DoorPorts): HookPorts {
+export function hookPorts({ deadlines, clock, hookDeadlineMs, onFault }: CallPorts): HookPorts {
   return { deadlines, clock, deadlineMs: hookDeadlineMs, onFault }
 }

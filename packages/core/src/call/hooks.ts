@@ -1,13 +1,13 @@
 import type { Caller } from '../caller.ts'
-import type { Cancelling } from '../cancelling.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
-import { frozenCopy } from '../freeze.ts'
+import { frozenCopy } from '../util/json.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Deadlines } from '../deadlines.ts'
+import type { Deadlines } from '../util/deadlines.ts'
 import { checkMethods, checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
-import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
+import { AbortedError, withDeadline, isThenable, TimeoutError } from '../util/async.ts'
 import { callerGone } from './refusals.ts'
 
 /** What a host does around each call. Either may be absent, and either may be asynchronous. */
@@ -212,7 +212,7 @@ async function askLater<Before>(
 ): Promise<BeforeResult> {
   let verdict: Verdict
   try {
-    const awaited = await inTime(answer, ports.deadlines, ports.clock, ports.deadlineMs, call.cancelling)
+    const awaited = await withDeadline(answer, ports.deadlines, ports.clock, ports.deadlineMs, call.cancelling)
     verdict = readAnswer(awaited, input)
   } catch (error) {
     verdict = new Failure(error)
@@ -283,8 +283,8 @@ function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFaul
   const label = labelOf(hook, i)
   if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
   const { error } = verdict
-  if (isErrorOf(error, GoneError)) return { ok: false, decision: callerGone() }
-  if (!isErrorOf(error, LateError)) tell(onFault, 'before', label, error)
+  if (isErrorOf(error, AbortedError)) return { ok: false, decision: callerGone() }
+  if (!isErrorOf(error, TimeoutError)) tell(onFault, 'before', label, error)
   return { ok: false, decision: failed(label, error) }
 }
 
@@ -366,7 +366,7 @@ async function waitAfter(
   { deadlines, clock, deadlineMs, onFault }: HookPorts,
 ): Promise<void> {
   try {
-    await inTime(answer, deadlines, clock, deadlineMs)
+    await withDeadline(answer, deadlines, clock, deadlineMs)
   } catch (error) {
     tell(onFault, 'after', labelOf(hook, i), error)
   }

@@ -1,4 +1,4 @@
-import { nearestNames } from '../tools/nearest-names.ts'
+import { nearestNames } from '../util/text.ts'
 import { ConfigError, ToolgateError, UnknownToolError } from '../errors.ts'
 import { systemClock } from '../memory/clock.ts'
 import { memoryCounters, type SyncCounterStore } from '../memory/counters.ts'

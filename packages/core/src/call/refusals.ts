@@ -1,6 +1,7 @@
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { messageOf, type ToolgateError } from '../errors.ts'
-import type { Approval, InputProblem, LimitAnswer } from '../ports.ts'
+import type { InputProblem } from '../util/json.ts'
+import type { Approval, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
 /** The decisions that the door itself makes: what stops a call that the layers let pass. */

@@ -1,4 +1,5 @@
-import { isErrorOf, messageOf, safely } from '../errors.ts'
+import { safely } from '../util/async.ts'
+import { isErrorOf, messageOf } from '../errors.ts'
 import type { AttemptEvent, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type Attempt, calledAs, type AuditFields, releaseSlots, writeLast } from './attempt.ts'

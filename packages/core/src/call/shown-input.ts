@@ -1,4 +1,4 @@
-import { onRejection } from '../errors.ts'
+import { catchRejection } from '../util/async.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /**
@@ -16,7 +16,7 @@ export function shownInput(
   onFault: (error: unknown) => void = () => {},
 ): unknown {
   const shown = redactValue(input)
-  onRejection(shown, onFault)
+  catchRejection(shown, onFault)
   if (shown instanceof Promise) throw new TypeError('the redactor answered with a promise')
   return withNotices(input, shown)
 }

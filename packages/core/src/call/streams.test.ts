@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { createCanceller } from '../cancelling.ts'
+import { createCanceller } from '../util/cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
-import { createDeadlines } from '../deadlines.ts'
+import { createDeadlines } from '../util/deadlines.ts'
 import { isStream, type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
 
 const boom = new Error('boom')

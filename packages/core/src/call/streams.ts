@@ -1,7 +1,7 @@
-import type { Cancelling } from '../cancelling.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
-import type { Deadlines, Timed, Watched } from '../deadlines.ts'
-import { inTime, LateError } from './in-time.ts'
+import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
+import { withDeadline, TimeoutError } from '../util/async.ts'
 import { sizeOf } from './output.ts'
 
 /** How a stream came to its end. */
@@ -154,8 +154,8 @@ class StreamWatch implements Timed {
   /** Waits for the source to close, but not for ever: gives `otherwise` then. */
   closed<T>(closing: PromiseLike<T>, otherwise: T): Promise<T> {
     const { deadlines, clock, closeMs = CLOSE_MS } = this.#options
-    return inTime(closing, deadlines, clock, closeMs).catch((error: unknown) => {
-      if (error instanceof LateError) return otherwise
+    return withDeadline(closing, deadlines, clock, closeMs).catch((error: unknown) => {
+      if (error instanceof TimeoutError) return otherwise
       throw error
     })
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { matchesAuditQuery, outcomeOfRecord } from '../audit/index.ts'
+import { matchesAuditQuery, outcomeOfRecord } from '../entry/audit.ts'
 import { createGate } from '../gate.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import type { CallTrace } from '../ports.ts'

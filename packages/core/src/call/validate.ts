@@ -3,9 +3,10 @@ import { dialectOf, toPointerToken } from '../json-schema/document.ts'
 import type { Check, Violation, Run } from '../json-schema/run.ts'
 import { findSkipped } from '../json-schema/skipped.ts'
 import { messageOf } from '../errors.ts'
-import type { InputProblem, ValidateInput } from '../ports.ts'
+import type { InputProblem } from '../util/json.ts'
+import type { ValidateInput } from '../ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
-import { WorkSpentError } from '../work.ts'
+import { WorkSpentError } from '../util/work.ts'
 
 /**
  * Steps that checking one input may take, of some 5 ns each. A pattern takes one for each character, so that the

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
-import { createCanceller } from '../cancelling.ts'
+import { createCanceller } from '../util/cancelling.ts'
 import { createGate } from '../gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'

@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts'
-import { callAll, type Canceller, type Cancelling, createCanceller } from '../cancelling.ts'
+import { callAll, type Canceller, type Cancelling, createCanceller } from '../util/cancelling.ts'
 import type { MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'

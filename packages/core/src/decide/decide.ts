@@ -6,17 +6,17 @@ import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
 import {
   compareStrictness,
   type Decision,
   sortReasons,
   type OutcomeWord,
-  ASKED_LAYERS,
-  type Layer,
   type Reason,
   reason,
+  ASKED_LAYERS,
+  type Layer,
 } from './decision.ts'
+import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
 
 /** What a run may at most: as it was when its view was made, whatever was narrowed since. */

@@ -5,11 +5,11 @@ import {
   compareStrictness,
   type Decision,
   strictest,
-  LAYER_ORDER,
-  OUTCOMES,
   reason,
   type ReasonCode,
   REASONS,
+  LAYER_ORDER,
+  OUTCOMES,
   retryAfterSeconds,
 } from './decision.ts'
 

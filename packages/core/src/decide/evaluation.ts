@@ -1,9 +1,9 @@
-import { sha256Hex } from '../hash.ts'
 import { addBits, type Bits, bitsWhere, hasBit, noBits, invertBits, membersOf } from '../tools/bits.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { UnlockRule } from '../tools/groups.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { OutcomeWord, Reason } from './decision.ts'
 
 /** The effects of every layer over one snapshot, and what they add up to. */

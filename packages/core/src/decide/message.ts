@@ -1,5 +1,5 @@
-import { nearestNames } from '../tools/nearest-names.ts'
-import { type Decision, retryAfterSeconds, type Reason, REASONS } from './decision.ts'
+import { nearestNames } from '../util/text.ts'
+import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decision.ts'
 
 const MAX_ECHO_LENGTH = 64
 const MAX_NAMES = 20

@@ -3,9 +3,9 @@ import { addBits, type Bits, bitsWhere, hasBit, invertBits, isEmpty, membersOf }
 import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import type { Tool } from '../tools/tool.ts'
+import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation, reasonsAt } from './evaluation.ts'
 import { explainsWhy } from './message.ts'
-import { reason } from './decision.ts'
 
 /** Gives the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is not there. */
 export function resolveRequestTool(evaluation: Evaluation): Evaluation {

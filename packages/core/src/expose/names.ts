@@ -1,4 +1,4 @@
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** What every provider and MCP client takes. */

@@ -1,4 +1,4 @@
-import { onRejection } from '../errors.ts'
+import { catchRejection } from '../util/async.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
@@ -80,7 +80,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   function tell(changes: readonly GroupChange[]): void {
     for (const listener of listeners) {
       try {
-        onRejection(listener(changes), onFault)
+        catchRejection(listener(changes), onFault)
       } catch (error) {
         onFault(error)
       }

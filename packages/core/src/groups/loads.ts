@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.ts'
-import { ConfigError, onRejection } from '../errors.ts'
+import { catchRejection } from '../util/async.ts'
+import { ConfigError } from '../errors.ts'
 import type { AvailabilitySource, Clock } from '../ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
@@ -92,7 +93,7 @@ export function createLoads(deps: LoadsDeps): LoadsOfGate {
     loading.state = Object.freeze({ ...state, since: clock.wallMs() })
     for (const listener of listeners) {
       try {
-        onRejection(listener(loading.name), onFault)
+        catchRejection(listener(loading.name), onFault)
       } catch (error) {
         onFault(error)
       }

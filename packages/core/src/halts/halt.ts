@@ -1,6 +1,6 @@
-import { canonicalize } from '../canonical.ts'
+import { canonicalize } from '../util/json.ts'
 import { ConfigError, messageOf } from '../errors.ts'
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { Stopping } from '../decide/layers/held.ts'
 import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

@@ -1,5 +1,5 @@
 import { createPattern, type Pattern } from '../regex/pattern.ts'
-import { spend } from '../work.ts'
+import { spend } from '../util/work.ts'
 import { createReferences, type Draft, isPlainObject, isSince, type PlainObject, type References } from './document.ts'
 import {
   type Check,

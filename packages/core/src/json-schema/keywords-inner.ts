@@ -1,4 +1,4 @@
-import { spend } from '../work.ts'
+import { spend } from '../util/work.ts'
 import { isSince, type PlainObject } from './document.ts'
 import { PLAIN_KEYWORDS } from './keywords-plain.ts'
 import {

@@ -1,4 +1,4 @@
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 import { isPlainObject, type PlainObject } from './document.ts'
 import { type Check, KEY_STEPS, type Keyword, type MakeCheck, refuse } from './run.ts'
 

@@ -1,5 +1,5 @@
 import type { Pattern } from '../regex/pattern.ts'
-import type { Work } from '../work.ts'
+import type { Work } from '../util/work.ts'
 import type { Draft, PlainObject } from './document.ts'
 
 /** What is wrong with an input, found at the innermost place; the path grows on the way out. */

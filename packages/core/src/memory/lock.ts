@@ -1,5 +1,5 @@
-import { type Cancelling, toCancelling } from '../cancelling.ts'
-import { createDeadlines, type Deadlines, type Timed, type Watched } from '../deadlines.ts'
+import { type Cancelling, toCancelling } from '../util/cancelling.ts'
+import { createDeadlines, type Deadlines, type Timed, type Watched } from '../util/deadlines.ts'
 import { ToolgateError } from '../errors.ts'
 import type { Clock, Lease, LockOptions, SessionLock } from '../ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

@@ -1,5 +1,5 @@
 import { ToolgateError } from '../errors.ts'
-import { frozenCopy } from '../freeze.ts'
+import { frozenCopy } from '../util/json.ts'
 import type { StateOptions } from '../ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 

@@ -1,4 +1,4 @@
-import { callAll } from '../cancelling.ts'
+import { callAll } from '../util/cancelling.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

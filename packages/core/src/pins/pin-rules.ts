@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { didYouMean } from '../util/did-you-mean.ts'
+import { didYouMean } from '../util/text.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const

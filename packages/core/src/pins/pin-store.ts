@@ -1,4 +1,4 @@
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { StateEntry, StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
 import { type StoreResult, ask } from './ask.ts'

@@ -1,4 +1,5 @@
-import { safely, ToolgateError } from '../errors.ts'
+import { safely } from '../util/async.ts'
+import { ToolgateError } from '../errors.ts'
 import type { Effect } from '../decide/evaluation.ts'
 import { pinEffects } from '../decide/layers/held.ts'
 import type { Clock, StateStore } from '../ports.ts'

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../hash.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { Clock, MaybePromise, StateStore } from '../ports.ts'
 import { type StoreResult, ask } from './ask.ts'
 

@@ -5,7 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import { counting, host, like, within } from './functions.ts'
 import { childrenOf, conditionWork, isMacro, spendOnItems, stepsOfEachItem } from './input-work.ts'
 import type { Condition } from './policy.ts'
-import type { Work } from '../work.ts'
+import type { Work } from '../util/work.ts'
 
 /** What a condition is asked about. */
 export interface ConditionContext {

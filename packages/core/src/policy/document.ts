@@ -1,5 +1,5 @@
-import { canonicalize } from '../canonical.ts'
-import { sha256Hex } from '../hash.ts'
+import { canonicalize } from '../util/json.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { PolicyDocument } from '../ports.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import type { ParsedCondition } from './condition.ts'

@@ -2,7 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { checkEntry as checkListed, splitEntries } from '../tools/selector-list.ts'
-import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
+import { didYouMean, nearestOf } from '../util/text.ts'
 import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
 import type { Clause, Policy } from './policy.ts'
 

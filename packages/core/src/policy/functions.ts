@@ -1,5 +1,5 @@
 import { matchesGlob, parseGlob } from '../tools/selector.ts'
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 
 /** What may still be read of texts for the condition that is being decided. */
 let budget: Work | undefined

@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 
 /** Steps that all conditions of one decision may take together, of some 5 ns each. */
 const MAX_STEPS = 5_000_000

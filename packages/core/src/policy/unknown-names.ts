@@ -1,10 +1,9 @@
-import { nearestNames } from '../tools/nearest-names.ts'
+import { nearestNames, didYouMean, nearestOf } from '../util/text.ts'
 import { ConfigError, UnknownToolError } from '../errors.ts'
 import type { Source } from '../tools/catalog.ts'
 import { matchesGlob, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { didYouMean, nearestOf } from '../util/did-you-mean.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
 /** A selector, and where it was written. */

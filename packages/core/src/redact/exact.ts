@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 import type { Span } from './spans.ts'
 
 export const MIN_SECRET_LENGTH = 6

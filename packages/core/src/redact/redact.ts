@@ -1,7 +1,7 @@
 import { ConfigError, messageOf } from '../errors.ts'
 import { createFinder, createUnion, type Finder } from '../regex/pattern.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { spend, type Work, WorkSpentError } from '../work.ts'
+import { spend, type Work, WorkSpentError } from '../util/work.ts'
 import { createExactMatcher, EXACT_NAME, type FindSpans } from './exact.ts'
 import { scanText } from './scan-text.ts'
 import { createKeyNames, FURTHER_KEY, SECRET_KEYS } from './secret-keys.ts'

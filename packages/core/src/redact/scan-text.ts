@@ -1,4 +1,4 @@
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 import { assignedAt, flaggedAt } from './assignments.ts'
 import type { KeyNames } from './secret-keys.ts'
 import { BACKSLASH, COLON, DASH, EQUALS, isAlnum, isBlank, isWordCode, PERCENT, SLASH, type Span } from './spans.ts'

@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { spend, type Work } from '../work.ts'
+import { spend, type Work } from '../util/work.ts'
 
 /** When the value under a key is taken for a secret: always, only an opaque one, only digits, or never. */
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'

@@ -1,7 +1,7 @@
 import { isSecretValue } from './assignments.ts'
 import type { KeyNames, SecretKey } from './secret-keys.ts'
 import { toMarker } from './spans.ts'
-import { spend, type Work, WorkSpentError } from '../work.ts'
+import { spend, type Work, WorkSpentError } from '../util/work.ts'
 
 export interface WalkOptions {
   readonly keys: KeyNames

@@ -1,5 +1,5 @@
 import type { CallEnd, CallTrace, Telemetry } from '../ports.ts'
-import { onRejection } from '../errors.ts'
+import { catchRejection } from '../util/async.ts'
 import { runOnce } from './run-once.ts'
 
 /**
@@ -29,7 +29,7 @@ export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (erro
       // From the last to the first, as the first is the outermost.
       for (let i = telemetries.length - 1; i >= 0; i--) {
         const trace = guard(() => telemetries[i]?.startCall(call))
-        onRejection(trace, onFault)
+        catchRejection(trace, onFault)
         if (trace && !(trace instanceof Promise)) combined = new GuardedTrace(trace, combined, guard, onFault)
       }
       return combined
@@ -61,7 +61,7 @@ class GuardedTrace implements CallTrace {
   }
 
   end(result: CallEnd): void {
-    this.#guard(() => onRejection(this.#own.end(result), this.#onFault))
+    this.#guard(() => catchRejection(this.#own.end(result), this.#onFault))
     this.#inner?.end(result)
   }
 }

@@ -1,4 +1,4 @@
-import { onRejection } from '../errors.ts'
+import { catchRejection } from '../util/async.ts'
 
 /**
  * Runs work through somebody who should call it, exactly once, and gives or throws what it does. One who throws,
@@ -12,7 +12,7 @@ export function runOnce<T>(
   let done: Done<T> | undefined
   const once = (): Done<T> => (done ??= attempt(work))
   try {
-    onRejection(
+    catchRejection(
       through(() => void once()),
       onFault,
     )

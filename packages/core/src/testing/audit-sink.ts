@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { canonicalize } from '../canonical.ts'
-import { sha256Hex } from '../hash.ts'
+import { canonicalize } from '../util/json.ts'
+import { sha256Hex } from '../util/hash.ts'
 import {
   AUDIT_OUTCOMES,
   type AuditCounter,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCanceller } from '../cancelling.ts'
+import { createCanceller } from '../util/cancelling.ts'
 import type { Lease, MaybePromise, SessionLock } from '../ports.ts'
 
 export interface LockUnderTest {

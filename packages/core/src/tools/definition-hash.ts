@@ -1,5 +1,5 @@
-import { canonicalize } from '../canonical.ts'
-import { sha256Hex } from '../hash.ts'
+import { canonicalize } from '../util/json.ts'
+import { sha256Hex } from '../util/hash.ts'
 import type { JsonSchema, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
 /** All that a model or a person is told of a tool, as plain JSON. */

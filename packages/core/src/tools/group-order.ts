@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { nearestOf } from '../util/did-you-mean.ts'
+import { nearestOf } from '../util/text.ts'
 
 /** What an order needs to know of a group. */
 export interface Depending {

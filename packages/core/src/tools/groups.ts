@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import type { MaybePromise } from '../ports.ts'
-import { didYouMean } from '../util/did-you-mean.ts'
+import { didYouMean } from '../util/text.ts'
 import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import type { Aliases } from './aliases.ts'
 import { noGroupIsNamed, orderGroups } from './group-order.ts'

@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { nearestOf } from '../util/did-you-mean.ts'
+import { nearestOf } from '../util/text.ts'
 import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
 import type { Tool } from './tool.ts'
 

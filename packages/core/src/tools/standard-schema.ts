@@ -1,6 +1,6 @@
-import { frozenCopy } from '../freeze.ts'
+import { frozenCopy } from '../util/json.ts'
 import { messageOf } from '../errors.ts'
-import type { InputProblem } from '../ports.ts'
+import type { InputProblem } from '../util/json.ts'
 
 /**
  * A schema of a validation library, as Standard Schema 1 and Standard JSON Schema 1 have it: zod, ArkType, and valibot

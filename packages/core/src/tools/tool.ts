@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
-import type { Cancelling } from '../cancelling.ts'
+import type { Cancelling } from '../util/cancelling.ts'
 import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
-import { frozenCopy } from '../freeze.ts'
+import { frozenCopy } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { findSchemaProblem } from './schema.ts'
 import {

@@ -1,6 +1,6 @@
-import { unknownTools } from './nearest-names.ts'
-import { ConfigError, ToolgateError } from '../errors.ts'
-import { sha256Hex } from '../hash.ts'
+import { ConfigError, ToolgateError, UnknownToolError } from '../errors.ts'
+import { sha256Hex } from '../util/hash.ts'
+import { nearestNames } from '../util/text.ts'
 import { definitionHash } from './definition-hash.ts'
 import { keeps, type ToolFilter } from './filters.ts'
 import { type NamespaceEntry, type NamespacePage, type Page, type PageRequest, pageOf } from './page.ts'
@@ -135,4 +135,18 @@ function describe(value: unknown): string {
 
 function duplicate(id: string): ToolgateError {
   return new ToolgateError('tool_duplicate', `Two tools have the id "${id}".`)
+}
+
+const MAX_HINTS = 3
+/** Unknown names that one error names; more of them say nothing new. */
+const MAX_UNKNOWN = 20
+
+/** Returns the error for names that are unknown, each with the known names nearest to it. */
+export function unknownTools(unknown: readonly string[], known: readonly string[]): UnknownToolError {
+  const [first = '', ...rest] = new Set(unknown)
+  return new UnknownToolError(
+    first,
+    nearestNames(first, known, MAX_HINTS),
+    rest.slice(0, MAX_UNKNOWN - 1).map((tool) => ({ tool, nearest: nearestNames(tool, known, MAX_HINTS) })),
+  )
 }

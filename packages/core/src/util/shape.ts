@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors.ts'
-import { didYouMean } from './did-you-mean.ts'
+import { didYouMean } from './text.ts'
 
 /** The known keys of one kind of object, and what the message calls them. */
 export interface Shape {

@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, it } from 'node:test'
-import {
-  type Approval,
-  type ApprovalVerdict,
-  type AuditCountQuery,
-  type AuditQuery,
-  type AuditRecord,
-  type Caller,
-  createApprovals,
-  type Decision,
-  defineTool,
-  ToolgateError,
-  type View,
-} from '@toolgate/core'
+import { type Approval, type Caller, type Decision, defineTool, ToolgateError, type View } from '@toolgate/core'
+import type { AuditCountQuery, AuditQuery, AuditRecord } from '@toolgate/core/audit'
+import { createApprovals } from '@toolgate/core/internal'
+import type { ApprovalVerdict } from '@toolgate/core/stores'
 import { createKeyring } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'

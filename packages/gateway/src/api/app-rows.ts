@@ -1,4 +1,4 @@
-import type { Apps } from '@toolgate/core'
+import type { Apps } from '@toolgate/core/groups'
 import type { AppRow } from './wire.ts'
 
 /** Gives what is shown of the apps of a gate. `own` are the gateway's tools, which are in every app and no app's. */

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import {
-  type Caller,
-  createAvailability,
-  createGate,
-  createRedactor,
-  defineTool,
-  type Gate,
-  memoryAudit,
-  memoryState,
-  type Probe,
-  systemClock,
-} from '@toolgate/core'
+import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
+import { createAvailability, type Probe } from '@toolgate/core/groups'
+import { createRedactor } from '@toolgate/core/redact'
+import { memoryState, systemClock } from '@toolgate/core/stores'
 import { createKeyring } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import { toApps } from '../catalog/apps.ts'

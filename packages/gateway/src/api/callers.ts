@@ -1,4 +1,5 @@
-import { type Caller, defineCaller, nearestOf } from '@toolgate/core'
+import { type Caller, defineCaller } from '@toolgate/core'
+import { nearestOf } from '@toolgate/core/internal'
 import type { CallerConfig } from '../config/config.ts'
 import { ApiFault } from './faults.ts'
 import { maySee } from './tenant.ts'

@@ -1,18 +1,9 @@
-import type {
-  Approvals,
-  AuditCounter,
-  AuditExporter,
-  AuditReader,
-  Caller,
-  Clock,
-  Gate,
-  HaltTarget,
-  MaybePromise,
-  Pins,
-  Redactor,
-  Tool,
-  View,
-} from '@toolgate/core'
+import type { Caller, Gate, Tool, View } from '@toolgate/core'
+import type { AuditCounter, AuditExporter, AuditReader } from '@toolgate/core/audit'
+import type { Approvals, HaltTarget, MaybePromise } from '@toolgate/core/internal'
+import type { Pins } from '@toolgate/core/pins'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock } from '@toolgate/core/stores'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Keyring } from '../auth/keyring.ts'
 import type { OriginRules } from '../auth/origin.ts'

@@ -1,4 +1,5 @@
-import { FAULTS, redactor, type Redactor, ToolgateError } from '@toolgate/core'
+import { FAULTS, ToolgateError } from '@toolgate/core'
+import { redactor, type Redactor } from '@toolgate/core/redact'
 import type { ErrorBody } from './wire.ts'
 
 /** The faults of the API: `code → HTTP status`. Those of core come from its own table. */

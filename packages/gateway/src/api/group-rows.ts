@@ -1,4 +1,7 @@
-import type { AvailabilitySource, Gate, GroupState, Redactor, Toolset } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
+import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Toolset } from '@toolgate/core/toolset'
 import type { GroupConfig } from '../config/config.ts'
 import { redactGroup } from '../redaction.ts'
 import type { GroupBadge, GroupRow } from './wire.ts'

@@ -1,4 +1,7 @@
-import { type HaltTarget, matchesSelector, nearestOf, type parseGroups, parseSelector, type Tool } from '@toolgate/core'
+import type { Tool } from '@toolgate/core'
+import type { parseGroups } from '@toolgate/core/groups'
+import { type HaltTarget, nearestOf } from '@toolgate/core/internal'
+import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { CallerConfig } from '../config/config.ts'
 import type { HaltReach } from './wire.ts'
 

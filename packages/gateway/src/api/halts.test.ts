@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import {
-  type Caller,
-  createGate,
-  defineTool,
-  type Gate,
-  memoryAudit,
-  memoryState,
-  parseGroups,
-  systemClock,
-} from '@toolgate/core'
+import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
+import { parseGroups } from '@toolgate/core/groups'
+import { memoryState, systemClock } from '@toolgate/core/stores'
 import { createKeyring } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'

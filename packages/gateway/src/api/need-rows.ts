@@ -1,4 +1,5 @@
-import type { Gate, Redactor } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
+import type { Redactor } from '@toolgate/core/redact'
 import type { GroupConfig } from '../config/config.ts'
 import { redactNeed } from '../redaction.ts'
 import type { NeedRow } from './wire.ts'

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, describe, it } from 'node:test'
-import {
-  type Caller,
-  createGate,
-  createPins,
-  defineTool,
-  memoryAudit,
-  memoryState,
-  type Pins,
-  systemClock,
-} from '@toolgate/core'
+import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import { createPins, type Pins } from '@toolgate/core/pins'
+import { memoryState, systemClock } from '@toolgate/core/stores'
 import { createKeyring } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'

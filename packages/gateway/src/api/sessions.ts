@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Caller, Clock } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import type { Clock } from '@toolgate/core/stores'
 
 /** Logged-in people. Held in memory only: a restart logs everybody out. */
 export interface Sessions {

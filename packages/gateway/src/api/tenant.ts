@@ -1,3 +1,4 @@
+import type { Caller } from '@toolgate/core'
 import type {
   AuditCounter,
   AuditCountQuery,
@@ -7,8 +8,7 @@ import type {
   AuditQuery,
   AuditReader,
   AuditRecord,
-  Caller,
-} from '@toolgate/core'
+} from '@toolgate/core/audit'
 
 /** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {

@@ -1,14 +1,6 @@
-import {
-  createGate,
-  EXPOSE_TARGETS,
-  expose,
-  type ExposeError,
-  type ExposeTarget,
-  type ExposeWarning,
-  type Redactor,
-  type Tool,
-  type View,
-} from '@toolgate/core'
+import { createGate, type Tool, type View } from '@toolgate/core'
+import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
+import type { Redactor } from '@toolgate/core/redact'
 import type { ToolExport } from './wire.ts'
 
 /** Gives a tool as each provider would get it: by itself, whoever may see it. */

@@ -1,17 +1,9 @@
-import type {
-  Approval,
-  ApprovalDecision,
-  AuditCounts,
-  AuditRecord,
-  DefinitionDiff,
-  DefinitionFinding,
-  HaltTarget,
-  Need,
-  OutcomeWord,
-  PinStatus,
-  Reason,
-  SchemaWarning,
-} from '@toolgate/core'
+import type { Approval, OutcomeWord, Reason } from '@toolgate/core'
+import type { AuditCounts, AuditRecord } from '@toolgate/core/audit'
+import type { Need } from '@toolgate/core/groups'
+import type { HaltTarget, SchemaWarning } from '@toolgate/core/internal'
+import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
+import type { ApprovalDecision } from '@toolgate/core/stores'
 
 /** The bodies of `/api/*`, as the console and the command read them. Errors are `{ error: { code, message } }`. */
 

@@ -1,4 +1,5 @@
-import type { AuditSink, Clock } from '@toolgate/core'
+import type { AuditSink } from '@toolgate/core/audit'
+import type { Clock } from '@toolgate/core/stores'
 
 /** What is counted, slowed and recorded of keys that are wrong. */
 export interface FailedLogins {

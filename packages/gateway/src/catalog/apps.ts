@@ -1,4 +1,4 @@
-import type { App } from '@toolgate/core'
+import type { App } from '@toolgate/core/groups'
 import type { AppConfig } from '../config/config.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { defineTool, matchesGlob, parseGlob, type Tool, type ToolAnnotations } from '@toolgate/core'
+import { defineTool, type Tool, type ToolAnnotations } from '@toolgate/core'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { ServerConfig, ToolOverlay } from '../config/config.ts'
 import type { McpTool } from '../upstream/upstream.ts'
 

@@ -1,4 +1,4 @@
-import type { Group } from '@toolgate/core'
+import type { Group } from '@toolgate/core/groups'
 import type { GroupConfig } from '../config/config.ts'
 import { type ProbesDeps, toProbe } from '../groups/probes.ts'
 import { serverProbe } from '../groups/server-probe.ts'

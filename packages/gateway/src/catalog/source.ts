@@ -1,4 +1,5 @@
-import { type Source, type Tool } from '@toolgate/core'
+import type { Tool } from '@toolgate/core'
+import type { Source } from '@toolgate/core/toolset'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream } from '../upstream/upstream.ts'
 import { toTool } from './overlay.ts'

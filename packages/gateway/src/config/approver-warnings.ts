@@ -1,4 +1,5 @@
-import { type Caller, mayApproveByDefault } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import { mayApproveByDefault } from '@toolgate/core/internal'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 

@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core'
+import { didYouMean } from '@toolgate/core/internal'
 import type { AppConfig, AppImportConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { checkSelector, readPolicies } from './policy.ts'

@@ -1,4 +1,4 @@
-import type { CapPart } from '@toolgate/core'
+import type { CapPart } from '@toolgate/core/internal'
 import { z } from 'zod'
 
 const CAP = /^\S+:(\d{1,7})$/

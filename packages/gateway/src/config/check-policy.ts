@@ -1,4 +1,6 @@
-import { ConfigError, didYouMean, parseGroups, parsePolicies, type Policy } from '@toolgate/core'
+import { ConfigError, type Policy } from '@toolgate/core'
+import { parseGroups } from '@toolgate/core/groups'
+import { didYouMean, parsePolicies } from '@toolgate/core/internal'
 import type { CheckPolicy } from './reading.ts'
 
 /** Asks core whether policies can be used. It stops at its first problem. */

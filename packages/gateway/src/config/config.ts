@@ -1,14 +1,7 @@
-import type {
-  Caller,
-  ConcurrencyCap,
-  DefinitionMode,
-  PinMode,
-  PinRules,
-  Policy,
-  RateLimit,
-  ToolAnnotations,
-  UnlockRule,
-} from '@toolgate/core'
+import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
+import type { UnlockRule } from '@toolgate/core/groups'
+import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
+import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { ConfigWarning } from './problems.ts'
 
 /** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */

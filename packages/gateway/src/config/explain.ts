@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core'
+import { didYouMean } from '@toolgate/core/internal'
 import type { z } from 'zod'
 import type { ConfigPath } from './problems.ts'
 import type { Source } from './source.ts'

@@ -1,4 +1,4 @@
-import { didYouMean } from '@toolgate/core'
+import { didYouMean } from '@toolgate/core/internal'
 import type { GroupConfig, ProbeConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { checkSelector } from './policy.ts'

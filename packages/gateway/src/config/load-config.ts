@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { checkShape, shapeOf } from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { readAliases } from './aliases.ts'
 import { readApps } from './apps.ts'
 import { findApproverWarnings } from './approver-warnings.ts'

@@ -1,4 +1,5 @@
-import { type Clause, lint, nearestOf, type Policy } from '@toolgate/core'
+import { type Clause, lint, type Policy } from '@toolgate/core'
+import { nearestOf } from '@toolgate/core/internal'
 import type { GatewayConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { type ConfigPath, formatPath } from './problems.ts'

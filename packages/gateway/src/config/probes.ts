@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { didYouMean } from '@toolgate/core'
+import { didYouMean } from '@toolgate/core/internal'
 import { parseAddress } from './address.ts'
 import type { CommandProbeConfig, HttpProbeConfig, ProbeConfig, TcpProbeConfig } from './config.ts'
 import { checkShape, found, reportUnknownKey } from './explain.ts'

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
-import { ConfigError, createRedactor } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { createRedactor } from '@toolgate/core/redact'
 import type { RedactConfig } from './config.ts'
 import { checkShape } from './explain.ts'
 import { has, type Reading } from './reading.ts'

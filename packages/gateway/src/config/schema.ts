@@ -1,4 +1,4 @@
-import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core'
+import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
 import { z } from 'zod'
 import { approvalsSchema, callsSchema } from './calls-schema.ts'
 

@@ -1,4 +1,7 @@
-import { didYouMean, matchesGlob, parseGroups, parseSelector, type Policy } from '@toolgate/core'
+import type { Policy } from '@toolgate/core'
+import { parseGroups } from '@toolgate/core/groups'
+import { didYouMean } from '@toolgate/core/internal'
+import { matchesGlob, parseSelector } from '@toolgate/core/toolset'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createAvailability } from '@toolgate/core'
+import { createAvailability } from '@toolgate/core/groups'
 import { commandProbe, type CommandProbeOptions } from './command-probe.ts'
 import { asking } from './testing.ts'
 

@@ -1,15 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import {
-  checkShape,
-  type Probe,
-  type ProbeAnswer,
-  type ProbeAsking,
-  redactor,
-  type Redactor,
-  shapeOf,
-} from '@toolgate/core'
+import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { redactor, type Redactor } from '@toolgate/core/redact'
 import type { ProbeOptions } from './tcp-probe.ts'
 
 export interface CommandProbeOptions extends ProbeOptions {

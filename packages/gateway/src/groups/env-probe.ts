@@ -1,4 +1,5 @@
-import { checkShape, type Probe, shapeOf } from '@toolgate/core'
+import type { Probe } from '@toolgate/core/groups'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 
 export interface EnvProbeOptions {
   /** The value that it must have. Default: any but a blank one. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { createAvailability } from '@toolgate/core'
+import { createAvailability } from '@toolgate/core/groups'
 import { httpProbe, type HttpProbeOptions } from './http-probe.ts'
 import { asking } from './testing.ts'
 

@@ -1,6 +1,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { checkShape, type Probe, type ProbeAnswer, type ProbeAsking, shapeOf } from '@toolgate/core'
+import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { type ProbeOptions, whyUnreachable } from './tcp-probe.ts'
 
 export interface HttpProbeOptions extends ProbeOptions {

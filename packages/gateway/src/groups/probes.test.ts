@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { redactor } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
 import type { ProbeConfig } from '../config/config.ts'
 import { toProbe } from './probes.ts'
 import { createReaper } from '../upstream/reaper.ts'

@@ -1,4 +1,5 @@
-import type { Probe, Redactor } from '@toolgate/core'
+import type { Probe } from '@toolgate/core/groups'
+import type { Redactor } from '@toolgate/core/redact'
 import type { ProbeConfig } from '../config/config.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { commandProbe, type ProcessWatch } from './command-probe.ts'

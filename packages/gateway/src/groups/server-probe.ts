@@ -1,4 +1,4 @@
-import type { Probe } from '@toolgate/core'
+import type { Probe } from '@toolgate/core/groups'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /** Follows whether a server is up. Why it is down may quote its stderr, which is for people only. */

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { checkShape, type Probe, type ProbeAnswer, type ProbeAsking, shapeOf } from '@toolgate/core'
+import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
 
 export interface TcpTarget {
   readonly host: string

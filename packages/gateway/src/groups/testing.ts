@@ -1,4 +1,4 @@
-import type { ProbeAsking } from '@toolgate/core'
+import type { ProbeAsking } from '@toolgate/core/groups'
 
 /** What a probe is asked with in tests. */
 export function asking(signal: AbortSignal = new AbortController().signal): ProbeAsking {

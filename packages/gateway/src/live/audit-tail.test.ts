@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AuditQuery, type AuditRecord, memoryAudit } from '@toolgate/core'
+import { memoryAudit } from '@toolgate/core'
+import type { AuditQuery, AuditRecord } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/core/testing'
 import { createAuditTail } from './audit-tail.ts'
 

@@ -1,4 +1,4 @@
-import type { AuditReader, AuditRecord } from '@toolgate/core'
+import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 
 export interface AuditTailDeps {
   readonly audit: AuditReader

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { memoryAvailability } from '@toolgate/core'
+import { memoryAvailability } from '@toolgate/core/groups'
 import { createGroupWatch, type GroupChange } from './group-watch.ts'
 
 describe('createGroupWatch', () => {

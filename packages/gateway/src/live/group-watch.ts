@@ -1,4 +1,5 @@
-import type { AvailabilitySource, Clock, GroupState } from '@toolgate/core'
+import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
+import type { Clock } from '@toolgate/core/stores'
 
 /** What became of one group since it was last told of. */
 export interface GroupChange {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryAudit, memoryState, redactor } from '@toolgate/core'
+import { memoryAudit } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
+import { memoryState } from '@toolgate/core/stores'
 import { watchIdentities, type WatchedServer } from './server-identity.ts'
 
 const CONFIG = { name: 'files', command: 'npx', args: ['server', '--root', '/a'] }

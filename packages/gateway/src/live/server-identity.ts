@@ -1,4 +1,7 @@
-import { type AuditSink, type Clock, type Redactor, sha256Hex, type StateStore } from '@toolgate/core'
+import type { AuditSink } from '@toolgate/core/audit'
+import { sha256Hex } from '@toolgate/core/internal'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../config/config.ts'
 import type { UpstreamState } from '../upstream/upstream.ts'
 

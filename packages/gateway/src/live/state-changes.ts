@@ -1,4 +1,7 @@
-import type { AuditSink, Clock, GateEvent, GroupState, Redactor } from '@toolgate/core'
+import type { AuditSink, GateEvent } from '@toolgate/core/audit'
+import type { GroupState } from '@toolgate/core/groups'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock } from '@toolgate/core/stores'
 import { serverGroupName } from '../catalog/server-groups.ts'
 import type { UpstreamState } from '../upstream/upstream.ts'
 import type { GroupChange, GroupWatch } from './group-watch.ts'

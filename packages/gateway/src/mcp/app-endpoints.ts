@@ -1,4 +1,5 @@
-import type { AvailabilitySource, Gate } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
+import type { AvailabilitySource } from '@toolgate/core/groups'
 import type { ChangeStreams } from './change-streams.ts'
 import { createMcpEndpoint, createNowhere, type EndpointDeps, type McpEndpoint } from './endpoint.ts'
 import { createListWatch, type ListWatch } from './list-watch.ts'

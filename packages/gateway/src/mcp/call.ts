@@ -1,15 +1,13 @@
+import type { CallOutcome, Progress, View } from '@toolgate/core'
+import type { WireNames } from '@toolgate/core/expose'
 import {
-  type CallOutcome,
   type Cancelling,
+  errorResult,
   type JsonRpcError,
   type McpResult,
-  type Progress,
   relayedError,
-  errorResult,
   toErrorResult,
-  type View,
-  type WireNames,
-} from '@toolgate/core'
+} from '@toolgate/core/internal'
 import { isLargeResult } from '../large-results.ts'
 import { nextTurn } from '../next-turn.ts'
 import { UpstreamError } from '../upstream/upstream.ts'

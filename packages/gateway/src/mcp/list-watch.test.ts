@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Caller, createGate, defineCaller, defineTool, memoryAvailability, parseGroups } from '@toolgate/core'
+import { type Caller, createGate, defineCaller, defineTool } from '@toolgate/core'
+import { memoryAvailability, parseGroups } from '@toolgate/core/groups'
 import { createListWatch } from './list-watch.ts'
 import { createOffers } from './offer.ts'
 

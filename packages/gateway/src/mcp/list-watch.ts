@@ -1,4 +1,5 @@
-import type { AvailabilitySource, Caller, Gate } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
+import type { AvailabilitySource } from '@toolgate/core/groups'
 import type { Offers } from './offer.ts'
 
 export interface ListWatchDeps {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, createToolset, defineTool } from '@toolgate/core'
+import { createGate, defineTool } from '@toolgate/core'
+import { createToolset } from '@toolgate/core/toolset'
 import { createNaming, toListedTools } from './listing.ts'
 
 const run = () => 'ran'

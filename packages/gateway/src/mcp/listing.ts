@@ -1,4 +1,7 @@
-import { createWireNames, type ListedTool, toListedTool, type Toolset, type View, type WireNames } from '@toolgate/core'
+import type { View } from '@toolgate/core'
+import { createWireNames, type WireNames } from '@toolgate/core/expose'
+import { type ListedTool, toListedTool } from '@toolgate/core/internal'
+import type { Toolset } from '@toolgate/core/toolset'
 
 /** Gives what `tools/list` shows of a view, in the order of the ids. A tool whose wire name is not its own is left out. */
 export function toListedTools(view: Pick<View, 'tools'>, names: WireNames): readonly ListedTool[] {

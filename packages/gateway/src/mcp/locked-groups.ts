@@ -1,4 +1,5 @@
-import { type Group, REQUEST_TEXTS } from '@toolgate/core'
+import type { Group } from '@toolgate/core/groups'
+import { REQUEST_TEXTS } from '@toolgate/core/internal'
 
 /** A locked group of which a caller may use something. */
 export interface LockedGroup {

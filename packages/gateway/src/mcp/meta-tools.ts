@@ -1,22 +1,8 @@
-import {
-  callingOf,
-  type Caller,
-  ConfigError,
-  defineTool,
-  type Gate,
-  type Group,
-  markOwnTool,
-  matchesSelector,
-  type MetaAnswer,
-  metaTools,
-  type parseGroups,
-  parseSelector,
-  REQUEST_TEXTS,
-  type Tool,
-  type View,
-  type McpResult,
-  errorResult,
-} from '@toolgate/core'
+import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
+import type { Group, parseGroups } from '@toolgate/core/groups'
+import { errorResult, markOwnTool, type McpResult, REQUEST_TEXTS } from '@toolgate/core/internal'
+import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
+import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { SearchConfig } from '../config/config.ts'
 import { toAnswer, toResult } from './call.ts'
 import { isRequested, type LockedGroup } from './locked-groups.ts'

@@ -1,13 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import {
-  type Caller,
-  createCanceller,
-  type Gate,
-  type McpResult,
-  type Toolset,
-  type View,
-  type WireNames,
-} from '@toolgate/core'
+import type { Caller, Gate, View } from '@toolgate/core'
+import type { WireNames } from '@toolgate/core/expose'
+import { createCanceller, type McpResult } from '@toolgate/core/internal'
+import type { Toolset } from '@toolgate/core/toolset'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
 import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/operation.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'

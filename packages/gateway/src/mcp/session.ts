@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Caller, defineCaller, type Gate, type GateOptions, isToolError } from '@toolgate/core'
+import { type Caller, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
+import { isToolError } from '@toolgate/core/internal'
 
 export const SESSION_HEADER = 'mcp-session-id'
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller, Clock } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import type { Clock } from '@toolgate/core/stores'
 import { ownerOf } from './session.ts'
 
 export interface SessionsOptions {

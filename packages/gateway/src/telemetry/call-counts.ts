@@ -1,4 +1,6 @@
-import type { CallTrace, Clock, Telemetry } from '@toolgate/core'
+import type { Telemetry } from '@toolgate/core'
+import type { CallTrace } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 export type CallStatus = CallEnd['status']

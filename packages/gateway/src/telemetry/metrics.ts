@@ -1,4 +1,6 @@
-import type { Approvals, AuditReader, Gate } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
+import type { AuditReader } from '@toolgate/core/audit'
+import type { Approvals } from '@toolgate/core/internal'
 import type { ServerRow } from '../api/wire.ts'
 import { UPSTREAM_STATUSES } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'

@@ -1,4 +1,5 @@
-import { type Cancelling, type Progress, toCancelling } from '@toolgate/core'
+import type { Progress } from '@toolgate/core'
+import { type Cancelling, toCancelling } from '@toolgate/core/internal'
 import type { JsonObject } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
 

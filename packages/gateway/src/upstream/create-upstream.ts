@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, type McpResult, redactor, type Redactor, systemClock } from '@toolgate/core'
+import type { McpResult } from '@toolgate/core/internal'
+import { redactor, type Redactor } from '@toolgate/core/redact'
+import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { ServerConfig } from '../config/config.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { FindTracing } from '../telemetry/operation.ts'

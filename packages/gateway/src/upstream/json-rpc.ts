@@ -1,4 +1,4 @@
-import { redactor } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
 import { findMembers, type Span, splitItems } from '../json-span.ts'
 import { describeExcess, type JsonExcess, measureJson } from '../json-text.ts'
 import { markLarge } from '../large-results.ts'

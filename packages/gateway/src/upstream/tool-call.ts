@@ -1,4 +1,4 @@
-import type { McpResult } from '@toolgate/core'
+import type { McpResult } from '@toolgate/core/internal'
 import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult } from '../large-results.ts'
 import { nextTurn } from '../next-turn.ts'

@@ -1,4 +1,5 @@
-import type { Cancelling, JsonSchema, McpResult, Progress, ToolAnnotations, ToolIcon, ToolMeta } from '@toolgate/core'
+import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
+import type { Cancelling, McpResult, ToolIcon, ToolMeta } from '@toolgate/core/internal'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {

@@ -1,4 +1,5 @@
-import { type Caller, checkShape, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller, type Gate, ToolgateError, type View } from '@toolgate/core'
+import { checkShape } from '@toolgate/core/internal'
 import { findInputProblem } from '../ask-for-input.ts'
 import { checkBudgets } from '../budgets.ts'
 import { type Answers, REJECTION, RESUME, type ResumeOptions } from '../options.ts'

@@ -1,5 +1,7 @@
 import { guard } from '@toolgate/adapters/ai-sdk'
-import { type CallOutcome, messageOf, outputText, toWireName } from '@toolgate/core'
+import type { CallOutcome } from '@toolgate/core'
+import { toWireName } from '@toolgate/core/expose'
+import { messageOf, outputText } from '@toolgate/core/internal'
 import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'
 import { isInputRequest } from '../ask-for-input.ts'
 import { toDecided } from '../events.ts'

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Caller,
-  definitionHash,
-  type JsonSchema,
-  sha256Hex,
-  type Tool,
-  type View,
-  type Visibility,
-} from '@toolgate/core'
+import type { Caller, JsonSchema, Tool, View, Visibility } from '@toolgate/core'
+import { sha256Hex } from '@toolgate/core/internal'
+import { definitionHash } from '@toolgate/core/pins'
 import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from '../budgets.ts'
 import type { AgentCall, PendingCall, RunStep, Usage } from '../result.ts'

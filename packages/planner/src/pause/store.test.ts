@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, memoryState } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { memoryState } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import type { PauseState } from './state.ts'

@@ -1,6 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { checkShape, ConfigError, type MaybePromise, shapeOf, type StateStore } from '@toolgate/core'
+import { ConfigError } from '@toolgate/core'
+import { checkShape, type MaybePromise, shapeOf } from '@toolgate/core/internal'
+import type { StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
 /** Keeps pauses, each under the hash of what is kept: what was changed in the store is no pause any more. */

@@ -1,5 +1,5 @@
 import { guard, type GuardedCallEvent, type GuardedStep } from '@toolgate/adapters/ai-sdk'
-import { createSteps, type Step, type Steps } from '@toolgate/core'
+import { createSteps, type Step, type Steps } from '@toolgate/core/steps'
 import {
   generateText,
   type LanguageModel,

@@ -1,5 +1,6 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
-import type { Gate, PrepareStep, View } from '@toolgate/core'
+import type { Gate, View } from '@toolgate/core'
+import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
 import type { BudgetReason, CallMeter, Meter } from '../budgets.ts'
 import type { Emitter } from '../events.ts'

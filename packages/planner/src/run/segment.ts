@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Caller, checkShape, ConfigError, defineCaller, type View } from '@toolgate/core'
+import { type Caller, ConfigError, defineCaller, type View } from '@toolgate/core'
+import { checkShape } from '@toolgate/core/internal'
 import type { ModelMessage } from 'ai'
 import { checkBudgets } from '../budgets.ts'
 import { RUN, type RunOptions, type SegmentOptions } from '../options.ts'

@@ -1,5 +1,5 @@
 import type { GuardedCallEvent } from '@toolgate/adapters/ai-sdk'
-import type { StepCall } from '@toolgate/core'
+import type { StepCall } from '@toolgate/core/steps'
 import type { ModelMessage, StepResult, ToolSet } from 'ai'
 import { isInputRequest } from '../ask-for-input.ts'
 import type { Conversation, PendingState, WaitingCall } from '../pause/state.ts'

@@ -1,4 +1,5 @@
-import type { Caller, Lease, LockOptions, SessionLock } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import type { Lease, LockOptions, SessionLock } from '@toolgate/core/stores'
 import { sessionKeyOf } from '../pause/state.ts'
 
 /** A run's turn in its session. */

@@ -5,9 +5,9 @@ import {
   type Gate,
   type GateOptions,
   memoryAudit,
-  type MemoryAudit,
   type Tool,
 } from '@toolgate/core'
+import type { MemoryAudit } from '@toolgate/core/audit'
 import { type ManualClock, manualClock } from '@toolgate/core/testing'
 import type { PlannerEvent } from '../events.ts'
 import type { PlannerOptions } from '../options.ts'

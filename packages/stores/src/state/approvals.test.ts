@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ApprovalBinding } from '@toolgate/core'
+import type { ApprovalBinding } from '@toolgate/core/stores'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 
 const NOW = 1_700_000_000_000

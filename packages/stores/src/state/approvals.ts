@@ -1,20 +1,18 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import {
-  type Approval,
-  type ApprovalBinding,
-  type ApprovalFilter,
-  type ApprovalStatus,
-  type ApprovalStore,
-} from '@toolgate/core'
+import type { Approval } from '@toolgate/core'
 import {
   approvalAt,
+  type ApprovalBinding,
+  type ApprovalFilter,
   approvalKeys,
+  type ApprovalStatus,
+  type ApprovalStore,
   checkApprovalFilter,
   checkPendingApprovals,
-  isLiveAt,
   decidedApproval,
+  isLiveAt,
   tooManyApprovals,
-} from '@toolgate/core/store-kit'
+} from '@toolgate/core/stores'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteApprovalsOptions {

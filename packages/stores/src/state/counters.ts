@@ -1,4 +1,4 @@
-import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core'
+import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteCountersOptions {

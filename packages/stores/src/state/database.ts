@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, type MaybePromise, ToolgateError } from '@toolgate/core'
+import { ToolgateError } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
+import type { Clock } from '@toolgate/core/stores'
 import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './machine.ts'
 

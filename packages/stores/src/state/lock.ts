@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type Lease,
-  type LockOptions,
-  type MaybePromise,
-  memoryLock,
-  type SessionLock,
-  toCancelling,
-  ToolgateError,
-} from '@toolgate/core'
+import { ToolgateError } from '@toolgate/core'
+import { type MaybePromise, toCancelling } from '@toolgate/core/internal'
+import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@toolgate/core/stores'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteLockOptions {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '@toolgate/core'
+import type { Clock } from '@toolgate/core/stores'
 
 /** The clocks that all processes of this machine share: Node's own monotonic clock starts with each process. */
 export const machineClock: Clock = {

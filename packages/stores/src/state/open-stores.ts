@@ -1,13 +1,6 @@
 import { resolve } from 'node:path'
-import {
-  type ApprovalStore,
-  checkShape,
-  type Clock,
-  type CounterStore,
-  type SessionLock,
-  shapeOf,
-  type StateStore,
-} from '@toolgate/core'
+import { checkShape, shapeOf } from '@toolgate/core/internal'
+import type { ApprovalStore, Clock, CounterStore, SessionLock, StateStore } from '@toolgate/core/stores'
 import { approvalsIn, type SqliteApprovalsOptions } from './approvals.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { type ApprovalStore, memoryApprovals, memoryState, type StateStore } from '@toolgate/core'
+import { type ApprovalStore, memoryApprovals, memoryState, type StateStore } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import { scratchFolder } from '../testing/scratch-folder.ts'

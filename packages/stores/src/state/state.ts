@@ -1,5 +1,13 @@
-import type { MaybePromise, StateEntry, StateStore } from '@toolgate/core'
-import { checkStateKey, checkStatePrefix, parseStateText, toStateExpiry, toStateText } from '@toolgate/core/store-kit'
+import type { MaybePromise } from '@toolgate/core/internal'
+import {
+  checkStateKey,
+  checkStatePrefix,
+  parseStateText,
+  type StateEntry,
+  type StateStore,
+  toStateExpiry,
+  toStateText,
+} from '@toolgate/core/stores'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteState extends StateStore {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core'
+import { type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { verifyAudit } from '../verify.ts'
 import { type Format, openAny } from './open-any.ts'
 import { readAll } from './read-all.ts'

@@ -1,4 +1,4 @@
-import type { AuditReader, AuditRecord } from '@toolgate/core'
+import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 
 /** Gives every record, oldest first, page by page. */
 export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[]> {

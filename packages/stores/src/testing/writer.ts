@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import type { AuditEntry } from '@toolgate/core'
+import type { AuditEntry } from '@toolgate/core/audit'
 import { type Format, openAny } from './open-any.ts'
 
 /**

@@ -5,8 +5,8 @@ import type { Groups } from '../../tools/groups.ts'
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import type { Effect } from '../evaluation.ts'
 import { reason } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
 import { availabilityEffects, type GroupIndex } from './groups.ts'
 
 /** The rules of an app, as decisions need them. */

@@ -4,8 +4,8 @@ import type { Groups, Group, UnlockRule } from '../../tools/groups.ts'
 import { indexOfRequestTool } from '../../tools/own-tool.ts'
 import { matchesSelector } from '../../tools/selector.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import type { Effect } from '../evaluation.ts'
 import { reason } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
 
 /** The tools of each group that can hold them back: conditional ones, and locked ones. */
 export type GroupIndex = ReadonlyMap<string, Bits>

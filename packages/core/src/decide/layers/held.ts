@@ -3,8 +3,8 @@ import { bitsWhere, isEmpty, type Bits, noBits, setBit } from '../../tools/bits.
 import { matchesSelector, type Selector, type GroupSelectors } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import type { Effect } from '../evaluation.ts'
 import { reason, type Reason } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
 
 /** What a person stopped, as decisions need it. */
 export interface Stopping {

@@ -1,7 +1,7 @@
 import { type Bits, bitsWhere, invertBits } from '../../tools/bits.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import type { Effect } from '../evaluation.ts'
 import { reason } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
 
 /** The tools of a snapshot by the scopes they require; most snapshots have few different lists. */
 export type ScopeIndex = readonly { readonly scopes: readonly string[]; readonly bits: Bits }[]

@@ -18,8 +18,8 @@ import {
 import { matchesSelector, type Selector } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import type { Effect } from '../evaluation.ts'
 import { type Decision, strictest, type Reason, reason, type ReasonCode } from '../decision.ts'
+import type { Effect } from '../evaluation.ts'
 
 /** A policy over one snapshot: which tools each clause is about, once for all callers. */
 export interface PolicyIndex {

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../hash.ts'
+import { sha256Hex } from '../../util/hash.ts'
 import { GEMINI, GEMINI_OPENAPI, GEMINI_OPENAPI_OUTPUT, GEMINI_OUTPUT } from '../schema/dialect.ts'
 import { NOTHING, type Parts, present, type Target } from './target.ts'
 

@@ -1,4 +1,6 @@
-import { APPROVAL_DECISIONS, APPROVAL_STATUSES, type ApprovalVerdict, ToolgateError } from '@toolgate/core'
+import { ToolgateError } from '@toolgate/core'
+import type { ApprovalVerdict } from '@toolgate/core/stores'
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { toApprovalRow } from '../approval-rows.ts'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -1,4 +1,5 @@
-import { AUDIT_EVENTS, AUDIT_OUTCOMES, type AuditExportQuery, type AuditRecord } from '@toolgate/core'
+import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
+import { AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type { ApiDeps } from '../deps.ts'
 import { invalid, oneOf, parseQuery, required, text, time, wholeNumber } from '../query.ts'
 import { countFor, exportFor, queryFor } from '../tenant.ts'

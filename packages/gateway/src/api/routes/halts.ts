@@ -1,12 +1,6 @@
-import {
-  type Caller,
-  ConfigError,
-  type Halt,
-  type HaltRequest,
-  type HaltTarget,
-  redactor,
-  ToolgateError,
-} from '@toolgate/core'
+import { type Caller, ConfigError, type Halt, ToolgateError } from '@toolgate/core'
+import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
+import { redactor } from '@toolgate/core/redact'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'

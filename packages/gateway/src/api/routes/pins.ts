@@ -1,4 +1,6 @@
-import { type Caller, type PinnedTool, redactor, type Redactor, ToolgateError } from '@toolgate/core'
+import { type Caller, ToolgateError } from '@toolgate/core'
+import type { PinnedTool } from '@toolgate/core/pins'
+import { redactor, type Redactor } from '@toolgate/core/redact'
 import { invalid, readBody } from '../body.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'

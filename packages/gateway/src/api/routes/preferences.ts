@@ -1,4 +1,5 @@
-import { type Caller, ConfigError, type Preferences } from '@toolgate/core'
+import { type Caller, ConfigError } from '@toolgate/core'
+import type { Preferences } from '@toolgate/core/internal'
 import { invalid, readBody } from '../body.ts'
 import { findCaller, type NamedCaller } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'

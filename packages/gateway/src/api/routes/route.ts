@@ -1,4 +1,5 @@
-import type { Caller, MaybePromise } from '@toolgate/core'
+import type { Caller } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
 
 /** A request whose person is known. */
 export interface RouteContext {

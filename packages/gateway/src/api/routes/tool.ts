@@ -1,4 +1,4 @@
-import { redactor } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery, required, text } from '../query.ts'

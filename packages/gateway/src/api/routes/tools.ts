@@ -1,4 +1,5 @@
-import { redactor, type Tool, type View } from '@toolgate/core'
+import type { Tool, View } from '@toolgate/core'
+import { redactor } from '@toolgate/core/redact'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { parseQuery } from '../query.ts'

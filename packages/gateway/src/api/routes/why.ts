@@ -1,4 +1,4 @@
-import { nearestOf } from '@toolgate/core'
+import { nearestOf } from '@toolgate/core/internal'
 import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'

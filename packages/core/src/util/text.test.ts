@@ -1,7 +1,29 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { nearestNames } from './nearest-names.ts'
+import { cut, didYouMean, editDistance, nearestNames, nearestOf } from './text.ts'
+
+describe('didYouMean', () => {
+  it('names the known word that was meant', () => {
+    assert.equal(nearestOf('comand', ['command', 'package']), 'command')
+    assert.equal(nearestOf('sevrers', ['servers', 'callers']), 'servers')
+    assert.equal(nearestOf('dependson', ['dependsOn']), 'dependsOn')
+    assert.equal(nearestOf('unles', ['when', 'unless']), 'unless')
+    assert.equal(nearestOf('policies', ['tools', 'policy']), 'policy')
+    assert.equal(didYouMean('rolls', ['user', 'roles']), '; did you mean "roles"?')
+  })
+
+  it('says nothing when no known word is near', () => {
+    assert.equal(didYouMean('frobnicate', ['listen', 'servers']), '')
+    assert.equal(didYouMean('x', ['id']), '')
+  })
+})
+
+describe('cut', () => {
+  it('keeps a text that fits, and halves no character', () => {
+    assert.deepEqual([cut('abcd', 4), cut('abcde', 4), cut('ab\u{1f600}cd', 4)], ['abcd', 'abc…', 'ab…'])
+  })
+})
 
 describe('nearestNames', () => {
   it('puts the most alike first', () => {
@@ -34,7 +56,7 @@ describe('nearestNames', () => {
     assert.deepEqual(nearestNames(long, [`b${long}`, long], 1), [long])
   })
 
-  it('counts what must be added, taken away or replaced', () => {
+  it('counts what must be added, taken away, replaced or swapped', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 })
     fc.assert(
       fc.property(text, fc.array(text, { minLength: 2, maxLength: 6 }), (asked, names) => {
@@ -49,9 +71,29 @@ describe('nearestNames', () => {
   })
 })
 
-/** Levenshtein's distance as it is defined. */
+describe('editDistance', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 })
+
+  it('is as it is defined, up to a limit', () => {
+    fc.assert(
+      fc.property(text, text, fc.nat({ max: 7 }), (a, b, limit) => {
+        assert.equal(editDistance(a, b), distance(a, b))
+        assert.equal(editDistance(a, b, limit), Math.min(distance(a, b), limit))
+      }),
+    )
+  })
+
+  it('compares long texts, too', () => {
+    const long = 'abc'.repeat(100)
+    assert.equal(editDistance(`x${long}`, `${long}y`), 2)
+  })
+})
+
+/** The distance of optimal string alignment, as it is defined. */
 function distance(a: string, b: string): number {
   if (a === '' || b === '') return a.length + b.length
-  if (a[0] === b[0]) return distance(a.slice(1), b.slice(1))
-  return 1 + Math.min(distance(a.slice(1), b), distance(a, b.slice(1)), distance(a.slice(1), b.slice(1)))
+  const [restA, restB] = [a.slice(1), b.slice(1)]
+  const swapped = a[0] === b[1] && a[1] === b[0] && a.length > 1 ? 1 + distance(a.slice(2), b.slice(2)) : Infinity
+  const replaced = (a[0] === b[0] ? 0 : 1) + distance(restA, restB)
+  return Math.min(replaced, 1 + distance(restA, b), 1 + distance(a, restB), swapped)
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCanceller } from '../cancelling.ts'
+import { createCanceller } from './cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
-import { createDeadlines, type Deadlines } from '../deadlines.ts'
-import { GoneError, inTime, isThenable, LateError } from './in-time.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { AbortedError, backoffMs, isThenable, safely, TimeoutError, withDeadline } from './async.ts'
 
 const never = () => new Promise<never>(() => {})
 const newDeadlines = () => createDeadlines(systemClock.monotonicMs)
@@ -25,19 +25,19 @@ function countedDeadlines(): Deadlines & { watched: number } {
   return counted
 }
 
-describe('inTime', () => {
+describe('withDeadline', () => {
   it('gives what the promise gives, and rejects with what it rejects with', async () => {
     const deadlines = countedDeadlines()
-    assert.equal(await inTime(Promise.resolve(7), deadlines, systemClock, 60_000), 7)
+    assert.equal(await withDeadline(Promise.resolve(7), deadlines, systemClock, 60_000), 7)
     const error = new Error('boom')
-    await assert.rejects(inTime(Promise.reject(error), deadlines, systemClock, 60_000), error)
+    await assert.rejects(withDeadline(Promise.reject(error), deadlines, systemClock, 60_000), error)
     assert.equal(deadlines.watched, 0)
   })
 
   it('rejects when it is late, and leaves no later rejection unhandled', async () => {
     const late = Promise.withResolvers<void>()
-    await assert.rejects(inTime(late.promise, newDeadlines(), systemClock, 1), (error) => {
-      assert.ok(error instanceof LateError)
+    await assert.rejects(withDeadline(late.promise, newDeadlines(), systemClock, 1), (error) => {
+      assert.ok(error instanceof TimeoutError)
       assert.deepEqual([error.message, error.deadlineMs], ['no answer in 0.001 s', 1])
       return true
     })
@@ -48,11 +48,11 @@ describe('inTime', () => {
   it('rejects when nobody waits any longer, with the reason as cause', async () => {
     const deadlines = countedDeadlines()
     const caller = createCanceller()
-    const waiting = inTime(never(), deadlines, systemClock, 60_000, caller)
+    const waiting = withDeadline(never(), deadlines, systemClock, 60_000, caller)
     caller.abort('gone')
-    await assert.rejects(waiting, (error) => error instanceof GoneError && error.cause === 'gone')
+    await assert.rejects(waiting, (error) => error instanceof AbortedError && error.cause === 'gone')
     assert.equal(deadlines.watched, 0)
-    await assert.rejects(inTime(never(), deadlines, systemClock, 60_000, caller), GoneError)
+    await assert.rejects(withDeadline(never(), deadlines, systemClock, 60_000, caller), AbortedError)
     assert.equal(deadlines.watched, 0)
   })
 
@@ -66,8 +66,8 @@ describe('inTime', () => {
         return () => void listeners.delete(listener)
       },
     }
-    await inTime(Promise.resolve(), newDeadlines(), systemClock, 60_000, caller)
-    await assert.rejects(inTime(never(), newDeadlines(), systemClock, 1, caller), LateError)
+    await withDeadline(Promise.resolve(), newDeadlines(), systemClock, 60_000, caller)
+    await assert.rejects(withDeadline(never(), newDeadlines(), systemClock, 1, caller), TimeoutError)
     assert.equal(listeners.size, 0)
   })
 
@@ -78,9 +78,9 @@ describe('inTime', () => {
     }
     // oxlint-disable-next-line unicorn/no-thenable -- what a hook may answer
     const thrower = Object.defineProperty({}, 'then', { value: throwing }) as PromiseLike<void>
-    await assert.rejects(inTime(thrower, newDeadlines(), systemClock, 60_000), thrown)
+    await assert.rejects(withDeadline(thrower, newDeadlines(), systemClock, 60_000), thrown)
     const broken = Object.defineProperty(Promise.resolve(), 'constructor', { get: throwing })
-    await assert.rejects(inTime(broken, newDeadlines(), systemClock, 60_000), thrown)
+    await assert.rejects(withDeadline(broken, newDeadlines(), systemClock, 60_000), thrown)
   })
 })
 
@@ -91,5 +91,32 @@ describe('isThenable', () => {
     assert.deepEqual([Promise.resolve(), thenable].map(isThenable), [true, true])
     // oxlint-disable-next-line unicorn/no-thenable -- what is looked for
     assert.deepEqual([undefined, null, 1, 'then', {}, { then: 1 }].map(isThenable), Array(6).fill(false))
+  })
+})
+
+describe('safely', () => {
+  it('tells the listener, and says of its failures where it is told to', async () => {
+    const heard: unknown[] = []
+    safely((...told: unknown[]) => heard.push(told))(1, 2)
+    const gone = new Error('gone')
+    const failing = (): never => {
+      throw gone
+    }
+    for (const listener of [failing, async () => failing()]) safely(listener, (error) => heard.push(error))()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(heard, [[1, 2], gone, gone])
+  })
+
+  it('changes nothing where nobody listens, and where the failures go nowhere', () => {
+    safely(undefined)()
+    safely(() => assert.fail('unheard'))()
+  })
+})
+
+describe('backoffMs', () => {
+  it('doubles the delay up to its maximum, half of it at random', () => {
+    const delays = [1, 2, 3, 7, 1000].map((failures) => backoffMs(failures, { random: () => 1 }))
+    assert.deepEqual(delays, [1000, 2000, 4000, 60_000, 60_000])
+    assert.equal(backoffMs(1, { firstMs: 250, random: () => 0 }), 125)
   })
 })

@@ -1,0 +1,60 @@
+// `@toolgate/core/audit`: records, and what those need who keep, read or verify them.
+
+// Records, and the ports that write and read them
+export type { MemoryAudit } from '../audit/memory.ts'
+export {
+  type AuditCounter,
+  type AuditCountQuery,
+  type AuditCounts,
+  type AuditEntry,
+  type AuditEvent,
+  type AuditExporter,
+  type AuditExportQuery,
+  type AuditFilter,
+  type AuditOutcome,
+  type AuditQuery,
+  type AuditReader,
+  type AuditRecord,
+  type AuditSink,
+  type GateEvent,
+  type PolicyDocument,
+  type RunOfCall,
+  TERMINAL_EVENTS,
+} from '../ports.ts'
+
+// Queries
+export {
+  checkAuditQuery,
+  checkCountQuery,
+  type CheckedAuditQuery,
+  createOutcomeTally,
+  eventOfOutcome,
+  matchesAuditQuery,
+  outcomeOfRecord,
+} from '../audit/query.ts'
+
+// Writing: records are sealed and chained
+export { type ChainEnd, createSealer, GENESIS, readLink, readSeq } from '../audit/chain.ts'
+export { holdEntry, recordKeys, sealEntry, type SealOptions, SOLE_WRITER } from '../audit/record.ts'
+
+// Checkpoints and proofs
+export {
+  type Checkpoint,
+  checkProof,
+  FIRST_CHECKPOINT,
+  hashCheckpoint,
+  newSigningKey,
+  parseCheckpoint,
+  parseSigningKey,
+  parseVerifyingKey,
+  proveRecord,
+  type RecordProof,
+  signCheckpoint,
+  type SigningKey,
+  type VerifyingKey,
+} from '../audit/checkpoint.ts'
+export { createRecordTree, EMPTY_ROOT, type RecordTree } from '../audit/merkle.ts'
+
+// Verification
+export type { AuditFinding, AuditVerdict } from '../audit/verdict.ts'
+export { type AuditVerifier, createVerifier } from '../audit/verify.ts'

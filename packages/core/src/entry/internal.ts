@@ -1,0 +1,52 @@
+// `@toolgate/core/internal`: what only the packages of Toolgate share. It is no part of the public API and may change in any release.
+
+// Checks of options, texts and errors
+export { messageOf } from '../errors.ts'
+export type { MaybePromise } from '../ports.ts'
+export { isThenable, safely } from '../util/async.ts'
+export { createEmitter, type Emitter } from '../util/emitter.ts'
+export { escapePointer, isObject, isPlain, type JsonObject, unescapePointer } from '../util/json.ts'
+export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
+export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
+
+// Callers, gates and views
+export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
+export { callerKey } from '../caller.ts'
+export type { NamedGateOptions, NativeGateOptions } from '../gate.ts'
+export type { HaltRequest, HaltTarget } from '../halts/halt.ts'
+export type { Preferences } from '../preferences/switches.ts'
+export { isView, isViewOf } from '../view-of.ts'
+
+// Cancelling
+export { type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
+
+// Hashes and canonical JSON
+export { canonicalize } from '../util/json.ts'
+export { sha256Hex } from '../util/hash.ts'
+
+// Tools
+export { createValidator } from '../call/validate.ts'
+export type { SchemaWarning } from '../json-schema/skipped.ts'
+export type { InputProblem } from '../util/json.ts'
+export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export type { ToolOverlay } from '../tools/overlay.ts'
+export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
+export type { NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
+export { compareToolIds, toToolId } from '../tools/tool-id.ts'
+export type { ToolIcon, ToolMeta } from '../tools/tool.ts'
+
+// Parts of a configuration
+export type { HooksInput } from '../call/hooks.ts'
+export { parseLimits, type RateLimit } from '../call/limits.ts'
+export type { CapPart, ConcurrencyCap } from '../call/slots.ts'
+export { parsePolicies } from '../policy/parse.ts'
+
+// Results of calls
+export { outputText } from '../call/output.ts'
+export { isToolError } from '../call/tool-error.ts'
+export { errorResult, type McpResult, toErrorResult } from '../expose/mcp-result.ts'
+export { type ListedTool, toListedTool } from '../expose/mcp-tool.ts'
+export { type JsonRpcError, relayedError } from '../expose/relayed-error.ts'
+
+// Traces
+export type { CallTrace } from '../ports.ts'

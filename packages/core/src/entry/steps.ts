@@ -1,0 +1,13 @@
+// `@toolgate/core/steps`: one run, step by step.
+
+export {
+  createSteps,
+  type PrepareStep,
+  type PrepareStepContext,
+  type Step,
+  type StepCall,
+  type StepChange,
+  type Steps,
+  unchanged,
+  withTools,
+} from '../steps.ts'

@@ -1,0 +1,40 @@
+// `@toolgate/core/stores`: the stores and the clock that a host brings, the ones in memory, and what authors of stores need.
+
+// Ports
+export type {
+  ApprovalBinding,
+  ApprovalDecision,
+  ApprovalFilter,
+  ApprovalStatus,
+  ApprovalStore,
+  ApprovalVerdict,
+  Clock,
+  CounterStore,
+  Lease,
+  LimitAnswer,
+  LimitUse,
+  LockOptions,
+  SessionLock,
+  StateEntry,
+  StateOptions,
+  StateStore,
+} from '../ports.ts'
+
+// In memory
+export { memoryApprovals } from '../memory/approvals.ts'
+export { systemClock } from '../memory/clock.ts'
+export { memoryCounters } from '../memory/counters.ts'
+export { memoryLock } from '../memory/lock.ts'
+export { memoryState } from '../memory/state.ts'
+
+// For authors of stores
+export {
+  approvalAt,
+  approvalKeys,
+  checkApprovalFilter,
+  checkPendingApprovals,
+  decidedApproval,
+  isLiveAt,
+  tooManyApprovals,
+} from '../memory/approval-rules.ts'
+export { checkStateKey, checkStatePrefix, parseStateText, toStateExpiry, toStateText } from '../memory/state-text.ts'

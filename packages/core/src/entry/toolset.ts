@@ -1,0 +1,18 @@
+// `@toolgate/core/toolset`: collections of tools, filters, selectors and live sources.
+
+export { buildToolset } from '../decide/build-toolset.ts'
+export type { Source } from '../tools/catalog.ts'
+export {
+  allowIds,
+  and,
+  byCategory,
+  byNamespace,
+  byTagsAll,
+  byTagsAny,
+  byTagsNone,
+  denyIds,
+  not,
+  or,
+} from '../tools/filters.ts'
+export { matchesGlob, matchesSelector, parseGlob, parseSelector } from '../tools/selector.ts'
+export { createToolset, type Toolset } from '../tools/toolset.ts'

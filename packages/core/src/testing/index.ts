@@ -1,8 +1,0 @@
-export { approvalStoreContract } from './approval-store.ts'
-export { auditSinkContract, type AuditUnderTest } from './audit-sink.ts'
-export { type DecisionCase, decisionCases } from './cases.ts'
-export { counterStoreContract } from './counter-store.ts'
-export { auditEntry } from './entries.ts'
-export { type ManualClock, manualClock } from './manual-clock.ts'
-export { type LockUnderTest, sessionLockContract } from './session-lock.ts'
-export { type StateUnderTest, stateStoreContract } from './state-store.ts'

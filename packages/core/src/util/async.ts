@@ -1,0 +1,140 @@
+import type { Cancelling } from './cancelling.ts'
+import type { Deadlines, Timed, Watched } from './deadlines.ts'
+
+/** No answer came by the deadline. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError'
+  readonly deadlineMs: number
+
+  constructor(deadlineMs: number) {
+    super(`no answer in ${deadlineMs / 1000} s`)
+    this.deadlineMs = deadlineMs
+  }
+}
+
+/** The caller stopped waiting. `cause` is the reason of the abort. */
+export class AbortedError extends Error {
+  override readonly name = 'AbortedError'
+
+  constructor(reason: unknown) {
+    super('the caller went away', { cause: reason })
+  }
+}
+
+/**
+ * Returns what a promise resolves to, if that is before the deadline and before an abort.
+ *
+ * A later answer is dropped, and a later rejection is not unhandled. The work itself goes on. Any thenable will do; one
+ * that throws in its `then` rejects.
+ *
+ * @throws {TimeoutError} after `deadlineMs`
+ * @throws {AbortedError} when `cancelling` aborts before
+ */
+export function withDeadline<T>(
+  answer: PromiseLike<T>,
+  deadlines: Deadlines,
+  clock: { monotonicMs(): number },
+  deadlineMs: number,
+  cancelling?: Cancelling,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const wait = new Wait(resolve, reject, deadlines, deadlineMs)
+    // In here, as what is no promise of ours may throw when it is looked at.
+    Promise.resolve(answer).then(
+      (value) => wait.settle(value),
+      (error: unknown) => wait.fail(error),
+    )
+    wait.start(clock.monotonicMs(), cancelling)
+  })
+}
+
+/** Whether a value must be awaited. Throws what its `then` throws when it is read. */
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
+export function isThenable(value: unknown): value is PromiseLike<unknown>
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
+  return 'then' in value && typeof value.then === 'function'
+}
+
+/** Handles the rejection of a promise that nobody awaits: an unhandled one would end the process. */
+export function catchRejection(answer: unknown, onFault: (error: unknown) => void = () => {}): void {
+  if (answer instanceof Promise) answer.catch(onFault)
+}
+
+/** Returns a listener whose exceptions and rejections go to `onFault`, so that the caller is not affected. */
+export function safely<Message extends readonly unknown[]>(
+  listener: ((...message: Message) => unknown) | undefined,
+  onFault: (error: unknown) => void = () => {},
+): (...message: Message) => void {
+  return (...message) => {
+    try {
+      catchRejection(listener?.(...message), onFault)
+    } catch (error) {
+      onFault(error)
+    }
+  }
+}
+
+/**
+ * Returns how long to wait after so many failures in a row: half to all of a delay that doubles each time.
+ *
+ * The half is random, so that parts that failed together are not tried again together.
+ */
+export function backoffMs(
+  failures: number,
+  { firstMs = 1000, maxMs = 60_000, random = Math.random }: BackoffOptions = {},
+): number {
+  return Math.min(firstMs * 2 ** Math.min(failures - 1, 30), maxMs) * (0.5 + random() / 2)
+}
+
+export interface BackoffOptions {
+  /** Default 1000. */
+  readonly firstMs?: number
+  /** Default 60,000. */
+  readonly maxMs?: number
+  /** Returns 0 up to 1. Default `Math.random`. */
+  readonly random?: () => number
+}
+
+class Wait<T> implements Timed {
+  readonly #resolve: (value: T) => void
+  readonly #reject: (error: unknown) => void
+  readonly #deadlines: Deadlines
+  readonly #deadlineMs: number
+  #watched: Watched | undefined
+  #unlisten: (() => void) | undefined
+
+  constructor(resolve: (value: T) => void, reject: (error: unknown) => void, deadlines: Deadlines, deadlineMs: number) {
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#deadlines = deadlines
+    this.#deadlineMs = deadlineMs
+  }
+
+  start(nowMs: number, cancelling: Cancelling | undefined): void {
+    if (cancelling?.aborted) return this.#reject(new AbortedError(cancelling.reason))
+    this.#watched = this.#deadlines.watch(this, nowMs, this.#deadlineMs)
+    this.#unlisten = cancelling?.onAbort(() => this.fail(new AbortedError(cancelling.reason)))
+  }
+
+  expire(): void {
+    this.fail(new TimeoutError(this.#deadlineMs))
+  }
+
+  settle(value: T): void {
+    this.#end()
+    this.#resolve(value)
+  }
+
+  fail(error: unknown): void {
+    this.#end()
+    this.#reject(error)
+  }
+
+  #end(): void {
+    if (this.#watched) this.#deadlines.unwatch(this.#watched)
+    this.#watched = undefined
+    this.#unlisten?.()
+    this.#unlisten = undefined
+  }
+}
