@@ -18,11 +18,6 @@ export function rememberGate(
   if (parent) forkedFrom.set(ports, parent)
 }
 
-/** Returns whether a value is a gate that `createGate` or `fork` returned, or a wrapper of one. */
-export function isGate(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ownPorts(value) !== undefined
-}
-
 /** Returns whether a value is a view of some gate. */
 export function isView(value: unknown): value is View {
   return typeof value === 'object' && value !== null && portsOf(value) !== undefined

@@ -28,13 +28,14 @@ export {
   checkCountQuery,
   type CheckedAuditQuery,
   createOutcomeTally,
+  type OutcomeTally,
   eventOfOutcome,
   matchesAuditQuery,
   outcomeOfRecord,
 } from '../audit/query.ts'
 
 // Writing: records are sealed and chained
-export { type ChainEnd, createSealer, GENESIS, readLink, readSeq } from '../audit/chain.ts'
+export { type ChainEnd, createSealer, GENESIS, readLink, readSeq, type Sealer } from '../audit/chain.ts'
 export { holdEntry, recordKeys, sealEntry, type SealOptions, SOLE_WRITER } from '../audit/record.ts'
 
 // Checkpoints and proofs

@@ -2,9 +2,9 @@
 
 export type { Apps } from '../app-views.ts'
 export type { App } from '../apps/app.ts'
-export { createAvailability } from '../groups/availability.ts'
+export { type Availability, createAvailability } from '../groups/availability.ts'
 export type { Need } from '../groups/needs.ts'
-export { memoryAvailability } from '../memory/availability.ts'
+export { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'
 export type { AvailabilitySource, GroupState } from '../ports.ts'
 export { type Group, parseGroups, type UnlockRule } from '../tools/groups.ts'
 export type { Probe, ProbeAnswer, ProbeAsking, ProbeFunction } from '../tools/probe.ts'

@@ -2,3 +2,4 @@
 
 export { callingOf } from '../search/calling.ts'
 export { type MetaAnswer, metaTools } from '../search/meta-tools.ts'
+export type { SearchHit } from '../search/search.ts'

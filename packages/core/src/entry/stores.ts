@@ -23,9 +23,9 @@ export type {
 // In memory
 export { memoryApprovals } from '../memory/approvals.ts'
 export { systemClock } from '../memory/clock.ts'
-export { memoryCounters } from '../memory/counters.ts'
-export { memoryLock } from '../memory/lock.ts'
-export { memoryState } from '../memory/state.ts'
+export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
+export { memoryLock, type MemoryLock } from '../memory/lock.ts'
+export { memoryState, type MemoryState } from '../memory/state.ts'
 
 // For authors of stores
 export {

@@ -1,7 +1,7 @@
 // `@toolgate/core/toolset`: collections of tools, filters, selectors and live sources.
 
 export { buildToolset } from '../decide/build-toolset.ts'
-export type { Source } from '../tools/catalog.ts'
+export type { Catalog, Source } from '../tools/catalog.ts'
 export {
   allowIds,
   and,
