@@ -12,4 +12,4 @@ export {
 } from '../expose/imports/import-tools.ts'
 export { createWireNames, toWireName, type WireNames } from '../expose/names.ts'
 export type { ExposeOptions } from '../expose/options.ts'
-export { EXPOSE_TARGETS, type ExposeTarget } from '../expose/target-names.ts'
+export { EXPOSE_TARGETS, type ExposeTarget } from '../expose/options.ts'

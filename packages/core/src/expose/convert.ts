@@ -1,9 +1,8 @@
 import type { JsonSchema, Tool } from '../tools/tool.ts'
 import { cut } from '../util/text.ts'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
-import type { Dialect } from './schema/dialect.ts'
-import { overLimit } from './schema/limits.ts'
-import { below, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'
+import { type Dialect, overLimit } from './schema/dialect.ts'
+import { below, isObject, listOf, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'
 import { type Written, writeSchema } from './schema/writer.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
@@ -74,17 +73,18 @@ function writeInput(
   strict: boolean,
   warnings: ExposeWarning[],
 ): { schema: JsonSchema; strict: boolean } {
-  const { strictDialect } = target
-  const written = strict && strictDialect ? writeSchema(tool.inputSchema, strictDialect) : undefined
-  const over = written && strictDialect?.limits ? overLimit(written.schema, strictDialect.limits) : undefined
-  const { schema, notes } = written && over === undefined ? written : writeSchema(tool.inputSchema, target.dialect)
-  if (over !== undefined) warnings.push({ tool: tool.id, path: '', feature: 'strict', from: over, action: 'removed' })
-  for (const note of notes) warnings.push(toWarning(tool, note))
-  const dialect = written && over === undefined ? (strictDialect as Dialect) : target.dialect
-  return {
-    schema: withAllowedNames(tool, schema, dialect, warnings),
-    strict: written !== undefined && over === undefined,
+  const finish = ({ schema, notes }: Written, dialect: Dialect): JsonSchema => {
+    for (const note of notes) warnings.push(toWarning(tool, note))
+    return withAllowedNames(tool, schema, dialect, warnings)
   }
+  const { dialect, strictDialect } = target
+  if (strict && strictDialect) {
+    const written = writeSchema(tool.inputSchema, strictDialect)
+    const over = strictDialect.limits && overLimit(written.schema, strictDialect.limits)
+    if (over === undefined) return { schema: finish(written, strictDialect), strict: true }
+    warnings.push({ tool: tool.id, path: '', feature: 'strict', from: over, action: 'removed' })
+  }
+  return { schema: finish(writeSchema(tool.inputSchema, dialect), dialect), strict: false }
 }
 
 /** A parameter whose name is not allowed cannot be renamed, as the tool would not know it. */
@@ -94,10 +94,10 @@ function withAllowedNames(
   { parameterName }: Dialect,
   warnings: ExposeWarning[],
 ): JsonSchema {
-  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, unknown>>
+  const properties = isObject(schema['properties']) ? schema['properties'] : {}
   const refused = parameterName ? Object.keys(properties).filter((name) => !parameterName.test(name)) : []
   if (refused.length === 0) return schema
-  const needed = refused.find((name) => ((tool.inputSchema['required'] ?? []) as unknown[]).includes(name))
+  const needed = refused.find((name) => listOf(tool.inputSchema['required']).includes(name))
   if (needed !== undefined)
     throw new SchemaProblem(
       'parameter_name',
@@ -109,7 +109,7 @@ function withAllowedNames(
     warnings.push({ tool: tool.id, path, feature: 'parameter name', from: toText(name), action: 'removed' })
   }
   const kept = Object.entries(properties).filter(([name]) => !refused.includes(name))
-  const required = ((schema['required'] ?? []) as string[]).filter((name) => !refused.includes(name))
+  const required = listOf(schema['required']).filter((name) => !refused.some((one) => one === name))
   return { ...schema, properties: Object.fromEntries(kept), ...('required' in schema && { required }) }
 }
 

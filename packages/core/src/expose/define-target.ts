@@ -2,7 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Exposure } from './exposure.ts'
 import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'
-import { EXPOSE_TARGETS } from './target-names.ts'
+import { EXPOSE_TARGETS } from './options.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
 /** What a provider takes of JSON Schema 2020-12. Absent: all of it. What it lacks is rewritten, described or removed. */
@@ -160,8 +160,7 @@ export function defineTarget<Shape extends object>(definition: TargetDefinition<
   const unknown = keeps.find((extra) => !EXTRAS.includes(extra))
   if (unknown !== undefined)
     throw new ConfigError('defineTarget.keeps', `"${unknown}" is not one of ${EXTRAS.join(', ')}`)
-  const target: CustomTarget<Shape> = Object.freeze({ name })
-  defined.set(target, {
+  const target: Target<Shape> = {
     dialect: toDialect('schema', name, schema ?? {}, ANY),
     ...(strictSchema && { strictDialect: toDialect('strictSchema', name, strictSchema, ANY) }),
     ...(outputSchema && { outputDialect: toDialect('outputSchema', name, outputSchema, ANY_OUTPUT) }),
@@ -173,11 +172,13 @@ export function defineTarget<Shape extends object>(definition: TargetDefinition<
     canDefer: false,
     define: shape,
     collect(named, { mask }) {
-      const tools = named.map(({ definition: one }) => one as Shape)
+      const tools = named.map(({ definition: one }) => one)
       return { tools, request: { ...(request ?? toRequest)(tools, mask) } }
     },
-  })
-  return target
+  }
+  const custom: CustomTarget<Shape> = Object.freeze({ name })
+  defined.set(custom, target)
+  return custom
 }
 
 /** Returns what `expose` needs of a host's target; `undefined` for an object that `defineTarget` did not make. */

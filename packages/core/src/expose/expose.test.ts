@@ -6,8 +6,7 @@ import { createGate } from '../gate.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { expose } from './expose.ts'
-import type { ExposeOptions } from './options.ts'
-import { EXPOSE_TARGETS, type ExposeTarget } from './target-names.ts'
+import { EXPOSE_TARGETS, type ExposeOptions, type ExposeTarget } from './options.ts'
 
 const viewOf = (...definitions: readonly ToolDefinition[]): Promise<View> =>
   createGate({ tools: definitions.map((definition) => defineTool(definition)) }).view({ user: 'vera' })

@@ -6,13 +6,18 @@ import { convert, deepFreeze, toError } from './convert.ts'
 import { type CustomExposure, type CustomTarget, customTarget } from './define-target.ts'
 import type { ExposedTools, ExposeError, ExposeWarning, Exposure } from './exposure.ts'
 import { createWireNames, toWireName, type WireNames } from './names.ts'
-import type { ExposeMode, ExposeOptions } from './options.ts'
+import {
+  countTokens,
+  EXPOSE_TARGETS,
+  type ExposeMode,
+  type ExposeOptions,
+  type ExposeTarget,
+  type Tokenizer,
+} from './options.ts'
 import { withoutNulls } from './restore.ts'
-import { EXPOSE_TARGETS, type ExposeTarget } from './target-names.ts'
 import { findTarget } from './targets/index.ts'
 import type { Named, Target } from './targets/target.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { countTokens, type Tokenizer } from './tokens.ts'
 
 /** Twice as many exposures are kept, over all gates. */
 const MAX_KEPT = 128

@@ -1,14 +1,12 @@
-import type { ExposeMode } from './options.ts'
-import type { ExposeTarget } from './target-names.ts'
-import type { AiSdkTools } from './targets/ai-sdk.ts'
-import type { AnthropicTool } from './targets/anthropic.ts'
-import type { BedrockTool } from './targets/bedrock.ts'
-import type { GeminiTool } from './targets/gemini.ts'
-import type { LangChainTool } from './targets/langchain.ts'
-import type { McpTool } from './targets/mcp.ts'
-import type { OpenAiChatTool } from './targets/openai-chat.ts'
-import type { OpenAiResponsesTool } from './targets/openai-responses.ts'
-import type { TokenCount } from './tokens.ts'
+import type { ExposeMode, ExposeTarget, TokenCount } from './options.ts'
+import type { AiSdkTools, LangChainTool, McpTool } from './targets/frameworks.ts'
+import type {
+  AnthropicTool,
+  BedrockTool,
+  GeminiTool,
+  OpenAiChatTool,
+  OpenAiResponsesTool,
+} from './targets/providers.ts'
 
 /** What the tools of each target are, as its own SDK takes them. */
 export interface ExposedTools extends Record<ExposeTarget, object> {

@@ -1,6 +1,6 @@
 import type { JsonSchema, Tool } from '../tools/tool.ts'
-import { isObject } from './schema/node.ts'
-import { createResolve, type Resolve } from './schema/resolve.ts'
+import { isObject, listOf } from './schema/node.ts'
+import { createResolve, type Resolve } from './schema/references.ts'
 
 const MAX_DEPTH = 64
 
@@ -22,7 +22,7 @@ function restore(value: unknown, schemas: readonly JsonSchema[], resolve: Resolv
     const items = all.flatMap((schema) => schemasIn([schema['items'], schema['prefixItems']].flat()))
     return value.map((item) => restore(item, items, resolve, depth + 1))
   }
-  const required = new Set(all.flatMap((schema) => [schema['required'] ?? []].flat() as string[]))
+  const required = new Set(all.flatMap((schema) => listOf(schema['required'])))
   const entries = Object.entries(value).flatMap(([key, item]) => {
     const own = all.flatMap((schema) => {
       const properties = schema['properties']

@@ -6,7 +6,7 @@ import type { Tool as ProtocolTool } from '@modelcontextprotocol/server'
 import type { generateText } from 'ai'
 import type OpenAI from 'openai'
 import type { ExposedTools } from './exposure.ts'
-import type { GeminiFunction } from './targets/gemini.ts'
+import type { GeminiFunction } from './targets/providers.ts'
 
 /** Each target's tools are what its own SDK takes: a change on either side is an error here. */
 type Takes<Sdk, Ours extends Sdk> = [Sdk, Ours]

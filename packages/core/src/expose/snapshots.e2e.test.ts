@@ -10,8 +10,7 @@ import { createGate } from '../gate.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import type { View } from '../view.ts'
 import { expose } from './expose.ts'
-import type { ExposeOptions } from './options.ts'
-import type { ExposeTarget } from './target-names.ts'
+import type { ExposeOptions, ExposeTarget } from './options.ts'
 
 /** What real servers' tools are for each target. `TOOLGATE_UPDATE=1` writes it anew. */
 const SNAPSHOTS: readonly (readonly [file: string, target: ExposeTarget, options?: ExposeOptions])[] = [

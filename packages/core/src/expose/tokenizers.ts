@@ -1,4 +1,4 @@
-import type { Tokenizer } from './tokens.ts'
+import type { Tokenizer } from './options.ts'
 
 const ENCODINGS = {
   /** GPT-4o and later. */

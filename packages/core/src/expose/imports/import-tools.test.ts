@@ -5,8 +5,7 @@ import { ConfigError } from '../../errors.ts'
 import { createGate } from '../../gate.ts'
 import { defineTool, type JsonSchema, type Tool } from '../../tools/tool.ts'
 import { expose } from '../expose.ts'
-import type { ExposeOptions } from '../options.ts'
-import type { ExposeTarget } from '../target-names.ts'
+import type { ExposeOptions, ExposeTarget } from '../options.ts'
 import {
   fromAnthropicTools,
   fromBedrockTools,

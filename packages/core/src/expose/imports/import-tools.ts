@@ -7,11 +7,15 @@ import { checkObject, checkShape, shapeOf } from '../../util/shape.ts'
 import type { ExposeWarning } from '../exposure.ts'
 import { toWireName } from '../names.ts'
 import { isObject, toText } from '../schema/node.ts'
-import { readAnthropic } from './anthropic.ts'
-import { readBedrock } from './bedrock.ts'
-import { type ForeignDefinition, notAFunction, type ReadEntry } from './definition.ts'
-import { readGemini } from './gemini.ts'
-import { readOpenAi } from './openai.ts'
+import {
+  type ForeignDefinition,
+  notAFunction,
+  readAnthropic,
+  readBedrock,
+  type ReadEntry,
+  readGemini,
+  readOpenAi,
+} from './definitions.ts'
 
 export interface ImportOptions {
   /** Of all of them. Default: `a__b` is `a:b`, as `expose` writes it, and any other name has no namespace. */

@@ -1,5 +1,11 @@
 import { below, isObject } from '../schema/node.ts'
-import type { ForeignNote } from './definition.ts'
+
+/** A part of a provider's definition that a tool has no place for. */
+export interface ForeignNote {
+  readonly path: string
+  readonly feature: string
+  readonly from: unknown
+}
 
 /** A message `Schema` of the Gemini API as JSON Schema, and what that has no keyword for. */
 export interface ReadSchema {

@@ -11,10 +11,39 @@ export interface Node {
   readonly pointer: string
   readonly words: ReadonlyMap<string, unknown>
   /** What it was read from. One that was put together on the way has none. */
-  readonly raw: object | undefined
+  readonly raw: JsonSchema | undefined
 }
 
 export type NodeMap = ReadonlyMap<string, Node>
+
+/** The values of the keywords that rewrites read, as the reader has checked them. */
+interface CheckedWords {
+  $ref: string
+  type: readonly string[]
+  format: string
+  enum: readonly unknown[]
+  minimum: number
+  maximum: number
+  exclusiveMinimum: number
+  exclusiveMaximum: number
+  minItems: number
+  required: readonly string[]
+  properties: NodeMap
+  items: Node | boolean
+  prefixItems: readonly Node[]
+  allOf: readonly Node[]
+  anyOf: readonly Node[]
+  oneOf: readonly Node[]
+}
+
+/** Returns the value of a keyword that a node or a draft has. */
+export function wordOf<Keyword extends keyof CheckedWords>(
+  { words }: Pick<Node, 'words'>,
+  keyword: Keyword,
+): CheckedWords[Keyword] | undefined {
+  // Sound, as the reader and the rewrites put nothing else there.
+  return words.get(keyword) as CheckedWords[Keyword] | undefined
+}
 
 /** One thing that a target cannot express, and what became of it. */
 export interface Note {
@@ -45,7 +74,7 @@ export class SchemaProblem extends Error {
   }
 }
 
-export function createNode(pointer: string, words: ReadonlyMap<string, unknown>, raw?: object): Node {
+export function createNode(pointer: string, words: ReadonlyMap<string, unknown>, raw?: JsonSchema): Node {
   return { pointer, words, raw }
 }
 
@@ -64,6 +93,16 @@ export function below(pointer: string, step: string | number): string {
 
 export function isObject(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Returns the items of a list; of anything else none. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Whether a word is a node: JSON has no maps. */
+export function isNode(word: unknown): word is Node {
+  return isObject(word) && word['words'] instanceof Map
 }
 
 const MAX_TEXT = 120

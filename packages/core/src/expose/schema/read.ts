@@ -1,18 +1,19 @@
+import type { JsonSchema } from '../../tools/tool.ts'
 import { KEYWORDS, type Shape, SILENT, TYPES } from './keywords.ts'
-import { below, createNode, isObject, type Node, type Note, SchemaProblem, toText } from './node.ts'
+import { below, createNode, isObject, type Node, type NodeMap, type Note, SchemaProblem, toText } from './node.ts'
 
 /** More than any real schema has; a longer one would keep the process busy. */
 const MAX_NODES = 10_000
 
 /** Reads schemas of one document, which holds no object twice, into nodes. */
-export type Reader = (raw: object | boolean, pointer: string) => Node
+export type Reader = (raw: JsonSchema | boolean, pointer: string) => Node
 
 /**
  * Gives a reader that spells draft-04, -06 and -07 in 2020-12, which says the same and is not noted, and takes
  * out what is no schema (`properties: 5`), which is.
  */
 export function createReader(note: (note: Note) => void): Reader {
-  const nodes = new Map<object, Node>()
+  const nodes = new Map<JsonSchema, Node>()
 
   const read: Reader = (raw, pointer) => {
     if (typeof raw === 'boolean') return raw ? createNode(pointer, EMPTY) : createNode(pointer, NOTHING)
@@ -29,7 +30,7 @@ export function createReader(note: (note: Note) => void): Reader {
       if (word !== undefined) words.set(keyword, word)
       else note({ path: at, feature: keyword, from: toText(value), to: undefined, action: 'removed' })
     }
-    modernise(raw as Record<string, unknown>, pointer, set)
+    modernise(raw, pointer, set)
     return node
   }
 
@@ -45,18 +46,17 @@ export function createReader(note: (note: Note) => void): Reader {
           ? value.map((item, i) => read(item, below(at, i)))
           : undefined
       case 'schema-map':
-        return isObject(value) && Object.values(value).every(isSchema)
-          ? new Map(
-              Object.keys(value)
-                .toSorted()
-                .map((key) => [key, read(value[key] as object | boolean, below(at, key))]),
-            )
-          : undefined
+        return isSchemaMap(value) ? readMap(value, at) : undefined
       case 'texts-map':
         return isObject(value) && Object.values(value).every(isTexts) ? value : undefined
       default:
         return CHECKS[shape](value)
     }
+  }
+
+  function readMap(schemas: SchemaMap, at: string): NodeMap {
+    const keys = Object.keys(schemas).toSorted()
+    return new Map(keys.map((key) => [key, read(schemas[key] ?? false, below(at, key))]))
   }
 
   return read
@@ -71,12 +71,12 @@ type Plain = Exclude<Shape, 'schema' | 'schema-or-flag' | 'schemas' | 'schema-ma
 const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
   types(value) {
     const types: readonly unknown[] = Array.isArray(value) ? [...new Set<unknown>(value)] : [value]
-    if (types.length === 0 || !types.every((type) => TYPES.includes(type as 'null'))) return undefined
+    if (types.length === 0 || !types.every((type) => TYPES.some((one) => one === type))) return undefined
     return types
   },
   texts: (value) => (isTexts(value) ? [...new Set(value)] : undefined),
   text: (value) => (typeof value === 'string' ? value : undefined),
-  values: (value) => (Array.isArray(value) && value.length > 0 ? (value as unknown[]) : undefined),
+  values: (value) => (Array.isArray(value) && value.length > 0 ? value : undefined),
   value: (value) => value,
   number: (value) => (typeof value === 'number' ? value : undefined),
   positive: (value) => (typeof value === 'number' && value > 0 ? value : undefined),
@@ -138,8 +138,14 @@ function spellDependencies(value: unknown, at: string): readonly Entry[] {
   ]
 }
 
-function isSchema(value: unknown): value is object | boolean {
+function isSchema(value: unknown): value is JsonSchema | boolean {
   return typeof value === 'boolean' || isObject(value)
+}
+
+type SchemaMap = Readonly<Record<string, JsonSchema | boolean>>
+
+function isSchemaMap(value: unknown): value is SchemaMap {
+  return isObject(value) && Object.values(value).every(isSchema)
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -1,12 +1,11 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 import { type Dialect, isKnown, takes } from './dialect.ts'
-import type { At, Draft, Writer } from './draft.ts'
-import { emit } from './emit.ts'
-import { meet } from './meet.ts'
-import { below, isObject, type Node, type Note, SchemaProblem, sortKeys, toText } from './node.ts'
+import { type At, type Draft, emit, type Writer } from './draft.ts'
+import { meet } from './keywords.ts'
+import { below, isNode, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
 import { createReader } from './read.ts'
 import { createReferences } from './references.ts'
-import { REWRITES } from './rewrites/index.ts'
+import { REWRITES } from './rewrites.ts'
 
 export interface Written {
   readonly schema: JsonSchema
@@ -101,7 +100,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
   }
 
   function absorbAll(draft: Draft, node: Node, at: At, within: Node[]): void {
-    const branches = node.words.get('allOf') as readonly Node[]
+    const branches = wordOf(node, 'allOf') ?? []
     for (const branch of branches) absorbInto(draft, branch, at, within, undefined)
     if (!node.raw) return
     const path = below(node.pointer, 'allOf')
@@ -147,7 +146,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
 
 /** The root of what a tool takes is an object. One that does not say so is taken to be one. */
 function requireObject(draft: Draft, note: (note: Note) => void): void {
-  const types = draft.words.get('type') as readonly string[] | undefined
+  const types = wordOf(draft, 'type')
   if (types && !types.includes('object'))
     throw new SchemaProblem(
       'schema_unusable',
@@ -169,8 +168,4 @@ function toPlain(word: unknown): unknown {
   if (!Array.isArray(word)) return sortKeys(word)
   const items = word.map(toPlain)
   return items.includes(undefined) ? undefined : items
-}
-
-function isNode(word: unknown): word is Node {
-  return isObject(word) && word['words'] instanceof Map
 }

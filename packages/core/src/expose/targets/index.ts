@@ -1,13 +1,6 @@
-import type { ExposeOptions } from '../options.ts'
-import type { ExposeTarget } from '../target-names.ts'
-import { aiSdk, aiSdkOnOpenAi } from './ai-sdk.ts'
-import { anthropic } from './anthropic.ts'
-import { bedrock } from './bedrock.ts'
-import { gemini, geminiOpenApi } from './gemini.ts'
-import { langchain } from './langchain.ts'
-import { mcp } from './mcp.ts'
-import { openAiChat } from './openai-chat.ts'
-import { openAiResponses } from './openai-responses.ts'
+import type { ExposeOptions, ExposeTarget } from '../options.ts'
+import { aiSdk, aiSdkOnOpenAi, langchain, mcp } from './frameworks.ts'
+import { anthropic, bedrock, gemini, geminiOpenApi, openAiChat, openAiResponses } from './providers.ts'
 import type { Target } from './target.ts'
 
 const TARGETS: ReadonlyMap<string, Target> = new Map<ExposeTarget, Target>([

@@ -18,9 +18,9 @@ export interface Parts {
   readonly deferred: boolean
 }
 
-export interface Named {
+export interface Named<Definition extends object = object> {
   readonly name: string
-  readonly definition: unknown
+  readonly definition: Definition
 }
 
 /** Which of the tools may be called at a step, by their names on the wire. */
@@ -30,8 +30,8 @@ export type Mask = readonly string[]
 export type Extra = 'title' | 'annotations' | 'icons' | '_meta'
 export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta']
 
-/** What a provider, protocol or framework takes for tools. */
-export interface Target {
+/** What a provider, protocol or framework takes for tools, each of them a `Definition`. */
+export interface Target<Definition extends object = object> {
   /** How input schemas are written, and in strict mode. Without one there is no such mode. */
   readonly dialect: Dialect
   readonly strictDialect?: Dialect
@@ -50,12 +50,28 @@ export interface Target {
   readonly reserved?: ReadonlySet<string>
   /** Gives the name that a tool has there, from its name everywhere else. */
   toName?(name: string): string
-  define(parts: Parts): object
+  define(parts: Parts): Definition
   /** Gives the tools of a request, and the fields of the request that carry them. */
   collect(
-    named: readonly Named[],
+    named: readonly Named<Definition>[],
     choice: { readonly mask: Mask | undefined; readonly deferred: boolean; readonly options: ExposeOptions },
   ): { readonly tools: object; readonly request: Readonly<Record<string, unknown>> }
+}
+
+/** A schema whose root says that it is of an object. */
+export interface ObjectSchema {
+  type: 'object'
+  [keyword: string]: unknown
+}
+
+/** Returns an input schema as the SDKs type it: the writer has made its root an object. */
+export function objectSchema(input: JsonSchema): ObjectSchema {
+  if (!isObjectSchema(input)) throw new TypeError('The root of an input schema must be an object.')
+  return input
+}
+
+function isObjectSchema(schema: JsonSchema): schema is ObjectSchema {
+  return schema['type'] === 'object'
 }
 
 /** Leaves out the fields that are `undefined`. */

@@ -1,14 +1,70 @@
-import { takes } from '../dialect.ts'
-import type { At, Draft, Writer } from '../draft.ts'
-import { below, createNode, type Node, type NodeMap, toText } from '../node.ts'
-import { SCALARS, anyNode, sortedMap } from './shared.ts'
+import { takes } from './dialect.ts'
+import type { At, Draft, Writer } from './draft.ts'
+import { appliesTo, KEYWORDS } from './keywords.ts'
+import { below, createNode, toText, wordOf } from './node.ts'
+import {
+  anyNode,
+  bareAnyOf,
+  missingType,
+  nullBranch,
+  oneOfToAnyOf,
+  SCALARS,
+  sortedMap,
+  typeUnion,
+  unionToOneObject,
+} from './rewrite-unions.ts'
+import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewrite-values.ts'
+
+/** Changes a draft where its target lacks something, and says so. */
+export type Rewrite = (draft: Draft, writer: Writer, at: At) => void
+
+/** In this order: each may leave to the later ones what it could not say. The last removes whatever is still lacking. */
+export const REWRITES: readonly Rewrite[] = [
+  oneOfToAnyOf,
+  unionToOneObject,
+  constToEnum,
+  exclusiveBounds,
+  tupleToList,
+  listedValues,
+  missingType,
+  nullBranch,
+  typeUnion,
+  bareAnyOf,
+  narrowValues,
+  closedObject,
+  undeclaredRequired,
+  missingItems,
+  unsaidItems,
+  removeLacking,
+]
+
+/** Whatever the target still lacks goes into the description, for the model to read, or away. */
+function removeLacking(draft: Draft, writer: Writer, at: At): void {
+  const { dialect } = writer
+  const types = wordOf(draft, 'type')
+  for (const [keyword, word] of draft.words) {
+    if (dialect.keywords && types && !types.some((type) => speaks(keyword, type, dialect))) draft.words.delete(keyword)
+    else if (!takes(dialect, keyword, at.root)) writer.describe(draft, keyword, word)
+    else if (!dialect.keywords && holdsReference(keyword, word)) writer.describe(draft, keyword, word)
+  }
+}
+
+/** Where all formats are taken, numbers have some too, such as `int32`. */
+function speaks(keyword: string, type: string, { formats }: Writer['dialect']): boolean {
+  return appliesTo(keyword, type) || (keyword === 'format' && !formats && appliesTo('minimum', type))
+}
+
+/** What an unknown keyword holds cannot be followed; a reference in it could lead outside. */
+function holdsReference(keyword: string, word: unknown): boolean {
+  return !KEYWORDS.has(keyword) && typeof word === 'object' && /ref":/i.test(JSON.stringify(word))
+}
 
 /** A tuple becomes a list, each item of which is like one of the tuple's. */
 export function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
-  const tuple = draft.words.get('prefixItems') as readonly Node[] | undefined
+  const tuple = wordOf(draft, 'prefixItems')
   if (!tuple || takes(dialect, 'prefixItems', at.root) || !takes(dialect, 'items', at.root)) return
-  const rest = draft.words.get('items')
-  const more = typeof rest === 'object' ? [rest as Node] : []
+  const rest = wordOf(draft, 'items')
+  const more = typeof rest === 'object' ? [rest] : []
   draft.words.delete('prefixItems')
   draft.words.set('items', anyNode([...tuple, ...more]))
   if (rest === false && !draft.words.has('maxItems')) draft.words.set('maxItems', tuple.length)
@@ -40,14 +96,14 @@ export function closedObject(draft: Draft, { dialect, note }: Writer): void {
 }
 
 function isObjectDraft({ words }: Draft): boolean {
-  return ((words.get('type') ?? []) as readonly string[]).includes('object')
+  return (wordOf({ words }, 'type') ?? []).includes('object')
 }
 
 /** A required property that is not declared: a closed object needs it, others take it without. */
 export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
-  const required = draft.words.get('required') as readonly string[] | undefined
+  const required = wordOf(draft, 'required')
   if (!dialect.keywords || !required) return
-  const declaredNow = draft.words.get('properties') as NodeMap | undefined
+  const declaredNow = wordOf(draft, 'properties')
   const undeclared = required.filter((name) => !declaredNow?.has(name))
   if (undeclared.length === 0) return
   const properties = new Map(declaredNow)
@@ -83,7 +139,7 @@ export function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
 }
 
 function isListDraft({ words }: Draft): boolean {
-  return ((words.get('type') ?? []) as readonly string[]).includes('array')
+  return (wordOf({ words }, 'type') ?? []).includes('array')
 }
 
 export function missingItems(draft: Draft, { dialect, note }: Writer): void {

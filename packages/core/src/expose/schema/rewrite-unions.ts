@@ -1,8 +1,7 @@
-import { takes } from '../dialect.ts'
-import type { At, Draft, Writer } from '../draft.ts'
-import { ANNOTATIONS, appliesTo, SPEAKS_OF } from '../keywords.ts'
-import { below, both, createNode, type Node, type NodeMap, toText } from '../node.ts'
-import { SCALARS, anyNode, sortedMap } from './shared.ts'
+import { takes } from './dialect.ts'
+import type { At, Draft, Writer } from './draft.ts'
+import { ANNOTATIONS, appliesTo, SPEAKS_OF } from './keywords.ts'
+import { below, both, createNode, type Node, type NodeMap, toText, wordOf } from './node.ts'
 
 export function oneOfToAnyOf(draft: Draft, { dialect, note }: Writer, at: At): void {
   const oneOf = draft.words.get('oneOf')
@@ -16,8 +15,8 @@ export function oneOfToAnyOf(draft: Draft, { dialect, note }: Writer, at: At): v
 /** A root that may be one of several objects becomes one object that has the properties of all. */
 export function unionToOneObject(draft: Draft, writer: Writer, at: At): void {
   if (!at.root) return
-  for (const keyword of ['anyOf', 'oneOf']) {
-    const branches = draft.words.get(keyword) as readonly Node[] | undefined
+  for (const keyword of ['anyOf', 'oneOf'] as const) {
+    const branches = wordOf(draft, keyword)
     if (!branches || takes(writer.dialect, keyword, true)) continue
     draft.words.delete(keyword)
     const objects = branches.map((branch) => writer.absorbed(branch, at)).filter(mayBeObject)
@@ -34,15 +33,15 @@ export function unionToOneObject(draft: Draft, writer: Writer, at: At): void {
 }
 
 function mayBeObject({ words }: Draft): boolean {
-  const types = words.get('type') as readonly string[] | undefined
+  const types = wordOf({ words }, 'type')
   return (types === undefined || types.includes('object')) && !words.has('not')
 }
 
 function addProperties(draft: Draft, objects: readonly Draft[]): void {
-  const own = (draft.words.get('properties') ?? new Map()) as NodeMap
+  const own = wordOf(draft, 'properties') ?? new Map()
   const offered = new Map<string, Node[]>()
   for (const { words } of objects) {
-    for (const [key, node] of (words.get('properties') ?? new Map()) as NodeMap) {
+    for (const [key, node] of wordOf({ words }, 'properties') ?? new Map()) {
       offered.set(key, [...(offered.get(key) ?? []), node])
     }
   }
@@ -57,15 +56,15 @@ function addProperties(draft: Draft, objects: readonly Draft[]): void {
 
 /** What every branch requires is required. */
 function addRequired(draft: Draft, objects: readonly Draft[]): void {
-  const lists = objects.map(({ words }) => (words.get('required') ?? []) as readonly string[])
+  const lists = objects.map(({ words }) => wordOf({ words }, 'required') ?? [])
   const common = (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)))
-  const required = [...new Set([...((draft.words.get('required') ?? []) as readonly string[]), ...common])]
+  const required = [...new Set([...(wordOf(draft, 'required') ?? []), ...common])]
   if (required.length > 0) draft.words.set('required', required)
 }
 
 /** What stands beside `anyOf` goes into each of its branches, where it says the same. */
 export function bareAnyOf(draft: Draft, { dialect, note }: Writer): void {
-  const branches = draft.words.get('anyOf') as readonly Node[] | undefined
+  const branches = wordOf(draft, 'anyOf')
   if (!dialect.bareAnyOf || !branches) return
   const beside = [...draft.words].filter(([keyword]) => isConstraint(keyword) && keyword !== 'anyOf')
   if (beside.length === 0) return
@@ -96,9 +95,9 @@ const TYPED = ['type', 'enum', 'const', 'anyOf', '$ref'] as const
 
 /** OpenAPI says that a value may be null beside the other types, not as one of them. */
 export function nullBranch(draft: Draft, { dialect, note }: Writer): void {
-  const branches = draft.words.get('anyOf') as readonly Node[] | undefined
+  const branches = wordOf(draft, 'anyOf')
   if (dialect.unions !== 'nullable' || !branches) return
-  const others = branches.filter(({ words }) => (words.get('type') as readonly string[] | undefined)?.join() !== 'null')
+  const others = branches.filter(({ words }) => wordOf({ words }, 'type')?.join() !== 'null')
   if (others.length === branches.length || others.length === 0) return
   draft.words.set('nullable', true)
   draft.words.set('anyOf', others)
@@ -106,7 +105,7 @@ export function nullBranch(draft: Draft, { dialect, note }: Writer): void {
 }
 
 export function typeUnion(draft: Draft, { dialect, note }: Writer): void {
-  const types = draft.words.get('type') as readonly string[] | undefined
+  const types = wordOf(draft, 'type')
   if (!types || types.length === 0 || dialect.unions === 'type-list') return
   const nullable = dialect.unions === 'nullable' && types.includes('null')
   const named = nullable ? types.filter((type) => type !== 'null') : types
@@ -143,4 +142,15 @@ export function typeUnion(draft: Draft, { dialect, note }: Writer): void {
 
 function isConstraint(keyword: string): boolean {
   return !ANNOTATIONS.has(keyword) && keyword !== 'nullable' && keyword !== '$ref'
+}
+
+export const SCALARS = ['string', 'number', 'boolean', 'null'] as const
+
+export function anyNode(nodes: readonly Node[]): Node {
+  const [first, second] = nodes
+  return first && !second ? first : createNode(first?.pointer ?? '', new Map([['anyOf', nodes]]))
+}
+
+export function sortedMap(map: ReadonlyMap<string, Node>): NodeMap {
+  return new Map([...map].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }

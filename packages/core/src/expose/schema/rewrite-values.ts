@@ -1,7 +1,7 @@
-import { takes } from '../dialect.ts'
-import type { At, Draft, Writer } from '../draft.ts'
-import { typeOf } from '../keywords.ts'
-import { below, isObject, toText } from '../node.ts'
+import { takes } from './dialect.ts'
+import type { At, Draft, Writer } from './draft.ts'
+import { typeOf } from './keywords.ts'
+import { below, isObject, toText, wordOf } from './node.ts'
 
 export function constToEnum(draft: Draft, { dialect, note }: Writer, at: At): void {
   if (!draft.words.has('const') || takes(dialect, 'const', at.root) || !takes(dialect, 'enum', at.root)) return
@@ -23,9 +23,9 @@ export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At)
     ['exclusiveMinimum', 'minimum', 1],
     ['exclusiveMaximum', 'maximum', -1],
   ] as const) {
-    const value = draft.words.get(keyword) as number | undefined
+    const value = wordOf(draft, keyword)
     if (value === undefined || takes(dialect, keyword, at.root) || !takes(dialect, bound, at.root)) continue
-    const types = draft.words.get('type') as readonly string[] | undefined
+    const types = wordOf(draft, 'type')
     const integer = types?.includes('integer') && !types.includes('number')
     const inclusive = !integer
       ? value
@@ -34,7 +34,7 @@ export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At)
         : step > 0
           ? Math.ceil(value)
           : Math.floor(value)
-    const other = draft.words.get(bound) as number | undefined
+    const other = wordOf(draft, bound)
     const met = other === undefined ? inclusive : step > 0 ? Math.max(other, inclusive) : Math.min(other, inclusive)
     draft.words.delete(keyword)
     draft.words.set(bound, met)
@@ -55,8 +55,8 @@ export function listedValues(draft: Draft, writer: Writer): void {
   for (const keyword of ['enum', 'const'] as const) {
     if (!draft.words.has(keyword)) continue
     const word = draft.words.get(keyword)
-    const values = keyword === 'const' ? [word] : (word as readonly unknown[])
-    const types = draft.words.get('type') as readonly string[] | undefined
+    const values = keyword === 'const' ? [word] : (wordOf(draft, 'enum') ?? [])
+    const types = wordOf(draft, 'type')
     const possible = types ? values.filter((value) => types.some((type) => isOfType(value, type))) : values
     const scalar = possible.length > 0 && possible.every((value) => !isObject(value) && !Array.isArray(value))
     if (!scalar) {
@@ -96,8 +96,8 @@ function enumOfTexts(draft: Draft, writer: Writer, values: readonly unknown[]): 
 
 export function narrowValues(draft: Draft, writer: Writer): void {
   const { formats, minItems } = writer.dialect
-  const format = draft.words.get('format') as string | undefined
+  const format = wordOf(draft, 'format')
   if (formats && format !== undefined && !formats.has(format)) writer.describe(draft, 'format', format)
-  const least = draft.words.get('minItems') as number | undefined
+  const least = wordOf(draft, 'minItems')
   if (minItems && least !== undefined && !minItems.has(least)) writer.describe(draft, 'minItems', least)
 }
