@@ -50,12 +50,7 @@ export type { Halt } from './halts/halt.ts'
 export type { Approval, Telemetry } from './ports.ts'
 
 // Limits without a gate
-<<<<<<< HEAD
-export { createToolRateLimiter, parseToolRateLimits } from './call/rate-limiter.ts'
-=======
 export { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from './call/rate-limiter.ts'
-export { retryAfterSeconds } from './decision/retry-after.ts'
->>>>>>> 302a5f7 (refactor(core): each entry names the types that its functions return)
 
 // Records and traces
 export { memoryAudit } from './audit/memory.ts'
