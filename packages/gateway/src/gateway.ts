@@ -6,12 +6,10 @@ import { checkShape, parseLimits, shapeOf } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
-import type { Api } from './api/index.ts'
+import type { Api } from './api/api.ts'
 import type { ApiDeps } from './api/deps.ts'
-import { toAppRows } from './api/app-rows.ts'
-import { haltReach } from './api/halt-reach.ts'
-import { createGroupRows } from './api/group-rows.ts'
-import { createNeedRows } from './api/need-rows.ts'
+import { toAppRows, createGroupRows, createNeedRows } from './api/rows.ts'
+import { haltReach } from './api/routes/halts.ts'
 import { createHealth } from './api/health.ts'
 import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins } from './auth/failed-logins.ts'
@@ -38,14 +36,13 @@ import { withVia } from './mcp/via.ts'
 import { unlockByCalls } from './mcp/session.ts'
 import { createSessions } from './mcp/sessions.ts'
 import { once } from './once.ts'
-import { findAuditProblems } from './audit-places.ts'
-import { openAudit, openState } from './stores.ts'
+import { findAuditProblems, openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
 import { countCalls } from './telemetry/call-counts.ts'
 import { createTelemetry } from './telemetry/lazy.ts'
+import type { FindTracing } from './telemetry/tracing.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
-import type { FindTracing } from './telemetry/operation.ts'
 import { createReaper, type Reaper } from './upstream/reaper.ts'
 import { createUpstream } from './upstream/create-upstream.ts'
 import type { Upstream } from './upstream/upstream.ts'
@@ -314,7 +311,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       cookieName: `toolgate_session_${listener.port}`,
       onFault,
     }
-    const api = once(async () => (await import('./api/index.ts')).createApi(apiDeps))
+    const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
     const liveSocket = loadLater<LiveSocket>(async () => {
       const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
       return createLiveSocket({ admit, logins, groups, groupWatch, audit, gate, redact, onFault })
@@ -457,7 +454,7 @@ function toServerRow({ upstreams, sources }: Fleet, name: string): ServerRow {
 }
 
 async function loadPages(api: () => Promise<Api>, consoleDir: string) {
-  const [{ createConsole }, { createPages }] = await Promise.all([import('./api/index.ts'), import('./http/pages.ts')])
+  const { createConsole, createPages } = await import('./api/console.ts')
   return createPages({ api: await api(), console: createConsole(consoleDir) })
 }
 

@@ -1,4 +1,4 @@
-export { findAuditProblems } from './audit-places.ts'
+export { findAuditProblems } from './stores.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions } from './config/load-config.ts'
 export { ConfigFileError } from './config/problems.ts'

@@ -3,11 +3,11 @@ import { ConfigError, memoryAudit } from '@toolgate/core'
 import type { AuditCounter, AuditExporter, AuditReader, AuditSink } from '@toolgate/core/audit'
 import type { Redactor } from '@toolgate/core/redact'
 import { type ApprovalStore, type CounterStore, memoryApprovals, type StateStore } from '@toolgate/core/stores'
-import type { AuditEvidence } from './audit-places.ts'
+import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
 /** What an audit tells of itself: what it drops, where it counts that. */
-export type OpenedAudit = AuditSink &
+type OpenedAudit = AuditSink &
   AuditReader &
   AuditExporter &
   AuditCounter & {
@@ -16,7 +16,7 @@ export type OpenedAudit = AuditSink &
     evidence?(): AuditEvidence
   }
 
-export interface AuditDeps {
+interface AuditDeps {
   readonly redact: Redactor
   readonly onFault: (error: unknown) => void
 }
@@ -54,7 +54,7 @@ function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
 }
 
 /** The stores that the gate keeps in memory by itself, where they are to be kept elsewhere. */
-export interface KeptStores {
+interface KeptStores {
   readonly approvals?: ApprovalStore
   readonly state?: StateStore
   /** Where several gateways share a file, they count together, and a restart keeps what was counted. */
@@ -70,4 +70,18 @@ export async function openState(
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
   const { approvals, state, counters, close } = openSqliteStores({ path, approvals: forApprovals })
   return { approvals, state, counters, close }
+}
+
+export type { AuditEvidence, EvidenceProblem }
+
+/**
+ * Returns what is wrong with where a configuration keeps its audit, checkpoints and signing key. Opens none of them.
+ *
+ * @example
+ * await findAuditProblems({ store: 'sqlite', path: '/srv/audit.db', mode: 'batched' })  // []
+ */
+export async function findAuditProblems({ path, checkpoints = {} }: AuditConfig): Promise<readonly EvidenceProblem[]> {
+  if (path === undefined || checkpoints === false) return []
+  const { findPlaceProblems } = await import('@toolgate/stores/verify')
+  return findPlaceProblems(path, checkpoints)
 }

@@ -1,8 +1,12 @@
+import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import { checkOrigin, type OriginRules } from '../auth/origin.ts'
-import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import type { Clock } from '@toolgate/core/stores'
+import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
-import type { Sessions } from './sessions.ts'
+import { invalidBody, parseQuery, readBody, type Route } from './request.ts'
+import type { SessionBody } from './wire.ts'
+import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 
 export interface AccessRules {
   readonly keyring: Keyring
@@ -68,7 +72,7 @@ export function admitToSocket(request: Request, rules: AccessRules): Admitted {
 }
 
 /** @throws {ApiFault} `unauthenticated`, `key_not_for_console` */
-export function findByKey(authorization: string, keyring: Keyring): Caller {
+function findByKey(authorization: string, keyring: Keyring): Caller {
   const answer = keyring.authenticate(authorization)
   if (!answer.ok) throw unauthenticated(answer.reason, 'The key is not known.', toKeyId(authorization))
   if (answer.for !== 'console')
@@ -80,7 +84,7 @@ export function findByKey(authorization: string, keyring: Keyring): Caller {
 }
 
 /** Gives the value of one cookie (RFC 6265 §4.2). */
-export function readCookie(headers: Headers, name: string): string | undefined {
+function readCookie(headers: Headers, name: string): string | undefined {
   const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
@@ -91,4 +95,102 @@ function unauthenticated(problem: Parameters<typeof toChallenge>[0], message: st
 
 function header(headers: Headers, name: string): string | undefined {
   return headers.get(name) ?? undefined
+}
+
+/** `GET /api/session`: who is logged in. */
+export const sessionRoute: Route = ({ person, query }) => {
+  parseQuery(query, {})
+  return toBody(person)
+}
+
+/** `POST /api/login` with `{ key }`: opens a session. The cookie is out of reach of scripts and other sites. */
+export async function login(request: Request, rules: AccessRules): Promise<Response> {
+  const key = (await readBody(request, ['key'])).get('key')
+  if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
+  const caller = findByKey(`Bearer ${key}`, rules.keyring)
+  return Response.json(toBody(caller), {
+    headers: { 'set-cookie': toCookie(request, rules.cookieName, rules.sessions.open(caller), SESSION_TTL_MS / 1000) },
+  })
+}
+
+/** `POST /api/logout`: ends the session of the cookie, if there is one. */
+export function logout(request: Request, rules: AccessRules): Response {
+  const secret = readCookie(request.headers, rules.cookieName)
+  if (secret !== undefined) rules.sessions.close(secret)
+  return Response.json({}, { headers: { 'set-cookie': toCookie(request, rules.cookieName, '', 0) } })
+}
+
+function toBody(person: Caller): SessionBody {
+  const { tenant, roles = [] } = person
+  return { user: toName(person), ...(tenant === undefined ? {} : { tenant }), roles }
+}
+
+/** RFC 6265bis. `Secure` where the page came over TLS: on plain loopback a browser would drop the cookie. */
+function toCookie(request: Request, name: string, value: string, maxAgeSeconds: number): string {
+  const secure = request.headers.get('origin')?.startsWith('https:') === true ? '; Secure' : ''
+  return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
+}
+
+/** Logged-in people. Held in memory only: a restart logs everybody out. */
+interface Sessions {
+  /** Opens a session and gives its secret, 256 random bits. */
+  open(caller: Caller): string
+  find(secret: string): Caller | undefined
+  close(secret: string): void
+  /** Hears once when an open session is closed, or put out by another. Gives the way to stop hearing. */
+  onEnd(secret: string, listener: () => void): () => void
+}
+
+interface SessionOptions {
+  readonly clock: Clock
+  /** Default 12 h, whether it is used or not. */
+  readonly ttlMs?: number
+  /** The oldest session ends when there would be more. Default 1,000. */
+  readonly max?: number
+}
+
+const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
+
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
+  /** By digest, so that a look-up's time says nothing about a secret. Oldest first. */
+  const sessions = new Map<string, Session>()
+  const end = (key: string) => {
+    const session = sessions.get(key)
+    sessions.delete(key)
+    for (const listener of session?.listeners ?? []) listener()
+  }
+  return {
+    open(caller) {
+      const now = clock.monotonicMs()
+      for (const [key, { endsAtMs }] of sessions) if (endsAtMs <= now) end(key)
+      const oldest = sessions.keys().next()
+      if (sessions.size >= max && !oldest.done) end(oldest.value)
+      const secret = randomBytes(32).toString('base64url')
+      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs, listeners: new Set() })
+      return secret
+    },
+    find(secret) {
+      const session = sessions.get(digest(secret))
+      return session && session.endsAtMs > clock.monotonicMs() ? session.caller : undefined
+    },
+    close(secret) {
+      end(digest(secret))
+    },
+    onEnd(secret, listener) {
+      const listeners = sessions.get(digest(secret))?.listeners
+      const own = () => listener()
+      listeners?.add(own)
+      return () => void listeners?.delete(own)
+    },
+  }
+}
+
+interface Session {
+  readonly caller: Caller
+  readonly endsAtMs: number
+  readonly listeners: Set<() => void>
+}
+
+function digest(secret: string): string {
+  return hash('sha256', secret, 'base64')
 }

@@ -1,24 +1,26 @@
 import { type Context, Hono } from 'hono'
-import { type AccessRules, type Admitted, admitToSocket, checkHeaders, findPerson } from './access.ts'
+import {
+  type AccessRules,
+  type Admitted,
+  admitToSocket,
+  checkHeaders,
+  findPerson,
+  login,
+  logout,
+  sessionRoute,
+  createSessions,
+} from './access.ts'
 import { nameCallers } from './callers.ts'
 import type { ApiDeps } from './deps.ts'
 import { ApiFault, toErrorResponse } from './faults.ts'
-import { appsRoute } from './routes/apps.ts'
+import { appsRoute, groupsRoute, needsRoute, warningsRoute } from './routes/groups.ts'
 import { approvalsRoute, verdictRoute } from './routes/approvals.ts'
 import { auditCountsRoute, auditEvidenceRoute, auditExportRoute, auditRoute } from './routes/audit.ts'
-import { callersRoute } from './routes/callers.ts'
-import { groupsRoute } from './routes/groups.ts'
+import { callersRoute, toolRoute, toolsRoute, whyRoute } from './routes/tools.ts'
 import { haltRoute, haltsRoute, releaseRoute } from './routes/halts.ts'
-import { needsRoute } from './routes/needs.ts'
 import { acceptPinRoute, pinsRoute } from './routes/pins.ts'
 import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
-import type { Route } from './routes/route.ts'
-import { login, logout, sessionRoute } from './routes/session.ts'
-import { toolRoute } from './routes/tool.ts'
-import { toolsRoute } from './routes/tools.ts'
-import { warningsRoute } from './routes/warnings.ts'
-import { whyRoute } from './routes/why.ts'
-import { createSessions } from './sessions.ts'
+import type { Route } from './request.ts'
 
 export interface Api {
   /** `address` is that of the client, by which wrong keys are counted. */

@@ -1,9 +1,18 @@
 import { type Caller, defineCaller } from '@toolgate/core'
+import type {
+  AuditCounter,
+  AuditCountQuery,
+  AuditCounts,
+  AuditExporter,
+  AuditExportQuery,
+  AuditQuery,
+  AuditReader,
+  AuditRecord,
+} from '@toolgate/core/audit'
 import { nearestOf } from '@toolgate/core/internal'
-import type { CallerConfig } from '../config/config.ts'
 import { ApiFault } from './faults.ts'
-import { maySee } from './tenant.ts'
-import { invalid, type Parameter, required, text } from './query.ts'
+import { invalidQuery, type Parameter, required, shortText } from './request.ts'
+import type { CallerConfig } from '../config/config.ts'
 
 export interface NamedCaller {
   readonly name: string
@@ -39,7 +48,7 @@ export function toName(caller: Caller): string {
 }
 
 /** Whom a question is about: a configured caller by name, or any other as JSON. */
-export interface WhoseQuery {
+interface WhoseQuery {
   readonly as?: string | undefined
   readonly caller?: Caller | undefined
 }
@@ -50,9 +59,9 @@ export const WHOSE: {
   readonly caller: Parameter<Caller>
   readonly app: Parameter<string>
 } = {
-  as: text,
+  as: shortText,
   caller: callerJson,
-  app: text,
+  app: shortText,
 }
 
 /** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */
@@ -61,8 +70,8 @@ export function findCaller(
   { as, caller }: WhoseQuery,
   person: Caller,
 ): Pick<NamedCaller, 'name' | 'caller'> {
-  if (as !== undefined && caller !== undefined) throw invalid('caller', 'cannot be given beside "as"')
-  if (caller && !maySee(person, caller)) throw invalid('caller', 'is of another tenant')
+  if (as !== undefined && caller !== undefined) throw invalidQuery('caller', 'cannot be given beside "as"')
+  if (caller && !maySee(person, caller)) throw invalidQuery('caller', 'is of another tenant')
   if (caller) return { name: toName(caller), caller }
   const found = callers.get(required('as', as))
   if (found && maySee(person, found.caller)) return found
@@ -92,4 +101,46 @@ function freeName(base: string, taken: ReadonlyMap<string, unknown>): string {
   let name = base
   for (let n = 2; taken.has(name); n++) name = `${base}#${n}`
   return name
+}
+
+/** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
+export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
+  return person.tenant === undefined || person.tenant === tenant
+}
+
+const DEFAULT_LIMIT = 100
+const PAGE = 1000
+/** So many records are looked through for one answer; a person goes on with `before`. */
+const MAX_PAGES = 100
+
+/** Gives the records of a query that a person may see. */
+export async function queryFor(person: Caller, audit: AuditReader, query: AuditQuery): Promise<readonly AuditRecord[]> {
+  if (person.tenant === undefined) return audit.query(query)
+  const limit = query.limit ?? DEFAULT_LIMIT
+  const found: AuditRecord[] = []
+  let { beforeSeq } = query
+  for (let page = 0; page < MAX_PAGES && found.length < limit; page++) {
+    const records = await audit.query({ ...query, limit: PAGE, ...(beforeSeq === undefined ? {} : { beforeSeq }) })
+    found.push(...records.filter((record) => maySee(person, record)))
+    const oldest = records.at(-1)
+    if (records.length < PAGE || !oldest) break
+    beforeSeq = oldest.seq
+  }
+  return found.slice(0, limit)
+}
+
+/** Gives all records of a query that a person may see, oldest first. */
+export async function* exportFor(
+  person: Caller,
+  audit: AuditExporter,
+  query: AuditExportQuery,
+): AsyncGenerator<AuditRecord> {
+  for await (const record of audit.exportRecords(query)) {
+    if (maySee(person, record)) yield record
+  }
+}
+
+/** Counts the records of a query that a person may see. */
+export async function countFor(person: Caller, audit: AuditCounter, query: AuditCountQuery): Promise<AuditCounts> {
+  return audit.countOutcomes(person.tenant === undefined ? query : { ...query, tenant: person.tenant })
 }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { getRequestListener } from '@hono/node-server'
 import { once } from '../once.ts'
 
 export interface Console {
@@ -129,4 +131,27 @@ function text(status: number, body: string, headers: Readonly<Record<string, str
     status,
     headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', ...headers },
   })
+}
+
+interface Fetches {
+  fetch(request: Request, address?: string): Promise<Response>
+}
+
+/** Gives the handler of everything but MCP: the API under `/api/`, and the console for the rest. */
+export function createPages({
+  api,
+  console: pages,
+}: {
+  api: Fetches
+  console: Fetches
+}): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const listener = getRequestListener((request, { incoming }) => {
+    const { pathname } = new URL(request.url)
+    return pathname === '/api' || pathname.startsWith('/api/')
+      ? api.fetch(request, incoming.socket.remoteAddress)
+      : pages.fetch(request)
+  })
+  return async (request, response) => {
+    await listener(request, response)
+  }
 }

@@ -8,7 +8,7 @@ import { createKeyring } from '../auth/keyring.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import { type Api, createApi } from './api.ts'
-import { haltReach } from './halt-reach.ts'
+import { haltReach } from './routes/halts.ts'
 import type { ErrorBody, HaltRow, HaltsBody } from './wire.ts'
 
 const SECRET = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'

@@ -1,7 +1,6 @@
 import type { Group } from '@toolgate/core/groups'
 import type { GroupConfig } from '../config/config.ts'
-import { type ProbesDeps, toProbe } from '../groups/probes.ts'
-import { serverProbe } from '../groups/server-probe.ts'
+import { type ProbesDeps, toProbe, serverProbe } from '../probes/probes.ts'
 
 /** The implicit group of a server: its tools are available while it is. No configured group can have this name. */
 export function serverGroupName(server: string): string {

@@ -11,7 +11,7 @@ import type { Offers } from './offer.ts'
 import { META, type RequestId } from './protocol.ts'
 import { inSession, readSession, SESSION_HEADER } from './session.ts'
 import type { Sessions } from './sessions.ts'
-import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/operation.ts'
+import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/tracing.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
 import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
 

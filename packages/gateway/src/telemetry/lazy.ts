@@ -1,5 +1,5 @@
 import type { Telemetry } from '@toolgate/core'
-import type { FindTracing, McpTracing } from './operation.ts'
+import type { FindTracing, McpTracing } from './tracing.ts'
 
 export interface GatewayTelemetry {
   /** For the gate. */

@@ -2,10 +2,9 @@ import type { Gate } from '@toolgate/core'
 import type { AuditReader } from '@toolgate/core/audit'
 import type { Approvals } from '@toolgate/core/internal'
 import type { ServerRow } from '../api/wire.ts'
+import type { CallCounts, CallStatus, Durations } from './call-counts.ts'
 import { UPSTREAM_STATUSES } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
-import type { CallCounts, CallStatus, Durations } from './call-counts.ts'
-import { type Family, type Sample, toExposition } from './exposition.ts'
 
 export interface MetricsDeps {
   readonly counts: CallCounts
@@ -25,7 +24,7 @@ export interface MetricsDeps {
   readonly onFault: (error: unknown) => void
 }
 
-export interface GroupFigures {
+interface GroupFigures {
   readonly name: string
   readonly available: boolean
   readonly changes: number
@@ -214,4 +213,62 @@ function gauge(name: string, help: string, value: number): Family {
 
 function counter(name: string, help: string, value: number): Family {
   return { name, type: 'counter', help, samples: [{ value }] }
+}
+
+/** A metric with its series, as a scrape gives it. */
+interface Family {
+  /** Ends in `_total` for a counter, and in its unit for anything that has one. */
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+interface Sample {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly value: number
+  /** Of a histogram: `_bucket`, `_sum` or `_count`. */
+  readonly suffix?: '_bucket' | '_sum' | '_count'
+}
+
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
+
+/**
+ * Writes metrics in the Prometheus text format 0.0.4, which with such names is 1.0.0 too.
+ *
+ * @throws {RangeError} for a name that the format does not have: names are ours, values of labels are anybody's
+ */
+export function toExposition(families: readonly Family[]): string {
+  return families.map(toFamily).join('')
+}
+
+function toFamily({ name, type, help, samples }: Family): string {
+  checkName(name)
+  const lines = samples.map(
+    ({ labels = {}, value, suffix = '' }) => `${name}${suffix}${toLabels(labels)} ${toNumber(value)}\n`,
+  )
+  return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+function toLabels(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => {
+    checkName(name)
+    return `${name}="${escapeValue(value)}"`
+  })
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+/** Well-formed UTF-8, as a lone surrogate is not. */
+function escapeValue(value: string): string {
+  return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+function toNumber(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+  return String(value)
+}
+
+function checkName(name: string): void {
+  if (!NAME.test(name)) throw new RangeError(`"${name}" is not the name of a metric or label`)
 }

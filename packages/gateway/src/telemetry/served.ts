@@ -1,6 +1,6 @@
 import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
 import type { ToolAnswer } from '../mcp/call.ts'
-import type { FindTracing, McpOperation, ServedRequest } from './operation.ts'
+import type { FindTracing, McpOperation, ServedRequest } from './tracing.ts'
 
 /** Serves a request so that it is followed, where somebody listens. `toRequest` is asked only then. */
 export function serveFollowed<T>(

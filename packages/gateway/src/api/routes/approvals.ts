@@ -1,13 +1,10 @@
-import { ToolgateError } from '@toolgate/core'
+import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
 import type { ApprovalVerdict } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
-import { toApprovalRow } from '../approval-rows.ts'
-import { invalid, readBody } from '../body.ts'
+import { maySee, toName } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
-import { oneOf, parseQuery, text, wholeNumber } from '../query.ts'
-import { maySee } from '../tenant.ts'
-import type { ApprovalsBody } from '../wire.ts'
-import type { Route } from './route.ts'
+import { invalidBody, oneOf, parseQuery, readBody, type Route, shortText, wholeNumber } from '../request.ts'
+import type { ApprovalRow, ApprovalsBody } from '../wire.ts'
 
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
@@ -18,10 +15,10 @@ export function approvalsRoute(deps: ApiDeps): Route {
     const filter = parseQuery(query, {
       limit: wholeNumber(1, 1000),
       status: oneOf(APPROVAL_STATUSES),
-      user: text,
-      tool: text,
-      chat: text,
-      before: text,
+      user: shortText,
+      tool: shortText,
+      chat: shortText,
+      before: shortText,
     })
     const tenant = person.tenant === undefined ? {} : { tenant: person.tenant }
     const approvals = await deps.approvals.list({ limit: DEFAULT_LIMIT, ...filter, ...tenant })
@@ -46,9 +43,30 @@ export function verdictRoute(deps: ApiDeps): Route {
 function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
   const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
   const reason = body.get('reason')
-  if (decision === undefined) throw invalid('The field "decision" must be "approve", "reject" or "revoke".')
+  if (decision === undefined) throw invalidBody('The field "decision" must be "approve", "reject" or "revoke".')
   if (reason === undefined) return { decision }
   if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
-    throw invalid(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
+    throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
   return { decision, reason }
+}
+
+const MAX_DECIDERS = 20
+
+/** Returns an approval as this person has it: whether they may decide it, and whose console keys can. */
+function toApprovalRow(
+  approval: Approval,
+  person: Caller,
+  { approvals, callers }: Pick<ApiDeps, 'approvals' | 'callers'>,
+): ApprovalRow {
+  const { status } = approval
+  if (status !== 'pending' && status !== 'approved') return { ...approval, mayDecide: false, deciders: [] }
+  const able = callers.filter(
+    (one) => one.for === 'console' && maySee(person, one.caller) && approvals.mayDecide(one.caller, approval),
+  )
+  const names = new Set(able.map(({ caller }) => toName(caller)))
+  return {
+    ...approval,
+    mayDecide: approvals.mayDecide(person, approval),
+    deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
+  }
 }

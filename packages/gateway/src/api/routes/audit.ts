@@ -1,19 +1,18 @@
 import type { AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
 import { AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type { ApiDeps } from '../deps.ts'
-import { invalid, oneOf, parseQuery, required, text, time, wholeNumber } from '../query.ts'
-import { countFor, exportFor, queryFor } from '../tenant.ts'
+import { invalidQuery, oneOf, parseQuery, required, shortText, time, wholeNumber, type Route } from '../request.ts'
+import { countFor, exportFor, queryFor } from '../callers.ts'
 import type { AuditBody, AuditCountsBody, AuditEvidenceBody } from '../wire.ts'
-import type { Route } from './route.ts'
 
 const seq = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 const FILTERS = {
-  tool: text,
-  user: text,
-  session: text,
+  tool: shortText,
+  user: shortText,
+  session: shortText,
   event: oneOf(AUDIT_EVENTS),
   outcome: oneOf(AUDIT_OUTCOMES),
-  call: text,
+  call: shortText,
   since: time,
   until: time,
 }
@@ -54,10 +53,10 @@ export function auditCountsRoute(deps: ApiDeps): Route {
     const since = required('since', filter.since)
     const until = required('until', filter.until)
     const bucketMs = required('bucket', bucket)
-    if (until <= since) throw invalid('until', 'must be later than "since"')
+    if (until <= since) throw invalidQuery('until', 'must be later than "since"')
     const leastMs = Math.ceil((until - since) / MAX_BUCKETS)
     if (bucketMs < leastMs)
-      throw invalid('bucket', `must be at least ${leastMs}: at most ${MAX_BUCKETS} buckets are counted`)
+      throw invalidQuery('bucket', `must be at least ${leastMs}: at most ${MAX_BUCKETS} buckets are counted`)
     const counts = await countFor(person, deps.audit, { ...filter, since, until, bucketMs })
     return counts satisfies AuditCountsBody
   }

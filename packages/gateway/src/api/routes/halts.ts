@@ -1,12 +1,13 @@
-import { type Caller, ConfigError, type Halt, ToolgateError } from '@toolgate/core'
-import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
+import { type Caller, ConfigError, type Halt, type Tool, ToolgateError } from '@toolgate/core'
+import type { parseGroups } from '@toolgate/core/groups'
+import { type HaltRequest, type HaltTarget, nearestOf } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
-import { invalid, readBody } from '../body.ts'
+import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { ApiDeps, HaltDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { parseQuery } from '../query.ts'
-import type { HaltRow, HaltsBody } from '../wire.ts'
-import type { Route } from './route.ts'
+import { invalidBody, parseQuery, readBody, type Route } from '../request.ts'
+import type { HaltReach, HaltRow, HaltsBody } from '../wire.ts'
+import type { CallerConfig } from '../../config/config.ts'
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason', 'force']
@@ -74,14 +75,14 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
   for (const field of TARGETS) {
     const value = body.get(field)
     if (value !== undefined && (typeof value !== 'string' || value === '' || value.length > MAX_TARGET_LENGTH))
-      throw invalid(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
+      throw invalidBody(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
   // The rest is the gate's to say: which fields go together, and what a reason is.
   return Object.fromEntries([...body].filter(([name]) => name !== 'force')) as unknown as HaltRequest
 }
 
 function parseForce(force: unknown): boolean {
-  if (force !== undefined && typeof force !== 'boolean') throw invalid('The field "force" must be true or false.')
+  if (force !== undefined && typeof force !== 'boolean') throw invalidBody('The field "force" must be true or false.')
   return force === true
 }
 
@@ -149,7 +150,7 @@ function isSameTarget(a: HaltTarget, b: HaltTarget): boolean {
 }
 
 function toHaltFault(error: unknown): unknown {
-  if (error instanceof ConfigError) return invalid(error.message)
+  if (error instanceof ConfigError) return invalidBody(error.message)
   if (error instanceof ToolgateError && error.code === 'state_unavailable')
     return new ToolgateError(
       error.code,
@@ -170,5 +171,32 @@ function toRow(halt: Halt, person: Caller, { halts, redact = redactor }: ApiDeps
     since: at,
     reach: halts?.reach(target) ?? { tools: 0 },
     mayRelease: mayRelease(person, halt),
+  }
+}
+
+interface HaltWorld {
+  readonly tools: readonly Tool[]
+  readonly callers: readonly CallerConfig[]
+  readonly groups: ReturnType<typeof parseGroups>['selectors']
+}
+
+/** Gives what a target names now, so that whoever halts in a hurry sees that a misspelt name halts nothing. */
+export function haltReach({ tool, user, tenant }: HaltTarget, { tools, callers, groups }: HaltWorld): HaltReach {
+  const selector = tool === undefined ? undefined : parseSelector(tool, groups)
+  const named = selector ? tools.filter((one) => matchesSelector(selector, one, 'possible')) : tools
+  const nearest =
+    tool !== undefined && named.length === 0
+      ? nearestOf(
+          tool,
+          tools.map(({ id }) => id),
+        )
+      : undefined
+  const agents = callers.filter((one) => one.for === 'mcp')
+  const isNamed = ({ caller }: CallerConfig) =>
+    (user === undefined || caller.user === user) && (tenant === undefined || caller.tenant === tenant)
+  return {
+    tools: named.length,
+    ...(nearest === undefined ? {} : { nearestTool: nearest }),
+    ...(user === undefined && tenant === undefined ? {} : { callers: agents.filter(isNamed).length }),
   }
 }

@@ -1,12 +1,10 @@
 import { type Caller, ToolgateError } from '@toolgate/core'
 import type { PinnedTool } from '@toolgate/core/pins'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import { invalid, readBody } from '../body.ts'
+import { invalidBody, readBody, oneOf, parseQuery, type Route } from '../request.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { oneOf, parseQuery } from '../query.ts'
 import type { PinRow, PinsBody } from '../wire.ts'
-import type { Route } from './route.ts'
 
 const STATUSES = ['pinned', 'changed', 'suspended', 'new'] as const
 const HASH = /^[0-9a-f]{64}$/
@@ -37,9 +35,9 @@ export function acceptPinRoute({ pins, redact = redactor }: ApiDeps): Route {
 function parseAcceptance(body: ReadonlyMap<string, unknown>): { tool: string; hash: string } {
   const [tool, hash] = [body.get('tool'), body.get('hash')]
   if (typeof tool !== 'string' || tool === '' || tool.length > MAX_ID_LENGTH)
-    throw invalid(`The field "tool" must be the id of a tool, of at most ${MAX_ID_LENGTH} characters.`)
+    throw invalidBody(`The field "tool" must be the id of a tool, of at most ${MAX_ID_LENGTH} characters.`)
   if (typeof hash !== 'string' || !HASH.test(hash))
-    throw invalid('The field "hash" must be the 64 hex digits of the definition that was looked at.')
+    throw invalidBody('The field "hash" must be the 64 hex digits of the definition that was looked at.')
   return { tool, hash }
 }
 

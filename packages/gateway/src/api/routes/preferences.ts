@@ -1,19 +1,17 @@
 import { type Caller, ConfigError } from '@toolgate/core'
 import type { Preferences } from '@toolgate/core/internal'
-import { invalid, readBody } from '../body.ts'
+import { invalidBody, readBody, parseQuery, shortText, type Route } from '../request.ts'
 import { findCaller, type NamedCaller } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
 import { ApiFault } from '../faults.ts'
-import { parseQuery, text } from '../query.ts'
 import type { PreferencesBody } from '../wire.ts'
-import type { Route } from './route.ts'
 
 const FIELDS = ['groups', 'tools']
 
 /** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off for himself. */
 export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return ({ query, person }) => {
-    const { as } = parseQuery(query, { as: text })
+    const { as } = parseQuery(query, { as: shortText })
     const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
     return toBody(deps.preferences?.get(whose))
   }
@@ -22,7 +20,7 @@ export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, Nam
 /** `PUT /api/preferences`: replaces them. Those of another, with `?as=`, take a person who answers for what agents do. */
 export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person, request }) => {
-    const { as } = parseQuery(query, { as: text })
+    const { as } = parseQuery(query, { as: shortText })
     const body = await readBody(request, FIELDS)
     const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
     if (!isSame(whose, person) && !mayChangeOthers(person))
@@ -31,7 +29,7 @@ export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, 
     try {
       return toBody(await deps.preferences.set(whose, Object.fromEntries(body) as unknown as Preferences))
     } catch (error) {
-      if (error instanceof ConfigError) throw invalid(error.message)
+      if (error instanceof ConfigError) throw invalidBody(error.message)
       throw error
     }
   }

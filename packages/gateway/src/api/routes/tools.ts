@@ -1,10 +1,12 @@
-import type { Tool, View } from '@toolgate/core'
-import { redactor } from '@toolgate/core/redact'
-import { findCaller, type NamedCaller, WHOSE } from '../callers.ts'
+import { createGate, type Tool, type View } from '@toolgate/core'
+import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
+import { nearestOf } from '@toolgate/core/internal'
+import { redactor, type Redactor } from '@toolgate/core/redact'
+import { findCaller, maySee, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
-import { parseQuery } from '../query.ts'
-import type { ToolRow, ToolsBody } from '../wire.ts'
-import type { Route } from './route.ts'
+import { ApiFault } from '../faults.ts'
+import { parseQuery, required, type Route, shortText } from '../request.ts'
+import type { CallersBody, ToolBody, ToolExport, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
 /** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with what is decided of it for that caller and why. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
@@ -25,7 +27,7 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
 }
 
 /** Gives a tool with what is decided of it in a view. */
-export function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
+function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
   return {
@@ -38,4 +40,117 @@ export function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
     visible: view.has(tool.id),
     reasons,
   }
+}
+
+/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool with all there is to say of it. */
+export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query, person }) => {
+    const { tool: asked, app, ...whose } = parseQuery(query, { tool: shortText, ...WHOSE })
+    const id = required('tool', asked)
+    const { caller } = findCaller(callers, whose, person)
+    const tool = deps.tools().find((known) => known.id === id)
+    if (!tool) throw unknownTool(id, deps)
+    const { redact = redactor } = deps
+    const { inputSchema, outputSchema, annotations } = tool
+    return {
+      tool: toRow(tool, await deps.view(caller, app), deps),
+      inputSchema: redactTexts(inputSchema, redact),
+      ...(outputSchema === undefined ? {} : { outputSchema: redactTexts(outputSchema, redact) }),
+      annotations: redactTexts(annotations, redact),
+      groups: deps.groups().flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
+      limits: deps.limitsOf?.(tool) ?? [],
+      exports: await exportTool(tool, redact),
+    } satisfies ToolBody
+  }
+}
+
+/** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one tool, the deciding one first. */
+export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query, person }) => {
+    const { tool, app, ...whose } = parseQuery(query, { tool: shortText, ...WHOSE })
+    const id = required('tool', tool)
+    const { name, caller } = findCaller(callers, whose, person)
+    const view = await deps.view(caller, app)
+    if (!deps.tools().some((known) => known.id === id)) throw unknownTool(id, deps)
+    const { outcome, reasons, schemaWarnings } = view.explain(id)
+    return {
+      tool: id,
+      as: name,
+      ...(app === undefined ? {} : { app }),
+      outcome,
+      visible: view.has(id),
+      reasons,
+      ...(schemaWarnings ? { schemaWarnings } : {}),
+    } satisfies WhyBody
+  }
+}
+
+/** People copy the name that their client shows, which is the one on the wire, or misspell an id. */
+function unknownTool(id: string, deps: ApiDeps): ApiFault {
+  const tools = deps.tools()
+  const meant =
+    tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
+    nearestOf(
+      id,
+      tools.map((tool) => tool.id),
+    )
+  const hint = meant ? ` Did you mean ${JSON.stringify(meant)}?` : ' GET /api/tools lists the known ones.'
+  return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
+}
+
+/** `GET /api/callers`: whom `as` may name, and how many tools each sees. */
+export function callersRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
+  return async ({ query, person }) => {
+    parseQuery(query, {})
+    const rows = [...callers.values()]
+      .filter(({ caller }) => maySee(person, caller))
+      .map(async ({ name, for: kind, caller }) => ({
+        user: name,
+        roles: caller.roles ?? [],
+        for: kind,
+        visible: (await deps.view(caller)).size,
+      }))
+    return { callers: await Promise.all(rows) } satisfies CallersBody
+  }
+}
+
+/** Gives a tool as each provider would get it: by itself, whoever may see it. */
+async function exportTool(tool: Tool, redact: Redactor): Promise<readonly ToolExport[]> {
+  const gate = createGate({ tools: [tool] })
+  try {
+    const view = await gate.view({})
+    return EXPOSE_TARGETS.map((target) => exportTo(target, view, redact))
+  } finally {
+    await gate.close()
+  }
+}
+
+function exportTo(target: ExposeTarget, view: View, redact: Redactor): ToolExport {
+  const { tools, warnings, errors, tokens } = expose(view, target)
+  return {
+    target,
+    definition: redactTexts(plain(tools), redact),
+    warnings: warnings.map((warning) => redact.redactText(toSentence(warning))),
+    errors: errors.map((error: ExposeError) => redact.redactText(error.message)),
+    ...(errors.length > 0 ? {} : { tokens: tokens.count }),
+  }
+}
+
+function toSentence({ path, feature, from, to, action }: ExposeWarning): string {
+  const where = path === '' ? '' : ` at ${path}`
+  return `${feature}${where}: ${from} is ${action}${to === undefined ? '' : `, to ${to}`}`
+}
+
+/** What SDKs take may hold functions, which are not shown. One tool is shown as itself. */
+function plain(tools: object): unknown {
+  const shown: unknown = JSON.parse(JSON.stringify(tools))
+  return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
+}
+
+/** Redacts what a server wrote, and no values for the names of their keys: in a schema, those are parameters. */
+function redactTexts(value: unknown, redact: Pick<Redactor, 'redactText'>): unknown {
+  if (typeof value === 'string') return redact.redactText(value)
+  if (Array.isArray(value)) return value.map((item) => redactTexts(item, redact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactTexts(item, redact)]))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryAudit } from '@toolgate/core'
-import { countFor, maySee, queryFor } from './tenant.ts'
+import { countFor, maySee, queryFor } from './callers.ts'
 
 describe('maySee', () => {
   it('lets a person of a tenant see what is of that tenant, and one without a tenant see all', () => {

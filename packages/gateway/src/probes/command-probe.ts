@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
-import type { ProbeOptions } from './tcp-probe.ts'
+import type { ProbeOptions } from './network-probes.ts'
 
 export interface CommandProbeOptions extends ProbeOptions {
   /** Default: this process's. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createSessions } from './sessions.ts'
+import { createSessions } from './access.ts'
 
 const vera = { user: 'vera' }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
-import { createHash } from 'node:crypto'
+import type { AuditEvidenceBody } from './api/wire.ts'
 import type { AuditConfig, GatewayConfig } from './config/config.ts'
 import { type LogLine, type RunningGateway, startGateway } from './gateway.ts'
-import type { AuditEvidenceBody } from './api/wire.ts'
 
 const KEY = 'console-key'
 

@@ -1,12 +1,12 @@
 import type { Gate } from '@toolgate/core'
-import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
+import type { Apps, AvailabilitySource, GroupState } from '@toolgate/core/groups'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Toolset } from '@toolgate/core/toolset'
+import type { AppRow, GroupBadge, GroupRow, NeedRow } from './wire.ts'
 import type { GroupConfig } from '../config/config.ts'
-import { redactGroup } from '../redaction.ts'
-import type { GroupBadge, GroupRow } from './wire.ts'
+import { redactGroup, redactNeed } from '../redaction.ts'
 
-export interface GroupRowDeps {
+interface GroupRowDeps {
   readonly groups: readonly GroupConfig[]
   readonly gate: Pick<Gate, 'catalog' | 'membersOf'>
   readonly availability: Pick<AvailabilitySource, 'get'>
@@ -20,7 +20,7 @@ export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[])
   return (names = [...byName.keys()]) =>
     names.flatMap((name) => {
       const group = byName.get(name)
-      return group ? [redactGroup(toRow(group, deps.availability.get(name), membersOf(name)), deps.redact)] : []
+      return group ? [redactGroup(toGroupRow(group, deps.availability.get(name), membersOf(name)), deps.redact)] : []
     })
 }
 
@@ -37,7 +37,7 @@ function createMembers({ catalog, membersOf }: GroupRowDeps['gate']): (name: str
   }
 }
 
-function toRow(group: GroupConfig, state: GroupState | undefined, tools: readonly string[]): GroupRow {
+function toGroupRow(group: GroupConfig, state: GroupState | undefined, tools: readonly string[]): GroupRow {
   const { name, title, visibility, hint, dependsOn } = group
   const available = state?.available ?? visibility === 'always'
   const suggestion = state?.suggestion ?? group.suggestion
@@ -63,4 +63,32 @@ function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupSta
   if (isConditional && state?.available === false) return 'unavailable'
   if (unlock !== undefined) return 'locked'
   return isConditional ? 'available' : 'always'
+}
+
+/** Gives what is shown of the apps of a gate. `own` are the gateway's tools, which are in every app and no app's. */
+export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): readonly AppRow[] {
+  return apps.list.map(({ name, title, instructions, groups }) => ({
+    name,
+    ...(title === undefined ? {} : { title }),
+    path: `/mcp/${name}`,
+    ...(instructions === undefined ? {} : { instructions }),
+    groups: groups.filter(({ visibility }) => visibility !== 'hidden').map((group) => group.name),
+    tools: apps.toolsOf(name).filter((id) => !own.has(id)),
+    available: apps.availableOf(name).filter((id) => !own.has(id)).length,
+  }))
+}
+
+interface NeedRowDeps {
+  readonly gate: Pick<Gate, 'needsOf'>
+  readonly groups: readonly Pick<GroupConfig, 'name'>[]
+  readonly redact: Redactor
+}
+
+/** Returns a function that shows what an app needs. Only configured groups are named: nobody wrote those of the servers. */
+export function createNeedRows({ gate, groups, redact }: NeedRowDeps): (app?: string) => readonly NeedRow[] {
+  const configured = new Set(groups.map(({ name }) => name))
+  return (app) =>
+    gate
+      .needsOf(app)
+      .map((need) => redactNeed({ ...need, groups: need.groups.filter((name) => configured.has(name)) }, redact))
 }

@@ -1,0 +1,170 @@
+import { TextDecoder } from 'node:util'
+import type { Caller } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { ApiFault } from './faults.ts'
+
+/** A request whose person is known. */
+interface RouteContext {
+  readonly request: Request
+  readonly query: URLSearchParams
+  readonly person: Caller
+  /** The last part of the path, for routes that end in an id. */
+  readonly id: string
+}
+
+/** Gives the body of a 200, or the answer itself where it is no JSON. Anything else is thrown as an `ApiFault`. */
+export type Route = (context: RouteContext) => MaybePromise<object>
+
+/** Reads one parameter. Throws a sentence's end, such as `must be a whole number`. */
+export type Parameter<Value> = (text: string) => Value
+
+type Parameters = Readonly<Record<string, Parameter<unknown>>>
+type Parsed<P extends Parameters> = { readonly [Name in keyof P]?: ReturnType<P[Name]> }
+
+const MAX_TEXT_LENGTH = 256
+
+/**
+ * Reads a query string strictly: every parameter known, given once, and well formed.
+ *
+ * @throws {ApiFault} `query_invalid`, naming the parameter
+ */
+export function parseQuery<P extends Parameters>(query: URLSearchParams, parameters: P): Parsed<P> {
+  const known = new Map(Object.entries(parameters))
+  const values = new Map<string, unknown>()
+  for (const [name, text] of query) {
+    const parameter = known.get(name)
+    if (!parameter) throw invalidQuery(name, `is not known here; ${listed([...known.keys()])}`)
+    if (values.has(name)) throw invalidQuery(name, 'is given twice')
+    values.set(name, read(name, text, parameter))
+  }
+  return Object.fromEntries(values) as Parsed<P>
+}
+
+/** @throws {ApiFault} `query_invalid` where a parameter that is needed is absent */
+export function required<Value>(name: string, value: Value | undefined): Value {
+  if (value === undefined) throw invalidQuery(name, 'is needed')
+  return value
+}
+
+/** Text of 1 to 256 characters. */
+export const shortText: Parameter<string> = (value) => {
+  if (value === '') throw new RangeError('must not be empty')
+  if (value.length > MAX_TEXT_LENGTH) throw new RangeError(`has more than ${MAX_TEXT_LENGTH} characters`)
+  return value
+}
+
+/** A whole number in decimal digits, from `min` to `max`. */
+export function wholeNumber(min: number, max: number): Parameter<number> {
+  return (value) => {
+    const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new RangeError(`must be a whole number from ${min} to ${max}`)
+  }
+}
+
+/** A time: RFC 3339, or milliseconds since 1970. */
+export const time: Parameter<number> = (value) => {
+  const ms = /^\d{1,15}$/.test(value) ? Number(value) : TIME.test(value) ? Date.parse(value) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw new RangeError('must be a time such as 2026-11-21T09:00:00Z, or milliseconds since 1970')
+}
+
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+/** One of a list of words. */
+export function oneOf<Word extends string>(words: readonly Word[]): Parameter<Word> {
+  return (value) => {
+    const word = words.find((known) => known === value)
+    if (word === undefined) throw new RangeError(`must be one of ${words.join(', ')}`)
+    return word
+  }
+}
+
+function read(name: string, value: string, parameter: Parameter<unknown>): unknown {
+  try {
+    return parameter(value)
+  } catch (error) {
+    throw invalidQuery(name, (error as RangeError).message)
+  }
+}
+
+/** Gives the fault of a parameter; `problem` is a sentence's end. */
+export function invalidQuery(name: string, problem: string): ApiFault {
+  return new ApiFault(
+    'query_invalid',
+    `The query parameter ${JSON.stringify(name.slice(0, MAX_TEXT_LENGTH))} ${problem}.`,
+  )
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? 'there are none' : `known are ${names.join(', ')}`
+}
+
+const MAX_BODY_BYTES = 64 * 1024
+const JSON_TYPE = /^application\/json(?:\s*;|$)/i
+
+/**
+ * Reads a JSON object of at most 64 KiB with no fields but the ones named.
+ *
+ * The media type is required: a page of another origin cannot send it without asking first.
+ *
+ * @throws {ApiFault} `media_type_unsupported`, `body_too_large`, `body_invalid`
+ */
+export async function readBody(request: Request, fields: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+  if (!JSON_TYPE.test(request.headers.get('content-type') ?? ''))
+    throw new ApiFault('media_type_unsupported', 'The body must be application/json.')
+  const body = parseJson(await readText(request))
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalidBody('The body must be a JSON object.')
+  const unknown = Object.keys(body).find((field) => !fields.includes(field))
+  if (unknown !== undefined)
+    throw invalidBody(
+      `The field ${JSON.stringify(unknown.slice(0, 100))} is not known here; known are ${fields.join(', ')}.`,
+    )
+  return new Map(Object.entries(body))
+}
+
+/** Counts what arrives, because a `Content-Length` may be absent. */
+async function readText(request: Request): Promise<string> {
+  const tooLarge = new ApiFault('body_too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`)
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let size = 0
+  for await (const chunk of chunksOf(request)) {
+    size += chunk.byteLength
+    if (size > MAX_BODY_BYTES) throw tooLarge
+    text += decode(decoder, chunk)
+  }
+  return text + decode(decoder)
+}
+
+/** A client may go away before it has sent all, which is no fault of the gateway. */
+async function* chunksOf({ body }: Request): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body ?? []
+  } catch {
+    throw invalidBody('The body ended too early.')
+  }
+}
+
+function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined })
+  } catch {
+    throw invalidBody('The body is not UTF-8.')
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw invalidBody('The body is not JSON.')
+  }
+}
+
+/** Gives the fault of a body that cannot be used. */
+export function invalidBody(message: string): ApiFault {
+  return new ApiFault('body_invalid', message)
+}
