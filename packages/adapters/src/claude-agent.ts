@@ -9,14 +9,13 @@ import {
   toServerPrefix,
 } from './claude-agent/harness.ts'
 import { composeCanUseTool, composeHooks } from './claude-agent/hooks.ts'
-import { createNames } from './claude-agent/names.ts'
+import { createNames, harnessNameOf } from './claude-agent/import-tools.ts'
 import { createServer } from './claude-agent/server.ts'
-import { harnessNameOf } from './claude-agent/tools.ts'
-import { checkGuardFor, RUN_KEYS } from './shared/checks.ts'
+import { checkGuardFor, RUN_KEYS } from './shared/guard-options.ts'
 import type { RunOptions } from './shared/run.ts'
 import { createUnawaited, type Unawaited } from './shared/unawaited.ts'
 
-export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/tools.ts'
+export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/import-tools.ts'
 export type {
   CanUseTool,
   HookCallback,

@@ -7,6 +7,6 @@ export {
 export { guard, type GuardOptions } from './langchain/guard.ts'
 export { type GuardedTools, guardTools } from './langchain/guard-tools.ts'
 export type { GuardRuntime } from './langchain/runs.ts'
-export { fromLangChain, type LangChainTool, type NativeTools } from './langchain/tools.ts'
+export { fromLangChain, type LangChainTool, type NativeTools } from './langchain/import-tools.ts'
 export type { ToolOverlay } from './shared/overlay.ts'
 export { RefusedCall } from './shared/refused.ts'

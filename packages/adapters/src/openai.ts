@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, type Gate } from '@toolgate/core'
 import type { ExposedTools, ExposeTarget } from '@toolgate/core/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkGuardFor } from './shared/checks.ts'
+import { checkGuardFor } from './shared/guard-options.ts'
 import {
   type GuardedLoop,
   openProviderRun,

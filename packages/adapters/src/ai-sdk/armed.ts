@@ -2,8 +2,8 @@ import * as sdk from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { hearLate, needsApproval } from './approval.ts'
 import { GUARDED_BY } from './given-tools.ts'
-import type { Offered } from './offered.ts'
 import type { LoopCall, LoopRun } from './loop.ts'
+import type { Offered } from './offering.ts'
 
 type Execution = sdk.ToolExecutionOptions<unknown>
 

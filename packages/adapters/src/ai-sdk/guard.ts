@@ -1,6 +1,6 @@
 import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
 import { isView, isViewOf, type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkGuardFor, RUN_KEYS } from '../shared/checks.ts'
+import { checkGuardFor, RUN_KEYS } from '../shared/guard-options.ts'
 import { createUnawaited } from '../shared/unawaited.ts'
 import { createToolApproval } from './approval.ts'
 import { createOnStart } from './given-tools.ts'

@@ -1,7 +1,7 @@
 import type { CallOutcome, CallRefused, CallWaiting, View } from '@toolgate/core'
 import type { HooksInput } from '@toolgate/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
-import type { Offered } from './offered.ts'
+import type { Offered } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One step of the loop, as it was prepared. */

@@ -1,6 +1,7 @@
 import type { Tool, View } from '@toolgate/core'
+import { expose, toWireName } from '@toolgate/core/expose'
 import { compareToolIds } from '@toolgate/core/internal'
-import { type Offered, offerImported, offerOwn } from './offered.ts'
+import { importedFrom, type ImportedTool, toSchema } from './import-tools.ts'
 import type { GuardOptions } from './options.ts'
 
 type Accepted = GuardOptions['acceptUnenforceable']
@@ -61,4 +62,62 @@ function problemOf(
   if (other) return `"${id}" cannot be offered: on the wire it has the name of "${other.id}".`
   if (isEnforceable || accepted === true || (Array.isArray(accepted) && accepted.includes(id))) return undefined
   return `"${id}" is not offered: it is not executed here, so nothing can stop it (acceptUnenforceable).`
+}
+
+/** A tool of a gate, as the SDK is given it. */
+export interface Offered {
+  readonly id: string
+  /** On the wire. */
+  readonly name: string
+  readonly tool: Tool
+  readonly imported: ImportedTool | undefined
+  /** What the SDK gets, but for `execute`. Shared by all runs. */
+  readonly definition: object
+  /** It gives its output bit by bit, and the SDK wants to know before it runs. */
+  readonly isGenerator: boolean
+  readonly isEnforceable: boolean
+}
+
+/** Gives a tool that was brought in from the SDK as it is given back; `undefined` for any other. */
+function offerImported(tool: Tool): Offered | undefined {
+  let offered = offeredByTool.get(tool)
+  if (offered) return offered
+  const imported = importedFrom(tool.execute)
+  if (!imported) return undefined
+  const { execute, needsApproval: _, ...rest } = imported.tool as ImportedTool['tool'] & Record<string, unknown>
+  const { inputSchema } = imported
+  offered = {
+    id: tool.id,
+    name: toWireName(tool),
+    tool,
+    imported,
+    definition: inputSchema ? { ...rest, inputSchema } : rest,
+    isGenerator: isGeneratorFunction(execute),
+    isEnforceable: imported.isEnforceable,
+  }
+  offeredByTool.set(tool, offered)
+  return offered
+}
+
+/** By tool, which never changes. */
+const offeredByTool = new WeakMap<Tool, Offered>()
+
+/** Gives tools that are the gate's own, such as those of an MCP server, as the SDK takes them; without those that cannot be. */
+function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly Offered[] {
+  if (tools.length === 0) return []
+  const own = tools.length === view.size ? view : view.narrow({ activeTools: tools.map(({ id }) => id) })
+  const { tools: definitions, names, errors } = expose(own, 'ai-sdk')
+  for (const { tool, message } of errors) onWarning(`"${tool}" cannot be offered: it ${message}.`)
+  return tools.flatMap((tool) => {
+    const name = names.toName(tool.id)
+    const exposed = name === undefined ? undefined : definitions[name]
+    if (name === undefined || !exposed) return []
+    const { id } = tool
+    const definition = { ...exposed, inputSchema: toSchema(exposed.inputSchema.jsonSchema) }
+    return [{ id, name, tool, imported: undefined, definition, isGenerator: false, isEnforceable: true }]
+  })
+}
+
+function isGeneratorFunction(execute: unknown): boolean {
+  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
 }

@@ -1,12 +1,12 @@
 import type { CallOutcome, Hooks, View } from '@toolgate/core'
 import { messageOf, safely } from '@toolgate/core/internal'
 import { createRun, type GuardedCall } from '../shared/run.ts'
-import { answeredCalls } from './answers.ts'
+import { answeredCalls } from './apply-approvals.ts'
 import { arm } from './armed.ts'
+import { asWritten } from './import-tools.ts'
 import type { LoopCall, LoopRun, OpenStep } from './loop.ts'
 import { type Offering, offeringOf, widenOffering } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
-import { asWritten } from './schema.ts'
 
 export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): LoopRun {
   const { runId, acceptUnenforceable, onCall, onWarning } = options

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { CallOutcome, CallRequest, View } from '@toolgate/core'
-import { HarnessExecution } from './execution.ts'
-import { type HarnessNames, isOfItsServer, type ServerOfTool } from './names.ts'
-import { harnessNameOf } from './tools.ts'
+import { HarnessExecution } from './harness.ts'
+import { harnessNameOf, type HarnessNames, isOfItsServer, type ServerOfTool } from './import-tools.ts'
 
 /** One call as the harness tells of it. */
 export interface HarnessCall {

@@ -10,7 +10,7 @@ import type {
   PostToolUseInput,
   ToolHookInput,
 } from './harness.ts'
-import type { HarnessNames } from './names.ts'
+import type { HarnessNames } from './import-tools.ts'
 
 export interface HooksOptions {
   readonly calls: QueryCalls

@@ -9,10 +9,9 @@ import type { CallOutcome, Progress, View } from '@toolgate/core'
 import { expose } from '@toolgate/core/expose'
 import { outputText } from '@toolgate/core/internal'
 import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
-import { failureText, isStream, lastOf } from '../shared/streams.ts'
+import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { QueryCalls } from './calls.ts'
-import type { HarnessNames } from './names.ts'
-import { harnessNameOf } from './tools.ts'
+import { harnessNameOf, type HarnessNames } from './import-tools.ts'
 
 export interface ServerOptions {
   readonly view: View

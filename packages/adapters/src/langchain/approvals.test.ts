@@ -9,7 +9,7 @@ import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.
 import { type ApprovalInterrupt, decideApprovals } from './approvals.ts'
 import { guard } from './guard.ts'
 import { calling, createWorld, HELLO, scripted, toldOf } from './testing/agents.ts'
-import { fromLangChain } from './tools.ts'
+import { fromLangChain } from './import-tools.ts'
 
 const ASKS = { ask: ['delete_all'] } as const
 const DELETES = [{ name: 'delete_all', args: { q: 'all' }, id: 'c1' }]

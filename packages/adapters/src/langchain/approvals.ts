@@ -1,6 +1,6 @@
-import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
-import { checkVerdict } from '../shared/checks.ts'
+import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
+import { checkVerdict } from '../shared/guard-options.ts'
 import type { GuardedCall } from '../shared/run.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 

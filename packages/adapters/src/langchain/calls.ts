@@ -1,12 +1,12 @@
-import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
-import { messageOf, outputText } from '@toolgate/core/internal'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import { type Command, isCommand } from '@langchain/langgraph'
+import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
+import { messageOf, outputText } from '@toolgate/core/internal'
 import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
+import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { GuardedCall } from '../shared/run.ts'
-import { failureText, isStream, lastOf } from '../shared/streams.ts'
-import { asOwnRuntime, Bubbled } from './native.ts'
+import { asOwnRuntime, Bubbled } from './import-tools.ts'
 import { type AgentRun, callWithin } from './runs.ts'
 
 type Answer = ToolMessage | Command

@@ -10,7 +10,7 @@ import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '..
 import { decideApprovals } from './approvals.ts'
 import { guardTools } from './guard-tools.ts'
 import { HELLO, langChainWorld, scripted, type ScriptedModel, toldOf } from './testing/agents.ts'
-import { fromLangChain } from './tools.ts'
+import { fromLangChain } from './import-tools.ts'
 
 function graphOf(model: ScriptedModel, { ask = false } = {}) {
   const witness = createWitness()

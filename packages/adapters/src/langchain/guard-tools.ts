@@ -1,17 +1,17 @@
-import type { Gate, Tool } from '@toolgate/core'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
-import { StructuredTool } from '@langchain/core/tools'
 import type { ToolCall } from '@langchain/core/messages/tool'
 import type { RunnableConfig } from '@langchain/core/runnables'
+import { StructuredTool } from '@langchain/core/tools'
 import { getConfig } from '@langchain/langgraph'
-import { checkGuard } from '../shared/checks.ts'
+import type { Gate, Tool } from '@toolgate/core'
+import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkGuard } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, callOnce, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
-import { createNames } from './names.ts'
+import { nativeOf } from './import-tools.ts'
+import { createNames } from './offer.ts'
 import { createRuns, type GuardRuntime, RUNS_KEYS } from './runs.ts'
-import { nativeOf } from './tools.ts'
 
 /** The tools of a gate for graphs of one's own, where there is no middleware. */
 export interface GuardedTools {

@@ -1,34 +1,31 @@
+import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import type { CallOutcome, Gate } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
 import {
-  AIMessage,
   type AgentMiddleware,
+  AIMessage,
   createMiddleware,
   HumanMessage,
   type ModelRequest,
   type ToolCallRequest,
 } from 'langchain'
-import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
 import { z } from 'zod'
-import { checkGuard } from '../shared/checks.ts'
+import { checkGuard, createUngoverned } from '../shared/guard-options.ts'
 import type { GuardedCall } from '../shared/run.ts'
-import { createUngoverned } from '../shared/ungoverned.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
-import { createNames } from './names.ts'
-import { createOffers } from './offer.ts'
+import { type LangChainTool, nameOfTool } from './import-tools.ts'
+import { createNames, createOffers, watchModel } from './offer.ts'
 import {
   type AgentRun,
   createRuns,
-  type GuardRuntime,
   type GivenStep,
+  type GuardRuntime,
   RUNS_KEYS,
   type RunsOptions,
   type SavedRun,
 } from './runs.ts'
-import { type LangChainTool, nameOfTool } from './tools.ts'
-import { watchModel } from './watch-model.ts'
 
 export interface GuardOptions<Name extends string = string> extends RunsOptions<Name> {
   /**

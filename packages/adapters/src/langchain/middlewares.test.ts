@@ -23,7 +23,7 @@ import { z } from 'zod'
 import { ADMIN, ADMINS_DELETE, createTestAudit, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
 import { createWorld, HELLO, loose, scripted, ScriptedModel, toldOf, type WorldOptions } from './testing/agents.ts'
-import { fromLangChain } from './tools.ts'
+import { fromLangChain } from './import-tools.ts'
 
 const DELETES = [{ name: 'delete_all', id: 'c1' }]
 const SEARCHES = [{ name: 'search', id: 'c1' }]

@@ -1,11 +1,12 @@
 import type { Gate, Tool, View } from '@toolgate/core'
-import { expose, type ExposedNames, type ExposedTools } from '@toolgate/core/expose'
-import { DynamicStructuredTool } from 'langchain'
-import { isRun, type LangChainTool, nameOfTool, nativeOf } from './tools.ts'
+import { createWireNames, expose, type ExposedNames, type ExposedTools, type WireNames } from '@toolgate/core/expose'
+import type { Toolset } from '@toolgate/core/toolset'
+import { DynamicStructuredTool, type ModelRequest } from 'langchain'
+import { isRun, type LangChainTool, nameOfTool, nativeOf } from './import-tools.ts'
 
 type Definition = ExposedTools['langchain'][number]
 
-export interface OfferOptions {
+interface OfferOptions {
   readonly names: ExposedNames
   /** Which tools may stand beside the gate's. */
   readonly isUngoverned: (name: string) => boolean
@@ -13,7 +14,7 @@ export interface OfferOptions {
 }
 
 /** What one gate's tools are for a model of LangChain's. */
-export interface Offers {
+interface Offers {
   /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
   readonly registered: readonly LangChainTool[]
   /** Whether a name is of a tool that the host lets run beside the gate's. A name that the gate knows never is. */
@@ -135,4 +136,44 @@ function toShim({ name, description, schema, metadata, extras }: Definition): La
 
 function renamed(name: string, native: LangChainTool): LangChainTool {
   return Object.create(native, { name: { value: name, enumerable: true } }) as LangChainTool
+}
+
+type Model = ModelRequest['model']
+
+/** The tools that are bound to a model, on their way to the provider. */
+type OnBound = (tools: readonly LangChainTool[]) => readonly LangChainTool[]
+
+/**
+ * Gives the same model, whose tools pass through `onBound` when they are bound: after every other middleware has had
+ * its say, so that what is added late is not sent, and what was taken out late is known.
+ */
+export function watchModel(model: Model, onBound: OnBound): Model {
+  return watched(model, onBound)
+}
+
+function watched<T extends object>(model: T, onBound: OnBound): T {
+  return new Proxy(model, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target)
+      // A model that is configured or bound to options holds the one that tools are bound to.
+      if (key === 'bound' && typeof value === 'object' && value !== null) return watched(value, onBound)
+      if (typeof value !== 'function' || key === 'constructor') return value
+      if (key === 'bindTools')
+        return (tools: readonly LangChainTool[], ...more: unknown[]): unknown =>
+          Reflect.apply(value, target, [onBound(tools), ...more])
+      // With the model itself as `this`: its private fields are not the proxy's.
+      return (...asked: unknown[]): unknown => Reflect.apply(value, target, asked)
+    },
+  })
+}
+
+/** Gives the names by which tools are sent. They depend on the ids alone, so those of the whole catalog serve every view. */
+export function createNames({ catalog }: Pick<Gate, 'catalog'>): ExposedNames {
+  let known: { readonly snapshot: Toolset; readonly names: WireNames } | undefined
+  const now = (): WireNames => {
+    const snapshot = catalog.snapshot()
+    if (known?.snapshot !== snapshot) known = { snapshot, names: createWireNames(snapshot.tools) }
+    return known.names
+  }
+  return { toId: (name) => now().toId(name), toName: (id) => now().toName(id) }
 }

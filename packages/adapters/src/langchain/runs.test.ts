@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
 import { createWorld, HELLO, scripted, ScriptedModel, toldOf } from './testing/agents.ts'
-import { fromLangChain } from './tools.ts'
+import { fromLangChain } from './import-tools.ts'
 
 describe('a guarded run (LangChain)', () => {
   it('keeps its ceiling over its steps: what policy permits meanwhile stays hidden, what it denies is hidden at once', async () => {

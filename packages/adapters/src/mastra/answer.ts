@@ -1,8 +1,8 @@
-import { type Caller, ConfigError } from '@toolgate/core'
 import type { AgentExecutionOptions } from '@mastra/core/agent'
 import type { RequestContext } from '@mastra/core/request-context'
-import { checkDecision, checkGiven } from '../shared/checks.ts'
-import { guardingOf, type Guarding } from './guard.ts'
+import { type Caller, ConfigError } from '@toolgate/core'
+import { checkDecision, checkGiven } from '../shared/guard-options.ts'
+import { type Guarding, guardingOf } from './guard.ts'
 import { PROCESSOR_ID } from './options.ts'
 
 /** A run that waits: what `generate` gave, or the chunk `tool-call-approval` of a stream. */

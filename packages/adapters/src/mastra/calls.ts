@@ -1,20 +1,21 @@
-import type { CallOutcome, CallRequest, View } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
-import type { Toolset } from '@toolgate/core/toolset'
 import type { RequestContext } from '@mastra/core/request-context'
-import { createMastraNames } from './names.ts'
+import type { CallOutcome, CallRequest, Tool, View } from '@toolgate/core'
+import { createWireNames, toWireName, type WireNames } from '@toolgate/core/expose'
+import { sha256Hex } from '@toolgate/core/internal'
+import type { Toolset } from '@toolgate/core/toolset'
+import { RefusedCall } from '../shared/refused.ts'
 import type { AnyGate } from './options.ts'
-import { isSameCaller, type Request } from './requests.ts'
+import { isSameCaller, type Request } from './runs.ts'
 
 /** A call as Mastra makes it. */
-export interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
+interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
   /** As the model wrote it. */
   readonly name: string
   readonly place?: Place | undefined
 }
 
 /** Where a call stands. Mastra tells that to processors only, not to tools. */
-export interface Place {
+interface Place {
   readonly request: Request
   /** What the step sees. */
   readonly view: View
@@ -73,5 +74,26 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
       const view = at?.view ?? request.view.narrow({})
       return view.call(toRequest(at?.request ?? request, call))
     },
+  }
+}
+
+/** Mastra rewrites every other name by itself, and then two tools may meet in one. */
+const KEPT_BY_MASTRA = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/
+const HASH_LENGTH = 10
+
+/** Gives the name by which Mastra and the model know a tool. */
+function toMastraName(tool: Pick<Tool, 'id' | 'namespace' | 'name'>): string {
+  const name = toWireName(tool)
+  return KEPT_BY_MASTRA.test(name) ? name : `_${name.slice(0, 50)}_${sha256Hex(tool.id).slice(0, HASH_LENGTH)}`
+}
+
+function createMastraNames(tools: Iterable<Tool>): WireNames {
+  return createWireNames([...tools], toMastraName)
+}
+
+/** Mastra rebuilds an error from its JSON where it stores or sends one, so that has to be an object with a message. */
+export class RefusedMastraCall extends RefusedCall {
+  override toJSON(): unknown {
+    return { message: this.message }
   }
 }

@@ -1,14 +1,13 @@
-import type { Gate, View } from '@toolgate/core'
 import type { ToolsInput } from '@mastra/core/agent'
 import { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
-import { createUngoverned } from '../shared/ungoverned.ts'
+import type { Gate, View } from '@toolgate/core'
+import { createUngoverned } from '../shared/guard-options.ts'
+import { type Calls, createCalls, RefusedMastraCall } from './calls.ts'
 import type { MastraTool } from './import-tools.ts'
-import { type Calls, createCalls } from './calls.ts'
 import { type AnyGate, checkOptions, type Guarded, type GuardOptions, type GuardRequest } from './options.ts'
 import { createProcessor } from './processor.ts'
-import { RefusedMastraCall } from './refused.ts'
-import { createRequests, type Requests } from './requests.ts'
+import { createRequests, type Requests } from './runs.ts'
 import { createWrappedTools, type WrappedTools } from './wrapped.ts'
 
 /** What stands behind a guarded agent, for what resumes its runs. */
@@ -106,4 +105,30 @@ async function refuseForeign(
   })
   if (outcome.status !== 'done') throw new RefusedMastraCall(outcome)
   return { proceed: false, output: outcome.output }
+}
+
+/** What Mastra's `ToolSearchProcessor` asks about a tool before it finds, loads or sends it. */
+export interface SearchQuestion {
+  readonly toolName: string
+  readonly requestContext?: RequestContext | undefined
+}
+
+/**
+ * Gives the `filter` of a `ToolSearchProcessor`: it finds and loads what the caller sees by then, and nothing else. Let it
+ * search the tools that `guard` gives (`includeResolvedTools: true, tools: {}`), and put it before `guard`'s processor.
+ */
+export function searchFilter<Name extends string, Native>(
+  gate: Gate<Name, Native>,
+  options: GuardOptions<NoInfer<Name>>,
+): (question: SearchQuestion) => Promise<boolean> {
+  checkOptions(gate, options)
+  const anyGate = gate as unknown as AnyGate
+  const requests = createRequests(anyGate, options)
+  const calls = createCalls(anyGate)
+  return async ({ toolName, requestContext = new RequestContext() }) => {
+    const id = calls.names().toId(toolName)
+    if (id === undefined) return false
+    const { view } = await requests.current(requestContext)
+    return view.narrow({}).has(id)
+  }
 }

@@ -1,10 +1,10 @@
-import { type Caller, ConfigError, type Gate, type ViewOptions } from '@toolgate/core'
-import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { ToolsInput } from '@mastra/core/agent'
 import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
-import { checkGiven, checkGuard, VIEW_SHAPE } from '../shared/checks.ts'
+import { type Caller, ConfigError, type Gate, type ViewOptions } from '@toolgate/core'
+import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkGiven, checkGuard, VIEW_SHAPE } from '../shared/guard-options.ts'
 
 /** What `guard` knows of a request: what was given to `generate`, `stream`, or the call that resumes one. */
 export interface GuardRequest {

@@ -1,4 +1,3 @@
-import type { View } from '@toolgate/core'
 import type {
   InputProcessor,
   ProcessInputStepArgs,
@@ -6,9 +5,10 @@ import type {
   ProcessLLMResponseArgs,
 } from '@mastra/core/processors'
 import { RequestContext } from '@mastra/core/request-context'
+import type { View } from '@toolgate/core'
 import type { Calls } from './calls.ts'
 import { PROCESSOR_ID } from './options.ts'
-import { isSameCaller, type Request, type Requests } from './requests.ts'
+import { isSameCaller, type Request, type Requests } from './runs.ts'
 import type { WrappedTools } from './wrapped.ts'
 
 export interface ProcessorPorts {

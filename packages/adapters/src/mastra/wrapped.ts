@@ -1,12 +1,17 @@
-import type { CallOutcome, Tool } from '@toolgate/core'
 import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
-import { type MastraTool, nativeOf } from './import-tools.ts'
-import type { Calls } from './calls.ts'
+import type { CallOutcome, Tool } from '@toolgate/core'
+import { type Calls, RefusedMastraCall } from './calls.ts'
+import {
+  ANY_SCHEMA,
+  jsonSchemaForModel,
+  type MastraSchema,
+  type MastraTool,
+  nativeOf,
+  schemaForModel,
+} from './import-tools.ts'
 import type { AnyGate } from './options.ts'
-import { RefusedMastraCall } from './refused.ts'
-import type { Requests } from './requests.ts'
-import { ANY_SCHEMA, jsonSchemaForModel, type MastraSchema, schemaForModel } from './schema.ts'
+import type { Requests } from './runs.ts'
 
 /** The tools that Mastra is given in place of the gate's. */
 export interface WrappedTools {

@@ -1,11 +1,10 @@
 import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
 import { type MaybePromise, safely, type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkCaller } from '../shared/caller.ts'
-import { checkGuard } from '../shared/checks.ts'
+import { checkCaller, checkGuard } from '../shared/guard-options.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
 import type { McpAuthInfo, McpRequest } from './exchange.ts'
-import { createListings } from './listing.ts'
 import { createListWatch } from './list-watch.ts'
+import { createListings } from './listing.ts'
 import { type HeldServer, holdTools, type SdkServer } from './sdk-server.ts'
 import { createConnection, type GuardedGate, serveCall, serveList, type Serving } from './serving.ts'
 

@@ -2,7 +2,7 @@ import type { CallOutcome, JsonSchema } from '@toolgate/core'
 import { errorResult, type McpResult, outputText, toErrorResult } from '@toolgate/core/internal'
 import type { MetaAnswer } from '@toolgate/core/search'
 import { isMcpResult, isPlainObject, jsonOf, toSendable } from '../shared/mcp-result.ts'
-import { failureText, isStream } from '../shared/streams.ts'
+import { failureText, isStream } from '../shared/refused.ts'
 import { RpcError } from './rpc-error.ts'
 
 export interface ResultTool {

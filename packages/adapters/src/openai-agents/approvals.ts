@@ -2,12 +2,9 @@ import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@ope
 import { type Approval, type Caller, ConfigError, type Gate } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { canonicalize, sha256Hex } from '@toolgate/core/internal'
-import { checkVerdict } from '../shared/checks.ts'
-import { type Arguments, readArguments } from './input.ts'
-import type { AnyRunContext } from './sdk-types.ts'
-import { whileRestoring } from './restoring.ts'
-import type { OpenRun } from './open-run.ts'
-import type { Runs } from './runs.ts'
+import { checkVerdict } from '../shared/guard-options.ts'
+import type { OpenRun, Runs } from './runs.ts'
+import { type AnyRunContext, type Arguments, readArguments, whileRestoring } from './sdk.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
 export type AnyAgent = Agent<any, any>

@@ -1,16 +1,13 @@
-import type { MCPToolFilterCallable } from '@openai/agents'
-import { type Gate, UnknownToolError } from '@toolgate/core'
+import type { MCPToolFilterCallable, RunConfig, ToolErrorFormatter } from '@openai/agents'
+import { type CallOutcome, type Gate, UnknownToolError } from '@toolgate/core'
 import { nearestNames, toToolId } from '@toolgate/core/internal'
-import { checkGuard } from '../shared/checks.ts'
+import { checkGuard } from '../shared/guard-options.ts'
 import { createRunApprovals, type RunApprovals } from './approvals.ts'
-import { guardHandoff } from './guarded-handoff.ts'
-import { guardTool } from './guarded-tool.ts'
-import { namesOf } from './names.ts'
-import { isHandoff, nativeOf } from './natives.ts'
-import type { AnyHandoff, AnyTool } from './sdk-types.ts'
+import { guardHandoff, guardTool } from './guarded-tools.ts'
+import { isHandoff, namesOf, nativeOf } from './import-tools.ts'
 import { type GuardOptions, SHAPE } from './options.ts'
-import { createRunConfig, type GuardedRunConfig } from './run-config.ts'
-import { createRuns } from './runs.ts'
+import { createRuns, type Runs } from './runs.ts'
+import type { AnyHandoff, AnyTool } from './sdk.ts'
 
 /** The tools of a gate for agents, and what a run of them needs. */
 export interface Guard<Context = unknown> extends RunApprovals<Context> {
@@ -67,4 +64,31 @@ export function guard<Name extends string, Native, Context = unknown>(
 function checkNames({ catalog }: Pick<Gate, 'catalog'>, names: readonly string[] | undefined): void {
   const unknown = names?.find((name) => !catalog.hasSeen(name))
   if (unknown !== undefined) throw new UnknownToolError(unknown, nearestNames(unknown, catalog.snapshot().ids, 3))
+}
+
+/** What a run needs so that the model is told of refusals and goes on. It takes nothing from what the gate enforces. */
+export type GuardedRunConfig = Required<
+  Pick<RunConfig, 'toolNotFoundBehavior' | 'toolErrorFormatter' | 'toolExecution'>
+>
+
+/** Gives it, for `new Runner(…)` and as options of `run`. */
+function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefined): GuardedRunConfig {
+  return {
+    toolNotFoundBehavior: 'return_error_to_model',
+    toolExecution: { preApprovalInputGuardrails: true },
+    async toolErrorFormatter(args) {
+      const { kind, toolType, toolName: name, callId, runContext, defaultMessage } = args
+      if (toolType !== 'function') return ownFormatter?.(args)
+      const run = await runs.of(runContext)
+      const malformed = kind === 'tool_not_found' ? defaultMessage : 'was rejected before the call'
+      const outcome = await run.call({ name, input: undefined, malformed, callId })
+      if (kind === 'tool_not_found' && !isSeen(outcome)) return outcome.text
+      return ownFormatter?.(args)
+    },
+  }
+}
+
+/** Whether the gate would have let the model have the tool: then only the SDK can say what is wrong with the call. */
+function isSeen(outcome: CallOutcome): boolean {
+  return outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'input_invalid'
 }

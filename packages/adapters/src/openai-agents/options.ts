@@ -1,8 +1,8 @@
 import type { RunContext, ToolErrorFormatter } from '@openai/agents'
 import type { Caller, ViewOptions } from '@toolgate/core'
 import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
-import { VIEW_KEYS } from '../shared/checks.ts'
-import type { AnyTool } from './sdk-types.ts'
+import { VIEW_KEYS } from '../shared/guard-options.ts'
+import type { AnyTool } from './sdk.ts'
 
 export interface GuardOptions<Name extends string = string, Context = unknown> extends ViewOptions<Name> {
   /**

@@ -1,12 +1,12 @@
-import type { ViewOptions } from '@toolgate/core'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { getCurrentSpan } from '@openai/agents'
+import type { CallRefused, Gate, View, ViewOptions } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { callerKey } from '@toolgate/core/internal'
-import { createCallerOf } from '../shared/caller.ts'
-import { createRun } from '../shared/run.ts'
-import { callingRun, OpenRun, type Origin } from './open-run.ts'
+import { createCallerOf } from '../shared/guard-options.ts'
+import { createRun, type GuardedCall, type GuardedRun } from '../shared/run.ts'
 import type { GuardOptions } from './options.ts'
-import type { AnyContext, AnyRunContext } from './sdk-types.ts'
-import { watchSpan } from './span-errors.ts'
+import type { AnyContext, AnyRunContext } from './sdk.ts'
 
 /** The runs of one guard, which any number of callers may have under way on one shared agent. */
 export interface Runs {
@@ -108,4 +108,116 @@ function createPerParent<T>(): (parent: OpenRun | undefined) => WeakMap<AnyRunCo
 function viewOptions({ activeTools, visibility, app }: RunOptions): ViewOptions | undefined {
   if (activeTools === undefined && visibility === undefined && app === undefined) return undefined
   return { activeTools, visibility, app }
+}
+
+/** Where a run comes from. */
+interface Origin {
+  readonly gate: Pick<Gate, 'catalog' | 'view'>
+  readonly runContext: AnyRunContext
+  /** The guard whose run it is; none of a sub-agent's, which is its caller's. */
+  readonly guard: object | undefined
+  readonly bindsApprovals: boolean
+  /** The run as of now: another one, where it is another who runs the agent by now. */
+  current(): Promise<OpenRun>
+}
+
+const calling = new AsyncLocalStorage<OpenRun>()
+
+/** Gives the run whose call is under way, of whatever guard: what begins within it is a sub-agent's. */
+function callingRun(): OpenRun | undefined {
+  return calling.getStore()
+}
+
+/** One run, or that of a sub-agent within it. */
+export class OpenRun {
+  readonly guarded: GuardedRun
+  readonly origin: Origin
+  readonly #refused = new Map<string, CallRefused>()
+  #listing: Listing | undefined
+  #step = -1
+
+  constructor(guarded: GuardedRun, origin: Origin) {
+    this.guarded = guarded
+    this.origin = origin
+  }
+
+  /** Answers for the step that an agent prepares already; `undefined` where this question begins another one. */
+  stillSees(id: string, agent: object): boolean | undefined {
+    return this.#listing?.isOpenFor(agent, id) ? this.#listing.has(id) : undefined
+  }
+
+  /** Answers whether the step that an agent prepares sees a tool: availability and locks are as they are now. */
+  sees(id: string, agent: object): boolean {
+    if (this.#listing === undefined || !this.#listing.isOpenFor(agent, id)) {
+      this.#listing = new Listing(this.guarded.view.narrow({}), agent)
+      this.#step += 1
+    }
+    return this.#listing.has(id)
+  }
+
+  call(call: GuardedCall): ReturnType<GuardedRun['call']> {
+    return calling.run(this, () => this.guarded.call(this.#within(call)))
+  }
+
+  requestApproval(call: GuardedCall): ReturnType<GuardedRun['requestApproval']> {
+    return this.guarded.requestApproval(this.#within(call))
+  }
+
+  /** What was opened since the run began is in the view of the step only. */
+  #within(call: GuardedCall): GuardedCall {
+    return { ...call, view: this.#listing?.view, step: Math.max(0, this.#step) }
+  }
+
+  /** The SDK asks for approvals first and calls then: what was refused at the first is not asked again at the second. */
+  keepRefusal(key: string, refused: CallRefused): void {
+    this.#refused.set(key, refused)
+  }
+
+  takeRefusal(key: string): CallRefused | undefined {
+    const refused = this.#refused.get(key)
+    this.#refused.delete(key)
+    return refused
+  }
+}
+
+/** What an agent asks for before one request of its model: each tool once. */
+class Listing {
+  readonly view: View
+  readonly #agent: object
+  readonly #asked = new Set<string>()
+
+  constructor(view: View, agent: object) {
+    this.view = view
+    this.#agent = agent
+  }
+
+  /** The SDK does not say when a step begins: it is when another agent asks, or the same one for the same tool again. */
+  isOpenFor(agent: object, id: string): boolean {
+    return this.#agent === agent && !this.#asked.has(id)
+  }
+
+  has(id: string): boolean {
+    this.#asked.add(id)
+    return this.view.has(id)
+  }
+}
+
+const watched = new WeakSet<object>()
+
+/**
+ * Records the calls of unknown tools for which the SDK ends the run at once, as it does by default: the error that it
+ * writes into the agent's span is the only trace of them, and there is a span also where tracing is switched off.
+ */
+function watchSpan(run: Pick<GuardedRun, 'call'>): void {
+  const span = getCurrentSpan()
+  if (!span || watched.has(span)) return
+  watched.add(span)
+  const setError = span.setError.bind(span)
+  span.setError = (error) => {
+    const name: unknown = error.data?.['tool_name']
+    // Only what the agent does not have is told with the agent's name.
+    if (typeof name === 'string' && 'agent_name' in (error.data ?? {}))
+      void run.call({ name, input: undefined, malformed: error.message })
+    setError(error)
+  }
 }

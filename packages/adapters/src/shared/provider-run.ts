@@ -9,9 +9,9 @@ import {
 } from '@toolgate/core/expose'
 import { messageOf, outputText, safely } from '@toolgate/core/internal'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
-import { RUN_KEYS } from './checks.ts'
+import { RUN_KEYS } from './guard-options.ts'
+import { failureText, isStream, lastOf } from './refused.ts'
 import { createRun, type RunOptions } from './run.ts'
-import { failureText, isStream, lastOf } from './streams.ts'
 import { createUnawaited, type Unawaited } from './unawaited.ts'
 
 /** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */

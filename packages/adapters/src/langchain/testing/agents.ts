@@ -11,7 +11,7 @@ import type { NativeGateOptions } from '@toolgate/core/internal'
 import { z } from 'zod'
 import { createTestAudit, createWitness, type Witness } from '../../testing/world.ts'
 import { guard, type GuardOptions } from '../guard.ts'
-import { fromLangChain, type NativeTools } from '../tools.ts'
+import { fromLangChain, type NativeTools } from '../import-tools.ts'
 
 /** A call as a script writes it. */
 export interface ScriptedCall {

@@ -4,7 +4,7 @@ import { RequestContext } from '@mastra/core/request-context'
 import { createScene, byContext, contextOf } from '../testing/mastra-scene.ts'
 import { ADMIN, VIEWER } from '../testing/world.ts'
 import type { AnyGate } from './options.ts'
-import { createRequests } from './requests.ts'
+import { createRequests } from './runs.ts'
 
 /** What another process finds in the storage of a context. */
 function stored(context: RequestContext): readonly (readonly [string, unknown])[] {

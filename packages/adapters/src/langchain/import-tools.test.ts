@@ -14,7 +14,7 @@ import { z as z3 } from 'zod/v3'
 import { createTestAudit, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
 import { HELLO, scripted, type ScriptedCall, toldOf } from './testing/agents.ts'
-import { fromLangChain, type LangChainTool } from './tools.ts'
+import { fromLangChain, type LangChainTool } from './import-tools.ts'
 
 /** Runs one turn of calls through an agent whose tools come from the gate alone. */
 async function runOf(

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { RequestContext } from '@mastra/core/request-context'
 import type { Caller, View } from '@toolgate/core'
 import type { RunOfCall } from '@toolgate/core/audit'
 import { callerKey, checkShape } from '@toolgate/core/internal'
-import type { RequestContext } from '@mastra/core/request-context'
-import { createCallerOf } from '../shared/caller.ts'
-import { VIEW_SHAPE } from '../shared/checks.ts'
+import { createCallerOf, VIEW_SHAPE } from '../shared/guard-options.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One run or resume of an agent, as far as Mastra lets it be known. */

@@ -1,5 +1,13 @@
-import { ConfigError, type ViewOptions } from '@toolgate/core'
-import { checkShape, type Shape, shapeOf } from '@toolgate/core/internal'
+import {
+  type Caller,
+  ConfigError,
+  defineCaller,
+  isDefinedCaller,
+  ToolgateError,
+  type ViewOptions,
+} from '@toolgate/core'
+import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { RunOptions } from './run.ts'
 
 /** The fields of `ViewOptions`, for shapes that extend them. */
@@ -55,7 +63,7 @@ interface Verdict {
   readonly reason?: string | undefined
 }
 
-export const VERDICT_SHAPE: Shape = shapeOf<Verdict>({ decision: true, reason: true })
+const VERDICT_SHAPE: Shape = shapeOf<Verdict>({ decision: true, reason: true })
 
 /** @throws {ConfigError} for a decision that is neither: it must not count as either */
 export function checkDecision({ decision }: { readonly decision?: unknown }): void {
@@ -67,4 +75,53 @@ export function checkDecision({ decision }: { readonly decision?: unknown }): vo
 export function checkVerdict(answer: Verdict): void {
   checkShape('answer', answer, VERDICT_SHAPE)
   checkDecision(answer)
+}
+
+/** Who runs: a caller that the host names once, or a function that reads it from what a framework hands over. */
+type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
+
+/**
+ * Checks a caller that the host's own code names.
+ *
+ * @throws {ConfigError} where there is none
+ * @throws {ToolgateError} `caller_invalid`
+ */
+export function checkCaller(caller: Caller | null | undefined): Caller {
+  checkGiven(caller)
+  return defineCaller(caller as Caller)
+}
+
+/**
+ * Returns the function that finds the caller of a run, for a framework whose context a client may fill.
+ *
+ * The option's function reads that context, so its answer counts only if `defineCaller` made it: that object cannot come
+ * out of a request.
+ *
+ * @throws {ConfigError} where the option is missing
+ */
+export function createCallerOf<Source>(option: CallerOption<Source> | undefined): (source: Source) => Promise<Caller> {
+  if (typeof option === 'function') return async (source) => trusted(await option(source))
+  const caller = checkCaller(option)
+  return async () => caller
+}
+
+function trusted(answer: unknown): Caller {
+  if (isDefinedCaller(answer)) return answer
+  if (typeof answer !== 'object' || answer === null)
+    throw new ToolgateError(
+      'caller_invalid',
+      'guard.caller returned no caller: a run without one sees and runs nothing',
+    )
+  throw new ToolgateError('caller_untrusted', UNTRUSTED)
+}
+
+const UNTRUSTED =
+  'guard.caller returned an object that defineCaller did not make, so a client may have written it into the request. ' +
+  'Call defineCaller where your server has authenticated the user, and put that very object into the context: ' +
+  'copies by JSON, structuredClone or a spread do not count'
+
+/** Returns what tells the tools that a host lets run beside the gate's: by names, or globs such as `agent-*`. */
+export function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
+  const globs = names.map((name) => parseGlob(name))
+  return (name) => globs.some((glob) => matchesGlob(glob, name))
 }

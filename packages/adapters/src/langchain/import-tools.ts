@@ -1,0 +1,233 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Runnable, type RunnableConfig } from '@langchain/core/runnables'
+import {
+  type ClientTool,
+  DynamicStructuredTool,
+  isRunnableToolLike,
+  type ServerTool,
+  StructuredTool,
+  Tool as TextTool,
+} from '@langchain/core/tools'
+import { toJsonSchema } from '@langchain/core/utils/json_schema'
+import { interopSafeParse, type InteropZodType, isInteropZodSchema } from '@langchain/core/utils/types'
+import { isGraphBubbleUp } from '@langchain/langgraph'
+import {
+  type CallContext,
+  ConfigError,
+  type JsonSchema,
+  type StandardSchema,
+  type Tool,
+  type ToolDefinition,
+} from '@toolgate/core'
+import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
+
+/** A tool as `createAgent` takes it: one that LangChain runs, or the description of one that the provider runs. */
+export type LangChainTool = ClientTool | ServerTool
+
+/** LangChain's tools by their names. */
+export type NativeTools<Tools extends readonly LangChainTool[]> = { readonly [T in Tools[number] as NameOf<T>]: T }
+type NameOf<T> = T extends { readonly name: infer Name extends string } ? Name : string
+
+/**
+ * Gives LangChain's tools as a gate takes them. Their names are their ids; zod and JSON schemas validate at the gate, once.
+ *
+ * What a tool says of itself in `metadata.annotations`, as those of MCP servers do, can only tighten; hints that loosen are
+ * for the overlay to give.
+ *
+ * @throws {ConfigError} for two tools of one name, what is no tool, and an overlay of no tool
+ * @example
+ * const gate = createGate({ tools: fromLangChain([search, remove], { remove: { tags: ['danger'] } }) })
+ */
+export function fromLangChain<const Tools extends readonly LangChainTool[]>(
+  tools: Tools,
+  overlay: Overlay<keyof NativeTools<Tools> & string> = {},
+): NativeToolRecord<NativeTools<Tools>> {
+  const definitions = new Map<string, UnnamedToolDefinition>()
+  const overlays = new Map<string, ToolOverlay | undefined>(Object.entries(overlay))
+  for (const tool of tools) {
+    const name = nameOfTool(tool)
+    if (name === undefined) throw new ConfigError('tools', 'a tool of LangChain must have a name')
+    if (definitions.has(name))
+      throw new ConfigError(`tools.${name}`, 'two tools have this name', { code: 'tool_invalid' })
+    definitions.set(name, definitionOf(tool, overlays.get(name)))
+  }
+  return toNativeRecord(definitions, overlay)
+}
+
+/** Gives the name by which a tool is sent. What a provider runs may have none of its own, and is known by its type. */
+export function nameOfTool(tool: LangChainTool): string | undefined {
+  const { name, type, function: described } = tool as ServerTool & { readonly function?: { readonly name?: unknown } }
+  return [name, described?.name, type].find((text) => typeof text === 'string' && text !== '') as string | undefined
+}
+
+/** Answers whether LangChain runs it, and not the provider. */
+export function isRun(tool: LangChainTool): tool is ClientTool {
+  return Runnable.isRunnable(tool)
+}
+
+const natives = new WeakMap<NonNullable<Tool['execute']>, ClientTool>()
+
+/** Gives LangChain's own tool, where the gate's is one that was brought in. */
+export function nativeOf({ execute }: Pick<Tool, 'execute'>): ClientTool | undefined {
+  return execute && natives.get(execute)
+}
+
+function definitionOf(tool: LangChainTool, overlay: ToolOverlay | undefined): UnnamedToolDefinition {
+  const description = typeof tool.description === 'string' ? tool.description : undefined
+  if (!isRun(tool)) return { description }
+  const { inputSchema, parse } = inputOf(tool)
+  const execute = createNativeExecute(tool as Invokable, parse)
+  natives.set(execute, tool)
+  const annotations = overlay?.annotations === undefined ? annotationsOf(tool) : undefined
+  return { description, inputSchema, execute, ...(annotations && { annotations, hintsTrusted: false }) }
+}
+
+function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
+  const { metadata } = tool as { readonly metadata?: Record<string, unknown> }
+  const annotations = metadata?.['annotations']
+  return typeof annotations === 'object' && annotations !== null && !Array.isArray(annotations)
+    ? annotations
+    : undefined
+}
+
+/** What a tool of LangChain says its input is. */
+interface InputOf {
+  readonly inputSchema: NonNullable<ToolDefinition['inputSchema']>
+  /** The schema's answer is the input from there on, so the tool must not ask it again. */
+  readonly parse: ((value: unknown) => unknown) | undefined
+}
+
+const TEXT_INPUT: JsonSchema = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  additionalProperties: false,
+}
+
+/**
+ * Gives the schema by which a gate validates: zod's own, of whatever version, where the tool has one, with the JSON
+ * Schema that LangChain shows to models.
+ */
+function inputOf(tool: { readonly schema?: unknown }): InputOf {
+  // Tools of one text take it out of the object by a transformation: the object is the better input to decide on.
+  if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
+  const { schema } = tool
+  if (!isInteropZodSchema(schema)) return { inputSchema: (schema ?? {}) as JsonSchema, parse: undefined }
+  return { inputSchema: standardOf(schema), parse: (value) => interopSafeParse(schema, value).data }
+}
+
+function standardOf(schema: InteropZodType): StandardSchema {
+  const jsonSchema = () => toJsonSchema(schema) as Record<string, unknown>
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'zod',
+      validate(value) {
+        const parsed = interopSafeParse(schema, value)
+        return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues }
+      },
+      jsonSchema: { input: jsonSchema, output: jsonSchema },
+    },
+  }
+}
+
+/** A tool that LangChain can run: made by `tool()`, or of one of its classes. */
+interface Invokable {
+  readonly name: string
+  invoke(input: unknown, config?: RunnableConfig): Promise<unknown>
+}
+
+/** What a tool did instead of answering: it paused the graph, or sent it elsewhere. LangGraph tells so by a throw. */
+export class Bubbled {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** The configurations that LangChain itself gave with a call, and no other host's options: with how it wants the answer. */
+const ownRuntimes = new WeakMap<object, 'message' | 'value'>()
+
+export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'value'): T {
+  ownRuntimes.set(config, answer)
+  return config
+}
+
+/** Gives what runs a tool with an input that was decided: that very input, validated once. */
+function createNativeExecute(
+  tool: Invokable,
+  parse: InputOf['parse'],
+): (input: unknown, call: CallContext) => Promise<unknown> {
+  const takesDecided = parse === undefined || isRunnableToolLike(tool)
+  const invokable = !takesDecided && isPlain(tool) ? new DecidedTool(tool) : tool
+  const parsesAgain = !takesDecided && invokable === tool
+  return async (input, call) => {
+    if (parsesAgain && !isDeepStrictEqual(parse?.(input), input))
+      throw new TypeError(
+        `${tool.name} has an invoke of its own, and a schema that changes what it has changed already: it cannot be given the input that was decided`,
+      )
+    const runtime = runtimeOf(call.context)
+    // Frozen for those who decide; a tool may write to what it is given.
+    const args = structuredClone(input)
+    const config = { ...runtime, signal: call.signal, runName: runtime?.runName ?? tool.name }
+    const wantsMessage = runtime && ownRuntimes.get(runtime) === 'message' && !isRunnableToolLike(tool)
+    const asked = wantsMessage ? { type: 'tool_call', id: call.callId, name: tool.name, args } : args
+    try {
+      return await invokable.invoke(asked, config)
+    } catch (error) {
+      if (isGraphBubbleUp(error)) return new Bubbled(error)
+      throw error
+    }
+  }
+}
+
+function runtimeOf(context: unknown): RunnableConfig | undefined {
+  return typeof context === 'object' && context !== null && ownRuntimes.has(context) ? context : undefined
+}
+
+/** Answers whether LangChain's own code, and nobody else's, stands between `invoke` and the tool's body. */
+function isPlain(tool: Invokable): tool is StructuredTool {
+  if (!(tool instanceof StructuredTool) || tool.invoke !== StructuredTool.prototype.invoke) return false
+  return tool.call === StructuredTool.prototype.call || tool.call === DynamicStructuredTool.prototype.call
+}
+
+/** Anything: the input has been validated. */
+const ANY_INPUT = {}
+
+type Body = (input: unknown, manager: unknown, config: unknown) => Promise<unknown>
+
+/** The same tool, but for the schema. A class of LangChain's, so that tracing, events and messages are as ever. */
+class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
+  readonly #body: Body
+  override name: string
+  override description: string
+  override schema: typeof ANY_INPUT = ANY_INPUT
+
+  constructor(tool: StructuredTool) {
+    const { callbacks, tags, metadata, verbose, responseFormat, defaultConfig, extras, verboseParsingErrors } = tool
+    super({
+      callbacks,
+      tags,
+      metadata,
+      verbose,
+      responseFormat,
+      defaultConfig,
+      extras,
+      verboseParsingErrors,
+    } as ConstructorParameters<typeof StructuredTool>[0])
+    this.name = tool.name
+    this.description = tool.description
+    // Only the compiler calls it protected, and it is asked of the tool itself: its private fields are its own.
+    const { _call } = tool as unknown as { _call: Body }
+    this.#body = _call.bind(tool)
+  }
+
+  static override lc_name(): string {
+    return 'DynamicStructuredTool'
+  }
+
+  protected override _call(input: unknown, manager?: unknown, config?: unknown): Promise<unknown> {
+    return this.#body(input, manager, config)
+  }
+}

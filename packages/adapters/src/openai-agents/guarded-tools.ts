@@ -1,0 +1,153 @@
+import {
+  defineToolInputGuardrail,
+  ToolGuardrailFunctionOutputFactory,
+  type ToolInputGuardrailDefinition,
+} from '@openai/agents'
+import type { CallFailed, CallOutcome, CallRefused, CallWaiting, Tool } from '@toolgate/core'
+import { RefusedCall } from '../shared/refused.ts'
+import { Invocation, isHandoff, nativeOf, SwallowedError, toolNameOf } from './import-tools.ts'
+import type { Runs } from './runs.ts'
+import { type AnyFunctionTool, type AnyHandoff, isRestoring, readArguments } from './sdk.ts'
+
+/**
+ * Gives a function tool that asks the gate before it does anything. It is what the SDK lists, asks for approvals and
+ * calls, and reaches the tool that it guards through the gate only.
+ */
+export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
+  const native = nativeOf(tool)
+  const own = native && !isHandoff(native) ? native : ownTool(tool)
+  const name = toolNameOf(tool)
+  const guardrails = (own.inputGuardrails ?? []).map((guardrail) => recorded(guardrail, name, runs))
+  return copyOf(own, {
+    async isEnabled(runContext, agent) {
+      if (!(await own.isEnabled(runContext, agent))) return false
+      return isRestoring() || runs.sees(runContext, agent, tool.id)
+    },
+    async needsApproval(runContext, input, callId) {
+      const run = await runs.of(runContext)
+      const asked = await run.requestApproval({ name, input, callId })
+      if (asked?.status === 'refused') run.keepRefusal(keyOf(callId, input), asked)
+      if (asked) return asked.status === 'waiting'
+      return own.needsApproval(runContext, input, callId)
+    },
+    inputGuardrails: [refuseMalformed(name, runs), ...guardrails],
+    async invoke(runContext, text, details) {
+      const run = await runs.of(runContext)
+      const callId = details?.toolCall?.callId
+      const { input, malformed } = readArguments(text)
+      const context = new Invocation(runContext, details)
+      const refused = run.takeRefusal(keyOf(callId, input))
+      if (refused) return toldBy(own, refused, context)
+      const signal = details?.signal
+      const outcome = await run.call({ name, input, malformed, callId, signal, context })
+      return toResult(own, outcome, context)
+    },
+  })
+}
+
+/** A tool that was defined for the gate, as the SDK takes one. */
+function ownTool(tool: Tool): AnyFunctionTool {
+  return {
+    type: 'function',
+    name: toolNameOf(tool),
+    description: tool.description,
+    parameters: structuredClone(tool.inputSchema) as AnyFunctionTool['parameters'],
+    strict: false,
+    isEnabled: () => Promise.resolve(true),
+    needsApproval: () => Promise.resolve(false),
+    invoke: () => Promise.reject(new TypeError('it runs through the gate only')),
+  }
+}
+
+/** Keeps what the SDK has hidden under symbols, such as a namespace and the check of the output. */
+function copyOf(tool: AnyFunctionTool, changes: Partial<AnyFunctionTool>): AnyFunctionTool {
+  const copy = Object.create(Object.prototype, Object.getOwnPropertyDescriptors(tool)) as AnyFunctionTool
+  return Object.assign(copy, changes)
+}
+
+function keyOf(callId: string | undefined, input: unknown): string {
+  return JSON.stringify([callId, input])
+}
+
+/**
+ * Gives a handoff that asks the gate. The SDK has no way to refuse one and go on: what is refused after it was offered
+ * throws, and ends the run.
+ */
+export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandoff {
+  return own.clone({
+    async isEnabled({ runContext, agent }) {
+      if (!(await own.isEnabled({ runContext, agent }))) return false
+      return isRestoring() || runs.sees(runContext, agent, tool.id)
+    },
+    async onInvokeHandoff(runContext, text) {
+      const run = await runs.of(runContext)
+      const context = new Invocation(runContext, undefined)
+      const { input, malformed } = readArguments(text === '' ? '{}' : text)
+      const outcome = await run.call({ name: own.toolName, input, malformed, context })
+      if (outcome.status === 'done' && context.target) return context.target
+      if (outcome.status === 'failed') throw outcome.error
+      throw outcome.status === 'done' ? new TypeError('the handoff gave no agent') : new RefusedCall(outcome)
+    },
+  })
+}
+
+type Own = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
+
+/** Gives what the SDK takes as a tool's result. @throws the tool's own error, where it lets its errors end the run */
+async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Promise<unknown> {
+  if (outcome.status === 'done') return outcome.output
+  const { signal } = context.details ?? {}
+  if (signal?.aborted) throw signal.reason
+  if (outcome.status === 'failed' && outcome.error instanceof SwallowedError) return outcome.error.message
+  if (outcome.status === 'failed' && context.thrown) throw context.thrown.error
+  return toldBy(own, outcome, context)
+}
+
+/** Gives the outcome's text; a tool that promises a schema of its output puts it into words of its own. */
+async function toldBy(
+  { errorFunction, outputSchema }: Own,
+  outcome: CallRefused | CallWaiting | CallFailed,
+  { runContext, details }: Invocation,
+): Promise<unknown> {
+  if (!outputSchema || !errorFunction) return outcome.text
+  return errorFunction(runContext, new RefusedCall(outcome), details)
+}
+
+type AnyGuardrail = ToolInputGuardrailDefinition
+const { allow, rejectContent } = ToolGuardrailFunctionOutputFactory
+
+/**
+ * Refuses a call whose arguments are no JSON object, with a record and the gate's words.
+ *
+ * The SDK would have a person approve such a call, as it cannot ask `needsApproval` about it; with
+ * `toolExecution.preApprovalInputGuardrails` it asks here first.
+ */
+function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
+  return defineToolInputGuardrail({
+    name: 'toolgate',
+    async run({ context, toolCall }) {
+      const { malformed } = readArguments(toolCall.arguments)
+      if (malformed === undefined) return allow()
+      const run = await runs.of(context)
+      const outcome = await run.call({ name, input: undefined, malformed, callId: toolCall.callId })
+      return rejectContent(outcome.text)
+    },
+  })
+}
+
+/** A guardrail of the tool's own, whose refusals leave a record like the gate's. */
+function recorded(guardrail: AnyGuardrail, name: string, runs: Runs): AnyGuardrail {
+  return {
+    ...guardrail,
+    async run(data) {
+      const answer = await guardrail.run(data)
+      if (answer.behavior.type === 'allow') return answer
+      const { input, malformed } = readArguments(data.toolCall.arguments)
+      const reason = `guardrail ${guardrail.name}`
+      const hooks = { beforeToolCall: () => ({ allow: false, reason }) }
+      const run = await runs.of(data.context)
+      await run.call({ name, input, malformed, callId: data.toolCall.callId, hooks })
+      return answer
+    },
+  }
+}
