@@ -1,9 +1,9 @@
 // The names that most programs need. The rest is by topic: `@toolgate/core/stores`, `/audit`, `/toolset` and so on.
 
 // The gate, and what one caller sees through it
-export { createGate, type ForkOptions, type Gate, type GateOptions } from './gate.ts'
-export type { NarrowOptions, View } from './view.ts'
-export type { ViewOptions, Visibility } from './views.ts'
+export { createGate, type ForkOptions, type Gate, type GateOptions } from './gate/gate.ts'
+export type { NarrowOptions, View } from './gate/view.ts'
+export type { ViewOptions, Visibility } from './gate/views.ts'
 
 // Callers
 export { type Caller, defineCaller, isDefinedCaller } from './caller.ts'
@@ -23,7 +23,7 @@ export {
 
 // Policy
 export { limitsFromEnv } from './call/limits-environment.ts'
-export { lint } from './lint-config.ts'
+export { lint } from './gate/lint.ts'
 export { combinePolicies } from './policy/combine.ts'
 export { policyFromEnv } from './policy/environment.ts'
 export type { LintWarning } from './policy/lint.ts'

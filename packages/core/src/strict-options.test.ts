@@ -14,7 +14,7 @@ import * as toolset from './entry/toolset.ts'
 import type { TargetDefinition } from './expose/define-target.ts'
 import type { Gate, GateOptions, ToolDefinition } from './index.ts'
 import * as root from './index.ts'
-import type { StepChange, StepsOptions } from './steps.ts'
+import type { StepChange, StepsOptions } from './gate/steps.ts'
 import * as telemetry from './telemetry/open-telemetry.ts'
 import { manualClock } from './testing/manual-clock.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { limitsFromEnv } from './limits-environment.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type Gate, type GateOptions } from '../gate.ts'
+import { createGate, type Gate, type GateOptions } from '../gate/gate.ts'
 import { type AuditSink, type CallEnd, TERMINAL_EVENTS } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import type { Source } from '../tools/catalog.ts'

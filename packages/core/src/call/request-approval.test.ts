@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type GateOptions } from '../gate.ts'
+import { createGate, type GateOptions } from '../gate/gate.ts'
 import type { Telemetry } from '../ports.ts'
 import { defineTool } from '../tools/tool.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { matchesAuditQuery, outcomeOfRecord } from '../entry/audit.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import type { CallTrace } from '../ports.ts'
 import { isToolError, toolErrorOf } from './tool-error.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { redactor } from '../redact/redact.ts'
 import { defineTool } from '../tools/tool.ts'
 

@@ -1,7 +1,7 @@
 // `@toolgate/core/groups`: named sets of tools, what they need, and applications made of them.
 
-export type { Apps } from '../app-views.ts'
-export type { App } from '../apps/app.ts'
+export type { Apps } from '../gate/apps.ts'
+export type { App } from '../groups/app.ts'
 export { type Availability, createAvailability } from '../groups/availability.ts'
 export type { Need } from '../groups/needs.ts'
 export { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'

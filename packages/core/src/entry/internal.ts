@@ -12,10 +12,10 @@ export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 // Callers, gates and views
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../caller.ts'
-export type { NamedGateOptions, NativeGateOptions } from '../gate.ts'
+export type { NamedGateOptions, NativeGateOptions } from '../gate/gate.ts'
 export type { HaltRequest, HaltTarget } from '../halts/halt.ts'
 export type { Preferences } from '../preferences/switches.ts'
-export { isView, isViewOf } from '../view-of.ts'
+export { isView, isViewOf } from '../gate/view-of.ts'
 
 // Cancelling
 export { type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'

@@ -10,4 +10,4 @@ export {
   type Steps,
   unchanged,
   withTools,
-} from '../steps.ts'
+} from '../gate/steps.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from '../errors.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type CustomTarget, defineTarget, type TargetDefinition } from './define-target.ts'
 import { expose } from './expose.ts'

@@ -1,7 +1,7 @@
 import { createBoundedCache } from '../util/bounded-cache.ts'
 import { ConfigError } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { View } from '../view.ts'
+import type { View } from '../gate/view.ts'
 import { convert, deepFreeze, toError } from './convert.ts'
 import { type CustomExposure, type CustomTarget, customTarget } from './define-target.ts'
 import type { ExposedTools, ExposeError, ExposeWarning, Exposure } from './exposure.ts'

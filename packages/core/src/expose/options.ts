@@ -1,4 +1,4 @@
-import type { View } from '../view.ts'
+import type { View } from '../gate/view.ts'
 
 /** The providers, the protocol and the frameworks that tools can be exposed to. */
 export const EXPOSE_TARGETS = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { buildToolset } from '../decide/build-toolset.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'
 import { defineTool, type ToolDefinition } from '../tools/tool.ts'

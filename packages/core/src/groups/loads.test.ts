@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createGate, type GateOptions } from '../gate.ts'
+import { createGate, type GateOptions } from '../gate/gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { manualTime } from '../testing/manual-time.ts'
 import type { Group } from '../tools/groups.ts'

@@ -7,7 +7,7 @@ import type { Groups, LoadedGroup } from '../tools/groups.ts'
 import { readSource } from '../tools/read-source.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Unlocks } from '../unlocks.ts'
+import type { Unlocks } from './unlocks.ts'
 import { backoffMs } from './backoff.ts'
 import { type Ending, startInTime, whyNot } from './in-time.ts'
 

@@ -1,4 +1,4 @@
-import { type ParsedApp, unknownApp } from '../apps/app.ts'
+import { type ParsedApp, unknownApp } from './app.ts'
 import { stateOf } from '../decide/layers/groups.ts'
 import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, type ProbeState } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'

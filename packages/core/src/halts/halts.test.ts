@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type Gate, type GateOptions } from '../gate.ts'
+import { createGate, type Gate, type GateOptions } from '../gate/gate.ts'
 import type { GateNotice } from '../events.ts'
 import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../call/outcome.ts'

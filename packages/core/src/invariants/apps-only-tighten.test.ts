@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { App, AppImport } from '../apps/app.ts'
+import type { App, AppImport } from '../groups/app.ts'
 import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
 import { referenceDecide } from '../testing/reference.ts'
 import {

@@ -12,7 +12,7 @@ import {
   type WorldWithMore,
   worldWithMore,
 } from '../testing/worlds.ts'
-import type { View } from '../view.ts'
+import type { View } from '../gate/view.ts'
 
 describe('a layer', () => {
   const additions: readonly (readonly [what: string, add: (given: WorldWithMore) => World])[] = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { z } from 'zod'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { defineTool, type JsonSchema } from '../tools/tool.ts'
 import { createValidator } from '../call/validate.ts'
 import { dialectOf } from './document.ts'

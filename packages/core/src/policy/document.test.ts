@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditSink, PolicyDocument } from '../ports.ts'
 import { defineTool } from '../tools/tool.ts'

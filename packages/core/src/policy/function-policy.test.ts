@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, type Gate } from '../gate.ts'
+import { createGate, type Gate } from '../gate/gate.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import { askFunction } from './function-policy.ts'
 import { parsePolicies } from './parse.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '../caller.ts'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type Environment, policyFromEnv } from './environment.ts'
 import { combinePolicies } from './combine.ts'

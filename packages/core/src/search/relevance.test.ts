@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { defineTool, type ToolDefinition } from '../tools/tool.ts'
 
 /** The tools of three real servers as they list them, and a hundred of common kinds. */

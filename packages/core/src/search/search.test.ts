@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'

@@ -1,7 +1,7 @@
 import { memoryAudit, type MemoryAudit } from '../audit/memory.ts'
 import type { Hooks } from '../call/hooks.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
-import { createGate, type Gate, type GateOptions } from '../gate.ts'
+import { createGate, type Gate, type GateOptions } from '../gate/gate.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createSteps, withTools } from '../steps.ts'
+import { createSteps, withTools } from '../gate/steps.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { View } from '../view.ts'
+import type { View } from '../gate/view.ts'
 import { toPolicy } from './policies.ts'
 import { referenceAnswers, referenceLists, referenceListsRequests } from './reference.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '../gate.ts'
+import { createGate } from '../gate/gate.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import { defineTool, isTool, type ToolDefinition } from './tool.ts'
 

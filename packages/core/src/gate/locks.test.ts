@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../caller.ts'
 import { createGate } from './gate.ts'
-import { memoryAvailability } from './memory/availability.ts'
-import { metaTools } from './search/meta-tools.ts'
-import type { Group } from './tools/groups.ts'
-import { defineTool } from './tools/tool.ts'
+import { memoryAvailability } from '../memory/availability.ts'
+import { metaTools } from '../search/meta-tools.ts'
+import type { Group } from '../tools/groups.ts'
+import { defineTool } from '../tools/tool.ts'
 import type { ViewOptions } from './views.ts'
 
 const tool = (id: string) => {

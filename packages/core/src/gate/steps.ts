@@ -1,7 +1,7 @@
-import type { Caller } from './caller.ts'
-import { ConfigError } from './errors.ts'
-import { checkShape, shapeOf } from './util/shape.ts'
-import type { MaybePromise } from './ports.ts'
+import type { Caller } from '../caller.ts'
+import { ConfigError } from '../errors.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+import type { MaybePromise } from '../ports.ts'
 import type { View } from './view.ts'
 
 /** What one call of a step came to. */

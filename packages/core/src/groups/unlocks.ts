@@ -1,5 +1,5 @@
-import { type Caller, callerParts } from './caller.ts'
-import { createShares } from './util/shares.ts'
+import { type Caller, callerParts } from '../caller.ts'
+import { createShares } from '../util/shares.ts'
 
 /** Which groups each session has opened. */
 export interface Unlocks {

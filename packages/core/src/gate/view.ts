@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts'
+import type { Caller } from '../caller.ts'
 import {
   type RunBounds,
   decide,
@@ -10,25 +10,25 @@ import {
   visibleToday,
   type Explanation,
   toExplanation,
-} from './decide/decide.ts'
-import type { PolicySnapshot } from './decide/policy-snapshot.ts'
-import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from './decide/requests.ts'
-import { projectEffects, evaluate, type Evaluation, type Effect } from './decide/evaluation.ts'
-import { type Decision, type OutcomeWord, reason } from './decide/decision.ts'
-import type { CallRequest, CallPorts, Seen, CallView } from './call/attempt.ts'
-import { call, requestApproval } from './call/call.ts'
-import type { LimitUseOf, UsesOf } from './call/limits.ts'
-import type { CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
-import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from './decide/layers/policy.ts'
-import { stepEffects } from './decide/layers/narrowing.ts'
-import type { ParsedPolicy } from './policy/parse.ts'
-import type { Policies } from './policy/policy.ts'
-import { type SearchHit, type SearchOptions, searchTools } from './search/search.ts'
-import { bitsWhere, hasBit, isEmpty } from './tools/bits.ts'
-import type { Groups } from './tools/groups.ts'
-import type { Tool } from './tools/tool.ts'
-import type { Toolset } from './tools/toolset.ts'
-import { checkShape, shapeOf } from './util/shape.ts'
+} from '../decide/decide.ts'
+import type { PolicySnapshot } from '../decide/policy-snapshot.ts'
+import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
+import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
+import { type Decision, type OutcomeWord, reason } from '../decide/decision.ts'
+import type { CallRequest, CallPorts, Seen, CallView } from '../call/attempt.ts'
+import { call, requestApproval } from '../call/call.ts'
+import type { LimitUseOf, UsesOf } from '../call/limits.ts'
+import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
+import { callerEffects, fixedEffects, indexPolicy, type PolicyIndex } from '../decide/layers/policy.ts'
+import { stepEffects } from '../decide/layers/narrowing.ts'
+import type { ParsedPolicy } from '../policy/parse.ts'
+import type { Policies } from '../policy/policy.ts'
+import { type SearchHit, type SearchOptions, searchTools } from '../search/search.ts'
+import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
+import type { Groups } from '../tools/groups.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** What one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {

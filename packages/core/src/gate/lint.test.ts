@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
-import { defineTool } from './tools/tool.ts'
-import { lint, type LintOptions } from './lint-config.ts'
+import { defineTool } from '../tools/tool.ts'
+import { lint, type LintOptions } from './lint.ts'
 
 const toolsOf = (...ids: readonly string[]) =>
   ids.map((id) => {

@@ -1,4 +1,4 @@
-import type { CallPorts } from './call/attempt.ts'
+import type { CallPorts } from '../call/attempt.ts'
 import { portsOf, type View } from './view.ts'
 
 /**

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
-import { memoryAvailability } from './memory/availability.ts'
+import { memoryAvailability } from '../memory/availability.ts'
 import { createSteps, type PrepareStepContext, unchanged, withTools } from './steps.ts'
-import { defineTool } from './tools/tool.ts'
+import { defineTool } from '../tools/tool.ts'
 
 const names = ['analyze', 'search', 'write'] as const
 const make = () =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type GateOptions } from './gate.ts'
-import { defineTool } from './tools/tool.ts'
+import { defineTool } from '../tools/tool.ts'
 
 const toolWith = (description: string) =>
   defineTool({ namespace: 'files', name: 'read', description, execute: () => 'read' })

@@ -1,7 +1,7 @@
-import { type AppInfo, type ParsedApp, unknownApp } from './apps/app.ts'
-import { createAppPolicySnapshots, type BuiltPolicySnapshot, type World } from './decide/policy-snapshot.ts'
-import { evaluate } from './decide/evaluation.ts'
-import { appEffects } from './decide/layers/app.ts'
+import { type AppInfo, type ParsedApp, unknownApp } from '../groups/app.ts'
+import { createAppPolicySnapshots, type BuiltPolicySnapshot, type World } from '../decide/policy-snapshot.ts'
+import { evaluate } from '../decide/evaluation.ts'
+import { appEffects } from '../decide/layers/app.ts'
 import type { ViewHost } from './view.ts'
 
 /** The apps of a gate. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type Gate } from './gate.ts'
-import type { Source } from './tools/catalog.ts'
-import { defineTool, type Tool } from './tools/tool.ts'
+import type { Source } from '../tools/catalog.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
 
 const tool = (name: string, tags: readonly string[] = []): Tool =>
   defineTool({ name, tags, execute: () => `ran ${name}` })

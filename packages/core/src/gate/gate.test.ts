@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type GateOptions } from './gate.ts'
-import { memoryAvailability } from './memory/availability.ts'
-import { defineTool, type Tool } from './tools/tool.ts'
+import { memoryAvailability } from '../memory/availability.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
 import type { Visibility } from './views.ts'
 
 const tools = ['files:read', 'files:write', 'notes', 'web:search'].map((id) => {

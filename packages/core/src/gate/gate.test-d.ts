@@ -1,11 +1,11 @@
 // Compiled by `npm run typecheck` and never run: each `@ts-expect-error` is an error where there is none to expect.
 import { z } from 'zod'
 import { createGate, type Gate } from './gate.ts'
-import { policyFromEnv } from './policy/environment.ts'
-import { combinePolicies } from './policy/combine.ts'
-import type { Policy } from './policy/policy.ts'
-import type { Source } from './tools/catalog.ts'
-import { defineTool, type Tool } from './tools/tool.ts'
+import { policyFromEnv } from '../policy/environment.ts'
+import { combinePolicies } from '../policy/combine.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Source } from '../tools/catalog.ts'
+import { defineTool, type Tool } from '../tools/tool.ts'
 import type { View } from './view.ts'
 
 const search = defineTool({ name: 'search' })

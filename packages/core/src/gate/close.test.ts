@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryAudit } from './audit/memory.ts'
+import { memoryAudit } from '../audit/memory.ts'
 import { createGate, type GateOptions } from './gate.ts'
-import { TERMINAL_EVENTS } from './ports.ts'
-import { type CallContext, defineTool } from './tools/tool.ts'
+import { TERMINAL_EVENTS } from '../ports.ts'
+import { type CallContext, defineTool } from '../tools/tool.ts'
 
 const VERA = { user: 'vera' }
 

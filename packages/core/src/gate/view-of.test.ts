@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate.ts'
-import { defineTool } from './tools/tool.ts'
+import { defineTool } from '../tools/tool.ts'
 import { isView, isViewOf } from './view-of.ts'
 
 const VERA = { user: 'vera' }
