@@ -132,20 +132,21 @@ export interface Attempt {
   trace: CallTrace | undefined
   /** It goes as far as the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean
+  /** How many of the checks were asked. */
+  passed: number
   /** The frozen input, once it is known to be one. */
   input: unknown
+  /** What the clauses with `input` said of it. */
+  withInput: Decision | undefined
+  /** The approval that this call would use. */
+  approval: Approval | undefined
   /** What must be given back if the call does not go ahead. */
   taken: LimitAnswer | undefined
   approvalId: string | undefined
   slots: HeldSlots | undefined
 }
 
-export function openAttempt(
-  view: CallView,
-  request: CallRequest,
-  ports: CallPorts,
-  { onlyAsks = false }: { onlyAsks?: boolean } = {},
-): Attempt {
+export function openAttempt(view: CallView, request: CallRequest, ports: CallPorts, onlyAsks: boolean): Attempt {
   checkRequest(request)
   const { signal } = request
   const callId = textOf(request.callId) ?? ports.newCallId()
@@ -163,7 +164,10 @@ export function openAttempt(
     hooks,
     onlyAsks,
     trace: undefined,
+    passed: 0,
     input: undefined,
+    withInput: undefined,
+    approval: undefined,
     taken: undefined,
     approvalId: undefined,
     slots: undefined,

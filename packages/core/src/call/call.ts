@@ -1,41 +1,34 @@
 import type { Decision, Reason } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
-import type { Approval } from '../ports.ts'
-import { type Admission, admit, admitStill, asksPeople } from './admit.ts'
+import { ToolgateError } from '../errors.ts'
+import type { Approval, MaybePromise } from '../ports.ts'
+import type { Tool } from '../tools/tool.ts'
 import {
   type Attempt,
-  type CallRequest,
-  checkRequest,
   type CallPorts,
+  type CallRequest,
+  type CallView,
+  checkRequest,
+  giveBack,
   namesOf,
   openAttempt,
-  type CallView,
   startTrace,
   writeLast,
 } from './attempt.ts'
+import { asksPeople, type Check, CHECKS, CHECKS_TO_ASK, type Stop } from './checks.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './outcome.ts'
+import { approvalsFull, storeFailed } from './refusals.ts'
 import { run } from './run.ts'
 
-/**
- * Takes one call through the door: it is admitted, refused or left waiting (see `admit`), and what is admitted runs
- * (see `run`). Whatever becomes of it, it leaves one terminal record.
- */
-export async function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
-  const attempt = openAttempt(view, request, ports)
-  const admitting = admit(attempt)
-  let admission: Admission
-  if (admitting instanceof Promise) {
-    const still = admitStill(attempt, await admitting)
-    admission = still instanceof Promise ? await still : still
-  } else admission = admitting
-  if (admission.kind === 'admitted') return run(attempt, admission.tool)
-  return stop(attempt, admission)
+/** Makes one call: it passes the checks and runs, or ends with the first that stops it. It leaves one terminal record. */
+export function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
+  return passChecks(view, request, ports, CALLING)
 }
 
 /**
  * Asks a person for a call that policy lets run only with their word, and runs nothing: for hosts whose own loop
- * wants to know before. `undefined` where nobody has to be asked, or who was asked has said yes: then make the call,
- * which is decided anew.
+ * must know before. `undefined` where nobody has to be asked, or the person has said yes: then make the call,
+ * which is decided again.
  *
  * One that waits or is refused here was an attempt, with its terminal record.
  */
@@ -45,30 +38,68 @@ export async function requestApproval(
   ports: CallPorts,
 ): Promise<CallRefused | CallWaiting | undefined> {
   checkRequest(request)
-  if (!asksPeople(view, request, ports)) return undefined
-  const attempt = openAttempt(view, request, ports, { onlyAsks: true })
-  const admission = await admitStill(attempt, await admit(attempt))
-  if (admission.kind === 'refused' || admission.kind === 'waiting') {
-    startTrace(attempt)
-    return stop(attempt, admission)
-  }
-  // It was no attempt: the call is.
+  return asksPeople(view, request, ports) ? passChecks(view, request, ports, ASKING) : undefined
+}
+
+/** How far an attempt goes. */
+interface Way<Passed> {
+  readonly onlyAsks: boolean
+  readonly checks: readonly Check[]
+  /** What comes after the last check, in the same turn. */
+  readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
+}
+
+const CALLING: Way<CallOutcome> = { onlyAsks: false, checks: CHECKS, next: run }
+const ASKING: Way<undefined> = { onlyAsks: true, checks: CHECKS_TO_ASK, next: leaveNoTrace }
+
+/** An attempt that finds nobody to ask was none: the call is. */
+function leaveNoTrace({ ports }: Attempt): undefined {
   ports.live.end()
-  return undefined
 }
 
-function stop(attempt: Attempt, admission: Stopped): Promise<CallRefused | CallWaiting> {
-  switch (admission.kind) {
-    case 'refused':
-      return refuse(attempt, admission.decision)
-    case 'waiting':
-      return waitFor(attempt, admission.approval, admission.decision)
-    case 'cleared':
-      throw new TypeError('only an attempt that asks is cleared')
+/** Where everything answers at once, all of it happens in one turn. */
+async function passChecks<Passed>(
+  view: CallView,
+  request: CallRequest,
+  ports: CallPorts,
+  { onlyAsks, checks, next }: Way<Passed>,
+): Promise<Passed | CallRefused | CallWaiting> {
+  const attempt = openAttempt(view, request, ports, onlyAsks)
+  const { tool } = attempt.seen
+  if (tool === undefined) return end(attempt, { decision: view.explainSeen(attempt.seen) })
+  let stop = nextStop(attempt, tool, checks)
+  while (stop instanceof Promise) stop = (await stop) ?? nextStop(attempt, tool, checks)
+  return stop === undefined ? next(attempt, tool) : end(attempt, stop)
+}
+
+/** Asks the checks that the attempt has not passed yet, as far as the first that stops it or must be waited for. */
+function nextStop(attempt: Attempt, tool: Tool, checks: readonly Check[]): MaybePromise<Stop | undefined> {
+  try {
+    for (;;) {
+      const check = checks[attempt.passed++]
+      if (check === undefined) return undefined
+      const stop = check.run(attempt, tool)
+      if (stop instanceof Promise) return stop.catch((error: unknown) => failure(attempt, error))
+      if (stop !== undefined) return stop
+    }
+  } catch (error) {
+    return failure(attempt, error)
   }
 }
 
-type Stopped = Exclude<Admission, { kind: 'admitted' }>
+/** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
+function failure({ ports }: Attempt, error: unknown): Stop {
+  // The store works: it is the user who asks for too much.
+  if (error instanceof ToolgateError && error.code === 'approval_too_many') return { decision: approvalsFull(error) }
+  ports.onFault(error)
+  return { decision: storeFailed(error) }
+}
+
+async function end(attempt: Attempt, { decision, approval }: Stop): Promise<CallRefused | CallWaiting> {
+  await giveBack(attempt)
+  if (attempt.onlyAsks) startTrace(attempt)
+  return approval ? waitFor(attempt, approval, decision) : refuse(attempt, decision)
+}
 
 /** The names are the host's to give: where it fails, none is told. */
 function told(attempt: Attempt, decision: Decision): string {

@@ -1,0 +1,358 @@
+import { type Decision, type OutcomeWord, type ReasonCode, strictest } from '../decide/decision.ts'
+import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import type { ParseInput } from '../tools/standard-schema.ts'
+import type { Tool } from '../tools/tool.ts'
+import { catchRejection, TimeoutError } from '../util/async.ts'
+import { sha256Hex } from '../util/hash.ts'
+import { canonicalize, frozenCopy, type InputProblem } from '../util/json.ts'
+import { type Attempt, type CallPorts, type CallRequest, type CallView, storeInTime, write } from './attempt.ts'
+import { chain } from './chain.ts'
+import { askBefore } from './hooks.ts'
+import { hookPorts, toHooked } from './hooked.ts'
+import {
+  approvalNeeded,
+  approvalRejected,
+  approvalRevoked,
+  approvalUsed,
+  auditFailed,
+  callerGone,
+  gateClosed,
+  invalidInput,
+  notExecutable,
+  rateLimited,
+  toolChanged,
+} from './refusals.ts'
+import { shownInput } from './shown-input.ts'
+import { isHeld } from './slots.ts'
+import { waitWhile } from './waiting.ts'
+
+/** Why a call ends before its tool runs. With an approval it is not refused: it waits for a person. */
+export interface Stop {
+  readonly decision: Decision
+  readonly approval?: Approval | undefined
+}
+
+/** One question that a call must pass before its tool runs. The table in docs/guide/the-call.md has a row for each. */
+export interface Check {
+  readonly name: string
+  readonly asks: string
+  /** The reasons of its own; the layers of the decision have theirs. */
+  readonly refusesWith: readonly ReasonCode[]
+  /** Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the call. */
+  readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
+}
+
+/**
+ * Everything that must say yes before a tool runs, in order. The first that stops the call ends it.
+ *
+ * No check touches the tool. What a check takes is given back if a later one stops the call.
+ */
+export const CHECKS: readonly Check[] = [
+  {
+    name: 'decide',
+    asks: 'what do catalog, policy, scopes, visibility, step, availability, locks, pins and halts say, as the view was made and as things are today? The stricter holds',
+    refusesWith: [],
+    run: checkDecision,
+  },
+  {
+    name: 'open',
+    asks: 'is the gate open, and has the tool an `execute`?',
+    refusesWith: ['gate_closed', 'tool_not_executable'],
+    run: checkOpen,
+  },
+  {
+    name: 'validate',
+    asks: 'does the input fit the tool’s JSON Schema? A frozen copy goes on from here',
+    refusesWith: ['input_invalid'],
+    run: checkInput,
+  },
+  {
+    name: 'decide with the input',
+    asks: 'what do the clauses with `input` say?',
+    refusesWith: ['input_denied', 'policy_error'],
+    run: decideInput,
+  },
+  {
+    name: 'beforeToolCall',
+    asks: 'do the hooks of the call, of the forks, and of the gate agree? An input that one of them replaces is validated and decided again',
+    refusesWith: ['hook_denied', 'hook_error'],
+    run: askHooks,
+  },
+  {
+    name: 'peek at the limits',
+    asks: 'would the limits allow it? Only asked where an approval is needed: nobody should approve what cannot run',
+    refusesWith: ['rate_limited'],
+    run: peekLimits,
+  },
+  {
+    name: 'approval',
+    asks: 'has a person approved this very call? If not, it ends `waiting`',
+    refusesWith: ['approval_rejected', 'approval_revoked', 'approvals_full'],
+    run: askPeople,
+  },
+  {
+    name: 'slot',
+    asks: 'may another one run now? If not, it waits its turn',
+    refusesWith: ['too_busy'],
+    run: takeSlots,
+  },
+  { name: 'take the limits', asks: 'do all the limits allow it now?', refusesWith: ['rate_limited'], run: takeLimits },
+  {
+    name: 'take the approval',
+    asks: 'is the approval still valid? It is used up by this call',
+    refusesWith: ['approval_used'],
+    run: takeApproval,
+  },
+  {
+    name: 'decide again',
+    asks: 'does the decision still hold after all that was waited for?',
+    refusesWith: ['approval_required', 'tool_changed', 'caller_gone', 'gate_closed'],
+    run: checkStillAllowed,
+  },
+  {
+    name: 'record',
+    asks: 'can it be recorded that the call goes ahead?',
+    refusesWith: ['audit_failed'],
+    run: recordCall,
+  },
+  {
+    name: 'the last look',
+    asks: 'does it hold after the record was waited for, too? Nothing happens between this and `execute`',
+    refusesWith: ['approval_required', 'tool_changed', 'caller_gone', 'gate_closed'],
+    run: checkStillAllowed,
+  },
+]
+
+/** As far as the approval: those that an attempt passes which only asks for one. */
+export const CHECKS_TO_ASK: readonly Check[] = CHECKS.slice(0, CHECKS.findIndex(({ run }) => run === askPeople) + 1)
+
+function mayGoOn(outcome: OutcomeWord): boolean {
+  return outcome === 'allow' || outcome === 'ask'
+}
+
+/** A store that answers nonsense has not said yes. */
+function isYes(answer: unknown): boolean {
+  return answer === true
+}
+
+function checkDecision({ view, seen }: Attempt): Stop | undefined {
+  return mayGoOn(seen.outcome) ? undefined : { decision: view.explainSeen(seen) }
+}
+
+function checkOpen({ ports }: Attempt, tool: Tool): Stop | undefined {
+  if (ports.live.isClosed()) return { decision: gateClosed() }
+  return tool.execute ? undefined : { decision: notExecutable() }
+}
+
+function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
+  const { malformed, input } = attempt.request
+  if (malformed !== undefined) return { decision: invalidInput({ pointer: '', message: malformed }) }
+  const copy = frozenCopy(input ?? {})
+  return 'problem' in copy ? { decision: invalidInput(copy.problem) } : validate(attempt, tool, copy.value)
+}
+
+/** Makes a frozen input the attempt's, with the defaults that a schema of the tool's own may fill in. */
+function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
+  const parsed = parseInput(tool, value, attempt.ports)
+  attempt.input = 'problem' in parsed ? value : parsed.value
+  return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
+}
+
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
+  if (tool.parseInput) return tool.parseInput(value)
+  const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
+  if (problem === undefined) return { value }
+  catchRejection(problem, ports.onFault)
+  if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
+  return { problem }
+}
+
+function decideInput(attempt: Attempt): Stop | undefined {
+  const decision = attempt.view.seeInput(attempt.seen, attempt.input)
+  attempt.withInput = decision
+  return mayGoOn(decision.outcome) ? undefined : { decision }
+}
+
+function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const { ports, hooks } = attempt
+  if (hooks.length === 0) return undefined
+  const asking = waitWhile(attempt, tool, (cancelling) =>
+    askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)),
+  )
+  return chain(asking, (answer) => {
+    if (!answer.ok) return stoppedBy(attempt, tool, answer.decision)
+    return answer.replaced ? (validate(attempt, tool, answer.input) ?? decideInput(attempt)) : undefined
+  })
+}
+
+/** Returns whether a person would have to approve this call, as far as that is known before the hooks. */
+export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
+  const seen = view.see(id)
+  if (seen.tool === undefined || seen.outcome !== 'allow') return seen.outcome === 'ask'
+  try {
+    const copy = frozenCopy(input ?? {})
+    const parsed = 'problem' in copy ? copy : parseInput(seen.tool, copy.value, ports)
+    return 'value' in parsed && view.seeInput(seen, parsed.value).outcome === 'ask'
+  } catch {
+    // Nobody is asked about it: it is refused where it is made.
+    return false
+  }
+}
+
+function needsApproval({ seen, withInput }: Attempt): boolean {
+  return seen.outcome === 'ask' || withInput?.outcome === 'ask'
+}
+
+function peekLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
+  return attempt.seen.uses.length > 0 && needsApproval(attempt) ? peek(attempt) : undefined
+}
+
+async function peek({ ports, seen }: Attempt): Promise<Stop | undefined> {
+  const peeked = await storeInTime(ports, ports.counters.peek(seen.uses))
+  return isYes(peeked.allowed) ? undefined : { decision: rateLimited(seen.uses, peeked) }
+}
+
+function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  return needsApproval(attempt) ? requestApproval(attempt, tool) : undefined
+}
+
+async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
+  const { view, ports, seen, input, withInput } = attempt
+  const shown = shownInput(input, ports.redactor, ports.onFault)
+  const options = { chat: view.caller.chat?.id }
+  const approval = await storeInTime(
+    ports,
+    ports.approvals.request(bindingOf(attempt, tool), shown, ports.clock.wallMs(), options),
+  )
+  switch (approval.status) {
+    case 'approved':
+      attempt.approval = approval
+      return undefined
+    case 'rejected':
+      return { decision: approvalRejected(approval) }
+    case 'revoked':
+      return { decision: approvalRevoked(approval) }
+    case 'pending':
+      break
+    default:
+      throw new TypeError('the store of approvals answered nonsense')
+  }
+  const stopped = decideNow(attempt, tool, { mayAsk: true })
+  if (stopped) return { decision: stopped }
+  ports.onApproval(approval)
+  const byView = seen.outcome === 'ask' ? [view.explainSeen(seen)] : []
+  return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
+}
+
+function bindingOf({ view, request, input }: Attempt, tool: Tool): ApprovalBinding {
+  const { tenant, user } = view.caller
+  const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
+  const inputHash = sha256Hex(canonicalize(input))
+  return { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
+}
+
+/** Waits for a free slot before it takes anything that others could use meanwhile. */
+function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const { slots } = attempt.ports
+  const caps = slots.capsOf(tool, attempt.view.caller)
+  if (caps.length === 0) return undefined
+  const held = waitWhile(attempt, tool, (cancelling) => slots.acquire(caps, { ...attempt.ports, cancelling }))
+  return chain(held, (answer) => {
+    if (!isHeld(answer)) return stoppedBy(attempt, tool, answer)
+    attempt.slots = answer
+    return undefined
+  })
+}
+
+function takeLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
+  const { ports, seen } = attempt
+  if (seen.uses.length === 0) return undefined
+  const { counters } = ports
+  const taking = counters.take(seen.uses)
+  if (!(taking instanceof Promise)) return tookLimits(attempt, taking)
+  const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? counters.giveBack(seen.uses, answer) : undefined)
+  return takenInTime(ports, taking, back).then((answer) => tookLimits(attempt, answer))
+}
+
+function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
+  if (!isYes(answer.allowed)) return { decision: rateLimited(attempt.seen.uses, answer) }
+  attempt.taken = answer
+  return undefined
+}
+
+function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
+  return attempt.approval ? consume(attempt, attempt.approval) : undefined
+}
+
+async function consume(attempt: Attempt, { id }: Approval): Promise<Stop | undefined> {
+  const { ports } = attempt
+  const consuming = ports.approvals.consume(id, ports.clock.wallMs())
+  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id) : undefined)
+  const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
+  if (!isYes(consumed)) return { decision: approvalUsed() }
+  attempt.approvalId = id
+  return undefined
+}
+
+/** Returns what a store took. What it takes after its deadline is given back: the call is refused by then. */
+async function takenInTime<T>(
+  ports: CallPorts,
+  taking: Promise<T>,
+  back: (answer: T) => MaybePromise<void>,
+): Promise<T> {
+  try {
+    return await storeInTime(ports, taking)
+  } catch (error) {
+    if (error instanceof TimeoutError) void taking.then(back).catch(ports.onFault)
+    throw error
+  }
+}
+
+/** Other calls, halts and changes of policy happen while a call waits for an answer. */
+function checkStillAllowed(attempt: Attempt, tool: Tool): Stop | undefined {
+  const decision = decideNow(attempt, tool)
+  return decision && { decision }
+}
+
+function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
+  const { approvalId, approval, ports } = attempt
+  try {
+    const detail = approval && `approved by ${approval.decidedBy}`
+    const written = write(attempt, 'tool_call', { approval_id: approvalId, detail })
+    if (written === undefined) return undefined
+    if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
+    return written.then(
+      () => undefined,
+      (error: unknown) => recordFailed(error, ports),
+    )
+  } catch (error) {
+    return recordFailed(error, ports)
+  }
+}
+
+function recordFailed(error: unknown, { onFault }: CallPorts): Stop {
+  onFault(error)
+  return { decision: auditFailed(error) }
+}
+
+/** A wait ends early when its caller leaves, a person halts the call, or the gate is closed: the last two say more. */
+function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
+  const isGone = decision.reasons[0]?.code === 'caller_gone'
+  return { decision: isGone ? (decideNow(attempt, tool, { mayAsk: true }) ?? callerGone()) : decision }
+}
+
+/** Returns the decision that stops the call now, if there is one: the first question, asked again. */
+function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
+  const { view, request, ports, cancelling, seen, input, approvalId } = attempt
+  if (ports.live.isClosed()) return gateClosed()
+  if (cancelling?.aborted) return callerGone()
+  if (!view.isStale(seen)) return undefined
+  const now = view.see(request.tool)
+  if (!mayGoOn(now.outcome)) return view.explainSeen(now)
+  if (now.tool !== tool) return toolChanged()
+  const withInput = view.seeInput(now, input)
+  if (!mayGoOn(withInput.outcome)) return withInput
+  const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
+  return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined
+}
