@@ -22,7 +22,7 @@ import {
   tooLate,
 } from './testing/broken-gate.ts'
 
-/** One fault, and what the door makes of it. */
+/** One fault, and what a call makes of it. */
 interface Fault {
   readonly what: string
   readonly breaks: BrokenGateOptions['breaks']

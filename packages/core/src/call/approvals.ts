@@ -29,7 +29,7 @@ export interface ApprovalsPorts {
 
 const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
 
-/** Gives the desk where people decide, over the store where the door asks. */
+/** Gives the desk where people decide, over the store where calls ask. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
   const { approvals, clock, onDecided } = ports

@@ -57,7 +57,7 @@ export interface CallRequest<Name extends string = string> {
   readonly idOf?: ((name: string) => string | undefined) | undefined
 }
 
-/** What the door asks of the view that a call came through. Each answer is today's. */
+/** What a call asks of its view. Each answer is as things are now. */
 export interface CallView {
   readonly caller: Caller
   /** The app that the view is of: no call through it can be of another. */
@@ -119,7 +119,7 @@ export interface CallPorts {
   readonly onFault: (error: unknown) => void
 }
 
-/** One call on its way through the door. */
+/** One call under way. */
 export interface Attempt {
   readonly view: CallView
   readonly request: CallRequest

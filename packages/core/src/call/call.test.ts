@@ -81,7 +81,7 @@ const VERA = { user: 'vera', tenant: 'acme', session: 's', agent: 'bot', chat: {
 const ASK = { policy: { ask: ['pay'] } } as const
 
 describe('call', () => {
-  it('takes a call through the door in one order', async () => {
+  it('asks the checks in one order', async () => {
     const { call, log } = setup({ limits: 'pay:1/60' })
     const outcome = await call({ input: { amount: 1 } })
     assert.equal(outcome.status, 'done')

@@ -59,7 +59,7 @@ export function execute(execution: Execution, ports: ExecutionPorts): MaybePromi
   }
 }
 
-/** Gives what a call came through; `undefined` for a context that no door has made. */
+/** Returns the view and the request of a call; `undefined` for a context that no gate has made. */
 export function throughOf(call: CallContext): Through | undefined {
   return Run.throughOf(call)
 }

@@ -4,7 +4,7 @@ import type { InputProblem } from '../util/json.ts'
 import type { Approval, LimitAnswer } from '../ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
-/** The decisions that the door itself makes: what stops a call that the layers let pass. */
+/** The decisions that the checks of a call make: they stop a call that the layers allow. */
 
 export function notExecutable(): Decision {
   return denial('door', 'tool_not_executable', 'it is described here and executed elsewhere')

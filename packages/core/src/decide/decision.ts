@@ -17,7 +17,7 @@ export const ASKED_LAYERS = [
   'halts',
 ] as const
 
-/** Those, and what the door finds in a call itself. */
+/** Those, and what the checks of a call find. */
 export const LAYER_ORDER = [...ASKED_LAYERS, 'input', 'hooks', 'limits', 'approval', 'door'] as const
 export type Layer = (typeof LAYER_ORDER)[number]
 

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import { REASONS } from '../decide/decision.ts'
+import { CHECKS, CHECKS_TO_ASK } from './checks.ts'
+
+const GUIDE = path.join(import.meta.dirname, '../../../../docs/guide/the-call.md')
+
+/** The rows of the guide's table of the order, without its links and numbers. */
+function rowsOfGuide(): readonly string[] {
+  const [, table = ''] = /^\| # \|.*\n\|[-|]+\n((?:\|.*\n)+)/m.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  return table
+    .trimEnd()
+    .split('\n')
+    .map((row) => row.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/^\| \d+ /, ''))
+}
+
+describe('CHECKS', () => {
+  it('are the rows of the guide’s table, in order', () => {
+    const rows = CHECKS.map(({ name, asks, refusesWith }) => {
+      const codes = refusesWith.map((code) => `\`${code}\``).join(', ')
+      return `| ${name} | ${asks} | ${codes || 'the reason that decides'} |`
+    })
+    assert.deepEqual(rowsOfGuide().slice(1, CHECKS.length + 1), rows)
+    assert.match(rowsOfGuide()[CHECKS.length + 1] ?? '', /^\| execute \|/)
+  })
+
+  it('have a name each, and refuse with reasons that exist', () => {
+    assert.equal(new Set(CHECKS.map(({ name }) => name)).size, CHECKS.length)
+    for (const { refusesWith } of CHECKS) for (const code of refusesWith) assert.ok(code in REASONS)
+  })
+
+  it('are asked as far as the approval where only that is asked for', () => {
+    assert.deepEqual(CHECKS_TO_ASK, CHECKS.slice(0, CHECKS_TO_ASK.length))
+    assert.equal(CHECKS_TO_ASK.at(-1)?.name, 'approval')
+  })
+})
