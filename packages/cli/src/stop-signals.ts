@@ -32,14 +32,16 @@ export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): 
     once({ onHangup } = {}) {
       const { promise: stopped, resolve } = Promise.withResolvers<NodeJS.Signals>()
       let first: { signal: NodeJS.Signals; atMs: number } | undefined
-      const hear = (signal: NodeJS.Signals): void => {
+      const onSignal = (signal: NodeJS.Signals): void => {
         const atMs = nowMs()
         if (!first) {
           first = { signal, atMs }
           resolve(signal)
         } else if (signal !== first.signal || atMs - first.atMs > ECHO_MS) exit(EXITS.forced.code)
       }
-      const listeners = SIGNALS.map((signal) => [signal, signal === 'SIGHUP' && onHangup ? onHangup : hear] as const)
+      const listeners = SIGNALS.map(
+        (signal) => [signal, signal === 'SIGHUP' && onHangup ? onHangup : onSignal] as const,
+      )
       for (const [signal, listener] of listeners) source.on(signal, listener)
       return {
         stopped,

@@ -1,10 +1,9 @@
 import type { Approval } from '@toolgate/core'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
-import { createApi } from '../client/api.ts'
-import { findTarget, type TargetOptions } from '../client/target.ts'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { count } from '../render/words.ts'
+import { count } from '../render.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
   readonly status: ApprovalStatus

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { closeSync, openSync, readSync } from 'node:fs'
 import type {
   AuditEvent,
   AuditExporter,
@@ -8,12 +10,10 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { createApi } from '../client/api.ts'
-import { openAuditFile } from '../client/audit-file.ts'
-import { findTarget, type TargetOptions } from '../client/target.ts'
-import type { ExitName } from '../exit.ts'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { CliError, type ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable } from '../render/table.ts'
+import { renderTable } from '../render.ts'
 import type { StopSignals } from '../stop-signals.ts'
 
 export interface AuditOptions extends TargetOptions {
@@ -114,7 +114,7 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
 }
 
 /** Reads from the audit file that the options name, or else asks the gateway. */
-export async function withReader(
+async function withReader(
   options: AuditOptions,
   io: Io,
   use: (reader: AuditReader & AuditExporter) => Promise<ExitName>,
@@ -190,4 +190,64 @@ function sleepUnless(stopped: Promise<unknown>, ms: number): Promise<boolean> {
       resolve(true)
     })
   })
+}
+
+const POLICY_PAGE = 1000
+/** As little of a hash as names one. */
+const LEAST_DIGITS = 8
+
+/** `toolgate audit policy <hash>`: the policies and groups with that hash, as they were recorded. Ends with `no` where there are none. */
+export function auditPolicyCommand(hash: string, options: AuditOptions, io: Io): Promise<ExitName> {
+  if (!/^[0-9a-f]{1,64}$/.test(hash) || hash.length < LEAST_DIGITS)
+    throw new CliError('usage', `${printable(hash)} is not a policy_hash: give 8 to 64 hex digits of one.`)
+  return withReader(options, io, async (reader) => {
+    const record = await findPolicy(reader, hash)
+    if (record?.policy === undefined) {
+      printLine(io.stderr, `The audit has no policy with the hash ${hash}.`)
+      return 'no'
+    }
+    if (createHash('sha256').update(record.policy).digest('hex') !== record.policy_hash)
+      throw new CliError('tampered', `Record ${record.seq} does not have the policy that its hash names.`)
+    printJson(io.stdout, JSON.parse(record.policy))
+    return 'ok'
+  })
+}
+
+async function findPolicy(reader: AuditReader, hash: string): Promise<AuditRecord | undefined> {
+  for (let beforeSeq: number | undefined; ;) {
+    const before = beforeSeq === undefined ? {} : { beforeSeq }
+    const records = await reader.query({ event: 'policy_recorded', limit: POLICY_PAGE, ...before })
+    const found = records.find((record) => record.policy_hash?.startsWith(hash))
+    if (found !== undefined || records.length < POLICY_PAGE) return found
+    beforeSeq = records.at(-1)?.seq
+  }
+}
+
+/** An audit that is read from its file, beside the gateway that may be writing it. */
+type OpenAudit = AuditReader & AuditExporter & { close(): Promise<void> }
+
+const SQLITE_MAGIC = 'SQLite format 3\0'
+
+/** Opens an audit file, SQLite or JSON lines as its first bytes say. @throws {CliError} `usage` */
+async function openAuditFile(path: string): Promise<OpenAudit> {
+  if (firstBytes(path, SQLITE_MAGIC.length) === SQLITE_MAGIC) {
+    const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
+    return openSqliteAudit({ path, readOnly: true })
+  }
+  const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
+  return openJsonlAudit({ path, readOnly: true })
+}
+
+function firstBytes(path: string, length: number): string {
+  try {
+    const file = openSync(path, 'r')
+    try {
+      const buffer = Buffer.alloc(length)
+      return buffer.toString('latin1', 0, readSync(file, buffer, 0, length, 0))
+    } finally {
+      closeSync(file)
+    }
+  } catch (cause) {
+    throw new CliError('usage', `The audit file cannot be read: ${(cause as Error).message}.`, { cause })
+  }
 }

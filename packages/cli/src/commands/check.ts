@@ -1,7 +1,7 @@
 import { ConfigFileError, findAuditProblems, type GatewayConfig, loadConfig } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { count } from '../render/words.ts'
+import { count } from '../render.ts'
 
 export interface CheckOptions {
   readonly json?: boolean

@@ -1,10 +1,8 @@
 import type { HaltReach, HaltRow } from '@toolgate/gateway'
-import { type Api, createApi } from '../client/api.ts'
-import { findTarget, type TargetOptions } from '../client/target.ts'
+import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable } from '../render/table.ts'
-import { count } from '../render/words.ts'
+import { renderTable, count } from '../render.ts'
 
 /** What is halted, as the command line names it. */
 export interface Named {

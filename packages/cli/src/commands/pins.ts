@@ -1,11 +1,9 @@
 import { nearestOf } from '@toolgate/core/internal'
 import type { PinRow } from '@toolgate/gateway'
-import { createApi } from '../client/api.ts'
-import { findTarget, type TargetOptions } from '../client/target.ts'
+import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable } from '../render/table.ts'
-import { count } from '../render/words.ts'
+import { renderTable, count } from '../render.ts'
 
 export interface PinsOptions extends TargetOptions {
   readonly all?: boolean

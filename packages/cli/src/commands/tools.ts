@@ -1,11 +1,18 @@
-import type { CallersBody, GroupRow, ServerRow, ToolRow, ToolsBody } from '@toolgate/gateway'
-import { createApi, type Whose } from '../client/api.ts'
-import { findTarget, type TargetOptions } from '../client/target.ts'
-import type { ExitName } from '../exit.ts'
+import { defineCaller, type Reason, ToolgateError } from '@toolgate/core'
+import type {
+  CallersBody,
+  GroupRow,
+  NeedRow,
+  NeedsBody,
+  ServerRow,
+  ToolRow,
+  ToolsBody,
+  WhyBody,
+} from '@toolgate/gateway'
+import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
+import { CliError, type ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { renderTable } from '../render/table.ts'
-import { count, outcomeWord } from '../render/words.ts'
-import { findWhose, type WhoseOptions } from './whose.ts'
+import { count, outcomeWord, renderTable } from '../render.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly all?: boolean
@@ -79,4 +86,115 @@ export function groupNotes(groups: readonly GroupRow[]): string[] {
         .join(' ')
         .trimEnd(),
     )
+}
+
+export interface WhyOptions extends TargetOptions, WhoseOptions {
+  readonly json?: boolean
+}
+
+/** `toolgate why <tool>`: every layer's answer about one tool. Ends with `no` where it is not visible. */
+export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
+  const whose = findWhose(options)
+  if (!whose) throw new CliError('usage', 'Say whose view is meant, with --as <user> or --caller <json>.')
+  const body = await createApi(findTarget(options, io.env)).why(tool, whose)
+  if (options.json) printJson(io.stdout, body)
+  else printWhy(body, 'as' in whose ? body.as : 'this caller', io)
+  return body.visible ? 'ok' : 'no'
+}
+
+function printWhy(body: WhyBody, who: string, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const where = body.app === undefined ? '' : ` in the app ${printable(body.app)}`
+  const sees = body.visible ? 'sees' : 'does not see'
+  printLine(
+    io.stdout,
+    `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}${where}`,
+  )
+  if (body.reasons.length === 0) printLine(io.stdout, '  No layer has anything against it.')
+  for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
+  for (const { pointer, message } of body.schemaWarnings ?? [])
+    printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
+}
+
+function reasonLines({ outcome, layer, code, text, message, suggestion }: Reason, paint: Paint): string {
+  const lines = [`  ${outcomeWord(paint, outcome)}  ${layer}: ${printable(text)} ${paint('dim', `(${code})`)}`]
+  if (message !== undefined) lines.push(`        the caller is told: ${printable(message)}`)
+  if (suggestion !== undefined) lines.push(`        ${printable(suggestion)}`)
+  return lines.join('\n')
+}
+
+export interface NeedsOptions extends TargetOptions {
+  readonly json?: boolean
+}
+
+/** `toolgate needs [app]`: what must work for the tools of an app. Ends with `no` where something is not available. */
+export async function needsCommand(app: string | undefined, options: NeedsOptions, io: Io): Promise<ExitName> {
+  const body = await createApi(findTarget(options, io.env)).needs(app)
+  if (options.json) printJson(io.stdout, body)
+  else printNeeds(body, io)
+  return body.needs.every(isAvailable) ? 'ok' : 'no'
+}
+
+function printNeeds({ app, needs }: NeedsBody, io: Io): void {
+  const paint = painter(io.stdout, io.env)
+  const who = app === undefined ? 'The groups' : `The app ${printable(app)}`
+  const verb = app === undefined ? 'need' : 'needs'
+  if (needs.length === 0) return printLine(io.stdout, `${who} ${verb} nothing that is checked.`)
+  const missing = needs.filter((need) => !isAvailable(need)).length
+  const summary = missing === 0 ? 'all available' : `${missing} not available`
+  printLine(io.stdout, paint('bold', `${who} ${verb} ${count(needs.length, 'thing')}, ${summary}`))
+  const rows = needs.map((need) => toNeedRow(need, paint))
+  printLine(io.stdout, `\n${renderTable(['NEEDS', 'STATE', 'SINCE', 'GROUPS', 'WHY'], rows, io.stdout)}`)
+}
+
+const STYLES = { available: 'green', unavailable: 'red', unknown: 'yellow' } as const satisfies Record<
+  NeedRow['state'],
+  string
+>
+
+function toNeedRow({ what, state, since, groups, reason, suggestion }: NeedRow, paint: Paint): string[] {
+  return [
+    printable(what),
+    paint(STYLES[state], state),
+    since === undefined ? '' : new Date(since).toISOString(),
+    groups.map(printable).join(', '),
+    [reason === undefined ? '' : `${printable(reason)}.`, printable(suggestion ?? '')].join(' ').trim(),
+  ]
+}
+
+function isAvailable({ state }: NeedRow): boolean {
+  return state === 'available'
+}
+
+interface WhoseOptions {
+  readonly as?: string
+  readonly caller?: string
+  readonly app?: string
+}
+
+/**
+ * Reads `--as <user>` or `--caller <json>`, with `--app <app>`; gives `undefined` for neither.
+ *
+ * @throws {CliError} `usage` for both, for an app alone, and for JSON that is no caller
+ */
+function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
+  if (as !== undefined && caller !== undefined) throw new CliError('usage', 'Give --as or --caller, not both.')
+  const within = app === undefined ? {} : { app }
+  if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)), ...within }
+  if (as !== undefined) return { as, ...within }
+  if (app !== undefined)
+    throw new CliError('usage', 'Say whose view of the app is meant, with --as <user> or --caller <json>.')
+  return undefined
+}
+
+function parseCaller(text: string): unknown {
+  try {
+    return defineCaller(JSON.parse(text) as object)
+  } catch (cause) {
+    const problem = cause instanceof ToolgateError ? cause.message : 'it is not JSON'
+    throw new CliError('usage', `--caller cannot be used: ${problem}.`, {
+      hint: `Such as: --caller '{"user":"vera","roles":["viewer"]}'`,
+      cause,
+    })
+  }
 }

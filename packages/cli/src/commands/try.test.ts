@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { GatewayConfig } from '@toolgate/gateway'
-import { commandsToTry, renderWelcome, type Welcome } from './welcome.ts'
+import { commandsToTry, renderWelcome, type Welcome } from './try.ts'
 
 const WELCOME: Welcome = {
   url: 'http://127.0.0.1:9000',

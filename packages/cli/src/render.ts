@@ -1,5 +1,21 @@
+import type { OutcomeWord } from '@toolgate/core'
 import Table from 'cli-table3'
-import type { Stream } from '../io.ts'
+import type { Paint, Stream } from './io.ts'
+
+const STYLES = { allow: 'green', ask: 'yellow', wait: 'cyan', deny: 'red' } as const satisfies Record<
+  OutcomeWord,
+  string
+>
+
+/** Gives one of the four words in its colour. */
+export function outcomeWord(paint: Paint, outcome: OutcomeWord): string {
+  return paint(STYLES[outcome], outcome)
+}
+
+/** Gives `1 tool`, `3 tools`. */
+export function count(n: number, noun: string, plural: string = `${noun}s`): string {
+  return `${n} ${n === 1 ? noun : plural}`
+}
 
 const NONE = {
   top: '',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findTarget } from './target.ts'
+import { findTarget } from './client.ts'
 
 describe('findTarget', () => {
   it('tries the demo key on this machine only', () => {

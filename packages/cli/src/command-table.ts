@@ -1,0 +1,309 @@
+import { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES } from '@toolgate/core/words'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { TargetOptions } from './client.ts'
+import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts'
+import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from './commands/audit-verify.ts'
+import type { AuditOptions, AuditQueryOptions, AuditTailOptions } from './commands/audit.ts'
+import type { CheckOptions } from './commands/check.ts'
+import type { HaltOptions, ReleaseOptions } from './commands/halts.ts'
+import type { AcceptPinOptions, PinsOptions } from './commands/pins.ts'
+import type { ServeDeps, ServeOptions } from './commands/serve.ts'
+import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts'
+import type { TryOptions } from './commands/try.ts'
+import type { ExitName } from './exit.ts'
+
+/** A command of the program. Its module is loaded when it runs: `--version` and `--help` need none of them. */
+export interface CommandRow {
+  /** Its words: `audit tail`. A row with the words before the last one comes earlier. */
+  readonly name: string
+  readonly does: string
+  /** Adds its arguments and options. */
+  readonly define: (command: Command) => unknown
+  /** Absent where only its subcommands run. */
+  readonly run?: (command: Command, deps: ServeDeps) => Promise<ExitName>
+  /** Runs where the words of its parent stand alone. */
+  readonly isDefault?: boolean
+}
+
+const DEFAULT_CONFIG = 'toolgate.yaml'
+const ERRORS_AS_JSON = 'for programs: errors as JSON'
+const TOOL_HELP = 'its id, such as files:read_file'
+const FILE_HELP = 'read this audit file (SQLite or JSON lines) instead of asking a gateway'
+const MAX_SEQ = Number.MAX_SAFE_INTEGER
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly CommandRow[] = [
+  row(
+    'try',
+    'run the quickstart: real MCP servers, demo keys, the console',
+    (command) =>
+      command.option('--port <port>', 'where to listen; default: PORT, or 8787').option('--json', ERRORS_AS_JSON),
+    async (options: TryOptions, deps) => (await import('./commands/try.ts')).tryCommand(options, deps),
+  ),
+  row(
+    'serve',
+    'run the gateway of a configuration',
+    (command) =>
+      command
+        .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+        .option('--port <port>', 'where to listen; default: PORT, or what the configuration says')
+        .option('--json', ERRORS_AS_JSON),
+    async (options: ServeOptions, deps) => (await import('./commands/serve.ts')).serveCommand(options, deps),
+  ),
+  row(
+    'check',
+    'say what is wrong with a configuration, or that nothing is; starts nothing',
+    (command) => command.argument('[file]', 'the configuration', DEFAULT_CONFIG).option('--json', 'for programs'),
+    async (options: CheckOptions, { io }, file) =>
+      (await import('./commands/check.ts')).checkCommand(file, options, io),
+  ),
+  row(
+    'tools',
+    'list what a caller sees; without one, how much each of them does',
+    (command) => whoseOptions(gatewayOptions(command)).option('--all', 'hidden tools too, with the reason'),
+    async (options: ToolsOptions, { io }) => (await import('./commands/tools.ts')).toolsCommand(options, io),
+  ),
+  row(
+    'why',
+    'explain the decision about one tool; exit code 1 where it is not visible',
+    (command) => whoseOptions(gatewayOptions(command).argument('<tool>', TOOL_HELP)),
+    async (options: WhyOptions, { io }, tool) => (await import('./commands/tools.ts')).whyCommand(tool, options, io),
+  ),
+  row(
+    'needs',
+    'list what must be started or set for the tools of an app; exit code 1 where something is not available',
+    (command) => gatewayOptions(command).argument('[app]', 'an app of the configuration; default: all groups'),
+    async (options: NeedsOptions, { io }, app: string | undefined) =>
+      (await import('./commands/tools.ts')).needsCommand(app, options, io),
+  ),
+  { name: 'approvals', does: 'list the calls that wait for a person, and decide', define: gatewayOptions },
+  {
+    ...row(
+      'approvals list',
+      'list them with their inputs; by default those that wait',
+      (command) => approvalFilters(gatewayOptions(command)),
+      async (options: ApprovalsOptions, { io }) =>
+        (await import('./commands/approvals.ts')).approvalsCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  ...APPROVAL_DECISIONS.map((decision) =>
+    row(
+      `approvals ${decision}`,
+      {
+        approve: 'approve a waiting call, with exactly this input, once',
+        reject: 'reject a waiting call',
+        revoke: 'take back an approval that was not used yet',
+      }[decision],
+      (command) =>
+        gatewayOptions(command)
+          .argument('<id>', 'as "toolgate approvals" shows it')
+          .option('--reason <text>', 'why; the model is told it when its call is refused'),
+      async (options: DecideOptions, { io }, id) =>
+        (await import('./commands/approvals.ts')).decideCommand({ id, decision }, options, io),
+    ),
+  ),
+  row(
+    'pins',
+    'list the tools whose definition has changed, or holds what nobody sees',
+    (command) => gatewayOptions(command).option('--all', 'those that are as they were, too'),
+    async (options: PinsOptions, { io }) => (await import('./commands/pins.ts')).pinsCommand(options, io),
+  ),
+  row(
+    'pins accept',
+    'show what a definition has become; with its hash, accept it',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<tool>', TOOL_HELP)
+        .option('--hash <hash>', 'of the definition that was looked at; its first 12 digits do'),
+    async (options: AcceptPinOptions, { io }, tool) =>
+      (await import('./commands/pins.ts')).acceptPinCommand(tool, options, io),
+  ),
+  row(
+    'halt',
+    'stop what the options name together, now: calls that come, that wait, and that run',
+    (command) =>
+      targetOptions(gatewayOptions(command))
+        .requiredOption('--reason <text>', 'why; the model is told it')
+        .option('--force', 'also where no tool or no configured agent has the name now'),
+    async (options: HaltOptions, { io }) => (await import('./commands/halts.ts')).haltCommand(options, io),
+  ),
+  row(
+    'release',
+    'end a halt, named as it was halted, or by its id',
+    (command) => targetOptions(gatewayOptions(command)).option('--id <id>', 'as "toolgate halts" shows it'),
+    async (options: ReleaseOptions, { io }) => (await import('./commands/halts.ts')).releaseCommand(options, io),
+  ),
+  row('halts', 'list what is halted', gatewayOptions, async (options: TargetOptions & { json?: boolean }, { io }) =>
+    (await import('./commands/halts.ts')).haltsCommand(options, io),
+  ),
+  { name: 'audit', does: 'read what was attempted', define: (command) => command },
+  row(
+    'audit tail',
+    'print the newest records, and each new one until it is stopped',
+    (command) =>
+      recordFilters(command)
+        .option('-n, --lines <n>', 'how many to begin with', wholeNumber(0, 1000), 10)
+        .option('--no-follow', 'end after those'),
+    async (options: AuditTailOptions, { io, signals }) =>
+      (await import('./commands/audit.ts')).auditTailCommand(options, io, signals),
+  ),
+  row(
+    'audit query',
+    'print the records that match, newest first',
+    (command) =>
+      recordFilters(command)
+        .option('--limit <n>', 'at most so many; default 100', wholeNumber(1, 1000))
+        .option('--before <seq>', 'only older records', wholeNumber(0, MAX_SEQ))
+        .option('--after <seq>', 'only newer records', wholeNumber(0, MAX_SEQ)),
+    async (options: AuditQueryOptions, { io }) => (await import('./commands/audit.ts')).auditQueryCommand(options, io),
+  ),
+  row(
+    'audit export',
+    'print all records that match, oldest first, as JSON lines',
+    (command) =>
+      recordFilters(command)
+        .addOption(new Option('--from <time>', 'the same as --since').argParser(timeAgo))
+        .addOption(new Option('--to <time>', 'the same as --until').argParser(timeAgo)),
+    async ({ from, to, ...options }: AuditOptions & { from?: number; to?: number }, { io }) => {
+      const range = { ...(from === undefined ? {} : { since: from }), ...(to === undefined ? {} : { until: to }) }
+      return (await import('./commands/audit.ts')).auditExportCommand({ ...options, ...range }, io)
+    },
+  ),
+  row(
+    'audit policy',
+    'print the policy that decided, by the policy_hash of a record',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<hash>', 'the hash, or its first 8 digits or more')
+        .option('--file <file>', FILE_HELP),
+    async (options: AuditOptions, { io }, hash) =>
+      (await import('./commands/audit.ts')).auditPolicyCommand(hash, options, io),
+  ),
+  row(
+    'audit verify',
+    'check an audit against its chain and its checkpoints; the exit code says what is wrong',
+    (command) =>
+      auditFileOptions(command)
+        .option('--signed <seq>', 'fail where no checkpoint signs this record', wholeNumber(1, MAX_SEQ))
+        .option('--json', 'for programs'),
+    async (options: AuditVerifyOptions, { io }) =>
+      (await import('./commands/audit-verify.ts')).auditVerifyCommand(options, io),
+  ),
+  row(
+    'audit prove',
+    'print the proof that the records of a call are in the audit, one JSON line each',
+    (command) =>
+      auditFileOptions(command).requiredOption('--call <id>', 'its tool_call_id').option('--json', ERRORS_AS_JSON),
+    async (options: AuditProveOptions, { io }) =>
+      (await import('./commands/audit-verify.ts')).auditProveCommand(options, io),
+  ),
+  row(
+    'audit check-proof',
+    'check proofs that "audit prove" printed; needs no audit',
+    (command) =>
+      command
+        .argument('<file>', 'the proofs')
+        .requiredOption('--public-key <file>', 'the public key that is trusted, in PEM')
+        .option('--json', ERRORS_AS_JSON),
+    async (options: CheckProofOptions, { io }, file) =>
+      (await import('./commands/audit-verify.ts')).auditCheckProofCommand(file, options, io),
+  ),
+]
+
+/** A command with at most one argument, which `run` gets after the options. */
+function row<Options extends object, Argument extends string | undefined = string>(
+  name: string,
+  does: string,
+  define: CommandRow['define'],
+  run: (options: Options, deps: ServeDeps, argument: Argument) => Promise<ExitName>,
+): CommandRow {
+  return {
+    name,
+    does,
+    define,
+    run: (command, deps) => run(command.optsWithGlobals<Options>(), deps, command.processedArgs[0]),
+  }
+}
+
+/** The options of a command that asks a running gateway. */
+function gatewayOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or http://127.0.0.1:8787')
+    .option('--key <key>', 'a console key; default: TOOLGATE_KEY')
+    .option('--config <file>', "a configuration that has the gateway's address and its console key")
+    .option('--json', 'for programs: the bodies of the HTTP API')
+}
+
+/** The options that name a caller. */
+function whoseOptions(command: Command): Command {
+  return command
+    .option('--as <user>', 'a caller of the configuration')
+    .option('--caller <json>', 'any other caller')
+    .option('--app <app>', 'within an app of the configuration')
+}
+
+/** The options that name what is halted. */
+function targetOptions(command: Command): Command {
+  return command
+    .option('--user <user>', 'of every tenant, unless one is named too')
+    .option('--session <session>', 'one session')
+    .option('--tool <selector>', 'such as files:write_file, browser:* or group:web')
+    .option('--tenant <tenant>', 'one tenant')
+    .option('--all', 'everything; of your tenant, where you have one')
+}
+
+function approvalFilters(command: Command): Command {
+  return command
+    .addOption(new Option('--status <status>', 'only of this status').choices(APPROVAL_STATUSES).default('pending'))
+    .option('--all', 'of every status')
+    .option('--user <user>', 'only of this user')
+    .option('--tool <id>', 'only of this tool')
+    .option('--limit <n>', 'at most so many; default 100', wholeNumber(1, 1000))
+}
+
+function recordFilters(command: Command): Command {
+  return gatewayOptions(command)
+    .option('--file <file>', FILE_HELP)
+    .option('--tool <id>', 'only of this tool')
+    .option('--user <user>', 'only of this user')
+    .option('--session <session>', 'only of this session')
+    .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
+    .addOption(new Option('--outcome <outcome>', 'only attempts that ended so').choices(AUDIT_OUTCOMES))
+    .option('--since <time>', 'only of this time and later: 2026-11-21T09:00:00Z, or 2h for two hours ago', timeAgo)
+    .option('--until <time>', 'only earlier than this time', timeAgo)
+}
+
+/** The options of a command that reads an audit's files. */
+function auditFileOptions(command: Command): Command {
+  return command
+    .option('--file <file>', 'the audit (SQLite or JSON lines); default: the one of the configuration')
+    .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
+    .option('--checkpoints <file>', 'default: as the configuration says, or in the folder checkpoints beside the file')
+    .option('--public-key <file>', 'the public key that is trusted, in PEM; default: <checkpoints>.pub')
+}
+
+const UNITS_MS: ReadonlyMap<string, number> = new Map([
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
+
+/** Reads a time: RFC 3339, or how long ago. Returns milliseconds since 1970. */
+function timeAgo(text: string): number {
+  const ago = /^(\d{1,9})([smhd])$/.exec(text)
+  if (ago) return Date.now() - Number(ago[1]) * (UNITS_MS.get(ago[2] as string) as number)
+  const ms = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw new InvalidArgumentError('It is a time such as 2026-11-21T09:00:00Z or 2026-11-21, or 90s, 15m, 2h or 7d ago.')
+}
+
+/** Returns a parser of whole numbers in a range. */
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It is a whole number from ${min} to ${max}.`)
+  }
+}
