@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs'
+import { messageOf } from '@toolgate/core/internal'
+import type { AuditFile } from './audit-file.ts'
+import type { AuditFileOptions } from './audit-options.ts'
+import { type CheckpointFile, openCheckpointFile } from './checkpoint-file.ts'
+import type { AuditEvidence, EvidenceProblem } from './evidence.ts'
+
+const EVERY_RECORDS = 1000
+const EVERY_MS = 60_000
+const FIRST_MS = 1000
+
+/** The checkpoints of an open audit. */
+export interface Checkpoints {
+  /** Compares those that are there with the record up to which the audit says that there are some. */
+  compareWith(claimedSeq: number): void
+  /** Makes one from time to time. `sync` is the sink's own, which remembers when it failed. */
+  start(sync: () => Promise<void>): void
+  /** Takes how many records were stored. */
+  stored(count: number): void
+  evidence(): AuditEvidence
+  /** Makes the last one. */
+  close(): Promise<void>
+}
+
+/** Returns the checkpoints that the options ask for. */
+export function openCheckpoints(file: AuditFile, options: AuditFileOptions, nowMs: () => number): Checkpoints {
+  return options.checkpoints === false ? NO_CHECKPOINTS : new SignedCheckpoints(file, options, nowMs)
+}
+
+const NO_CHECKPOINTS: Checkpoints = {
+  compareWith: () => {},
+  start: () => {},
+  stored: () => {},
+  evidence: () => ({ problems: [] }),
+  close: async () => {},
+}
+
+/** Makes a checkpoint after so many records and after so much time, whichever comes first; one at a time. */
+class SignedCheckpoints implements Checkpoints {
+  readonly #file: AuditFile
+  readonly #place: CheckpointFile
+  readonly #everyRecords: number
+  readonly #everyMs: number
+  readonly #onFault: (error: unknown) => void
+  #sync: (() => Promise<void>) | undefined
+  #timer: NodeJS.Timeout | undefined
+  #firstTimer: NodeJS.Timeout | undefined
+  /** Records since the latest checkpoint. */
+  #since = 0
+  #running: Promise<void> | undefined
+  /** Why the latest checkpoint could not be made. */
+  #failure: unknown
+  /** The record up to which the audit says that there were checkpoints, where they are gone. */
+  #lostSeq = 0
+
+  constructor(file: AuditFile, { checkpoints, onFault = () => {} }: AuditFileOptions, nowMs: () => number) {
+    const options = checkpoints || {}
+    this.#file = file
+    this.#place = openCheckpointFile({ ...options, auditPath: file.path, nowMs })
+    this.#everyRecords = options.everyRecords ?? EVERY_RECORDS
+    this.#everyMs = options.everyMs ?? EVERY_MS
+    this.#onFault = onFault
+  }
+
+  compareWith(claimedSeq: number): void {
+    if (claimedSeq <= (this.#place.last()?.seq ?? 0)) return
+    this.#lostSeq = claimedSeq
+    this.#onFault(new Error(this.#missing()?.message))
+  }
+
+  start(sync: () => Promise<void>): void {
+    this.#sync = sync
+    this.#timer = setInterval(() => void this.#run(), this.#everyMs).unref()
+    // Earlier records, and the first new ones, are signed soon, not only after a while.
+    this.#firstTimer = setTimeout(() => void this.#run(), Math.min(FIRST_MS, this.#everyMs)).unref()
+  }
+
+  stored(count: number): void {
+    this.#since += count
+    if (this.#since >= this.#everyRecords) void this.#run()
+  }
+
+  evidence(): AuditEvidence {
+    const last = this.#place.last()
+    const { path } = this.#place
+    return {
+      checkpoints: { path, signedSeq: last?.seq ?? 0, ...(last === undefined ? {} : { signedAt: last.ts }) },
+      problems: [this.#missing(), this.#failing()].filter((problem) => problem !== undefined),
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    clearTimeout(this.#firstTimer)
+    await this.#running
+    await this.#run()
+    this.#place.close()
+  }
+
+  #run(): Promise<void> {
+    this.#since = 0
+    this.#running ??= this.#make().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** Never rejects: a call must not wait for the second place. */
+  async #make(): Promise<void> {
+    try {
+      await this.#file.checkpoint(this.#place, async () => this.#sync?.())
+      this.#failure = undefined
+    } catch (error) {
+      this.#failure = error
+      this.#onFault(error)
+    }
+  }
+
+  #missing(): EvidenceProblem | undefined {
+    const { path } = this.#place
+    if (!existsSync(path))
+      return { code: 'checkpoints_missing', message: `The checkpoints ${path} were removed while the audit was open.` }
+    if (this.#lostSeq === 0) return undefined
+    const message = `The audit says that checkpoints signed up to record ${this.#lostSeq}, and ${path} did not have them when it was opened. Put them back, or find out who removed them.`
+    return { code: 'checkpoints_missing', message }
+  }
+
+  #failing(): EvidenceProblem | undefined {
+    if (this.#failure === undefined) return undefined
+    return { code: 'checkpoints_failing', message: `No checkpoint can be made: ${messageOf(this.#failure)}.` }
+  }
+}

@@ -1,0 +1,97 @@
+import { type AuditEntry, holdEntry, type PolicyDocument, type SealOptions } from '@toolgate/core/audit'
+import type { AuditFile } from './audit-file.ts'
+import { ownEntry } from './own-records.ts'
+
+/** Entries that wait for the file, in the order they came. */
+export class EntryQueue {
+  readonly #file: AuditFile
+  readonly #nowMs: () => number
+  readonly #options: SealOptions
+  /** Entries of the audit itself, which are not dropped. */
+  #own: AuditEntry[] = []
+  #entries: AuditEntry[] = []
+  #droppedCount = 0
+  /** Dropped entries that no record in the file mentions yet. */
+  #unrecordedCount = 0
+  readonly #keptPolicies = new Set<string>()
+  #latestPolicy: PolicyDocument | undefined
+
+  constructor(file: AuditFile, nowMs: () => number, options: SealOptions) {
+    this.#file = file
+    this.#nowMs = nowMs
+    this.#options = options
+  }
+
+  /** How many entries wait, without the audit's own. */
+  get count(): number {
+    return this.#entries.length
+  }
+
+  /** Entries that were refused or given up. */
+  get droppedCount(): number {
+    return this.#droppedCount
+  }
+
+  /** Whether there is something to store, even if it is only that entries were dropped. */
+  get hasAny(): boolean {
+    return this.#entries.length > 0 || this.#own.length > 0 || this.#unrecordedCount > 0
+  }
+
+  add(entry: AuditEntry): void {
+    if (entry.in_force !== undefined && entry.in_force !== this.#latestPolicy) this.#keepPolicy(entry.in_force)
+    this.#entries.push(entry)
+  }
+
+  /** Adds an entry of the audit itself. */
+  addOwn(entry: AuditEntry): void {
+    this.#own.push(entry)
+  }
+
+  /** Stores all of them and returns their number, or throws and keeps all of them. */
+  store(): number {
+    const all = this.#all()
+    try {
+      if (all.length > 0) this.#file.append(all)
+    } catch (error) {
+      // Entries that wait for a failing disk hold no inputs.
+      this.#entries = this.#entries.map((entry) => holdEntry(entry, this.#options))
+      throw error
+    }
+    this.#own = []
+    this.#entries = []
+    this.#unrecordedCount = 0
+    return all.length
+  }
+
+  /** Gives up on all of them but the audit's own, and returns them. */
+  drop(): readonly AuditEntry[] {
+    const dropped = this.#entries
+    this.#entries = []
+    this.#droppedCount += dropped.length
+    this.#unrecordedCount += dropped.length
+    return dropped
+  }
+
+  /** Counts one that was not taken. */
+  refuse(): void {
+    this.#droppedCount++
+    this.#unrecordedCount++
+  }
+
+  /** The text of a policy is stored once, before the first record that it decided. */
+  #keepPolicy(policy: PolicyDocument): void {
+    this.#latestPolicy = policy
+    const { hash, text } = policy
+    if (this.#keptPolicies.has(hash)) return
+    this.#keptPolicies.add(hash)
+    this.addOwn(ownEntry('policy_recorded', this.#nowMs(), { policy_hash: hash, policy: text }))
+  }
+
+  #all(): readonly AuditEntry[] {
+    const count = this.#unrecordedCount
+    if (count === 0 && this.#own.length === 0) return this.#entries
+    const detail = count === 1 ? '1 record could not be written' : `${count} records could not be written`
+    const dropped = count === 0 ? [] : [ownEntry('audit_dropped', this.#nowMs(), { detail })]
+    return [...this.#own, ...dropped, ...this.#entries]
+  }
+}

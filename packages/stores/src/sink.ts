@@ -1,0 +1,350 @@
+import { setImmediate as endOfTurn, setTimeout as delay } from 'node:timers/promises'
+import { ToolgateError } from '@toolgate/core'
+import type {
+  AuditCountQuery,
+  AuditCounts,
+  AuditEntry,
+  AuditExportQuery,
+  AuditQuery,
+  AuditRecord,
+} from '@toolgate/core/audit'
+import type { MaybePromise } from '@toolgate/core/internal'
+import { type AuditFile, closedError, unavailableError } from './audit-file.ts'
+import type { FileAudit } from './audit-options.ts'
+import type { Checkpoints } from './checkpoints.ts'
+import type { AuditEvidence } from './evidence.ts'
+import { abandonedEntry, type OpenCalls, ownEntry } from './own-records.ts'
+import type { EntryQueue } from './entry-queue.ts'
+
+/** How long a flush or a required write waits for another process to release the file. */
+const PATIENCE_MS = 2000
+const BUSY_MS = 10
+/** How soon entries that the disk has refused are tried again. */
+const RETRY_MS = 250
+
+/** Reads an audit file, in whatever way it is written. */
+abstract class AuditFileReader {
+  protected readonly file: AuditFile
+  protected isClosed = false
+
+  constructor(file: AuditFile) {
+    this.file = file
+  }
+
+  query(query: AuditQuery): readonly AuditRecord[] {
+    this.beforeRead()
+    return this.file.query(query)
+  }
+
+  async *exportRecords(query: AuditExportQuery = {}): AsyncGenerator<AuditRecord> {
+    this.beforeRead()
+    yield* this.file.exportRecords(query)
+  }
+
+  async countOutcomes(query: AuditCountQuery): Promise<AuditCounts> {
+    this.beforeRead()
+    return this.file.countOutcomes(query)
+  }
+
+  protected beforeRead(): void {
+    if (this.isClosed) throw closedError(this.file)
+  }
+}
+
+/** An audit that another process writes. */
+export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
+  readonly droppedCount = 0
+
+  evidence(): AuditEvidence {
+    return { problems: [] }
+  }
+
+  write(): never {
+    throw new ToolgateError('audit_unavailable', 'The audit was opened for reading only.', { detail: this.file.path })
+  }
+
+  async flush(): Promise<void> {}
+
+  async close(): Promise<void> {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.file.close()
+  }
+}
+
+export interface SinkParts {
+  readonly file: AuditFile
+  readonly queue: EntryQueue
+  readonly openCalls: OpenCalls
+  readonly checkpoints: Checkpoints
+  readonly nowMs: () => number
+  readonly maxWaiting: number
+}
+
+/** What both ways of writing share: the queue, the sync, the checkpoints and the end. */
+abstract class AuditFileSink extends AuditFileReader implements FileAudit {
+  protected readonly queue: EntryQueue
+  protected readonly openCalls: OpenCalls
+  /** A sync that failed is not trusted to succeed later: the system may have forgotten what it could not write. */
+  protected lostSync: unknown
+  readonly #checkpoints: Checkpoints
+  readonly #nowMs: () => number
+  readonly #maxWaiting: number
+
+  constructor({ file, queue, openCalls, checkpoints, nowMs, maxWaiting }: SinkParts) {
+    super(file)
+    this.queue = queue
+    this.openCalls = openCalls
+    this.#checkpoints = checkpoints
+    this.#nowMs = nowMs
+    this.#maxWaiting = maxWaiting
+    checkpoints.start(() => this.sync())
+  }
+
+  get droppedCount(): number {
+    return this.queue.droppedCount
+  }
+
+  evidence(): AuditEvidence {
+    return this.#checkpoints.evidence()
+  }
+
+  abstract write(entry: AuditEntry): MaybePromise<void>
+
+  async flush(): Promise<void> {
+    if (!this.isClosed) await this.settle()
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return
+    this.isClosed = true
+    try {
+      await this.finish()
+    } finally {
+      await this.#checkpoints.close()
+      this.file.close()
+    }
+  }
+
+  /** Resolves when everything written before is on the disk. @throws {ToolgateError} `audit_unavailable` */
+  protected abstract settle(): Promise<void>
+
+  /** Writes what is left, with {@link addLast} at its end. */
+  protected abstract finish(): Promise<void>
+
+  /** Queues an entry. @throws {ToolgateError} `audit_closed`, or `audit_unavailable` with what the disk has last said */
+  protected accept(entry: AuditEntry, failure: () => unknown): void {
+    if (this.isClosed) throw closedError(this.file)
+    if (this.lostSync !== undefined || this.queue.count >= this.#maxWaiting) {
+      this.queue.refuse()
+      throw unavailableError(this.file, this.lostSync ?? failure())
+    }
+    this.queue.add(entry)
+    this.openCalls.note(entry)
+  }
+
+  /** Stores all entries of the queue, or throws and keeps them. */
+  protected store(): void {
+    this.#checkpoints.stored(this.queue.store())
+  }
+
+  protected async sync(): Promise<void> {
+    if (this.lostSync === undefined) {
+      await this.file.sync().catch((error: unknown) => {
+        this.lostSync = error
+      })
+    }
+    if (this.lostSync !== undefined) throw this.lostSync
+  }
+
+  /** Queues the records with which an audit ends: calls that nobody will end, and that it was closed. */
+  protected addLast(): void {
+    for (const call of this.openCalls.list()) this.queue.addOwn(abandonedEntry(call, this.#nowMs()))
+    const signedSeq = this.evidence().checkpoints?.signedSeq
+    this.queue.addOwn(ownEntry('audit_closed', this.#nowMs(), { signed_seq: signedSeq }))
+  }
+}
+
+const GROUP_SIZE = 200
+const GROUP_MS = 100
+const SYNC_MS = 1000
+
+/**
+ * A sink whose writes return at once, and which stores entries in groups.
+ *
+ * Entries that the disk refuses wait in order and are tried again. When too many wait, writes throw
+ * `audit_unavailable`, so that the gate refuses calls rather than letting them go unrecorded.
+ */
+export class BatchedAudit extends AuditFileSink {
+  #groupTimer: NodeJS.Timeout | undefined
+  /** Set while something is stored and not synced. */
+  #syncTimer: NodeJS.Timeout | undefined
+  #failure: unknown
+
+  constructor(parts: SinkParts) {
+    super(parts)
+    if (this.queue.hasAny) this.#groupTimer = this.#storeIn(GROUP_MS).unref()
+  }
+
+  write(entry: AuditEntry): void {
+    this.accept(entry, () => this.#failure)
+    if (this.queue.count >= GROUP_SIZE && this.#failure === undefined) this.#storeGroup()
+    else this.#groupTimer ??= this.#storeIn(GROUP_MS)
+  }
+
+  protected override beforeRead(): void {
+    super.beforeRead()
+    if (this.queue.hasAny && this.#failure === undefined) this.#storeGroup()
+  }
+
+  protected async settle(): Promise<void> {
+    await this.#storeAll()
+    await this.#syncStored()
+    const problem = this.lostSync ?? this.#failure
+    if (problem !== undefined) throw unavailableError(this.file, problem)
+  }
+
+  protected async finish(): Promise<void> {
+    if (this.queue.hasAny) this.#storeGroup()
+    this.addLast()
+    try {
+      await this.settle()
+    } finally {
+      clearTimeout(this.#groupTimer)
+      clearTimeout(this.#syncTimer)
+      this.queue.drop()
+    }
+  }
+
+  #storeIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#storeGroup(), ms)
+  }
+
+  #storeGroup(): void {
+    clearTimeout(this.#groupTimer)
+    this.#groupTimer = undefined
+    try {
+      this.store()
+      this.#failure = undefined
+      this.#syncTimer ??= setTimeout(() => void this.#syncStored(), SYNC_MS).unref()
+    } catch (error) {
+      this.#failure = error
+      this.#groupTimer = this.#storeIn(RETRY_MS).unref()
+    }
+  }
+
+  /** Waits a moment for another process to release the file. */
+  async #storeAll(): Promise<void> {
+    const deadlineMs = performance.now() + PATIENCE_MS
+    while (this.queue.hasAny) {
+      this.#storeGroup()
+      if (this.#failure === undefined || !this.file.isPassing(this.#failure) || performance.now() >= deadlineMs) return
+      await delay(BUSY_MS)
+    }
+  }
+
+  /** Never rejects: who needs to know looks at `lostSync`. */
+  async #syncStored(): Promise<void> {
+    if (this.#syncTimer === undefined) return
+    clearTimeout(this.#syncTimer)
+    this.#syncTimer = undefined
+    await this.sync().catch(() => {})
+  }
+}
+
+/**
+ * A sink whose writes resolve when the entry is on the disk.
+ *
+ * All writes of one turn of the event loop, and those that come while the disk is busy, share one
+ * commit. A write that the disk refuses rejects with `audit_unavailable`, and its entry is not kept.
+ */
+export class RequiredAudit extends AuditFileSink {
+  /** Resolves for everyone whose entry waits now. */
+  #group: PromiseWithResolvers<void> | undefined
+  #working: Promise<void> | undefined
+  #retryTimer: NodeJS.Timeout | undefined
+
+  constructor(parts: SinkParts) {
+    super(parts)
+    this.#retryOwn()
+  }
+
+  async write(entry: AuditEntry): Promise<void> {
+    this.accept(entry, () => new Error(`${this.queue.count} entries wait for the disk`))
+    this.#group ??= Promise.withResolvers()
+    this.#working ??= this.#work()
+    return this.#group.promise
+  }
+
+  protected async settle(): Promise<void> {
+    await this.#working
+    if (this.lostSync !== undefined) throw unavailableError(this.file, this.lostSync)
+  }
+
+  protected async finish(): Promise<void> {
+    clearTimeout(this.#retryTimer)
+    await this.settle()
+    this.addLast()
+    try {
+      this.store()
+      await this.sync()
+    } catch {
+      // The next opening ends what is left open.
+    }
+  }
+
+  async #work(): Promise<void> {
+    while (this.queue.count > 0) {
+      await endOfTurn()
+      const stored = await this.#storeGroup()
+      if (!stored) continue
+      try {
+        await this.sync()
+        stored.resolve()
+      } catch (error) {
+        stored.reject(unavailableError(this.file, error))
+      }
+    }
+    this.#working = undefined
+  }
+
+  /** Returns the group of what was stored, or nothing when it was refused. Entries that come while it waits join it. */
+  async #storeGroup(): Promise<PromiseWithResolvers<void> | undefined> {
+    const deadlineMs = performance.now() + PATIENCE_MS
+    for (;;) {
+      try {
+        this.store()
+        return this.#takeGroup()
+      } catch (error) {
+        if (!this.file.isPassing(error) || performance.now() >= deadlineMs) {
+          for (const entry of this.queue.drop()) this.openCalls.forget(entry)
+          this.#takeGroup()?.reject(unavailableError(this.file, error))
+          this.#retryOwn()
+          return undefined
+        }
+      }
+      await delay(BUSY_MS)
+    }
+  }
+
+  #takeGroup(): PromiseWithResolvers<void> | undefined {
+    const taken = this.#group
+    this.#group = undefined
+    return taken
+  }
+
+  /** The audit's own records, such as how many were dropped, do not wait for the next call. */
+  #retryOwn(): void {
+    if (this.queue.hasAny && !this.isClosed) this.#retryTimer ??= setTimeout(() => this.#storeOwn(), RETRY_MS).unref()
+  }
+
+  #storeOwn(): void {
+    this.#retryTimer = undefined
+    if (this.isClosed || this.#working !== undefined) return this.#retryOwn()
+    try {
+      this.store()
+    } catch {
+      this.#retryOwn()
+    }
+  }
+}
