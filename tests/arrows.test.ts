@@ -11,11 +11,12 @@ const ROOT = path.resolve(import.meta.dirname, '..')
 const PACKAGE_ARROWS: ReadonlyMap<string, readonly string[]> = new Map([
   ['core', []],
   ['stores', ['core']],
+  ['mcp', ['core']],
   // Stores too, since the gateway opens the audit that its configuration names.
-  ['gateway', ['core', 'stores']],
+  ['gateway', ['core', 'stores', 'mcp']],
   // Its runs are guarded as everybody's are who uses the AI SDK.
   ['planner', ['core', 'adapters']],
-  ['adapters', ['core']],
+  ['adapters', ['core', 'mcp']],
   // It speaks HTTP; of what goes over it, the types.
   ['console', ['type gateway', 'type core']],
   ['cli', ['gateway', 'stores', 'core']],

@@ -108,7 +108,7 @@ describe('the packed packages', PATIENT, () => {
     before(() => {
       mkdirSync(home)
       writeFileSync(path.join(home, 'package.json'), '{ "private": true, "type": "module" }')
-      const tarballs = ['@toolgate/core', '@toolgate/stores', '@toolgate/gateway', 'toolgate'].map(
+      const tarballs = ['@toolgate/core', '@toolgate/stores', '@toolgate/mcp', '@toolgate/gateway', 'toolgate'].map(
         (name) => packed.get(name)?.tarball ?? assert.fail(name),
       )
       const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--silent', '--ignore-scripts']
@@ -122,7 +122,7 @@ describe('the packed packages', PATIENT, () => {
     })
 
     it('can be imported by each of their entries', () => {
-      const names = ['@toolgate/core', '@toolgate/stores', '@toolgate/gateway'].flatMap((name) =>
+      const names = ['@toolgate/core', '@toolgate/stores', '@toolgate/mcp', '@toolgate/gateway'].flatMap((name) =>
         Object.keys(packed.get(name)?.manifest.exports ?? {}).map((entry) => path.posix.join(name, entry)),
       )
       /** These need a peer that nobody has to install. */

@@ -6,6 +6,7 @@ import { checkShape, parseLimits, shapeOf } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
 import { matchesSelector } from '@toolgate/core/toolset'
+import { createMetaTools, ToolLists } from '@toolgate/mcp'
 import type { Api } from './api/api.ts'
 import type { ApiDeps } from './api/deps.ts'
 import { toAppRows, createGroupRows, createNeedRows } from './api/rows.ts'
@@ -15,9 +16,8 @@ import type { GroupRow, ServerRow } from './api/wire.ts'
 import { createFailedLogins } from './auth/failed-logins.ts'
 import { createKeyring } from './auth/keyring.ts'
 import { createOriginRules } from './auth/origin.ts'
-import { serverGroupName, toGroups } from './catalog/server-groups.ts'
-import { toApps } from './catalog/apps.ts'
-import { createUpstreamSource, type UpstreamSource } from './catalog/source.ts'
+import { serverGroupName, toApps, toGroups } from './catalog/groups.ts'
+import { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig, GroupConfig, ServerConfig } from './config/config.ts'
 import { saysNothing } from './config/policy.ts'
 import { listen } from './http/server.ts'
@@ -25,16 +25,9 @@ import { createGroupWatch } from './live/group-watch.ts'
 import type { LiveSocket } from './live/live-socket.ts'
 import { type ServerIdentities, type WatchedServer, watchIdentities } from './live/server-identity.ts'
 import { recordStateChanges } from './live/state-changes.ts'
-import { createChangeStreams } from './mcp/change-streams.ts'
-import { createAppEndpoints } from './mcp/app-endpoints.ts'
-import { createMcpEndpoint, type EndpointDeps } from './mcp/endpoint.ts'
-import { createListWatch } from './mcp/list-watch.ts'
-import { createNaming } from './mcp/listing.ts'
-import { createMetaTools } from './mcp/meta-tools.ts'
-import { createOffers } from './mcp/offer.ts'
-import { withVia } from './mcp/via.ts'
-import { unlockByCalls } from './mcp/session.ts'
-import { createSessions } from './mcp/sessions.ts'
+import { ChangeStreams } from './mcp/change-streams.ts'
+import { McpEndpoints, withVia } from './mcp/endpoint.ts'
+import { Sessions, unlockByCalls } from './mcp/sessions.ts'
 import { once } from './once.ts'
 import { findAuditProblems, openAudit, openState } from './stores.ts'
 import { createGatewayRedactor, redactApprovals, redactLog, redactServer } from './redaction.ts'
@@ -149,20 +142,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     // Before anybody looks: what knows its state by itself, as servers do, is known from the beginning.
     const asked = monitor.start()
 
-    const { selectors, locked } = parseGroups(gateGroups, new Map(Object.entries(config.aliases ?? {})))
+    const parsedGroups = parseGroups(gateGroups, new Map(Object.entries(config.aliases ?? {})))
+    const { selectors, locked } = parsedGroups
     const search = config.search ?? { offer: 'auto' }
-    const onUnlocked = () => {
-      listWatch.changed()
-      appEndpoints.changed()
-    }
-    const metaTools = createMetaTools({
-      locked,
-      names: selectors,
-      search,
-      gate: () => gate,
-      lockedFor: (view) => offers.lockedFor(view),
-      onUnlocked,
-    })
+    const onUnlocked = () => mcp.wake()
+    const metaTools = createMetaTools({ groups: parsedGroups, search, gate: () => gate, onUnlocked })
     const metaIds = metaTools.map(({ id }) => id)
     const warnings = createWarnings({
       config,
@@ -200,7 +184,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       await listener.close()
     })
 
-    const naming = createNaming()
+    const lists = new ToolLists(gate, search)
     let identities: ServerIdentities | undefined
     const servers = () =>
       config.servers.map(({ name }) =>
@@ -242,22 +226,18 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       closers.push(identities.settled)
     }
     const serverInfo = { name: 'toolgate', version: VERSION }
-    const offers = createOffers({ gate, locked, search })
-    const listWatch = createListWatch({ gate, availability: monitor, offers, onFault })
-    closers.push(() => listWatch.close())
-    const streams = createChangeStreams({ watch: listWatch, serverInfo, onFault })
+    const streams = new ChangeStreams({ serverInfo, onFault })
     drain = async () => {
       streams.close()
       await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
     }
-    const endpointDeps: EndpointDeps = {
+    const mcp = new McpEndpoints({
       gate,
-      naming,
-      offers,
+      lists,
+      availability: monitor,
       streams,
-      sessions: createSessions({ clock }),
+      sessions: new Sessions({ clock }),
       isStopping: () => isStopping,
-      onSessionEnded: onUnlocked,
       serverInfo,
       listTtlMs: LIST_TTL_MS,
       keyring,
@@ -266,9 +246,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       origins,
       tracing,
       onFault,
-    }
-    const appEndpoints = createAppEndpoints({ ...endpointDeps, gate, streams, offers, availability: monitor })
-    closers.push(() => appEndpoints.close())
+    })
+    closers.push(() => mcp.close())
     const limits = parseLimits(config.limits, selectors).map((limit, i) => {
       const written = config.limits[i]
       return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
@@ -282,7 +261,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       tools: () => gate.catalog.snapshot().tools,
       limitsOf: (tool) =>
         limits.flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
-      wireName: (id) => naming(gate.catalog.snapshot()).toName(id),
+      wireName: (id) => lists.names().toName(id),
       groups,
       servers,
       warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
@@ -330,8 +309,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       onFault,
     })
     listener.attach({
-      mcp: createMcpEndpoint(endpointDeps),
-      mcpOf: appEndpoints.of,
+      mcp: mcp.serve,
+      mcpOf: (app) => mcp.ofApp(app),
       health: createHealth({ servers, isStopping: () => isStopping }),
       keyring,
       origins,
@@ -406,7 +385,7 @@ function createFleet(
   return {
     reaper,
     upstreams,
-    sources: config.servers.map((server, i) => createUpstreamSource(server, upstreams[i] as Upstream)),
+    sources: config.servers.map((server, i) => new UpstreamSource(server, upstreams[i] as Upstream)),
     async close() {
       await Promise.all(upstreams.map((upstream) => upstream.close()))
       await reaper.close()

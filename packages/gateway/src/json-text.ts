@@ -1,5 +1,3 @@
-import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from './json-scan.ts'
-
 /** How much a JSON text may hold. What is not named is not bounded. */
 export interface JsonBounds {
   /** Arrays and objects inside each other. */
@@ -78,4 +76,127 @@ const EXCESSES: Readonly<Record<keyof JsonBounds, (limit: number) => string>> = 
 
 function exceeds(bound: keyof JsonBounds, limit: number): JsonMeasure {
   return { excess: { bound, limit } }
+}
+
+/** Where a value stands in a JSON text, with the blanks around it. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Finds the values at some paths of keys in a JSON text, in one pass and without parsing it.
+ *
+ * A path is missing from the answer if nothing is there, if one of its keys is written with escapes, and if it occurs
+ * twice, as nobody can say which of the two is meant.
+ *
+ * @example
+ * findMembers('{"id":7,"result":{"tools":[]}}', ['id', 'result.tools']).get('result.tools') // { start: 26, end: 28 }
+ */
+export function findMembers<Path extends string>(text: string, paths: readonly Path[]): ReadonlyMap<Path, Span> {
+  const wanted = new Map<string, Path>(paths.map((path) => [path, path]))
+  const maxDepth = Math.max(...paths.map((path) => path.split('.').length))
+  const found = new Map<Path, Span>()
+  const twice = new Set<Path>()
+  /** The path of the member under way at each depth; `undefined` in an array. */
+  const under: (string | undefined)[] = []
+  /** Where the wanted member under way at each depth begins. */
+  const starts: (number | undefined)[] = []
+  let depth = 0
+  let key: Span = { start: 0, end: 0 }
+  const begin = (at: number): void => {
+    const parent = depth === 1 ? '' : under[depth - 1]
+    const name = text.slice(key.start, key.end)
+    under[depth] = parent === undefined || name.includes('.') ? undefined : depth === 1 ? name : `${parent}.${name}`
+    starts[depth] = wanted.has(under[depth] ?? '') ? at : undefined
+  }
+  const end = (at: number): void => {
+    const path = wanted.get(under[depth] ?? '')
+    const start = starts[depth]
+    if (path !== undefined && start !== undefined) {
+      if (found.has(path)) twice.add(path)
+      found.set(path, { start, end: at })
+    }
+    under[depth] = starts[depth] = undefined
+  }
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case QUOTE: {
+        const last = endOfString(text, i)
+        if (depth <= maxDepth) key = { start: i + 1, end: last }
+        i = last
+        break
+      }
+      case COLON:
+        if (depth <= maxDepth) begin(i + 1)
+        break
+      case BRACE:
+      case BRACKET:
+        if (++depth <= maxDepth) under[depth] = starts[depth] = undefined
+        break
+      case COMMA:
+        if (depth <= maxDepth) end(i)
+        break
+      case BRACE_END:
+      case BRACKET_END:
+        if (depth <= maxDepth) end(i)
+        depth--
+    }
+  }
+  for (const path of twice) found.delete(path)
+  return found
+}
+
+/** Splits the text of a JSON array into those of its items; `undefined` if it is not the text of an array. */
+export function splitItems(text: string): readonly string[] | undefined {
+  const list = text.trim()
+  if (list.charCodeAt(0) !== BRACKET || list.charCodeAt(list.length - 1) !== BRACKET_END) return undefined
+  const items: string[] = []
+  let depth = 0
+  let start = 1
+  for (let i = 0; i < list.length; i++) {
+    switch (list.charCodeAt(i)) {
+      case QUOTE:
+        i = endOfString(list, i)
+        break
+      case BRACE:
+      case BRACKET:
+        depth++
+        break
+      case COMMA:
+        if (depth !== 1) break
+        items.push(list.slice(start, i))
+        start = i + 1
+        break
+      case BRACE_END:
+      case BRACKET_END:
+        depth--
+    }
+  }
+  const last = list.slice(start, -1)
+  return items.length === 0 && last.trim() === '' ? [] : [...items, last]
+}
+
+/** The characters that structure a JSON text, as UTF-16 units. */
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const BRACE = 0x7b
+const BRACE_END = 0x7d
+const BRACKET = 0x5b
+const BRACKET_END = 0x5d
+
+/** Returns the position of the quote that ends the string begun at `start`; of the end of the text if none does. */
+function endOfString(text: string, start: number): number {
+  const end = text.indexOf('"', start + 1)
+  if (end === -1) return text.length
+  if (text.charCodeAt(end - 1) !== BACKSLASH) return end
+  // Searching again after each escaped quote costs more than looking at each character.
+  for (let i = start + 1; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === BACKSLASH) i++
+    else if (unit === QUOTE) return i
+  }
+  return text.length
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { McpResult } from '@toolgate/mcp'
 
 /** Characters of text that take some milliseconds to parse or to write. */
 const LARGE_CHARS = 256 * 1024
@@ -11,4 +12,23 @@ export function isLarge({ length }: { readonly length: number }): boolean {
 /** Resolves in the next turn of the event loop: requests and timers that are due come first. */
 export async function nextTurn(): Promise<void> {
   await setImmediate()
+}
+
+const marked = new WeakSet<object>()
+
+/** Remembers that the text of a result was large, whatever part of it is. */
+export function markLarge(result: object): void {
+  marked.add(result)
+}
+
+/** Whether a result takes milliseconds to cap, to write and to send, so that each is done in a turn of its own. */
+export function isLargeResult(result: McpResult): boolean {
+  return marked.has(result) || (Array.isArray(result.content) && result.content.some(isLargeBlock))
+}
+
+function isLargeBlock(block: unknown): boolean {
+  if (typeof block !== 'object' || block === null) return false
+  const text = 'text' in block ? block.text : undefined
+  const data = 'data' in block ? block.data : undefined
+  return (typeof text === 'string' && isLarge(text)) || (typeof data === 'string' && isLarge(data))
 }

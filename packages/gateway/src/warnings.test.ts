@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
-import type { UpstreamSource } from './catalog/source.ts'
+import type { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { createWarnings } from './warnings.ts'
 
@@ -12,7 +12,7 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
   const lines: string[] = []
   const state = { tools: [] as typeof files, isListed: false }
   const listeners = new Set<() => void>()
-  const source: UpstreamSource = {
+  const source: Pick<UpstreamSource, keyof UpstreamSource> = {
     name: 'files',
     namespaces: ['files'],
     isListed: () => state.isListed,

@@ -3,8 +3,8 @@ import { didYouMean } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
-import { serverGroupName } from './catalog/server-groups.ts'
-import type { UpstreamSource } from './catalog/source.ts'
+import { serverGroupName } from './catalog/groups.ts'
+import type { UpstreamSource } from './catalog/sources.ts'
 
 /** A warning of the gate, or of the configuration. */
 export interface GatewayWarning extends Omit<LintWarning, 'code'> {
@@ -22,7 +22,7 @@ export interface Warnings {
 
 export interface WarningsDeps {
   readonly config: GatewayConfig
-  readonly sources: readonly UpstreamSource[]
+  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'tools'>[]
   /** The gate exists after its own warnings. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   log(text: string): void
@@ -85,7 +85,10 @@ function shownPath(path: string): string {
 }
 
 /** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */
-function findUnmatched({ name, tools }: ServerConfig, source: UpstreamSource | undefined): readonly LintWarning[] {
+function findUnmatched(
+  { name, tools }: ServerConfig,
+  source: WarningsDeps['sources'][number] | undefined,
+): readonly LintWarning[] {
   if (tools.size === 0 || !source?.isListed()) return []
   const names = Array.from(source.tools(), (tool) => tool.name)
   return [...tools.keys()].flatMap((pattern) => {

@@ -8,7 +8,7 @@ import {
 import type { CallOutcome, Progress, View } from '@toolgate/core'
 import { expose } from '@toolgate/core/expose'
 import { outputText } from '@toolgate/core/internal'
-import { isMcpResult, toSendable } from '../shared/mcp-result.ts'
+import { isMcpResult, toSendable } from '@toolgate/mcp'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { QueryCalls } from './calls.ts'
 import { harnessNameOf, type HarnessNames } from './import-tools.ts'

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Caller } from '@toolgate/core'
 import type { MaybePromise } from '@toolgate/core/internal'
-import type { ListWatch } from './list-watch.ts'
+import type { ListWatch } from '@toolgate/mcp'
 
 /** What a server tells its clients has changed (`ServerEvent` of SDK v2). */
 export type McpChange = (
@@ -41,7 +41,7 @@ export function createChangeBus(watch: ListWatch, onFault: (error: unknown) => v
       const caller = await callerOf()
       if (!isOpen) return
       const changed = () => listener({ kind: 'tools_list_changed' })
-      leave = watch.add({ caller, key: undefined, isOpen: () => isOpen, changed })
+      leave = watch.add({ caller, isOpen: () => isOpen, changed })
     }
     begin().catch(onFault)
     return () => {

@@ -1,10 +1,24 @@
 import { type Progress, ToolgateError } from '@toolgate/core'
-import { checkShape, type McpResult } from '@toolgate/core/internal'
-import { isPlainObject } from '../shared/mcp-result.ts'
-import type { LinkCall, LinkListener, McpLink } from './sdk-client.ts'
-import { RpcError } from './rpc-error.ts'
-import { readContext } from './exchange.ts'
-import { createMcpSource, type McpSource, type McpSourceOptions, SOURCE_SHAPE } from './source.ts'
+import { checkShape } from '@toolgate/core/internal'
+import {
+  isObject,
+  type JsonObject,
+  type JsonRpcError,
+  LIST_CHANGED,
+  type RequestId,
+  RPC_CODES,
+  RpcError,
+} from '@toolgate/mcp'
+import { readContext } from './sdk-context.ts'
+import {
+  type LinkCall,
+  type LinkListener,
+  type McpLink,
+  type McpSource,
+  type McpSourceOptions,
+  readMcpSource,
+  SOURCE_SHAPE,
+} from './source.ts'
 
 /** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is connected to nothing yet. */
 export interface OwnMcpServer {
@@ -25,37 +39,21 @@ export interface OwnMcpServer {
  */
 export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOptions = {}): Promise<McpSource> {
   checkShape('fromMcpServer', options, SOURCE_SHAPE)
-  const loopback = createLoopback()
+  const loopback = new Loopback()
   await server.connect(loopback.transport as never)
-  const { link } = loopback
   await loopback.initialize()
-  const source = await createMcpSource(link, { trustHints: true, ...options })
-  return {
-    ...source,
-    get failure() {
-      return source.failure
-    },
-    get leftOut() {
-      return source.leftOut
-    },
-    get unmatched() {
-      return source.unmatched
-    },
-    close() {
-      source.close()
-      // It is the owner's listener that would fail, and he is told where he closes it himself.
-      server.close().catch(() => {})
-    },
-  }
+  // A failure to close is reported to the owner, if they close it themselves.
+  const close = () => void server.close().catch(() => {})
+  return readMcpSource(loopback, { trustHints: true, ...options }, close)
 }
 
 interface Message {
   readonly jsonrpc: '2.0'
-  readonly id?: number | string
+  readonly id?: RequestId
   readonly method?: string
-  readonly params?: Readonly<Record<string, unknown>>
+  readonly params?: JsonObject
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly error?: JsonRpcError
 }
 
 /** The SDKs' `Transport`, as far as a server asks for it. */
@@ -75,92 +73,104 @@ interface Pending {
 
 const LATEST_WITH_SESSIONS = '2025-11-25'
 
-/** A transport whose other end is this: a client that lists and calls, and can do nothing else. */
-function createLoopback() {
-  const pending = new Map<number | string, Pending>()
-  const listeners = new Set<LinkListener>()
-  let lastId = 0
-  let hasTools = false
-  let closed: Error | undefined
+/** The client's end of a connection within this process. It lists and calls tools, and can do nothing else. */
+class Loopback implements McpLink {
+  /** The server's end. */
+  readonly transport: Transport
+  readonly #pending = new Map<unknown, Pending>()
+  readonly #listeners = new Set<LinkListener>()
+  #lastId = 0
+  #hasTools = false
+  #closed: Error | undefined
 
-  const deliver = (message: Omit<Message, 'jsonrpc'>, extra?: object) =>
-    transport.onmessage?.({ jsonrpc: '2.0', ...message }, extra)
-  const transport: Transport = {
-    start: async () => {},
-    async send(message) {
-      // Asynchronous, as any other is: who sends is not called back within.
-      queueMicrotask(() => receive(message))
-    },
-    async close() {
-      closed ??= new Error('The server is closed.')
-      for (const { reject } of pending.values()) reject(closed)
-      pending.clear()
-      for (const listener of listeners) listener.closed(closed)
-      transport.onclose?.()
-    },
+  constructor() {
+    this.transport = {
+      start: async () => {},
+      send: async (message) => {
+        // Asynchronous like any other transport: the sender is not called back within the call.
+        queueMicrotask(() => this.#receive(message))
+      },
+      close: async () => this.#close(),
+    }
   }
 
-  function receive({ id, method, params, result, error }: Message): void {
+  /** @throws {ToolgateError} `source_invalid` */
+  async initialize(): Promise<void> {
+    const clientInfo = { name: 'toolgate', version: '0' }
+    const params = { protocolVersion: LATEST_WITH_SESSIONS, capabilities: {}, clientInfo }
+    const answer = await this.#request('initialize', params)
+    if (!isObject(answer) || !isObject(answer['capabilities']))
+      throw new ToolgateError('source_invalid', 'The MCP server does not answer.')
+    this.#hasTools = answer['capabilities']['tools'] !== undefined
+    this.#deliver({ method: 'notifications/initialized' })
+  }
+
+  async list(cursor: string | undefined): Promise<unknown> {
+    return this.#hasTools ? this.#request('tools/list', cursor === undefined ? {} : { cursor }) : { tools: [] }
+  }
+
+  call(call: LinkCall): Promise<unknown> {
+    return this.#request('tools/call', { name: call.name, arguments: call.arguments }, call)
+  }
+
+  follow(listener: LinkListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async #request(method: string, params: JsonObject, call?: LinkCall): Promise<unknown> {
+    if (this.#closed) throw this.#closed
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#pending.set(id, { resolve, reject, onProgress: call?.onProgress })
+    const cancel = () => {
+      this.#pending.delete(id)
+      this.#deliver({ method: 'notifications/cancelled', params: { requestId: id } })
+      reject(call?.signal.reason)
+    }
+    call?.signal.addEventListener('abort', cancel, { once: true })
+    const meta = call?.onProgress ? { _meta: { progressToken: id } } : {}
+    this.#deliver({ id, method, params: { ...params, ...meta } }, toExtra(call?.context))
+    return promise.finally(() => call?.signal.removeEventListener('abort', cancel))
+  }
+
+  #receive({ id, method, params = {}, result, error }: Message): void {
     if (method === 'notifications/progress') {
-      const { progressToken, ...progress } = params ?? {}
-      pending.get(progressToken as number)?.onProgress?.(progress as unknown as Progress)
-    } else if (method === 'notifications/tools/list_changed') {
-      for (const listener of listeners) listener.changed()
+      const { progressToken, ...progress } = params
+      if (isProgress(progress)) this.#pending.get(progressToken)?.onProgress?.(progress)
+    } else if (method === LIST_CHANGED) {
+      for (const listener of this.#listeners) listener.changed()
     } else if (method !== undefined) {
-      // It was told of no capabilities, so of requests only a ping is one it may make.
-      if (id !== undefined)
-        deliver(method === 'ping' ? { id, result: {} } : { id, error: { code: -32_601, message: 'Method not found' } })
+      if (id !== undefined) this.#answer(id, method)
     } else {
-      const asked = pending.get(id as number)
-      pending.delete(id as number)
+      const asked = this.#pending.get(id)
+      this.#pending.delete(id)
       if (error) asked?.reject(new RpcError(error.code, error.message, error.data))
       else asked?.resolve(result)
     }
   }
 
-  async function request(method: string, params: Record<string, unknown>, call?: LinkCall): Promise<unknown> {
-    if (closed) throw closed
-    const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    pending.set(id, { resolve, reject, onProgress: call?.onProgress })
-    const cancel = () => {
-      pending.delete(id)
-      deliver({ method: 'notifications/cancelled', params: { requestId: id } })
-      reject(call?.signal.reason)
-    }
-    call?.signal.addEventListener('abort', cancel, { once: true })
-    const meta = call?.onProgress ? { _meta: { progressToken: id } } : {}
-    deliver({ id, method, params: { ...params, ...meta } }, toExtra(call?.context))
-    return promise.finally(() => call?.signal.removeEventListener('abort', cancel))
+  /** The server was promised no capabilities, so a ping is the only request that it may make. */
+  #answer(id: RequestId, method: string): void {
+    const error = { code: RPC_CODES.methodNotFound, message: 'Method not found' }
+    this.#deliver(method === 'ping' ? { id, result: {} } : { id, error })
   }
 
-  const link: McpLink = {
-    async list(cursor) {
-      return hasTools ? ((await request('tools/list', cursor === undefined ? {} : { cursor })) as never) : { tools: [] }
-    },
-    call: (call) => request('tools/call', { name: call.name, arguments: call.arguments }, call) as Promise<McpResult>,
-    follow(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+  #deliver(message: Omit<Message, 'jsonrpc'>, extra?: object): void {
+    this.transport.onmessage?.({ jsonrpc: '2.0', ...message }, extra)
   }
 
-  return {
-    transport,
-    link,
-    async initialize() {
-      const clientInfo = { name: 'toolgate', version: '0' }
-      const answer = await request('initialize', {
-        protocolVersion: LATEST_WITH_SESSIONS,
-        capabilities: {},
-        clientInfo,
-      })
-      if (!isPlainObject(answer) || !isPlainObject(answer['capabilities']))
-        throw new ToolgateError('source_invalid', 'The MCP server does not answer.')
-      hasTools = answer['capabilities']['tools'] !== undefined
-      deliver({ method: 'notifications/initialized' })
-    },
+  #close(): void {
+    const closed = (this.#closed ??= new Error('The server is closed.'))
+    for (const { reject } of this.#pending.values()) reject(closed)
+    this.#pending.clear()
+    for (const listener of this.#listeners) listener.closed(closed)
+    this.transport.onclose?.()
   }
+}
+
+function isProgress(value: object): value is Progress {
+  return 'progress' in value && typeof value.progress === 'number'
 }
 
 /** What the SDKs tell a handler of the request that it serves, where the call came by one. */

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { type CallContext, type Caller, createGate, defineTool, type GateOptions } from '@toolgate/core'
 import { metaTools } from '@toolgate/core/search'
+import { RpcError, toMcpOutput } from '@toolgate/mcp'
 import { z } from 'zod'
 import { type AnyClient, type ServeOptions, textOf, type Way, WAYS } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 import { guard } from './guard.ts'
-import { toMcpOutput } from './results.ts'
-import { RpcError } from './rpc-error.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,12 +1,11 @@
 import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
 import { type MaybePromise, safely, type Shape, shapeOf } from '@toolgate/core/internal'
+import { ListWatch, ToolLists } from '@toolgate/mcp'
 import { checkCaller, checkGuard } from '../shared/guard-options.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
-import type { McpAuthInfo, McpRequest } from './exchange.ts'
-import { createListWatch } from './list-watch.ts'
-import { createListings } from './listing.ts'
-import { type HeldServer, holdTools, type SdkServer } from './sdk-server.ts'
-import { createConnection, type GuardedGate, serveCall, serveList, type Serving } from './serving.ts'
+import { Connection, type GuardedGate, type Guarding } from './connection.ts'
+import type { McpAuthInfo, McpRequest } from './sdk-context.ts'
+import type { SdkServer } from './sdk-server.ts'
 
 export interface McpGuardOptions<Server extends SdkServer> extends Pick<ViewOptions, 'app' | 'visibility'> {
   /** Makes a server of the SDK, new each time, without tools: `() => new Server({ name, version })`. */
@@ -69,28 +68,18 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
   const onFault = safely(options.onFault)
   const narrowed = app !== undefined || visibility !== undefined
   const openView = (caller: Caller) => gate.view(caller, narrowed ? { app, visibility } : undefined)
-  const listings = createListings(gate, openView)
-  const watch = createListWatch({ gate, listings, onFault, everyMs: watchEveryMs })
+  const lists = new ToolLists(gate)
+  const watch = new ListWatch({ gate, openView, lists, onFault, everyMs: watchEveryMs, quietMs: 0 })
   const callerOf = createCallerOf(options.caller)
-  const serving: Serving = { gate, openView, listings, watch, callerOf, onFault, listTtlMs }
+  const guarding: Guarding = { gate, openView, lists, watch, callerOf, onFault, listTtlMs }
   let bus: ChangeBus | undefined
 
   const serve = (context: McpServerContext = {}): Server => {
-    const isPerRequest = context.requestInfo !== undefined
+    const { authInfo, requestInfo, era } = context
+    const isPerRequest = requestInfo !== undefined
     const server = options.server(context)
-    const held: HeldServer = holdTools(
-      server,
-      {
-        'tools/list': (exchange) => serveList(serving, connection, exchange),
-        'tools/call': (exchange) => serveCall(serving, connection, exchange),
-      },
-      { listChanged: !isPerRequest || (bus !== undefined && context.era === 'modern') },
-    )
-    const connection = createConnection(serving, held)
-    if (isPerRequest) {
-      const { authInfo, requestInfo } = context
-      bus?.enter(() => callerOf({ authInfo, sessionId: undefined, headers: requestInfo?.headers }))
-    }
+    Connection.open(guarding, server, { listChanged: !isPerRequest || (bus !== undefined && era === 'modern') })
+    if (isPerRequest) bus?.enter(() => callerOf({ authInfo, sessionId: undefined, headers: requestInfo.headers }))
     return server
   }
   return Object.defineProperty(serve, 'bus', {
@@ -107,7 +96,7 @@ function checkMs(name: string, ms: number, least: number): void {
 }
 
 /** A function reads the token that the host verified, so its answer may be made anew at each request. */
-function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Serving['callerOf'] {
+function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Guarding['callerOf'] {
   if (typeof given === 'function') return async (request) => defineCaller(await given(request))
   const caller = checkCaller(given)
   return async () => caller

@@ -11,7 +11,7 @@ import {
   Server,
 } from '@modelcontextprotocol/server'
 import { type Caller, createGate, defineTool, type GateOptions } from '@toolgate/core'
-import type { McpResult } from '@toolgate/core/internal'
+import type { McpResult } from '@toolgate/mcp'
 import { describeMatrixRow, type Observation } from '../testing/matrix.ts'
 import { askModern, INFO, listen, textOf, toCaller, withAuth } from '../testing/mcp-ways.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER, type Witness } from '../testing/world.ts'

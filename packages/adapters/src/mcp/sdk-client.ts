@@ -1,7 +1,15 @@
-import type { Progress } from '@toolgate/core'
-import { type McpResult, relayedError } from '@toolgate/core/internal'
-import { isPlainObject } from '../shared/mcp-result.ts'
-import { RpcError } from './rpc-error.ts'
+import { ConfigError, type Progress } from '@toolgate/core'
+import { checkShape } from '@toolgate/core/internal'
+import { LIST_CHANGED, relayedError, RpcError } from '@toolgate/mcp'
+import {
+  type LinkCall,
+  type LinkListener,
+  type McpLink,
+  type McpSource,
+  type McpSourceOptions,
+  readMcpSource,
+  SOURCE_SHAPE,
+} from './source.ts'
 
 /**
  * A connected client: `Client` of `@modelcontextprotocol/client` (v2) or of `@modelcontextprotocol/sdk` (v1), or one
@@ -12,37 +20,28 @@ export interface McpClient {
   callTool(params: never, ...rest: never[]): Promise<object>
 }
 
-/** What a source asks of the server that it stands for. */
-export interface McpLink {
-  list(cursor: string | undefined): Promise<ListPage>
-  /** @throws {RpcError} where the server answers with a JSON-RPC error */
-  call(call: LinkCall): Promise<McpResult>
-  /** Hears that the list has changed, and why no more will be heard. Gives the way to end it. */
-  follow(hear: LinkListener): () => void
-}
-
-export interface ListPage {
-  readonly tools: readonly unknown[]
-  readonly nextCursor?: string | undefined
-}
-
-export interface LinkCall {
-  readonly name: string
-  readonly arguments: Readonly<Record<string, unknown>>
-  readonly signal: AbortSignal
-  readonly onProgress: ((progress: Progress) => void) | undefined
-  /** What the host gave with the call: where it is an MCP server, its SDK's context of the request. */
-  readonly context: unknown
-}
-
-export interface LinkListener {
-  changed(): void
-  closed(error: Error): void
+/**
+ * Gives the tools of an MCP server that a client is connected to, for `createGate({ sources: [source] })`.
+ *
+ * The client may be one of SDK v1, SDK v2 or `@ai-sdk/mcp`. Its results pass as they come: `CallToolResult`s. The
+ * server's hints only tighten, unless it is trusted.
+ *
+ * @throws {ConfigError} for what is no client, and for an overlay that cannot be used
+ * @throws whatever the client throws, where the server's list cannot be read
+ * @example
+ * const files = await fromMcpClient(client, { namespace: 'files', overlay: { 'write_*': { tags: ['write'] } } })
+ * const gate = createGate({ sources: [files], policy: { deny: ['tag:write'] } })
+ */
+export async function fromMcpClient(client: McpClient, options: McpSourceOptions = {}): Promise<McpSource> {
+  if (typeof client?.listTools !== 'function' || typeof client.callTool !== 'function')
+    throw new ConfigError('client', 'must be a connected client of an MCP SDK')
+  checkShape('fromMcpClient', options, SOURCE_SHAPE)
+  return readMcpSource(toLink(client), options)
 }
 
 /** Gives the link of a client, whichever of the three it is. */
-export function toLink(client: McpClient): McpLink {
-  if ('toolsFromDefinitions' in client) return linkOfAiSdk(client as unknown as AiSdkClient)
+function toLink(client: McpClient): McpLink {
+  if ('toolsFromDefinitions' in client) return linkOfAiSdk(client)
   return linkOfSdk(client as unknown as OfficialClient)
 }
 
@@ -65,8 +64,8 @@ interface CallParams {
 }
 
 interface AiSdkClient {
-  listTools(options?: { params?: { cursor: string } }): Promise<ListPage>
-  callTool(call: CallParams & { options: CallOptions }): Promise<McpResult>
+  listTools(options?: { params?: { cursor: string } }): Promise<object>
+  callTool(call: CallParams & { options: CallOptions }): Promise<object>
 }
 
 /** It tells nobody of changes: `refresh` the source. */
@@ -81,8 +80,8 @@ function linkOfAiSdk(client: AiSdkClient): McpLink {
 /** What both versions of the official SDK have, and what v2 has beyond. */
 interface OfficialClient {
   readonly transport?: unknown
-  listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<ListPage>
-  callTool(params: CallParams, ...rest: unknown[]): Promise<McpResult>
+  listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<object>
+  callTool(params: CallParams, ...rest: unknown[]): Promise<object>
   onclose?: (() => void) | undefined
   fallbackNotificationHandler?: ((notification: { readonly method: string }) => Promise<void>) | undefined
   getServerCapabilities(): { readonly tools?: { readonly listChanged?: boolean } } | undefined
@@ -112,10 +111,10 @@ function linkOfSdk(client: OfficialClient): McpLink {
           ? client.callTool(toParams(call), toOptions(call))
           : client.callTool(toParams(call), undefined, toOptions(call)),
       ),
-    follow(hear) {
-      const unlisten = listen(client, hear)
-      const forgetClose = addClose(client, () => hear.closed(new Error(CLOSED)))
-      const forgetChanges = addNotification(client, LIST_CHANGED, hear.changed)
+    follow(listener) {
+      const unlisten = listen(client, listener)
+      const forgetClose = addClose(client, () => listener.closed(new Error(CLOSED)))
+      const forgetChanges = addNotification(client, LIST_CHANGED, listener.changed)
       return () => {
         unlisten()
         forgetClose()
@@ -126,7 +125,6 @@ function linkOfSdk(client: OfficialClient): McpLink {
 }
 
 const CLOSED = 'The connection is closed.'
-const LIST_CHANGED = 'notifications/tools/list_changed'
 
 function toParams({ name, arguments: input }: LinkCall): CallParams {
   return { name, arguments: input }
@@ -146,11 +144,11 @@ function addClose(client: OfficialClient, closed: () => void): () => void {
 }
 
 /** Where the client has a handler of its own for it, that one is asked instead: then it is the host's to `refresh`. */
-function addNotification(client: OfficialClient, method: string, heard: () => void): () => void {
+function addNotification(client: OfficialClient, method: string, changed: () => void): () => void {
   const before = client.fallbackNotificationHandler
   let isOpen = true
   client.fallbackNotificationHandler = async (notification) => {
-    if (isOpen && notification.method === method) heard()
+    if (isOpen && notification.method === method) changed()
     await before?.(notification)
   }
   return () => {
@@ -162,7 +160,7 @@ const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 60_000
 
 /** Since MCP 2026-07-28 a client hears of changes on a stream that it asks for, and asks for again when it breaks. */
-function listen(client: OfficialClient, hear: LinkListener): () => void {
+function listen(client: OfficialClient, listener: LinkListener): () => void {
   if (client.getProtocolEra?.() !== 'modern' || client.getServerCapabilities()?.tools?.listChanged !== true)
     return () => {}
   let isOpen = client.autoOpenedSubscription === undefined
@@ -175,7 +173,7 @@ function listen(client: OfficialClient, hear: LinkListener): () => void {
       subscription = await client.listen?.({ toolsListChanged: true })
       if (!isOpen) return await subscription?.close()
       // What changed while nobody listened.
-      if (waitMs > FIRST_WAIT_MS) hear.changed()
+      if (waitMs > FIRST_WAIT_MS) listener.changed()
       if ((await subscription?.closed) === 'local') return
       again(FIRST_WAIT_MS)
     } catch {
@@ -196,7 +194,7 @@ function listen(client: OfficialClient, hear: LinkListener): () => void {
 /** v1 gives these codes to what no server has said: the connection is closed, the time is up. */
 const LOCAL_CODES: ReadonlySet<number> = new Set([-32_000, -32_001])
 
-async function asOwnErrors(answer: Promise<McpResult>): Promise<McpResult> {
+async function asOwnErrors(answer: Promise<object>): Promise<object> {
   try {
     return await answer
   } catch (error) {
@@ -213,14 +211,4 @@ function toRpcError(error: unknown): RpcError | undefined {
   // v1 writes the code before the words.
   const relayed = relayedError({ code, message: error.message.replace(/^MCP error -?\d+: /, ''), data })
   return new RpcError(relayed.code, relayed.message, relayed.data)
-}
-
-/** Reads one page, however little it may be one. */
-export function parsePage(page: unknown): ListPage {
-  const { tools, nextCursor } = isPlainObject(page) ? page : {}
-  if (!Array.isArray(tools)) throw new TypeError('the server answered tools/list without a list')
-  return {
-    tools: tools as unknown[],
-    nextCursor: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
-  }
 }

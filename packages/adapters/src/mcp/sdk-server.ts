@@ -1,7 +1,6 @@
-import { ConfigError } from '@toolgate/core'
-import { type Exchange, type SdkContext, toExchange } from './exchange.ts'
-import { type Fitting, FITTING_V1, fittingV2 } from './fitting.ts'
-import { RpcError } from './rpc-error.ts'
+import { ConfigError, type JsonSchema } from '@toolgate/core'
+import { isObject, type JsonObject, type ListedTool, type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
+import { type Exchange, type SdkContext, toExchange } from './sdk-context.ts'
 
 /**
  * A server of the official SDK: `Server` or `McpServer`, of `@modelcontextprotocol/server` (v2) or of
@@ -97,12 +96,12 @@ function canAsk(server: AnyServer): (method: ToolMethod) => boolean {
 function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, ServeTools>>): void {
   let others = server.fallbackRequestHandler
   const serving = new Map<string, ServeTools>(Object.entries(serve))
-  const fallback = async (request: { method: string; params?: Exchange['params'] }, context: SdkContext) => {
+  const fallback = async (request: { method: string; params?: JsonObject }, context: SdkContext) => {
     const own = serving.get(request.method)
     if (own) return own(toExchange(request.params ?? {}, context))
     if (others) return others(request as never, context as never)
     // JSON-RPC 2.0 §5.1, as the SDK says it where it has no fallback.
-    throw new RpcError(-32_601, 'Method not found')
+    throw new RpcError(RPC_CODES.methodNotFound, 'Method not found')
   }
   Object.defineProperty(server, 'fallbackRequestHandler', {
     get: () => fallback,
@@ -127,4 +126,39 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
       if (taken[0] !== undefined) refuse(taken[0])
     },
   })
+}
+
+/** What the clients of an SDK's server can read of a list, and of a result. */
+export interface Fitting {
+  fitList(tools: readonly ListedTool[]): readonly ListedTool[]
+  fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
+}
+
+/** A server of v2. */
+interface FittingServer {
+  projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
+}
+
+/** It fits lists by itself, and results when it is asked. */
+function fittingV2(server: FittingServer): Fitting {
+  return {
+    fitList: (tools) => tools,
+    fitResult: (result, outputSchema) => server.projectCallToolResult(result, outputSchema),
+  }
+}
+
+/** Before MCP 2026-07-28 structured content is an object, and so is what an output schema describes. */
+const FITTING_V1: Fitting = {
+  fitList: (tools) =>
+    tools.map((tool) => {
+      const { outputSchema, ...rest } = tool
+      return outputSchema === undefined || outputSchema['type'] === 'object' ? tool : rest
+    }),
+  fitResult(result) {
+    const { structuredContent, content = [], ...rest } = result
+    if (structuredContent === undefined || isObject(structuredContent)) return result
+    const isTold = content.some((block) => isObject(block) && block['type'] === 'text')
+    const told = isTold ? [] : [{ type: 'text', text: JSON.stringify(structuredContent) }]
+    return { ...rest, content: [...content, ...told] }
+  },
 }

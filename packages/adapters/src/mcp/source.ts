@@ -1,11 +1,41 @@
-import { type CallContext, ConfigError, defineTool, type Tool, type ToolDefinition } from '@toolgate/core'
+import type { CallContext, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { messageOf, type Shape, shapeOf, toNamedMap, type ToolOverlay } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
-import { isPlainObject } from '../shared/mcp-result.ts'
-import { withoutHop } from './results.ts'
-import { type McpLink, parsePage } from './sdk-client.ts'
-import { type Claims, type McpOverlay, parseOverlay, toDefinition } from './overlay.ts'
+import { isObject, type JsonObject, type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
+import { checkOverlayFields } from '../shared/overlay.ts'
+
+/** What a source asks of the server that it stands for. */
+export interface McpLink {
+  /** Asks for a page of the list of tools. Its answer is not checked. */
+  list(cursor: string | undefined): Promise<unknown>
+  /**
+   * Calls a tool. Its answer is not checked.
+   *
+   * @throws {RpcError} if the server answers with a JSON-RPC error
+   */
+  call(call: LinkCall): Promise<unknown>
+  /** Follows changes of the list. Returns the function that ends it. */
+  follow(listener: LinkListener): () => void
+}
+
+export interface LinkCall {
+  readonly name: string
+  readonly arguments: JsonObject
+  readonly signal: AbortSignal
+  readonly onProgress: ((progress: Progress) => void) | undefined
+  /** What the host gave with the call: for an MCP server, its SDK's context of the request. */
+  readonly context: unknown
+}
+
+export interface LinkListener {
+  changed(): void
+  /** No more changes are announced. */
+  closed(error: Error): void
+}
+
+/** What the operator says of a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
+export type McpOverlay = Readonly<Record<string, ToolOverlay>>
 
 export interface McpSourceOptions {
   /** Before each tool's name. Give one where there are several servers, whose names could meet. */
@@ -21,102 +51,150 @@ export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {
   subscribe(listener: () => void): () => void
-  /** Reads the list again. Done by itself when the server says that it has changed. Never rejects. */
+  /** Reads the list again. Done by itself when the server announces a change. Never rejects. */
   refresh(): Promise<void>
-  /** Why the list is not known to be today's: it could not be read, or the connection is closed. Its tools stay. */
+  /** Why the list may be out of date: it could not be read, or the connection is closed. Its tools stay. */
   readonly failure: Error | undefined
   /** For a conditional group of these tools: whether the list is known to be today's. */
   readonly probe: Probe
   /** Tools that the server lists and that are not offered, with the reason. */
   readonly leftOut: readonly { readonly tool: string; readonly reason: string }[]
-  /** Names and globs of the overlay that are none of the tools'. */
+  /** Names and globs of the overlay that match no tool. */
   readonly unmatched: readonly string[]
-  /** Hears of no more changes. The client stays open: it is its owner's. */
+  /** Stops listening for changes. The client stays open: it is its owner's. */
   close(): void
 }
 
-/** Gives the source of a server. Rejects where its list cannot be read. */
-export async function createMcpSource(
+/**
+ * Reads the tools of a server.
+ *
+ * @throws {ConfigError} for an overlay that cannot be used
+ * @throws whatever the link throws, if the list cannot be read
+ */
+export async function readMcpSource(
   link: McpLink,
-  { namespace, overlay, trustHints = false }: McpSourceOptions,
+  options: McpSourceOptions,
+  onClose: () => void = () => {},
 ): Promise<McpSource> {
-  const claims: Claims = { namespace, overlay: parseOverlay(overlay), trustHints }
-  const serverName = namespace ?? 'mcp'
-  const listeners = new Set<() => void>()
-  const watchers = new Set<() => void>()
-  let isOpen = true
-  let failure: Error | undefined
-  let list = sift(await fetchAll(link), claims, (name) => createExecute(link, name))
-  let reading: Promise<void> | undefined
-  let isStale = false
+  const source = new LinkSource(link, options, onClose)
+  await source.start()
+  return source
+}
 
-  const fail = (error: Error | undefined) => {
-    const isNews = (failure === undefined) !== (error === undefined)
-    failure = error
-    if (isNews) for (const watcher of watchers) watcher()
-  }
-  const readOnce = async () => {
-    try {
-      const listed = await fetchAll(link)
-      // A tool that is listed again as it was is the same tool.
-      const fresh = sift(listed, claims, (name) => list.executes.get(name) ?? createExecute(link, name))
-      if (!isOpen) return
-      fail(undefined)
-      list = fresh
-      for (const listener of listeners) listener()
-    } catch (error) {
-      fail(error instanceof Error ? error : new Error(String(error)))
+class LinkSource implements McpSource {
+  readonly name: string
+  readonly namespaces?: readonly string[]
+  readonly probe: Probe
+  readonly #link: McpLink
+  readonly #tools: ServerTools
+  readonly #onClose: () => void
+  readonly #listeners = new Set<() => void>()
+  readonly #watchers = new Set<() => void>()
+  #failure: Error | undefined
+  #reading: Promise<void> | undefined
+  #isStale = false
+  #isOpen = true
+  #unfollow: (() => void) | undefined
+
+  constructor(link: McpLink, { namespace, overlay, trustHints = false }: McpSourceOptions, onClose: () => void) {
+    const overlays = toNamedMap('overlay', overlay ?? {})
+    for (const [pattern, given] of overlays) checkOverlayFields(pattern, given)
+    const call = (name: string, input: unknown, context: CallContext) => callLink(link, name, input, context)
+    this.name = namespace ?? 'mcp'
+    if (namespace !== undefined) this.namespaces = [namespace]
+    this.#link = link
+    this.#onClose = onClose
+    this.#tools = new ServerTools({ namespace, overlays, trustHints, call })
+    this.probe = {
+      key: `mcp:${this.name}`,
+      what: `the server ${this.name}`,
+      ask: () =>
+        this.#failure === undefined || {
+          available: false,
+          reason: `the server ${this.name} does not answer`,
+          detail: this.#failure.message,
+        },
+      subscribe: (listener) => subscribeTo(this.#watchers, listener),
     }
   }
-  const read = async (): Promise<void> => {
-    isStale = false
-    await readOnce()
-    if (isStale && isOpen) return read()
-    reading = undefined
-  }
-  const refresh = (): Promise<void> => {
-    // A change while the list is read may not be in it.
-    isStale = true
-    return (reading ??= read())
-  }
-  for (const pattern of list.unmatched)
-    warnOnce(`overlay.${pattern}: "${pattern}" names no tool of the server ${serverName}`)
-  const unfollow = link.follow({ changed: () => void refresh(), closed: fail })
 
-  return {
-    name: serverName,
-    // Its list was read before it was made.
-    isListed: () => true,
-    ...(namespace === undefined ? {} : { namespaces: [namespace] }),
-    tools: () => list.tools,
-    subscribe: (listener) => subscribeTo(listeners, listener),
-    refresh,
-    probe: {
-      key: `mcp:${serverName}`,
-      what: `the server ${serverName}`,
-      ask: () =>
-        failure === undefined || {
-          available: false,
-          reason: `the server ${serverName} does not answer`,
-          detail: failure.message,
-        },
-      subscribe: (listener) => subscribeTo(watchers, listener),
-    },
-    get failure() {
-      return failure
-    },
-    get leftOut() {
-      return list.leftOut
-    },
-    get unmatched() {
-      return list.unmatched
-    },
-    close() {
-      isOpen = false
-      listeners.clear()
-      unfollow()
-    },
+  async start(): Promise<void> {
+    this.#tools.read(await fetchAll(this.#link))
+    for (const pattern of this.unmatched)
+      warnOnce(`overlay.${pattern}: "${pattern}" names no tool of the server ${this.name}`)
+    this.#unfollow = this.#link.follow({
+      changed: () => void this.refresh(),
+      closed: (error) => this.#setFailure(error),
+    })
   }
+
+  /** The list is read before anybody gets the source. */
+  isListed(): boolean {
+    return true
+  }
+
+  tools(): readonly Tool[] {
+    return this.#tools.tools
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  get leftOut(): McpSource['leftOut'] {
+    return this.#tools.leftOut.map(({ tool, error }) => ({ tool, reason: reasonOf(error) }))
+  }
+
+  get unmatched(): readonly string[] {
+    return this.#tools.unmatched
+  }
+
+  subscribe(listener: () => void): () => void {
+    return subscribeTo(this.#listeners, listener)
+  }
+
+  refresh(): Promise<void> {
+    // A change while the list is read may not be in it.
+    this.#isStale = true
+    return (this.#reading ??= this.#read())
+  }
+
+  close(): void {
+    this.#isOpen = false
+    this.#listeners.clear()
+    this.#unfollow?.()
+    this.#onClose()
+  }
+
+  async #read(): Promise<void> {
+    while (this.#isStale && this.#isOpen) {
+      this.#isStale = false
+      await this.#readOnce()
+    }
+    this.#reading = undefined
+  }
+
+  async #readOnce(): Promise<void> {
+    try {
+      const listed = await fetchAll(this.#link)
+      if (!this.#isOpen) return
+      this.#setFailure(undefined)
+      this.#tools.read(listed)
+      for (const listener of this.#listeners) listener()
+    } catch (error) {
+      this.#setFailure(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  #setFailure(error: Error | undefined): void {
+    const hasChanged = (this.#failure === undefined) !== (error === undefined)
+    this.#failure = error
+    if (hasChanged) for (const watcher of this.#watchers) watcher()
+  }
+}
+
+function reasonOf(error: Error): string {
+  return 'problem' in error && typeof error.problem === 'string' ? error.problem : messageOf(error)
 }
 
 const MAX_WARNED = 1000
@@ -135,15 +213,16 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
   return () => listeners.delete(own)
 }
 
-type Execute = NonNullable<ToolDefinition['execute']>
-
-function createExecute(link: McpLink, name: string): Execute {
-  return async (input: unknown, { signal, onProgress, context }: CallContext) => {
-    const call = { name, arguments: isPlainObject(input) ? input : {}, signal, onProgress, context }
-    const result: unknown = await link.call(call)
-    if (!isPlainObject(result)) throw new TypeError('the server answered tools/call without a result')
-    return withoutHop(result)
-  }
+async function callLink(
+  link: McpLink,
+  name: string,
+  input: unknown,
+  { signal, onProgress, context }: CallContext,
+): Promise<McpResult> {
+  const call = { name, arguments: isObject(input) ? input : {}, signal, onProgress, context }
+  const result = await link.call(call)
+  if (!isObject(result)) throw new TypeError('the server answered tools/call without a result')
+  return withoutHop(result)
 }
 
 const MAX_TOOLS = 10_000
@@ -153,51 +232,14 @@ async function fetchAll(link: McpLink): Promise<readonly unknown[]> {
   const tools: unknown[] = []
   const cursors = new Set<string>()
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
-    const page = parsePage(await link.list(cursor))
-    tools.push(...page.tools)
+    const page = await link.list(cursor)
+    const { tools: listed, nextCursor } = isObject(page) ? page : {}
+    if (!Array.isArray(listed)) throw new TypeError('the server answered tools/list without a list')
+    tools.push(...listed)
     if (tools.length > MAX_TOOLS) throw new RangeError(`the server lists more than ${MAX_TOOLS} tools`)
     if (cursors.size >= MAX_PAGES) throw new RangeError(`the server lists more than ${MAX_PAGES} pages of tools`)
-    if (page.nextCursor === undefined) return tools
-    if (cursors.has(page.nextCursor))
-      throw new RangeError('the server lists its tools in a circle: a cursor came twice')
-    cursor = page.nextCursor
+    if (typeof nextCursor !== 'string' || nextCursor === '') return tools
+    if (cursors.has(nextCursor)) throw new RangeError('the server lists its tools in a circle: a cursor came twice')
+    cursor = nextCursor
   }
-}
-
-interface Sifted {
-  readonly tools: readonly Tool[]
-  /** By the name of the tool. */
-  readonly executes: ReadonlyMap<string, Execute>
-  readonly leftOut: McpSource['leftOut']
-  readonly unmatched: readonly string[]
-}
-
-/** One tool that cannot be offered takes none of the others with it. */
-function sift(listed: readonly unknown[], claims: Claims, executeOf: (name: string) => Execute): Sifted {
-  const tools = new Map<string, Tool>()
-  const executes = new Map<string, Execute>()
-  const leftOut: { tool: string; reason: string }[] = []
-  for (const [i, one] of listed.entries()) {
-    try {
-      const definition = toDefinition(one, claims)
-      const execute = executeOf(definition.name)
-      const tool = defineTool({ ...definition, execute })
-      if (tools.has(tool.id)) throw new ConfigError('tool', 'is listed twice; the first counts')
-      tools.set(tool.id, tool)
-      executes.set(tool.name, execute)
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      leftOut.push({ tool: nameOf(one, i), reason: error.problem })
-    }
-  }
-  const names = [...tools.values()].map(({ name }) => name)
-  const unmatched = claims.overlay.flatMap(([pattern, matches]) => (names.some(matches) ? [] : [pattern]))
-  return { tools: [...tools.values()], executes, leftOut, unmatched }
-}
-
-const MAX_NAME_LENGTH = 128
-
-function nameOf(listed: unknown, index: number): string {
-  const name = isPlainObject(listed) ? listed['name'] : undefined
-  return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : `tools[${index}]`
 }

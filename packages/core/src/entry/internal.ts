@@ -44,9 +44,6 @@ export { parsePolicies } from '../policy/parse.ts'
 // Results of calls
 export { outputText } from '../call/output.ts'
 export { isToolError } from '../call/tool-error.ts'
-export { errorResult, type McpResult, toErrorResult } from '../expose/mcp-result.ts'
-export { type ListedTool, toListedTool } from '../expose/mcp-tool.ts'
-export { type JsonRpcError, relayedError } from '../expose/relayed-error.ts'
 
 // Traces
 export type { CallTrace } from '../ports.ts'

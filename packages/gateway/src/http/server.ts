@@ -6,7 +6,7 @@ import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { Keyring } from '../auth/keyring.ts'
 import { toNetwork } from '../auth/failed-logins.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
-import { sendJson } from '../mcp/modern.ts'
+import { sendJson } from '../mcp/protocol.ts'
 import { once } from '../once.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 

@@ -2,7 +2,7 @@ import type { AuditSink, GateEvent } from '@toolgate/core/audit'
 import type { GroupState } from '@toolgate/core/groups'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
-import { serverGroupName } from '../catalog/server-groups.ts'
+import { serverGroupName } from '../catalog/groups.ts'
 import type { UpstreamState } from '../upstream/upstream.ts'
 import type { GroupChange, GroupWatch } from './group-watch.ts'
 

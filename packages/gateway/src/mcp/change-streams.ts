@@ -1,12 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject } from '../upstream/json-rpc.ts'
-import type { Params } from './envelope.ts'
-import type { ListWatch } from './list-watch.ts'
-import { META, type RequestId, RpcFault } from './protocol.ts'
+import { isObject, type JsonObject, LIST_CHANGED, type ListWatch, META, type RequestId } from '@toolgate/mcp'
+import { RpcFault, toEvent } from './protocol.ts'
 
-export interface ChangeStreamsDeps {
-  readonly watch: Pick<ListWatch, 'watch'>
+export interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** Default 15,000 ms. */
@@ -17,116 +14,113 @@ export interface ChangeStreamsDeps {
   readonly maxOfOne?: number
 }
 
-/** Tells clients that their list of tools has changed, on event streams that stay open. */
-export interface ChangeStreams extends Streams {
-  /** The same, of lists that another watch knows: they count together. */
-  over(watch: ChangeStreamsDeps['watch']): Streams
-  readonly count: number
-  /** Ends every stream in order. */
-  close(): void
-}
+type Watch = Pick<ListWatch, 'watch'>
 
-export interface Streams {
+const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
+
+/** The event streams on which clients learn that their list of tools has changed. All apps share the limits. */
+export class ChangeStreams {
+  readonly #options: ChangeStreamsOptions
+  /** Each with the caller whose share it counts to. */
+  readonly #streams = new Map<EventStream, Caller>()
+  #keepAlive: NodeJS.Timeout | undefined
+
+  constructor(options: ChangeStreamsOptions) {
+    this.#options = options
+  }
+
+  get count(): number {
+    return this.#streams.size
+  }
+
   /**
    * Serves `subscriptions/listen` (MCP 2026-07-28).
    *
    * @throws {RpcFault} `params_invalid`, `streams_full`
    */
-  listen(params: Params, id: RequestId, caller: Caller, response: ServerResponse): Promise<void>
+  async listen(
+    watch: Watch,
+    params: JsonObject,
+    id: RequestId,
+    caller: Caller,
+    response: ServerResponse,
+  ): Promise<void> {
+    const isAsked = asksForTools(params)
+    const meta = { [META.subscriptionId]: id }
+    const { serverInfo } = this.#options
+    this.#checkRoom(caller, 'streams_full')
+    const stream = new EventStream(response, {
+      jsonrpc: '2.0',
+      id,
+      result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
+    })
+    await this.#serve(watch, stream, caller, caller, {
+      greeting: notification('notifications/subscriptions/acknowledged', {
+        notifications: isAsked ? { toolsListChanged: true } : {},
+        _meta: meta,
+      }),
+      changed: notification(LIST_CHANGED, { _meta: meta }),
+    })
+    // Nothing that the client asked for will ever come.
+    if (!isAsked) stream.end()
+  }
+
   /**
    * Serves the stream that a client of an earlier revision opens with GET, on its session.
    *
    * @throws {RpcFault} `session_streams_full`
    */
-  open(caller: Caller, owner: Caller, response: ServerResponse): Promise<void>
-}
-
-/** Frames are small, so a client with so many unread ones has stopped reading. */
-const MAX_UNREAD_BYTES = 64 * 1024
-const CHANGED = 'notifications/tools/list_changed'
-const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
-
-export function createChangeStreams(deps: ChangeStreamsDeps): ChangeStreams {
-  const { serverInfo, keepAliveMs = 15_000, maxStreams = 1024, maxOfOne = 64 } = deps
-  const streams = new Map<EventStream, Caller>()
-  let heart: NodeJS.Timeout | undefined
-
-  const over = (watch: ChangeStreamsDeps['watch']): Streams => ({
-    async listen(params, id, caller, response) {
-      const isAsked = parseFilter(params).toolsListChanged
-      const meta = { [META.subscriptionId]: id }
-      const end = {
-        jsonrpc: '2.0',
-        id,
-        result: { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } },
-      }
-      checkRoom(caller, 'streams_full')
-      const stream = createEventStream(response, () => end)
-      await follow(watch, stream, caller, caller, {
-        greeting: notification('notifications/subscriptions/acknowledged', {
-          notifications: isAsked ? { toolsListChanged: true } : {},
-          _meta: meta,
-        }),
-        changed: notification(CHANGED, { _meta: meta }),
-      })
-      // Nothing that was asked for comes ever.
-      if (!isAsked) stream.end()
-    },
-    async open(caller, owner, response) {
-      checkRoom(owner, 'session_streams_full')
-      await follow(watch, createEventStream(response), caller, owner, { changed: notification(CHANGED) })
-    },
-  })
-
-  return {
-    ...over(deps.watch),
-    over,
-    get count() {
-      return streams.size
-    },
-    close() {
-      for (const stream of streams.keys()) stream.end()
-    },
+  async open(watch: Watch, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
+    this.#checkRoom(owner, 'session_streams_full')
+    await this.#serve(watch, new EventStream(response), caller, owner, { changed: notification(LIST_CHANGED) })
   }
 
-  /** Whoever has one key has one share, whatever sessions it names. */
-  function checkRoom(owner: Caller, rule: 'streams_full' | 'session_streams_full'): void {
-    const ofOne = [...streams.values()].filter((one) => one === owner).length
-    if (streams.size >= maxStreams || ofOne >= maxOfOne)
+  /** Ends every stream in order. */
+  close(): void {
+    for (const stream of this.#streams.keys()) stream.end()
+  }
+
+  /** One key has one share, whatever sessions its clients name. */
+  #checkRoom(owner: Caller, rule: 'streams_full' | 'session_streams_full'): void {
+    const { maxStreams = 1024, maxOfOne = 64 } = this.#options
+    const ofOne = [...this.#streams.values()].filter((one) => one === owner).length
+    if (this.#streams.size >= maxStreams || ofOne >= maxOfOne)
       throw new RpcFault(rule, 'Subscription limit reached: too many streams are open already.')
   }
 
-  async function follow(
-    watch: ChangeStreamsDeps['watch'],
+  async #serve(
+    watch: Watch,
     stream: EventStream,
     caller: Caller,
     owner: Caller,
     { greeting, changed }: { greeting?: object; changed: object },
   ): Promise<void> {
-    streams.set(stream, owner)
-    heart ??= setInterval(() => {
-      for (const one of streams.keys()) one.keepAlive()
+    const { onFault, keepAliveMs = 15_000 } = this.#options
+    this.#streams.set(stream, owner)
+    this.#keepAlive ??= setInterval(() => {
+      for (const one of this.#streams.keys()) one.keepAlive()
     }, keepAliveMs).unref()
-    const leave = watch.watch(caller, () => stream.send(changed))
+    const watching = watch.watch(caller, () => stream.send(changed))
     stream.onClose(() => {
-      streams.delete(stream)
-      leave.then((off) => off()).catch(deps.onFault)
-      if (streams.size > 0) return
-      clearInterval(heart)
-      heart = undefined
+      this.#streams.delete(stream)
+      watching.then((end) => end()).catch(onFault)
+      if (this.#streams.size > 0) return
+      clearInterval(this.#keepAlive)
+      this.#keepAlive = undefined
     })
     try {
-      // What changes from here on is told.
-      await leave
+      // Every change after the greeting is announced.
+      await watching
       stream.begin(greeting)
     } catch (error) {
-      deps.onFault(error)
+      onFault(error)
       stream.end()
     }
   }
 }
 
-function parseFilter(params: Params): { readonly toolsListChanged: boolean } {
+/** @throws {RpcFault} `params_invalid` */
+function asksForTools(params: JsonObject): boolean {
   const filter = params['notifications']
   const refuse = (problem: string) => new RpcFault('params_invalid', `params.notifications ${problem}.`)
   if (!isObject(filter)) throw refuse('must be an object')
@@ -135,52 +129,61 @@ function parseFilter(params: Params): { readonly toolsListChanged: boolean } {
   const uris = filter['resourceSubscriptions']
   if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string')))
     throw refuse('must have a list of URIs as resourceSubscriptions')
-  return { toolsListChanged: filter['toolsListChanged'] === true }
+  return filter['toolsListChanged'] === true
 }
 
 function notification(method: string, params?: object): object {
   return { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }
 }
 
-interface EventStream {
-  begin(greeting: object | undefined): void
-  send(message: object): void
-  keepAlive(): void
-  end(): void
-  onClose(listener: () => void): void
-}
+/** Events are small, so a client with so many unread ones has stopped reading. */
+const MAX_UNREAD_BYTES = 64 * 1024
 
-function createEventStream(response: ServerResponse, last?: () => object): EventStream {
-  const write = (text: string) => {
+class EventStream {
+  readonly #response: ServerResponse
+  readonly #last: object | undefined
+
+  /** `last` is the message that ends it in order. */
+  constructor(response: ServerResponse, last?: object) {
+    this.#response = response
+    this.#last = last
+  }
+
+  begin(greeting: object | undefined): void {
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    response.flushHeaders()
+    if (greeting) this.send(greeting)
+  }
+
+  send(message: object): void {
+    this.#write(toEvent(JSON.stringify(message)))
+  }
+
+  keepAlive(): void {
+    this.#write(': keepalive\n\n')
+  }
+
+  end(): void {
+    if (this.#last) this.send(this.#last)
+    this.#response.end()
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#response.destroyed) listener()
+    else this.#response.once('close', listener)
+  }
+
+  #write(text: string): void {
+    const response = this.#response
     if (!response.headersSent || response.destroyed || response.writableEnded) return
-    // Memory for a client that does not read is not to be had.
+    // No memory is kept for a client that does not read.
     if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
     else response.write(text)
   }
-  return {
-    begin(greeting) {
-      if (response.destroyed || response.writableEnded) return
-      response.writeHead(200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store, no-transform',
-        'x-accel-buffering': 'no',
-      })
-      response.flushHeaders()
-      if (greeting) write(toEvent(greeting))
-    },
-    send: (message) => write(toEvent(message)),
-    keepAlive: () => write(': keepalive\n\n'),
-    end() {
-      if (last) write(toEvent(last()))
-      response.end()
-    },
-    onClose(listener) {
-      if (response.destroyed) listener()
-      else response.once('close', listener)
-    },
-  }
-}
-
-function toEvent(message: object): string {
-  return `event: message\ndata: ${JSON.stringify(message)}\n\n`
 }

@@ -1,129 +1,181 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate } from '@toolgate/core'
+import type { AvailabilitySource } from '@toolgate/core/groups'
+import { inSession, isObject, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
+import type { ServerConfig } from '../config/config.ts'
 import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
-import { recordRefusedCall } from './call.ts'
 import type { ChangeStreams } from './change-streams.ts'
-import { type Params, readMessage } from './envelope.ts'
-import { createLegacyHandler, type LegacyDeps } from './legacy.ts'
-import { createModernHandler, type ModernDeps, readCall, sendJson } from './modern.ts'
-import { checkLoop } from './via.ts'
-import { echoableId, MODERN_VERSIONS, RPC_ERRORS, RpcFault, toFaultBody } from './protocol.ts'
-import { inSession, readSession } from './session.ts'
-import type { Sessions } from './sessions.ts'
+import { readMessage } from './envelope.ts'
+import { createLegacyHandler, type LegacyDeps, type LegacyHandler } from './legacy.ts'
+import { type ModernDeps, ModernPath, parseCall } from './modern.ts'
+import { echoableId, RPC_ERRORS, RpcFault, sendJson, toFaultBody } from './protocol.ts'
+import { readSession, type Sessions } from './sessions.ts'
 
-export interface EndpointDeps extends ModernDeps, LegacyDeps {
-  readonly gate: Pick<Gate, 'catalog' | 'locks' | 'view'>
+export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
+  readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
+  readonly lists: ToolLists
+  readonly availability: Pick<AvailabilitySource, 'subscribe'>
   readonly keyring: Keyring
   readonly origins: OriginRules
-  /** What this gateway calls itself to the servers behind it. Absent where there are none. */
+  /** What this gateway calls itself to the servers behind it. Absent if there are none. */
   readonly via?: string
-  /** Counts and slows wrong keys. Absent where nobody does. */
+  /** Counts and slows wrong keys, if anything does. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly maxBodyBytes?: number
-  readonly streams: Pick<ChangeStreams, 'listen' | 'open'>
+  readonly streams: ChangeStreams
   readonly sessions: Sessions
-  /** The gateway waits for what runs, and takes nothing new. */
+  /** The gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
-  /** What the session had opened is locked again. */
-  readonly onSessionEnded: () => void
 }
 
-/** Serves `/mcp`. Every answer is JSON-RPC, also to what never became a request. Never rejects. */
+/** Serves `/mcp`. Every answer is JSON-RPC, also to a request that is not. Never rejects. */
 export type McpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Gives the MCP endpoint: who asks, then what the message is, then the path of its era. */
-export function createMcpEndpoint(deps: EndpointDeps): McpEndpoint {
-  const modern = createModernHandler(deps)
-  const legacy = createLegacyHandler(deps)
+/** The endpoints of a gateway: the one of `/mcp`, and one for each app. */
+export class McpEndpoints {
+  /** Serves `/mcp`. */
+  readonly serve: McpEndpoint
+  readonly #deps: EndpointDeps
+  readonly #watches: ListWatch[] = []
+  readonly #apps = new Map<string, McpEndpoint>()
 
-  const serve = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    body: unknown,
-  ): Promise<void> => {
-    const message = readMessage(body, request.headers)
-    // Notifications are taken: one may cancel a call that the gateway waits for.
-    if (typeof body === 'object' && body !== null && 'id' in body) checkStopping()
-    if (message.era === 'legacy') {
-      const { method, params } = body as { method?: string; params?: Params }
-      // The session that initialize names, if any, is replaced by a new one.
-      if (method !== 'initialize') checkSession(request, caller)
-      if (method === 'tools/call') readCall(params ?? {})
-      return legacy(request, response, body, caller)
-    }
-    if (message.kind === 'request') return modern.handle(message, request.headers, caller, response)
-    response.writeHead(202).end()
-  }
-
-  /** @throws {RpcFault} `stopping` */
-  const checkStopping = (): void => {
-    if (!deps.isStopping()) return
-    const headers = { 'retry-after': '1', connection: 'close' }
-    throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
-  }
-
-  /** @throws {RpcFault} `session_unknown` */
-  const checkSession = ({ headers }: IncomingMessage, caller: Caller): void => {
-    const id = readSession(headers)
-    // A client that gets 404 begins a new session.
-    if (id !== undefined && !deps.sessions.has(caller, id)) throw new RpcFault('session_unknown', 'Session not found.')
-  }
-
-  /** A client of an earlier revision listens on its session, or ends it. */
-  const serveSession = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
-    checkSession(request, caller)
-    const id = readSession(request.headers) as string
-    const known = inSession(caller, id)
-    if (request.method === 'GET') {
-      checkStopping()
-      response.once(
-        'close',
-        deps.sessions.hold(caller, id, () => response.end()),
+  constructor(deps: EndpointDeps) {
+    const { gate } = deps
+    this.#deps = deps
+    this.serve = this.#open(deps)
+    for (const { name, instructions } of gate.apps.list)
+      this.#apps.set(
+        name,
+        this.#open({
+          ...deps,
+          gate: { ...gate, view: (caller, options) => gate.view(caller, { ...options, app: name }) },
+          instructions,
+        }),
       )
-      return deps.streams.open(known, caller, response)
-    }
-    deps.sessions.end(caller, id)
-    deps.gate.locks.forget(known)
-    deps.onSessionEnded()
-    response.writeHead(200).end()
   }
 
-  return async (request, response) => {
+  /** Returns what serves `/mcp/<app>`. An unknown app is answered as such, to those who have a key. */
+  ofApp(app: string): McpEndpoint {
+    return this.#apps.get(app) ?? ((request, response) => serveNowhere(this.#deps, request, response))
+  }
+
+  /** Something may have changed that the gate does not announce: a session has opened a group. */
+  wake(): void {
+    for (const watch of this.#watches) watch.wake()
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.close()
+  }
+
+  #open(deps: EndpointDeps): McpEndpoint {
+    const { gate, lists, availability, onFault } = deps
+    const openView = (caller: Caller) => gate.view(caller)
+    const watch = new ListWatch({ gate, openView, lists, availability, onFault })
+    this.#watches.push(watch)
+    const endpoint = new Endpoint(deps, watch, () => this.wake())
+    return (request, response) => endpoint.answer(request, response)
+  }
+}
+
+/** Finds who asks, then what the message is, then the path of its era. */
+class Endpoint {
+  readonly #deps: EndpointDeps
+  readonly #watch: ListWatch
+  readonly #onSessionEnded: () => void
+  readonly #modern: ModernPath
+  readonly #legacy: LegacyHandler
+
+  constructor(deps: EndpointDeps, watch: ListWatch, onSessionEnded: () => void) {
+    this.#deps = deps
+    this.#watch = watch
+    this.#onSessionEnded = onSessionEnded
+    this.#modern = new ModernPath({ ...deps, watch })
+    this.#legacy = createLegacyHandler(deps)
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const deps = this.#deps
     let body: unknown
     let caller: Caller | undefined
     try {
       caller = admitCaller(request, deps)
       checkLoop(request.headers, deps.via)
-      if (isSessionRequest(request)) return await serveSession(request, response, caller)
+      const session = sessionOf(request)
+      if (session !== undefined) return await this.#serveSession(session, request, response, caller)
       checkRequest(request)
       const text = await readBody(request, deps.maxBodyBytes ?? MAX_BODY_BYTES)
       if (isLarge(text)) await nextTurn()
       body = parseBody(text)
       if (isLarge(text)) await nextTurn()
-      await serve(request, response, caller, body)
+      await this.#serve(request, response, caller, body)
     } catch (error) {
       if (caller && error instanceof RpcFault) await recordIfCall(deps, caller, body, error)
       if (!caller) await slowWrongKey(request, error, deps)
       answerFault(response, error, body, deps.onFault)
     }
   }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> {
+    const message = readMessage(body, request.headers)
+    // Notifications are taken: one may cancel a call that the gateway waits for.
+    if (isObject(body) && 'id' in body) this.#checkStopping()
+    if (message.era === 'modern') {
+      if (message.kind === 'request') return this.#modern.handle(message, request.headers, caller, response)
+      response.writeHead(202).end()
+      return
+    }
+    const { method, params = {} } = message.message
+    // The session that initialize names, if any, is replaced by a new one.
+    if (method !== 'initialize') this.#checkSession(readSession(request.headers), caller)
+    if (method === 'tools/call') parseCall(params)
+    return this.#legacy(request, response, message.message, caller)
+  }
+
+  /** A client of an earlier revision listens on its session, or ends it. */
+  async #serveSession(id: string, request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
+    const { gate, sessions, streams } = this.#deps
+    this.#checkSession(id, caller)
+    const inThis = inSession(caller, id)
+    if (request.method === 'GET') {
+      this.#checkStopping()
+      const release = sessions.hold(caller, id, () => response.end())
+      response.once('close', release)
+      return streams.open(this.#watch, inThis, caller, response)
+    }
+    sessions.end(caller, id)
+    gate.locks.forget(inThis)
+    this.#onSessionEnded()
+    response.writeHead(200).end()
+  }
+
+  /** @throws {RpcFault} `stopping` */
+  #checkStopping(): void {
+    if (!this.#deps.isStopping()) return
+    const headers = { 'retry-after': '1', connection: 'close' }
+    throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
+  }
+
+  /** @throws {RpcFault} `session_unknown` */
+  #checkSession(id: string | undefined, caller: Caller): void {
+    // A client that gets 404 begins a new session.
+    if (id !== undefined && !this.#deps.sessions.has(caller, id))
+      throw new RpcFault('session_unknown', 'Session not found.')
+  }
 }
 
-/** Gives the endpoint of an app that there is not. Only who may come in is told: names of apps are not to be guessed. */
-export function createNowhere(deps: Pick<EndpointDeps, 'keyring' | 'logins' | 'origins' | 'onFault'>): McpEndpoint {
-  return async (request, response) => {
-    try {
-      admitCaller(request, deps)
-      throw new RpcFault('app_unknown', 'Nothing is served here.')
-    } catch (error) {
-      await slowWrongKey(request, error, deps)
-      answerFault(response, error, undefined, deps.onFault)
-    }
+/** Names of apps cannot be guessed: only callers with a key learn that there is no such app. */
+async function serveNowhere(deps: EndpointDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    admitCaller(request, deps)
+    throw new RpcFault('app_unknown', 'Nothing is served here.')
+  } catch (error) {
+    await slowWrongKey(request, error, deps)
+    answerFault(response, error, undefined, deps.onFault)
   }
 }
 
@@ -139,16 +191,15 @@ async function slowWrongKey(
 
 /** Never rejects: a record that cannot be written changes no answer. */
 async function recordIfCall(
-  { gate, naming, onFault }: EndpointDeps,
+  { gate, lists, onFault }: EndpointDeps,
   caller: Caller,
   body: unknown,
   fault: RpcFault,
 ): Promise<void> {
-  if (typeof body !== 'object' || body === null) return
-  const { method, params } = body as { method?: unknown; params?: { name?: unknown } | null }
-  if (method !== 'tools/call') return
+  if (!isObject(body) || body['method'] !== 'tools/call') return
+  const name = isObject(body['params']) ? body['params']['name'] : undefined
   try {
-    await recordRefusedCall(await gate.view(caller), naming(gate.catalog.snapshot()), params?.name, fault.message)
+    await recordRefusedCall(await gate.view(caller), lists.names(), name, fault.message)
   } catch (error) {
     onFault(error)
   }
@@ -177,10 +228,11 @@ const KEY_PROBLEMS = {
   unknown: 'The key is not known.',
 } as const
 
-function isSessionRequest({ method, headers }: IncomingMessage): boolean {
-  if (readSession(headers) === undefined || MODERN_VERSIONS.includes(String(headers['mcp-protocol-version'])))
-    return false
-  return method === 'DELETE' || (method === 'GET' && (headers.accept ?? '').includes('text/event-stream'))
+/** Returns the session of a request that listens on it or ends it. */
+function sessionOf({ method, headers }: IncomingMessage): string | undefined {
+  if (MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']))) return undefined
+  const isListening = method === 'GET' && (headers.accept ?? '').includes('text/event-stream')
+  return method === 'DELETE' || isListening ? readSession(headers) : undefined
 }
 
 function checkRequest({ method, headers }: IncomingMessage): void {
@@ -202,4 +254,23 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   }
   const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
   sendJson(response, toFaultBody(fault, echoableId(body)), RPC_ERRORS[fault.rule].status, fault.headers)
+}
+
+/** The header in which a gateway says to the servers behind it which one it is. */
+export const VIA_HEADER = 'toolgate-via'
+
+/** Returns the server with the header that names the gateway in front of it, if it is reached at a URL. */
+export function withVia(server: ServerConfig, via: string): ServerConfig {
+  return server.url === undefined ? server : { ...server, headers: { ...server.headers, [VIA_HEADER]: via } }
+}
+
+/**
+ * Checks that a request does not come from this gateway itself. One that lists its own tools as those of a server would
+ * have more of them at each reading.
+ *
+ * @throws {RpcFault} `loop_refused`
+ */
+export function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
+  if (via !== undefined && headers[VIA_HEADER] === via)
+    throw new RpcFault('loop_refused', 'This request comes from this gateway: it is configured as a server of itself.')
 }

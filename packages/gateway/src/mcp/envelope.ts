@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject } from '../upstream/json-rpc.ts'
-import { checkLengths } from './lengths.ts'
-import { META, MODERN_VERSIONS, type RequestId, RpcFault } from './protocol.ts'
+import { isObject, type JsonObject, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { MAX_ID_LENGTH, RpcFault, type RpcRule } from './protocol.ts'
 
 /** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */
 export type Message =
@@ -10,12 +9,17 @@ export type Message =
       readonly kind: 'request'
       readonly id: RequestId
       readonly method: string
-      readonly params: Params
+      readonly params: JsonObject
     }
   | { readonly era: 'modern'; readonly kind: 'notification' }
-  | { readonly era: 'legacy' }
+  | { readonly era: 'legacy'; readonly message: RpcMessage }
 
-export type Params = Readonly<Record<string, unknown>>
+/** A JSON-RPC 2.0 message: a request, a notification, or an answer. */
+export interface RpcMessage {
+  readonly id?: RequestId
+  readonly method?: string
+  readonly params?: JsonObject
+}
 
 /** Methods whose `Mcp-Name` header repeats a value of the body. */
 const NAMED: ReadonlyMap<string, string> = new Map([
@@ -36,20 +40,20 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message {
   if (Array.isArray(body))
     throw new RpcFault('batch_refused', 'Batches are not served: send one message in each request.')
-  const message = checkShape(body)
-  const params = message['params'] === undefined ? {} : (message['params'] as Params)
+  checkMessage(body)
+  const { id, method, params = {} } = body
   const headerVersion = one(headers['mcp-protocol-version'])
   const claimed = claimOf(params)
-  if (claimed === undefined && !MODERN_VERSIONS.includes(headerVersion ?? '')) return { era: 'legacy' }
-  if (message['method'] === undefined) throw new RpcFault('body_not_message', 'A response cannot be posted here.')
-  if (!Object.hasOwn(message, 'id')) return { era: 'modern', kind: 'notification' }
-  const method = message['method'] as string
-  checkEnvelope(params, claimed, headerVersion)
-  checkHeaders(method, params, headers, headerVersion, claimed as string)
-  return { era: 'modern', kind: 'request', id: message['id'] as RequestId, method, params }
+  if (claimed === undefined && !MODERN_VERSIONS.includes(headerVersion ?? '')) return { era: 'legacy', message: body }
+  if (method === undefined) throw new RpcFault('body_not_message', 'A response cannot be posted here.')
+  if (id === undefined) return { era: 'modern', kind: 'notification' }
+  const version = checkEnvelope(params, claimed, headerVersion)
+  checkHeaders(method, params, headers, headerVersion, version)
+  return { era: 'modern', kind: 'request', id, method, params }
 }
 
-function checkShape(body: unknown): Readonly<Record<string, unknown>> {
+/** @throws {RpcFault} `body_not_message`, `params_invalid` */
+function checkMessage(body: unknown): asserts body is RpcMessage {
   const refuse = (problem: string) =>
     new RpcFault('body_not_message', `The body is not a JSON-RPC message: ${problem}.`)
   if (!isObject(body)) throw refuse('it is not an object')
@@ -60,18 +64,22 @@ function checkShape(body: unknown): Readonly<Record<string, unknown>> {
   }
   if (body['params'] !== undefined && !isObject(body['params'])) throw refuse('"params" must be an object')
   checkLengths(body)
-  return body
 }
 
 /** The revision that the envelope names: a text, `null` where it is present and is none, `undefined` where it is absent. */
-function claimOf(params: Params): string | null | undefined {
+function claimOf(params: JsonObject): string | null | undefined {
   const meta = params['_meta']
   if (!isObject(meta) || !Object.hasOwn(meta, META.protocolVersion)) return undefined
   const version = meta[META.protocolVersion]
   return typeof version === 'string' ? version : null
 }
 
-function checkEnvelope(params: Params, claimed: string | null | undefined, headerVersion: string | undefined): void {
+/** Returns the revision that the envelope names. */
+function checkEnvelope(
+  params: JsonObject,
+  claimed: string | null | undefined,
+  headerVersion: string | undefined,
+): string {
   const meta = isObject(params['_meta']) ? params['_meta'] : {}
   const refuse = (key: string, problem: string) =>
     new RpcFault('envelope_invalid', `Invalid _meta envelope: ${key}: ${problem}`, {
@@ -100,11 +108,12 @@ function checkEnvelope(params: Params, claimed: string | null | undefined, heade
   ) {
     throw refuse(META.clientInfo, 'must have a name and a version')
   }
+  return claimed
 }
 
 function checkHeaders(
   method: string,
-  params: Params,
+  params: JsonObject,
   headers: IncomingHttpHeaders,
   headerVersion: string | undefined,
   claimed: string,
@@ -150,4 +159,54 @@ export function decodeHeader(value: string): string | undefined {
 /** A header that is sent twice is joined by Node with a comma, and so agrees with no body. */
 function one(value: string | string[] | undefined): string | undefined {
   return (Array.isArray(value) ? value.join(', ') : value)?.trim()
+}
+
+/** Longer than a namespace and a name of 128 characters each, joined. */
+const MAX_NAME_LENGTH = 512
+const MAX_URI_LENGTH = 4096
+
+interface Bound {
+  readonly rule: RpcRule
+  readonly max: number
+}
+
+const ID: Bound = { rule: 'body_not_message', max: MAX_ID_LENGTH }
+const NAME: Bound = { rule: 'params_invalid', max: MAX_NAME_LENGTH }
+
+/** The texts of a message that are names, by where they stand: compared, kept in tables, logged and echoed. */
+const OF_MESSAGE: readonly (readonly [field: string, bound: Bound])[] = [
+  ['method', { rule: 'body_not_message', max: MAX_NAME_LENGTH }],
+  ['id', ID],
+]
+const OF_PARAMS: readonly (readonly [field: string, bound: Bound])[] = [
+  ['name', NAME],
+  ['cursor', NAME],
+  ['uri', { rule: 'params_invalid', max: MAX_URI_LENGTH }],
+  ['requestId', ID],
+]
+const OF_META: readonly (readonly [field: string, bound: Bound])[] = [
+  ['progressToken', ID],
+  [META.protocolVersion, NAME],
+]
+
+/**
+ * Checks the length of each name that a client puts into a message.
+ *
+ * @throws {RpcFault} `body_not_message` or `params_invalid`, naming the field and its bound
+ */
+function checkLengths(message: JsonObject): void {
+  checkFields(message, '', OF_MESSAGE)
+  const { params } = message
+  if (!isObject(params)) return
+  checkFields(params, 'params.', OF_PARAMS)
+  const { _meta: meta } = params
+  if (isObject(meta)) checkFields(meta, 'params._meta.', OF_META)
+}
+
+function checkFields(of: JsonObject, path: string, fields: readonly (readonly [field: string, bound: Bound])[]): void {
+  for (const [field, { rule, max }] of fields) {
+    const value = of[field]
+    if (typeof value === 'string' && value.length > max)
+      throw new RpcFault(rule, `${path}${field} is longer than ${max} characters.`)
+  }
 }

@@ -3,16 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool, type JsonSchema, type Tool } from '@toolgate/core'
+import { ToolLists } from '@toolgate/mcp'
 import { createLegacyHandler } from './legacy.ts'
-import { createNaming } from './listing.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Gives what asks it, as such a client does. */
 async function serve(t: TestContext, tools: readonly Tool[]) {
   const gate = createGate({ tools })
   const handle = createLegacyHandler({
     gate,
-    naming: createNaming(),
-    offers: { of: (view) => ({ tools: view.tools, key: '' }) },
+    lists: new ToolLists(gate),
     sessions: { begin: () => 's1' },
     serverInfo: { name: 'test', version: '1' },
     onFault: (error) => assert.fail(String(error)),

@@ -1,180 +1,156 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller, Gate } from '@toolgate/core'
-import type { WireNames } from '@toolgate/core/expose'
-import type { McpResult } from '@toolgate/core/internal'
-import type { Toolset } from '@toolgate/core/toolset'
-import { callTool } from './call.ts'
-import { createCancellations } from './cancellations.ts'
-import { toListedTools } from './listing.ts'
-import { knownName } from './modern.ts'
-import type { Offers } from './offer.ts'
-import { META, type RequestId } from './protocol.ts'
-import { inSession, readSession, SESSION_HEADER } from './session.ts'
-import type { Sessions } from './sessions.ts'
-import type { FindTracing, FollowedMethod, ServedRequest } from '../telemetry/tracing.ts'
+import type { Caller, Gate, Progress } from '@toolgate/core'
+import { inSession, LEGACY_VERSIONS, type ToolLists, withoutHop } from '@toolgate/mcp'
+import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/tracing.ts'
 import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
-import { LEGACY_VERSIONS } from '../upstream/protocol.ts'
+import type { RpcMessage } from './envelope.ts'
+import { answerCall, knownName } from './modern.ts'
+import { Cancellations, readSession, SESSION_HEADER, type Sessions } from './sessions.ts'
 
 export interface LegacyDeps {
-  readonly gate: Pick<Gate, 'catalog' | 'view'>
-  readonly naming: (snapshot: Toolset) => WireNames
-  readonly offers: Pick<Offers, 'of'>
+  readonly gate: Pick<Gate, 'view'>
+  readonly lists: Pick<ToolLists, 'listed' | 'names'>
   readonly sessions: Pick<Sessions, 'begin'>
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** What clients are told at their beginning, for the model. */
   readonly instructions?: string | undefined
   readonly onFault: (error: unknown) => void
-  /** Follows requests, where somebody listens. */
+  /** Finds what traces requests, if anything does. */
   readonly tracing?: FindTracing | undefined
 }
 
 export type LegacyHandler = (
   request: IncomingMessage,
   response: ServerResponse,
-  body: unknown,
+  message: RpcMessage,
   caller: Caller,
 ) => Promise<void>
 
 /**
- * Gives the handler for clients of MCP 2025-03-26 to 2025-11-25, on the SDK's server, which is made anew for each request.
+ * Returns the handler for clients of MCP 2025-03-26 to 2025-11-25. It makes a server of the SDK for each request.
  *
- * The SDK is loaded at the first such client: a gateway that never meets one does without its memory.
+ * The SDK is loaded at the first such client, so a gateway that never meets one does not pay for it.
  */
 export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
-  let loading: ReturnType<typeof load> | undefined
-  return async (request, response, body, caller) => {
-    const handle = await (loading ??= load(deps))
-    return handle(request, response, body, caller)
+  let loading: ReturnType<typeof loadHandler> | undefined
+  return async (request, response, message, caller) => {
+    const handle = await (loading ??= loadHandler(deps))
+    return handle(request, response, message, caller)
   }
 }
 
-async function load({
-  gate,
-  naming,
-  offers,
-  sessions,
-  serverInfo,
-  instructions,
-  onFault,
-  tracing,
-}: LegacyDeps): Promise<LegacyHandler> {
-  const [{ legacyStatelessFallback, ProtocolError, Server }, { toNodeHandler }] = await Promise.all([
+async function loadHandler(deps: LegacyDeps): Promise<LegacyHandler> {
+  const [sdk, { toNodeHandler }] = await Promise.all([
     import('@modelcontextprotocol/server'),
     import('@modelcontextprotocol/node'),
   ])
-
-  const followCancellation = createCancelling(sessions)
-  const createServer = (
-    caller: Caller,
-    body: LegacyMessage,
-    cancelled: AbortSignal | undefined,
-    { headers }: IncomingMessage,
-    response: ServerResponse,
-  ) => {
-    const toServed = (method: FollowedMethod): ServedRequest => {
-      const tool = knownName(naming(gate.catalog.snapshot()), body.params?.['name'])
-      const version = LEGACY_VERSIONS.find((known) => known === headers['mcp-protocol-version'])
-      return { method, tool, id: body.id, protocolVersion: version, meta: body.params?.['_meta'] }
-    }
-    const server = new Server(serverInfo, {
-      capabilities: { tools: { listChanged: true } },
-      ...(instructions === undefined ? {} : { instructions }),
-    })
-    const list = async () => {
-      const view = await gate.view(caller)
-      return { tools: toListedTools(offers.of(view), naming(gate.catalog.snapshot())) as never }
-    }
-    server.setRequestHandler('tools/list', () => serveFollowed(tracing, () => toServed('tools/list'), list))
-    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-      serveFollowed(
-        tracing,
-        () => toServed('tools/call'),
-        async (operation) => {
-          const view = await gate.view(caller)
-          const progressToken = params._meta?.progressToken
-          const names = naming(gate.catalog.snapshot())
-          const answer = await callTool({
-            view,
-            names,
-            name: params.name,
-            // As the endpoint checked it: the SDK's copy lacks what it drops.
-            input: body.params?.['arguments'],
-            signal: cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal,
-            onProgress:
-              progressToken === undefined
-                ? undefined
-                : (progress) => {
-                    // Progress may be lost; memory for a client that does not read may not.
-                    if (response.writableNeedDrain) return
-                    mcpReq
-                      .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
-                      .catch(onFault)
-                  },
-          })
-          noteAnswer(operation, answer)
-          if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
-          // In the list the SDK writes output schemas as earlier revisions have them: the result must fit those.
-          const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
-          return server.projectCallToolResult(withoutModernFields(answer.result) as never, outputSchema) as never
-        },
-      ),
-    )
-    return server
-  }
-
-  return (request, response, body, caller) => {
-    const message = body as LegacyMessage
-    const cancelled = followCancellation(message, request, response, caller)
-    const known = inSession(caller, readSession(request.headers))
-    const serve = legacyStatelessFallback(() => createServer(known, message, cancelled, request, response), onFault)
+  const cancellations = new Cancellations()
+  return (request, response, message, caller) => {
+    if (message.method === 'initialize') response.setHeader(SESSION_HEADER, deps.sessions.begin(caller))
+    const cancelled = followCancellation(cancellations, message, request, response, caller)
+    const session = inSession(caller, readSession(request.headers))
+    const exchange: LegacyExchange = { deps, sdk, request, response, message, caller: session, cancelled }
+    const serve = sdk.legacyStatelessFallback(() => createServer(exchange), deps.onFault)
     const fetch = async (...asked: Parameters<typeof serve>) => withoutConnection(await serve(...asked))
-    return toNodeHandler({ fetch }, { onerror: onFault })(request as never, response, body)
+    return toNodeHandler({ fetch }, { onerror: deps.onFault })(request as never, response, message)
   }
 }
 
-/** Whether a connection stays open is between Node and the client: the SDK keeps it open against the client's wish. */
+/** One request of an earlier client, and what serves it. */
+interface LegacyExchange {
+  readonly deps: LegacyDeps
+  readonly sdk: typeof import('@modelcontextprotocol/server')
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly message: RpcMessage
+  /** In the session that the client names. */
+  readonly caller: Caller
+  readonly cancelled: AbortSignal | undefined
+}
+
+function createServer(exchange: LegacyExchange) {
+  const { sdk, caller } = exchange
+  const { gate, lists, serverInfo, instructions, tracing } = exchange.deps
+  const server = new sdk.Server(serverInfo, {
+    capabilities: { tools: { listChanged: true } },
+    ...(instructions === undefined ? {} : { instructions }),
+  })
+  const follow = <T>(method: FollowedMethod, serve: (operation: McpOperation | undefined) => Promise<T>) =>
+    serveFollowed(tracing, () => toServed(method, exchange), serve)
+  server.setRequestHandler('tools/list', () =>
+    follow('tools/list', async () => ({ tools: lists.listed(await gate.view(caller)) as never })),
+  )
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+    follow('tools/call', async (operation) => {
+      const view = await gate.view(caller)
+      const names = lists.names()
+      const token = params._meta?.progressToken
+      const answer = await answerCall({
+        view,
+        names,
+        name: params.name,
+        // As the endpoint checked it: the SDK's copy lacks the fields that its schema does not know.
+        input: exchange.message.params?.['arguments'],
+        signal: exchange.cancelled ? AbortSignal.any([mcpReq.signal, exchange.cancelled]) : mcpReq.signal,
+        onProgress:
+          token === undefined
+            ? undefined
+            : relayProgress(exchange, (progress) =>
+                mcpReq.notify({ method: 'notifications/progress', params: { ...progress, progressToken: token } }),
+              ),
+      })
+      noteAnswer(operation, answer)
+      if ('error' in answer) throw new sdk.ProtocolError(answer.error.code, answer.error.message, answer.error.data)
+      // The SDK rewrites output schemas in the list for earlier clients, and the result has to fit those.
+      const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
+      return server.projectCallToolResult(withoutHop(answer.result) as never, outputSchema) as never
+    }),
+  )
+  return server
+}
+
+function toServed(method: FollowedMethod, { deps, request, message }: LegacyExchange): ServedRequest {
+  const tool = knownName(deps.lists.names(), message.params?.['name'])
+  const protocolVersion = LEGACY_VERSIONS.find((known) => known === request.headers['mcp-protocol-version'])
+  return { method, tool, id: message.id, protocolVersion, meta: message.params?.['_meta'] }
+}
+
+function relayProgress(
+  { deps, response }: LegacyExchange,
+  notify: (progress: Progress) => Promise<void>,
+): (progress: Progress) => void {
+  return (progress) => {
+    // Progress may be lost, but no memory is kept for a client that does not read.
+    if (!response.writableNeedDrain) notify(progress).catch(deps.onFault)
+  }
+}
+
+/** Whether a connection stays open is between Node and the client: the SDK would keep it open against the client's wish. */
 function withoutConnection(response: Response): Response {
   response.headers.delete('connection')
   return response
 }
 
-/** What the endpoint has checked of a message. */
-interface LegacyMessage {
-  readonly id?: RequestId
-  readonly method?: string
-  readonly params?: Readonly<Record<string, unknown>>
-}
-
 /**
- * Gives a function that gives the signal of a call's cancellation, and lets a message cancel an earlier call.
+ * Cancels the call that a message names. For a call of a session, returns the signal that a later message aborts.
  *
  * The session tells apart the calls of two clients with one key.
  */
-function createCancelling(sessions: LegacyDeps['sessions']) {
-  const cancellations = createCancellations()
-  return (
-    { id, method, params }: LegacyMessage,
-    { headers }: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-  ): AbortSignal | undefined => {
-    if (method === 'initialize') response.setHeader(SESSION_HEADER, sessions.begin(caller))
-    const session = readSession(headers)
-    if (session === undefined) return undefined
-    if (method === 'notifications/cancelled') {
-      const requestId = params?.['requestId']
-      if (typeof requestId === 'string' || typeof requestId === 'number')
-        cancellations.cancel(caller, session, requestId)
-    }
-    if (method !== 'tools/call' || id === undefined) return undefined
-    const call = cancellations.open(caller, session, id)
-    response.once('close', call.end)
-    return call.signal
+function followCancellation(
+  cancellations: Cancellations,
+  { id, method, params }: RpcMessage,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  caller: Caller,
+): AbortSignal | undefined {
+  const session = readSession(headers)
+  if (session === undefined) return undefined
+  if (method === 'notifications/cancelled') {
+    const requestId = params?.['requestId']
+    if (typeof requestId === 'string' || typeof requestId === 'number') cancellations.cancel(caller, session, requestId)
   }
-}
-
-/** `resultType` and the server's name in `_meta` are words of the modern revision, about the hop behind this one. */
-function withoutModernFields({ resultType: _, _meta: meta, ...result }: McpResult): object {
-  const { [META.serverInfo]: __, ...kept } = meta ?? {}
-  return { content: [], ...result, ...(Object.keys(kept).length > 0 ? { _meta: kept } : {}) }
+  if (method !== 'tools/call' || id === undefined) return undefined
+  const call = cancellations.open(caller, session, id)
+  response.once('close', call.end)
+  return call.signal
 }

@@ -1,15 +1,5 @@
-/** The words of MCP 2026-07-28 that the gateway's own path speaks. */
-export const MODERN_VERSIONS: readonly string[] = ['2026-07-28']
-
-export const META = {
-  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
-  clientInfo: 'io.modelcontextprotocol/clientInfo',
-  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
-  serverInfo: 'io.modelcontextprotocol/serverInfo',
-  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
-} as const
-
-export type RequestId = string | number
+import type { ServerResponse } from 'node:http'
+import type { RequestId } from '@toolgate/mcp'
 
 /**
  * The one table of JSON-RPC errors that this endpoint answers: `rule → code and HTTP status`.
@@ -81,4 +71,24 @@ export function echoableId(body: unknown): RequestId | null {
   if (typeof method !== 'string') return null
   const isEchoable = typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
   return isEchoable ? id : null
+}
+
+/** Answers with JSON. */
+export function sendJson(
+  response: ServerResponse,
+  text: string,
+  status: number = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...headers,
+  })
+  response.end(text)
+}
+
+/** Returns a JSON-RPC message as an event of an event stream. */
+export function toEvent(text: string): string {
+  return `event: message\ndata: ${text}\n\n`
 }

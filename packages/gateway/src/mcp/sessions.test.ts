@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createSessions } from './sessions.ts'
+import { Cancellations, Sessions } from './sessions.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
 
 function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
   let now = 0
-  const sessions = createSessions({ clock: { monotonicMs: () => now, wallMs: () => now }, idleMs: 1000, ...options })
+  const sessions = new Sessions({ clock: { monotonicMs: () => now, wallMs: () => now }, idleMs: 1000, ...options })
   return { sessions, pass: (ms: number) => void (now += ms) }
 }
 
-describe('createSessions', () => {
+describe('Sessions', () => {
   it('knows the sessions that it began, and no others', () => {
     const { sessions } = timed()
     const id = sessions.begin(VERA)
@@ -68,5 +68,41 @@ describe('createSessions', () => {
     assert.equal(sessions.has({ user: 'paul' }, other), true)
     sessions.begin({ user: 'nina' })
     assert.equal(sessions.has(VERA, first), false)
+  })
+})
+
+describe('Cancellations', () => {
+  const vera = Object.freeze({ user: 'vera' })
+  const other = Object.freeze({ user: 'vera' })
+
+  it('cancels the call of this caller, session and id', () => {
+    const calls = new Cancellations()
+    const { signal } = calls.open(vera, 's', 1)
+    calls.cancel(vera, 's', 1)
+    assert.equal(signal.aborted, true)
+  })
+
+  it('leaves alone the calls of other callers, sessions and ids', () => {
+    const calls = new Cancellations()
+    const { signal } = calls.open(vera, 's', 1)
+    calls.cancel(other, 's', 1)
+    calls.cancel(vera, 't', 1)
+    calls.cancel(vera, 's', 2)
+    calls.cancel(vera, 's', '1')
+    calls.cancel(vera, '__proto__', 'constructor')
+    assert.equal(signal.aborted, false)
+  })
+
+  it('forgets a call that has ended, and not another of the same id', () => {
+    const calls = new Cancellations()
+    const first = calls.open(vera, 's', 1)
+    const second = calls.open(vera, 's', 1)
+    first.end()
+    calls.cancel(vera, 's', 1)
+    assert.deepEqual([first.signal.aborted, second.signal.aborted], [false, true])
+    const third = calls.open(vera, 's', 3)
+    third.end()
+    calls.cancel(vera, 's', 3)
+    assert.equal(third.signal.aborted, false)
   })
 })

@@ -1,7 +1,33 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller } from '@toolgate/core'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Caller, Gate, GateOptions } from '@toolgate/core'
+import { isToolError } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { ownerOf } from './session.ts'
+import { ownerOf, type RequestId } from '@toolgate/mcp'
+
+export const SESSION_HEADER = 'mcp-session-id'
+
+/** Returns the session that a client of an earlier revision names, known or not; `undefined` if it names none. */
+export function readSession(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers[SESSION_HEADER]
+  return Array.isArray(id) ? id.join() : id
+}
+
+/**
+ * Returns the hook that raises the event `called:<tool id>` when a call of a session has ended well. Groups that wait
+ * for that event open.
+ */
+export function unlockByCalls(
+  locks: () => Pick<Gate['locks'], 'event'>,
+  onUnlocked: (caller: Caller) => void,
+): NonNullable<GateOptions['hooks']> {
+  return {
+    afterToolCall: (ended) => {
+      if (ended.caller.session === undefined || !ended.ok || isToolError(ended.output)) return
+      if (locks().event(ended.caller, `called:${ended.tool.id}`).length > 0) onUnlocked(ended.caller)
+    },
+  }
+}
 
 export interface SessionsOptions {
   readonly clock: Clock
@@ -13,18 +39,6 @@ export interface SessionsOptions {
   readonly maxOfOne?: number
 }
 
-/** The sessions of clients of earlier revisions. A session belongs to the user and tenant that began it. */
-export interface Sessions {
-  /** Begins a session and returns its id. */
-  begin(caller: Caller): string
-  /** Returns `true` for a session of this caller that goes on, which counts as its use. */
-  has(caller: Caller, id: string): boolean
-  /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
-  hold(caller: Caller, id: string, onEnd: () => void): () => void
-  /** Returns `false` where there was none. */
-  end(caller: Caller, id: string): boolean
-}
-
 interface Session {
   readonly id: string
   readonly owner: string
@@ -34,12 +48,12 @@ interface Session {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-export function createSessions(options: SessionsOptions): Sessions {
-  return new SessionBook(options)
-}
-
-/** Maps keep the order of insertion, so the least recently used session stands first. */
-class SessionBook implements Sessions {
+/**
+ * The sessions of clients of earlier revisions. A session belongs to the user and tenant that began it.
+ *
+ * Maps keep the order of insertion, so the least recently used session comes first.
+ */
+export class Sessions {
   readonly #options: Required<SessionsOptions>
   readonly #all = new Map<string, Session>()
   readonly #owners = new Map<string, Map<string, Session>>()
@@ -48,6 +62,7 @@ class SessionBook implements Sessions {
     this.#options = { clock, idleMs, maxSessions, maxOfOne }
   }
 
+  /** Begins a session and returns its id. */
   begin(caller: Caller): string {
     const owner = ownerOf(caller)
     const session = { id: randomUUID(), owner, usedMs: 0, streams: new Set<() => void>() }
@@ -58,12 +73,14 @@ class SessionBook implements Sessions {
     return session.id
   }
 
+  /** Returns `true` for an active session of this caller, and counts that as its use. */
   has(caller: Caller, id: string): boolean {
     const session = this.#find(caller, id)
     if (session) this.#use(session)
     return session !== undefined
   }
 
+  /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
   hold(caller: Caller, id: string, onEnd: () => void): () => void {
     const session = this.#find(caller, id)
     session?.streams.add(onEnd)
@@ -73,6 +90,7 @@ class SessionBook implements Sessions {
     }
   }
 
+  /** Ends a session. Returns `false` if there was none. */
   end(caller: Caller, id: string): boolean {
     const session = this.#find(caller, id)
     this.#drop(session)
@@ -112,4 +130,40 @@ class SessionBook implements Sessions {
 
 function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {
   return sessions.values().next().value
+}
+
+/**
+ * The calls of sessions that are under way.
+ *
+ * Before MCP 2026-07-28 a client cancels a call with a separate message. The session tells apart two clients with one
+ * key, which use the same ids; the caller tells apart a client from another that knows its session.
+ */
+export class Cancellations {
+  readonly #calls = new WeakMap<Caller, Map<string, AbortController>>()
+
+  /** Returns the signal of a call, and `end`, to be called when the call has ended. */
+  open(caller: Caller, session: string, id: RequestId): { readonly signal: AbortSignal; readonly end: () => void } {
+    const calls = this.#calls.get(caller) ?? new Map<string, AbortController>()
+    this.#calls.set(caller, calls)
+    const key = toKey(session, id)
+    const controller = new AbortController()
+    calls.set(key, controller)
+    return {
+      signal: controller.signal,
+      end() {
+        if (calls.get(key) === controller) calls.delete(key)
+      },
+    }
+  }
+
+  /** Cancels the call of this caller, session and id, if it is under way. */
+  cancel(caller: Caller, session: string, id: RequestId): void {
+    const controller = this.#calls.get(caller)?.get(toKey(session, id))
+    controller?.abort(new Error('the client cancelled the call'))
+  }
+}
+
+/** `1` and `"1"` are two ids. */
+function toKey(session: string, id: RequestId): string {
+  return JSON.stringify([session, id])
 }

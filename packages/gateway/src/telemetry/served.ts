@@ -1,5 +1,5 @@
+import type { McpAnswer } from '@toolgate/mcp'
 import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
-import type { ToolAnswer } from '../mcp/call.ts'
 import type { FindTracing, McpOperation, ServedRequest } from './tracing.ts'
 
 /** Serves a request so that it is followed, where somebody listens. `toRequest` is asked only then. */
@@ -13,7 +13,7 @@ export function serveFollowed<T>(
 }
 
 /** Says how a call was answered. A refusal is a result that is an error, as the model reads it. */
-export function noteAnswer(operation: McpOperation | undefined, answer: ToolAnswer): void {
+export function noteAnswer(operation: McpOperation | undefined, answer: McpAnswer): void {
   if (!operation) return
   if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)
   else if (answer.result.isError === true) operation.fail('tool_error')

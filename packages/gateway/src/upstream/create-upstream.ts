@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { McpResult } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { type Clock, systemClock } from '@toolgate/core/stores'
+import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'

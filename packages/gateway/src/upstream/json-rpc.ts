@@ -1,8 +1,6 @@
 import { redactor } from '@toolgate/core/redact'
-import { findMembers, type Span, splitItems } from '../json-span.ts'
-import { describeExcess, type JsonExcess, measureJson } from '../json-text.ts'
-import { markLarge } from '../large-results.ts'
-import { isLarge } from '../next-turn.ts'
+import { describeExcess, findMembers, type JsonExcess, measureJson, type Span, splitItems } from '../json-text.ts'
+import { isLarge, markLarge } from '../next-turn.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 

@@ -1,3 +1,4 @@
+import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
 import { clip, isObject, type JsonObject, notMcp } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
@@ -5,9 +6,6 @@ import { VERSION } from '../version.ts'
 
 /** The stateless revision, without a handshake of its own: every request says who asks. */
 export const MODERN_VERSION = '2026-07-28'
-
-/** The revisions that begin with `initialize`, newest first. */
-export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
 const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version: VERSION }
 

@@ -1,6 +1,5 @@
 import { ConfigError, defineTool } from '@toolgate/core'
-import { findMembers } from '../json-span.ts'
-import { describeExcess, measureJson } from '../json-text.ts'
+import { describeExcess, findMembers, measureJson } from '../json-text.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { Connection } from './connection.ts'
 import { clip, isObject, JsonText } from './json-rpc.ts'

@@ -1,5 +1,6 @@
 import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
-import type { Cancelling, McpResult, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { Cancelling, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
@@ -63,14 +64,18 @@ export type UpstreamErrorCode =
   | 'aborted'
 
 /** A call that an upstream did not answer with a result. */
-export class UpstreamError extends Error {
+export class UpstreamError extends McpError {
   override readonly name = 'UpstreamError'
   readonly code: UpstreamErrorCode
   /** The JSON-RPC error it answered with, for `upstream_rpc`. */
-  readonly rpc: { readonly code: number; readonly message: string; readonly data?: unknown } | undefined
+  override readonly rpc: JsonRpcError | undefined
 
-  constructor(code: UpstreamErrorCode, message: string, options: { rpc?: UpstreamError['rpc']; cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
+  constructor(
+    code: UpstreamErrorCode,
+    message: string,
+    options: { rpc?: JsonRpcError | undefined; cause?: unknown } = {},
+  ) {
+    super(message, options)
     this.code = code
     this.rpc = options.rpc
   }

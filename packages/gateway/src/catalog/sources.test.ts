@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createGate, type Tool } from '@toolgate/core'
+import type { ServerConfig } from '../config/config.ts'
+import type { McpTool, Upstream, UpstreamCall } from '../upstream/upstream.ts'
+import { UpstreamSource } from './sources.ts'
+
+const SERVER = { name: 'files', trustHints: false, tools: new Map() } as unknown as ServerConfig
+const listed = (name: string, more: Partial<McpTool> = {}): McpTool => ({
+  name,
+  inputSchema: { type: 'object' },
+  ...more,
+})
+
+/** An upstream whose list a test sets, and which writes down its calls. */
+function fakeUpstream(...tools: McpTool[]) {
+  const listeners = new Set<() => void>()
+  const calls: UpstreamCall[] = []
+  const upstream = {
+    name: 'files',
+    state: { status: 'ready' },
+    tools: tools as readonly McpTool[],
+    subscribe(listener: () => void) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    call: async (call: UpstreamCall) => {
+      calls.push(call)
+      return { content: [] }
+    },
+  }
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
+  return {
+    upstream: upstream as unknown as Upstream,
+    calls,
+    listeners,
+    tell,
+    set(...next: McpTool[]) {
+      upstream.tools = next
+      tell()
+    },
+  }
+}
+
+const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
+
+describe('UpstreamSource', () => {
+  it('gives the tools that the upstream lists', () => {
+    const { upstream } = fakeUpstream(listed('read'), listed('write'))
+    assert.deepEqual([...byId(new UpstreamSource(SERVER, upstream).tools()).keys()], ['files:read', 'files:write'])
+  })
+
+  it('calls the upstream by its own name for the tool, with the input and what cancels the call', async () => {
+    const { upstream, calls } = fakeUpstream(listed('read.file'))
+    const [tool] = new UpstreamSource(SERVER, upstream).tools()
+    const onProgress = () => {}
+    const context = { callId: '1', tool, caller: {}, aborted: false, onProgress }
+    await tool?.execute?.({ path: 'a' } as never, context as never)
+    assert.deepEqual(calls, [{ tool: 'read.file', arguments: { path: 'a' }, signal: context, onProgress }])
+  })
+
+  it('gives an unchanged tool as the same object when another changes', () => {
+    const { upstream, set } = fakeUpstream(listed('read'), listed('write'))
+    const source = new UpstreamSource(SERVER, upstream)
+    const before = byId(source.tools())
+    set(listed('write', { description: 'new' }), listed('read'), listed('move'))
+    const after = byId(source.tools())
+    assert.equal(after.get('files:read'), before.get('files:read'))
+    assert.notEqual(after.get('files:write'), before.get('files:write'))
+    assert.deepEqual([...after.keys()].toSorted(), ['files:move', 'files:read', 'files:write'])
+  })
+
+  it('gives another object for a tool that changed in any field, also in one it does not know', () => {
+    for (const change of [
+      { title: 'x' },
+      { inputSchema: { type: 'object', required: ['path'] } },
+      { outputSchema: { type: 'object' } },
+      { annotations: { readOnlyHint: true } },
+      { 'x-unknown': 1 },
+    ] as Partial<McpTool>[]) {
+      const { upstream, set } = fakeUpstream(listed('read'))
+      const source = new UpstreamSource(SERVER, upstream)
+      const [before] = source.tools()
+      set(listed('read', change))
+      assert.notEqual([...source.tools()][0], before, JSON.stringify(change))
+    }
+  })
+
+  it('gives a new object for a tool that was gone and came back', () => {
+    const { upstream, set } = fakeUpstream(listed('read'))
+    const source = new UpstreamSource(SERVER, upstream)
+    const [before] = source.tools()
+    set()
+    assert.deepEqual([...source.tools()], [])
+    set(listed('read'))
+    assert.notEqual([...source.tools()][0], before)
+  })
+
+  it('leaves out a tool that cannot be offered, says why, and gives the others', () => {
+    const { upstream, set } = fakeUpstream(listed('a:b'), listed('read'))
+    const source = new UpstreamSource(SERVER, upstream)
+    assert.deepEqual([...byId(source.tools()).keys()], ['files:read'])
+    assert.equal(source.rejected.length, 1)
+    assert.equal(source.rejected[0]?.tool, 'a:b')
+    assert.match(source.rejected[0]?.reason ?? '', /must not hold ":"/)
+    set(listed('read'))
+    void source.tools()
+    assert.deepEqual(source.rejected, [])
+  })
+
+  it('takes names that objects inherit for names like any other', () => {
+    const { upstream } = fakeUpstream(...['__proto__', 'constructor', 'toString'].map((name) => listed(name)))
+    const ids = [...byId(new UpstreamSource(SERVER, upstream).tools()).keys()]
+    assert.deepEqual(ids, ['files:__proto__', 'files:constructor', 'files:toString'])
+  })
+
+  it('tells the catalog of a change of the list, and not of one of the state alone', () => {
+    const { upstream, set, tell } = fakeUpstream(listed('read'))
+    const { catalog } = createGate({ sources: [new UpstreamSource(SERVER, upstream)] })
+    const { revision } = catalog
+    tell()
+    assert.equal(catalog.revision, revision)
+    set(listed('read'), listed('write'))
+    assert.equal(catalog.revision, revision + 1)
+    assert.deepEqual(catalog.snapshot().ids, ['files:read', 'files:write'])
+    catalog.close()
+  })
+
+  it('stops listening when it is told to', () => {
+    const { upstream, listeners } = fakeUpstream()
+    new UpstreamSource(SERVER, upstream).subscribe?.(() => {})()
+    assert.equal(listeners.size, 0)
+  })
+})

@@ -1,0 +1,64 @@
+import type { CallOutcome, Progress, View } from '@toolgate/core'
+import type { WireNames } from '@toolgate/core/expose'
+import type { Cancelling } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from './protocol.ts'
+
+/** The parameters of a `tools/call`, or what is wrong with them. */
+export interface CallParams {
+  readonly name: string
+  readonly input: unknown
+  readonly progressToken: unknown
+  readonly problem: string | undefined
+}
+
+/** Reads the parameters of a `tools/call`, as the client sent them. */
+export function readCall({ name, arguments: input, _meta: meta }: JsonObject): CallParams {
+  const progressToken = isObject(meta) ? meta['progressToken'] : undefined
+  if (typeof name !== 'string')
+    return { name: '(no name)', input, progressToken, problem: 'params.name must be a string.' }
+  const isValid = input === undefined || isObject(input)
+  return { name, input, progressToken, problem: isValid ? undefined : 'params.arguments must be an object.' }
+}
+
+/** Returns what is wrong with the parameters of a list request: no list has a second page. */
+export function checkListParams({ cursor }: JsonObject): string | undefined {
+  return cursor === undefined ? undefined : 'params.cursor is not a cursor of this server: its list has one page.'
+}
+
+export interface ToolCall {
+  readonly view: View
+  readonly names: WireNames
+  /** As the client wrote it. */
+  readonly name: string
+  readonly input: unknown
+  readonly signal: AbortSignal | Cancelling
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** For the tool: what the host knows of the request. */
+  readonly context?: unknown
+}
+
+/** Calls a tool through the gate for a client that knows it by its name on the wire. */
+export function callTool({ view, names, name, input, signal, onProgress, context }: ToolCall): Promise<CallOutcome> {
+  return view.call({
+    tool: names.toId(name),
+    input,
+    signal,
+    onProgress,
+    context,
+    calledAs: name,
+    nameOf: (id) => names.toName(id) ?? id,
+    idOf: names.toId,
+  })
+}
+
+/** Longer than any name of a tool, so that the start of a longer name is not a name either. */
+const MAX_RECORDED_NAME = 1024
+
+/**
+ * Records a call that is refused before the gate sees it, such as one with invalid parameters. Each attempt to call a
+ * tool leaves an audit record.
+ */
+export async function recordRefusedCall(view: View, names: WireNames, name: unknown, problem: string): Promise<void> {
+  const calledAs = typeof name === 'string' ? name.slice(0, MAX_RECORDED_NAME) : '(no name)'
+  await view.call({ tool: names.toId(calledAs), calledAs, malformed: problem })
+}

@@ -1,0 +1,41 @@
+// The protocol
+export {
+  isObject,
+  type JsonObject,
+  type JsonRpcError,
+  LEGACY_VERSIONS,
+  LIST_CHANGED,
+  META,
+  MODERN_VERSIONS,
+  relayedError,
+  type RequestId,
+  RPC_CODES,
+} from './protocol.ts'
+
+// Calls and results
+export { callTool, type CallParams, checkListParams, readCall, recordRefusedCall, type ToolCall } from './calls.ts'
+export {
+  isMcpResult,
+  type McpAnswer,
+  McpError,
+  type McpResult,
+  type ResultTool,
+  RpcError,
+  toAnswer,
+  errorResult,
+  toResult,
+  toSendable,
+  withoutHop,
+} from './results.ts'
+
+// Lists and their changes
+export { type ListedTool, toListedTool } from './listed-tool.ts'
+export { type ToolList, ToolLists } from './tool-lists.ts'
+export { ListWatch, type ListWatcher, type ListWatchOptions } from './list-watch.ts'
+
+// The tools that find and open others
+export { createMetaTools, type MetaToolDeps, metaToolOf, type SearchOffer, toMcpOutput } from './meta-tools.ts'
+
+// Sessions and servers
+export { inSession, ownerOf } from './sessions.ts'
+export { type LeftOutTool, type ServerClaims, ServerTools } from './server-tools.ts'

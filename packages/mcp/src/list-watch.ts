@@ -1,0 +1,144 @@
+import type { Caller, Gate, View } from '@toolgate/core'
+import type { AvailabilitySource } from '@toolgate/core/groups'
+import type { MaybePromise } from '@toolgate/core/internal'
+import type { ToolLists } from './tool-lists.ts'
+
+export interface ListWatchOptions {
+  readonly gate: Pick<Gate, 'catalog' | 'subscribe'>
+  readonly openView: (caller: Caller) => MaybePromise<View>
+  readonly lists: Pick<ToolLists, 'of'>
+  readonly availability?: Pick<AvailabilitySource, 'subscribe'> | undefined
+  readonly onFault: (error: unknown) => void
+  /** How often lists are compared for changes that nothing announces, such as on another replica. Default 1,000 ms. */
+  readonly everyMs?: number | undefined
+  /** The shortest time between two notifications of one client. Default 1,000 ms. */
+  readonly quietMs?: number | undefined
+}
+
+/** A client that has a list. */
+export interface ListWatcher {
+  readonly caller: Caller
+  /** The key of the list that the client has; `undefined` while it is unknown. */
+  readonly key?: string | undefined
+  /** The list of the caller has changed. */
+  changed(): unknown
+  /** Once this returns `false`, the watch forgets the client. */
+  isOpen?(): boolean
+  /** The watch has found it closed. */
+  ended?(): void
+}
+
+interface Watched {
+  readonly watcher: ListWatcher
+  key: string | undefined
+  changedAtMs: number
+}
+
+/** Changes that come together are announced together, such as the tools of a server that starts. */
+const TOGETHER_MS = 25
+
+/**
+ * Tells clients that their list of tools has changed.
+ *
+ * It compares the lists themselves, so a client never learns of a change that does not affect its list. It does nothing
+ * while nobody watches.
+ */
+export class ListWatch {
+  readonly #options: ListWatchOptions
+  readonly #watched = new Set<Watched>()
+  #stopListening: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: ListWatchOptions) {
+    this.#options = options
+  }
+
+  /** The number of clients that are watched. */
+  get size(): number {
+    return this.#watched.size
+  }
+
+  /** Watches the list of a client. Returns the function that ends it. */
+  add(watcher: ListWatcher): () => void {
+    const one = this.#start(watcher)
+    if (one.key === undefined) this.#compare(one).catch(this.#options.onFault)
+    return () => this.#remove(one)
+  }
+
+  /** Watches the list of a caller from now on: resolves once today's list is known. */
+  async watch(caller: Caller, changed: () => void): Promise<() => void> {
+    const one = this.#start({ caller, changed })
+    try {
+      await this.#compare(one)
+    } catch (error) {
+      this.#remove(one)
+      throw error
+    }
+    return () => this.#remove(one)
+  }
+
+  /** Something may have changed that the gate does not announce, such as a group that a session has opened. */
+  wake(): void {
+    if (this.#watched.size > 0) this.#timer ??= setTimeout(() => this.#compareAll(), TOGETHER_MS).unref()
+  }
+
+  close(): void {
+    this.#watched.clear()
+    this.#rest()
+  }
+
+  #start(watcher: ListWatcher): Watched {
+    const one = { watcher, key: watcher.key, changedAtMs: -Infinity }
+    this.#watched.add(one)
+    this.#stopListening ??= this.#listen()
+    return one
+  }
+
+  #remove(one: Watched): void {
+    this.#watched.delete(one)
+    if (this.#watched.size === 0) this.#rest()
+  }
+
+  #listen(): () => void {
+    const { gate, availability, everyMs = 1000 } = this.#options
+    const wake = () => this.wake()
+    const ends = [gate.catalog.subscribe(wake), gate.subscribe(wake), availability?.subscribe(wake)]
+    const timer = setInterval(() => this.#compareAll(), everyMs).unref()
+    return () => {
+      for (const end of ends) end?.()
+      clearInterval(timer)
+    }
+  }
+
+  #rest(): void {
+    this.#stopListening?.()
+    this.#stopListening = undefined
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #compareAll(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    for (const one of this.#watched) {
+      const { watcher } = one
+      if (watcher.isOpen?.() === false) {
+        this.#remove(one)
+        watcher.ended?.()
+      } else this.#compare(one).catch(this.#options.onFault)
+    }
+  }
+
+  async #compare(one: Watched): Promise<void> {
+    const { openView, lists, quietMs = 1000 } = this.#options
+    // The interval comes back to a client that was told a moment ago.
+    if (performance.now() - one.changedAtMs < quietMs) return
+    const { key } = lists.of(await openView(one.watcher.caller))
+    const before = one.key
+    if (key === before || !this.#watched.has(one)) return
+    one.key = key
+    if (before === undefined) return
+    one.changedAtMs = performance.now()
+    await one.watcher.changed()
+  }
+}

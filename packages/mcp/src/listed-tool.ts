@@ -1,0 +1,58 @@
+import type { JsonSchema, Tool } from '@toolgate/core'
+import type { ToolIcon, ToolMeta } from '@toolgate/core/internal'
+
+/** A tool as `tools/list` of MCP shows it. */
+export interface ListedTool {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema?: JsonSchema
+  readonly annotations?: object
+  readonly icons?: readonly ToolIcon[]
+  readonly _meta?: ToolMeta
+}
+
+/**
+ * Gives a tool as `tools/list` shows it, by its name on the wire: its own words, its schemas as they came, and nothing
+ * that the operator has said about it.
+ *
+ * `undefined` for a tool that takes no object, which nobody can call over MCP. The SDKs' clients give up the whole list
+ * for one schema that they do not take, so its root says that it is of an object, and properties that are booleans are
+ * the objects that mean the same.
+ */
+export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
+  const { title, description, annotations, icons, _meta } = tool
+  const inputSchema = toInputSchema(tool.inputSchema)
+  if (inputSchema === undefined) return undefined
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    ...(description === '' ? {} : { description }),
+    inputSchema,
+    // Its root may say what it likes since MCP 2026-07-28.
+    ...(tool.outputSchema === undefined ? {} : { outputSchema: withObjects(tool.outputSchema) }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    ...(icons && { icons }),
+    ...(_meta && { _meta }),
+  }
+}
+
+function toInputSchema(schema: JsonSchema): JsonSchema | undefined {
+  const { type } = schema
+  if (type === 'object') return withObjects(schema)
+  if (type !== undefined && !(Array.isArray(type) && type.includes('object'))) return undefined
+  return withObjects({ ...schema, type: 'object' })
+}
+
+/** In JSON Schema `true` is `{}` and `false` is `{ "not": {} }`. */
+function withObjects(schema: JsonSchema): JsonSchema {
+  const { properties } = schema
+  if (typeof properties !== 'object' || properties === null) return schema
+  if (!Object.values(properties).some((one) => typeof one === 'boolean')) return schema
+  const objects = Object.entries(properties).map(([name, one]: [string, unknown]): [string, unknown] => [
+    name,
+    one === true ? {} : one === false ? { not: {} } : one,
+  ])
+  return { ...schema, properties: Object.fromEntries(objects) }
+}

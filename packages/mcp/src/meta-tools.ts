@@ -1,0 +1,180 @@
+import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
+import type { Group, parseGroups } from '@toolgate/core/groups'
+import { markOwnTool, REQUEST_TEXTS } from '@toolgate/core/internal'
+import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
+import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
+import { type McpResult, toAnswer, errorResult, toResult, wrapAnswer } from './results.ts'
+
+/** Who is offered the tools that find other tools. */
+export interface SearchOffer {
+  /** `auto`: callers for whom something is locked, or whose list is longer than `above`. */
+  readonly offer: 'auto' | 'always' | 'never'
+  /** A number of tools. */
+  readonly above?: number | undefined
+}
+
+export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool' | 'request_tools'
+
+type LockedGate = Pick<Gate, 'locks' | 'membersOf'>
+
+export interface MetaToolDeps {
+  readonly groups: Pick<ReturnType<typeof parseGroups>, 'locked' | 'selectors'>
+  readonly search: SearchOffer
+  /** Asked when a tool is called: the gate is made with these tools. */
+  readonly gate: () => LockedGate & Pick<Gate, 'view'>
+  /** A session has opened groups. */
+  readonly onUnlocked: (caller: Caller) => void
+}
+
+const made = new WeakMap<Tool, MetaToolName>()
+
+/** Returns which of the tools of {@link createMetaTools} a tool is. */
+export function metaToolOf(tool: Tool): MetaToolName | undefined {
+  return made.get(tool)
+}
+
+/** Whether anybody can be offered them. */
+export function isSearchWanted({ offer, above }: SearchOffer, locked: number): boolean {
+  return offer === 'always' || above !== undefined || locked > 0
+}
+
+/**
+ * Returns the tools with which a model finds, calls and opens other tools: none if no group is locked and search is
+ * not offered. Their ids have no namespace, so they cannot clash with those of servers.
+ *
+ * @throws {ConfigError} for a locked group that has one of these tools as a member: nothing could open it
+ */
+export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
+  const { groups, search, gate, onUnlocked } = deps
+  const onFound = (caller: Caller, ids: readonly string[]) => {
+    if (gate().locks.found(caller, ids).length > 0) onUnlocked(caller)
+  }
+  const finders =
+    search.offer !== 'never' && isSearchWanted(search, groups.locked.size)
+      ? metaTools({ onFound, own: (tool) => made.has(tool), toOutput: toToolResult })
+      : []
+  const isOpenedByRequest = [...groups.locked.values()].some(({ unlock }) => unlock === 'request')
+  const tools = [...finders, ...(isOpenedByRequest ? [requestTool(deps)] : [])]
+  for (const tool of tools) made.set(markOwnTool(tool), tool.id as MetaToolName)
+  checkLocked(deps, tools)
+  return tools
+}
+
+/** The result of `call_tool` is that of the called tool, so that both ways of calling give the client the same. */
+function toToolResult(answer: MetaAnswer): McpResult {
+  return answer.kind === 'outcome' ? wrapAnswer(toAnswer(answer.outcome)) : toOwnResult(answer)
+}
+
+/**
+ * Returns the result of a tool of `metaTools`, so that a call through `call_tool` is answered as a direct one:
+ * `metaTools({ toOutput: toMcpOutput })`.
+ */
+export async function toMcpOutput(answer: MetaAnswer): Promise<McpResult> {
+  return answer.kind === 'outcome' ? toResult(answer.outcome) : toOwnResult(answer)
+}
+
+function toOwnResult(answer: Exclude<MetaAnswer, { kind: 'outcome' }>): McpResult {
+  if (answer.kind === 'refusal') return errorResult(answer.text)
+  return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
+}
+
+/** Opens a group for the session that calls it. A group of which the caller may use nothing is unknown to them. */
+function requestTool({ gate, onUnlocked }: MetaToolDeps): Tool {
+  return defineTool({
+    name: 'request_tools',
+    title: REQUEST_TEXTS.title,
+    description: REQUEST_TEXTS.description,
+    inputSchema: {
+      type: 'object',
+      properties: { group: { type: 'string', minLength: 1, maxLength: 64, description: REQUEST_TEXTS.group } },
+      required: ['group'],
+      additionalProperties: false,
+    },
+    tags: ['meta'],
+    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+    async execute({ group }: { readonly group: string }, call): Promise<McpResult> {
+      const { caller, app, toName } = callingOf(call)
+      if (caller.session === undefined) return errorResult(REQUEST_TEXTS.no_session)
+      const current = gate()
+      const locked = lockedGroupsFor(current, await current.view(caller, { app }))
+      const known = locked.filter(isByRequest).map(({ name }) => name)
+      if (!known.includes(group)) return errorResult(REQUEST_TEXTS.unknown(group, known))
+      if (current.locks.request(caller, group).length > 0) onUnlocked(caller)
+      const view = await current.view(caller, { app })
+      const ids = current.membersOf(group).filter((id) => view.has(id))
+      const tools = ids.map(toName)
+      return {
+        content: [{ type: 'text', text: REQUEST_TEXTS.opened(group, tools) }],
+        structuredContent: { group, tools },
+      }
+    },
+  })
+}
+
+function checkLocked({ groups: { locked, selectors } }: Pick<MetaToolDeps, 'groups'>, tools: readonly Tool[]): void {
+  for (const [name, group] of locked)
+    for (const [i, text] of group.tools.entries()) {
+      const own = tools.find((tool) => matchesSelector(parseSelector(text, selectors), tool, 'possible'))
+      if (own)
+        throw new ConfigError(
+          `groups.${name}.tools[${i}]`,
+          `"${text}" names ${own.id} too, which is needed to open the group; name the servers, as in "files:*"`,
+        )
+    }
+}
+
+/** A locked group of which a caller may use something. */
+export interface LockedGroup {
+  readonly name: string
+  readonly group: Group
+  /** Whether this session has yet to open it. */
+  readonly isClosed: boolean
+}
+
+/** Returns the locked groups of which this caller may use something, open or not, by name. */
+export function lockedGroupsFor(gate: LockedGate, view: View): readonly LockedGroup[] {
+  const found: LockedGroup[] = []
+  for (const [name, group] of [...gate.locks.groups].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const members = gate.membersOf(name)
+    const isOpen = members.some((id) => view.has(id))
+    if (isOpen || members.some((id) => isOnlyLocked(view, id))) found.push({ name, group, isClosed: !isOpen })
+  }
+  return found
+}
+
+/** Whether locks alone hold a tool back. The caller must not learn of any other. */
+function isOnlyLocked(view: View, id: string): boolean {
+  if (view.caller.session === undefined) return false
+  const { outcome, reasons } = view.explain(id)
+  return outcome === 'wait' && reasons.every((reason) => reason.code === 'group_locked' || reason.outcome === 'ask')
+}
+
+export function isByRequest({ group }: LockedGroup): boolean {
+  return group.unlock === 'request'
+}
+
+/** Returns the description of `request_tools`, with the groups that are still closed and what they are good for. */
+export function toRequestDescription(locked: readonly LockedGroup[]): string {
+  const closed = locked.filter((one) => one.isClosed && isByRequest(one))
+  if (closed.length === 0) return `${REQUEST_TEXTS.description} All are open.`
+  const lines = closed.map(({ name, group }) => `\n- ${name}: ${aboutGroup(name, group)}`)
+  return `${REQUEST_TEXTS.description} The groups:${lines.join('')}`
+}
+
+/** Returns the description of `search_tools`, with what it finds beyond the caller's list. */
+export function toSearchDescription(
+  description: string,
+  locked: readonly LockedGroup[],
+  session: string | undefined,
+): string {
+  const beyond = locked.filter(
+    ({ group, isClosed }) => session === undefined || (isClosed && group.unlock === 'search'),
+  )
+  if (beyond.length === 0) return description
+  const lines = beyond.map(({ name, group }) => `\n- ${aboutGroup(name, group)}`)
+  return `${description} It also finds tools that are not in your list:${lines.join('')}`
+}
+
+function aboutGroup(name: string, { title = name, hint }: Group): string {
+  return hint === undefined ? title : `${title}. ${hint}`
+}

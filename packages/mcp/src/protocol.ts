@@ -1,0 +1,58 @@
+/** The stateless revisions of MCP, newest first. Each request names its revision and its client. */
+export const MODERN_VERSIONS: readonly string[] = ['2026-07-28']
+
+/** The revisions of MCP that begin with `initialize`, newest first. */
+export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+
+/** The keys of `_meta` that MCP 2026-07-28 defines. */
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+} as const
+
+/** The notification that a client's list of tools has changed. */
+export const LIST_CHANGED = 'notifications/tools/list_changed'
+
+/** The codes of JSON-RPC 2.0 §5.1 that both sides use. */
+export const RPC_CODES = { methodNotFound: -32_601, invalidParams: -32_602, internalError: -32_603 } as const
+
+export type JsonObject = { readonly [key: string]: unknown }
+
+export type RequestId = string | number
+
+/** A JSON-RPC 2.0 error object. */
+export interface JsonRpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Codes with which a server refuses how it was asked (MCP 2026-07-28). They are about the request of this process, so
+ * the client must not see them: it would change its own headers or revision.
+ */
+const HOP_ERRORS: ReadonlyMap<number, string> = new Map([
+  [-32_020, 'The server refused the headers of the request to it'],
+  [-32_022, 'The server does not speak the MCP revision of the request to it'],
+])
+
+/**
+ * Returns a server's error as it is passed on to the client whose call it answers.
+ *
+ * Code, message and data stay. An error about the request to that server becomes an internal error that quotes it.
+ *
+ * @example
+ * relayedError({ code: -32_020, message: 'no Mcp-Name' }).code // -32603
+ */
+export function relayedError({ code, message, data }: JsonRpcError): JsonRpcError {
+  const hop = HOP_ERRORS.get(code)
+  if (hop !== undefined) return { code: RPC_CODES.internalError, message: `${hop} (${code}: ${message}).` }
+  return { code, message, ...(data === undefined ? {} : { data }) }
+}

@@ -1,0 +1,235 @@
+import {
+  type CallFailed,
+  type CallOutcome,
+  type CallRefused,
+  type CallWaiting,
+  type JsonSchema,
+  type ReasonCode,
+  REASONS,
+  retryAfterSeconds,
+} from '@toolgate/core'
+import { messageOf, outputText } from '@toolgate/core/internal'
+import { isObject, type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
+
+/** MCP's `CallToolResult`. */
+export interface McpResult {
+  readonly content?: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+/** What a client is answered: a result, or the JSON-RPC error of the server behind the tool. */
+export type McpAnswer = { readonly result: McpResult } | { readonly error: JsonRpcError }
+
+/** An error that a JSON-RPC error of the server behind the tool may have caused. */
+export abstract class McpError extends Error {
+  abstract readonly rpc: JsonRpcError | undefined
+}
+
+/** A JSON-RPC error: a tool that throws one has its call answered with it, instead of with a result. */
+export class RpcError extends McpError {
+  override readonly name = 'RpcError'
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    // A client waits forever for an answer whose code is not an integer.
+    this.code = Number.isSafeInteger(code) ? code : RPC_CODES.internalError
+    this.data = toSendable(data)
+  }
+
+  override get rpc(): JsonRpcError {
+    return this
+  }
+}
+
+/** Returns the answer to a call of a tool that gives a `CallToolResult`, as the tools of a server do. */
+export function toAnswer(outcome: CallOutcome): McpAnswer {
+  switch (outcome.status) {
+    case 'done':
+      return unwrapAnswer(outcome.output as McpResult)
+    case 'waiting':
+    case 'refused':
+      return { result: toErrorResult(outcome) }
+    case 'failed': {
+      const rpc = outcome.error instanceof McpError ? outcome.error.rpc : undefined
+      return rpc ? { error: relayedError(rpc) } : { result: toErrorResult(outcome) }
+    }
+  }
+}
+
+export interface ResultTool {
+  /** As its client knows it. */
+  readonly name: string
+  readonly outputSchema: JsonSchema | undefined
+}
+
+const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
+
+/**
+ * Returns the result of a call of any tool: a `CallToolResult` as it is, any other output as text and, if it is an
+ * object or the tool has an output schema, as `structuredContent` too.
+ *
+ * @throws {RpcError} if the tool threw one
+ */
+export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
+  switch (outcome.status) {
+    case 'done':
+      return isStream(outcome.output) ? drain(outcome.output, tool) : resultOf(outcome.output, tool)
+    case 'waiting':
+    case 'refused':
+      return toErrorResult(outcome)
+    case 'failed':
+      if (outcome.error instanceof RpcError) throw outcome.error
+      return toErrorResult(outcome)
+  }
+}
+
+function resultOf(output: unknown, { outputSchema }: ResultTool): McpResult {
+  if (isMcpResult(output)) return toSendable(output)
+  const text = outputText(output)
+  // JSON may turn an object into something else: a date becomes a string.
+  const value = typeof output === 'string' ? output : parseJson(text)
+  const isStructured = isObject(value) || (outputSchema !== undefined && value !== undefined)
+  return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: value }) }
+}
+
+function isStream(output: unknown): output is AsyncIterable<unknown> {
+  return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
+}
+
+/** MCP has no partial results: texts are joined; of other items, the last one is the result. */
+async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<McpResult> {
+  let text = ''
+  let last: { readonly item: unknown } | undefined
+  try {
+    for await (const item of stream) {
+      if (typeof item === 'string') text += item
+      else last = { item }
+    }
+  } catch (error) {
+    return errorResult(`${tool.name} failed: ${messageOf(error)}`)
+  }
+  return resultOf(last ? last.item : text, tool)
+}
+
+/** Refusals reach the model as results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
+export function errorResult(text: string): McpResult {
+  return { content: [{ type: 'text', text }], isError: true }
+}
+
+/**
+ * Returns the result of a call whose tool returned nothing.
+ *
+ * `_meta` has the same facts for the client's own code: the approval that the call waits for, the seconds until the
+ * next try, or why not now and what to do. They are not in `structuredContent`, which has to fit the tool's
+ * `outputSchema`.
+ */
+export function toErrorResult(outcome: CallRefused | CallWaiting | CallFailed): McpResult {
+  const result = errorResult(outcome.text)
+  const meta = metaOf(outcome)
+  return meta ? { ...result, _meta: meta } : result
+}
+
+/** The caller knows that such a tool exists, so the reason may be told in fields too. */
+const EXPLAINED: ReadonlySet<(typeof REASONS)[ReasonCode]['message']> = new Set([
+  'unavailable',
+  'locked',
+  'suspended',
+  'busy',
+])
+
+function metaOf(outcome: CallRefused | CallWaiting | CallFailed): McpResult['_meta'] {
+  if (outcome.status === 'failed') return undefined
+  if (outcome.status === 'waiting') {
+    const { id, expiresAt } = outcome.approval
+    return { 'dev.toolgate/approval': { id, expiresAt } }
+  }
+  const [deciding] = outcome.decision.reasons
+  if (deciding === undefined) return undefined
+  if (deciding.code === 'rate_limited') return { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) }
+  if (outcome.decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].message)) return undefined
+  const { code: error, message, text, suggestion } = deciding
+  const refusal = { error, reason: message ?? text, ...(suggestion === undefined ? {} : { suggestion }) }
+  return { 'dev.toolgate/refusal': refusal }
+}
+
+const wrapped = new WeakMap<McpResult, McpAnswer>()
+
+/** Returns an answer as the result of `call_tool`. A JSON-RPC error becomes a text that {@link toAnswer} turns back. */
+export function wrapAnswer(answer: McpAnswer): McpResult {
+  if ('result' in answer) return answer.result
+  const result = errorResult(answer.error.message)
+  wrapped.set(result, answer)
+  return result
+}
+
+function unwrapAnswer(result: McpResult): McpAnswer {
+  return (typeof result === 'object' && result !== null && wrapped.get(result)) || { result }
+}
+
+/**
+ * Returns a result without the fields that describe the hop to the server behind: `resultType` and that server's name
+ * in `_meta`. `input_required` stays, since the client has to answer it.
+ */
+export function withoutHop({ resultType, _meta: meta, ...result }: McpResult): McpResult {
+  const { [META.serverInfo]: _, ...kept } = meta ?? {}
+  return {
+    ...(resultType === 'input_required' ? { resultType } : { content: [] }),
+    ...result,
+    ...(Object.keys(kept).length > 0 && { _meta: kept }),
+  }
+}
+
+/** The fields without which clients reject a content block, by its type. */
+const BLOCKS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['text', ['text']],
+  ['image', ['data', 'mimeType']],
+  ['audio', ['data', 'mimeType']],
+  ['resource_link', ['name', 'uri']],
+  ['resource', []],
+])
+const FIELDS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', '_meta', 'resultType'])
+
+/**
+ * Whether an output is a `CallToolResult`: an object with a list of content blocks. An empty list counts only if the
+ * object has no fields of its own beside it.
+ */
+export function isMcpResult(output: unknown): output is McpResult {
+  if (!isObject(output)) return false
+  const { content, resultType, isError, _meta: meta } = output
+  if (resultType === 'input_required') return true
+  if (!Array.isArray(content) || (isError !== undefined && typeof isError !== 'boolean')) return false
+  if (meta !== undefined && !isObject(meta)) return false
+  if (content.length === 0) return Object.keys(output).every((field) => FIELDS.has(field))
+  return content.every(isBlock)
+}
+
+function isBlock(block: unknown): boolean {
+  if (!isObject(block)) return false
+  const { type, resource } = block
+  if (type === 'resource' && !isObject(resource)) return false
+  return BLOCKS.get(type)?.every((field) => typeof block[field] === 'string') ?? false
+}
+
+/** Returns a value that JSON can hold. The SDKs send no answer at all for one that it cannot, and the client waits. */
+export function toSendable<Value>(value: Value): Value {
+  try {
+    JSON.stringify(value)
+    return value
+  } catch {
+    return parseJson(outputText(value)) as Value
+  }
+}
+
+/** Returns the value of a JSON text; `undefined` if it is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

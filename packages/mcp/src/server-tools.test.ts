@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ConfigError, createGate, type Policy, type Tool } from '@toolgate/core'
+import type { ToolOverlay } from '@toolgate/core/internal'
+import { ServerTools } from './server-tools.ts'
+
+const LISTED = { name: 'read_file', inputSchema: { type: 'object' } }
+
+function read(
+  overlays: Readonly<Record<string, ToolOverlay>>,
+  listed: object = {},
+  { trustHints = false } = {},
+): ServerTools {
+  const call = () => undefined
+  const tools = new ServerTools({ namespace: 'files', trustHints, overlays: Object.entries(overlays), call })
+  tools.read([{ ...LISTED, ...listed }])
+  return tools
+}
+
+function offered(
+  overlays: Readonly<Record<string, ToolOverlay>>,
+  listed: object = {},
+  { trustHints = false } = {},
+): Tool {
+  const [tool] = read(overlays, listed, { trustHints }).tools
+  return tool ?? assert.fail('it is left out')
+}
+
+async function sees(tool: Tool, policy: Policy): Promise<boolean> {
+  return (await createGate({ tools: [tool], policy }).view({})).has(tool.id)
+}
+
+describe('ServerTools', () => {
+  it("keeps the tool's own words, in the namespace of its server", () => {
+    const words = {
+      title: 'Read',
+      description: 'Reads a file.',
+      inputSchema: { type: 'object', required: ['path'] },
+      outputSchema: { type: 'object' },
+      icons: [{ src: 'https://example.com/i.png' }],
+      _meta: { 'io.modelcontextprotocol/ui': { resourceUri: 'ui://chart' } },
+    }
+    const tool = offered({}, words)
+    assert.equal(tool.id, 'files:read_file')
+    const { title, description, inputSchema, outputSchema, icons, _meta } = tool
+    assert.deepEqual({ title, description, inputSchema, outputSchema, icons, _meta }, words)
+    assert.deepEqual(tool.tags, [])
+  })
+
+  it('takes icons and _meta that are null as absent: some servers write what they have not', () => {
+    const { icons, _meta } = offered({}, { icons: null, _meta: null })
+    assert.deepEqual([icons, _meta], [undefined, undefined])
+  })
+
+  it('adds up every overlay that names the tool, by name or by glob', () => {
+    const tool = offered({
+      '*': { tags: ['all'], category: 'general' },
+      'read_*': { tags: ['read', 'all'], requiredScopes: ['files'] },
+      read_file: { tags: ['one'], category: 'storage', requiredScopes: ['disk'] },
+      'write_*': { tags: ['write'], requiredScopes: ['never'] },
+    })
+    assert.deepEqual(tool.tags, ['all', 'one', 'read'])
+    assert.deepEqual(tool.requiredScopes, ['disk', 'files'])
+    assert.equal(tool.category, 'storage')
+  })
+
+  it('takes the category of the last overlay that gives one', () => {
+    assert.equal(offered({ '*_file': { category: 'a' }, 'read_*': { category: 'b' }, '*': {} }).category, 'b')
+  })
+
+  it('takes a name with special characters for itself, and matches upper case apart', () => {
+    assert.deepEqual(offered({ 'read.file': { tags: ['x'] }, 'READ_*': { tags: ['y'] } }).tags, [])
+    assert.deepEqual(offered({ 'a.b': { tags: ['x'] } }, { name: 'a.b' }).tags, ['x'])
+  })
+
+  it("gives no tag or scope for the upstream's asking", () => {
+    const tool = offered({}, { tags: ['reviewed'], requiredScopes: ['x'], category: 'safe', namespace: 'other' })
+    assert.deepEqual([tool.tags, tool.requiredScopes, tool.category, tool.namespace], [[], [], undefined, 'files'])
+  })
+
+  describe('hints', () => {
+    const allowed: Policy = { allow: ['hint:read-only'] }
+    const harmless: Policy = { deny: ['hint:destructive'] }
+    const claimed = { annotations: { readOnlyHint: true } }
+
+    it('of the upstream grant nothing: they are its own claim', async () => {
+      const tool = offered({}, claimed)
+      assert.equal(tool.hintsTrusted, false)
+      assert.equal(await sees(tool, allowed), false)
+      assert.equal(await sees(tool, harmless), false)
+    })
+
+    it('of an upstream that the operator trusts hold', async () => {
+      const tool = offered({}, claimed, { trustHints: true })
+      assert.equal(await sees(tool, allowed), true)
+      assert.equal(await sees(tool, harmless), true)
+    })
+
+    it('that the operator says himself hold, and stand above those of the upstream', async () => {
+      const tool = offered(
+        { read_file: { annotations: { readOnlyHint: true } } },
+        { annotations: { readOnlyHint: false } },
+      )
+      assert.equal(await sees(tool, allowed), true)
+      const strict = offered({ read_file: { annotations: { readOnlyHint: false } } }, claimed, { trustHints: true })
+      assert.equal(await sees(strict, allowed), false)
+    })
+
+    it('of several overlays are merged, the later one first', () => {
+      const tool = offered({
+        '*': { annotations: { readOnlyHint: true, idempotentHint: true } },
+        read_file: { annotations: { readOnlyHint: false } },
+      })
+      assert.deepEqual(tool.annotations, { readOnlyHint: false, idempotentHint: true })
+    })
+
+    it('that the operator says of one tool do not vouch for what the upstream says of it', async () => {
+      const tool = offered({ read_file: { annotations: { idempotentHint: true } } }, claimed)
+      assert.equal(await sees(tool, allowed), false)
+    })
+
+    it('are not trusted for an overlay that gives only tags', async () => {
+      assert.equal(await sees(offered({ read_file: { tags: ['read'] } }, claimed), allowed), false)
+    })
+  })
+
+  it('refuses a tool that no selector could name', () => {
+    for (const name of ['', 'a b', 'a:b', 'a*', 'x'.repeat(129)])
+      assert.deepEqual(
+        read({}, { name }).leftOut.map(({ error }) => error instanceof ConfigError),
+        [true],
+        name,
+      )
+  })
+})

@@ -1,0 +1,122 @@
+import type { Gate, Tool, View } from '@toolgate/core'
+import { createWireNames, type WireNames } from '@toolgate/core/expose'
+import { sha256Hex } from '@toolgate/core/internal'
+import { definitionHash } from '@toolgate/core/pins'
+import type { Toolset } from '@toolgate/core/toolset'
+import { type ListedTool, toListedTool } from './listed-tool.ts'
+import {
+  isByRequest,
+  isSearchWanted,
+  lockedGroupsFor,
+  metaToolOf,
+  type SearchOffer,
+  toRequestDescription,
+  toSearchDescription,
+} from './meta-tools.ts'
+
+/** What `tools/list` shows of a view. */
+export interface ToolList {
+  /** In the order of their ids. */
+  readonly tools: readonly Tool[]
+  /** Equal lists have equal keys. */
+  readonly key: string
+}
+
+type ListedGate = Pick<Gate, 'catalog' | 'locks' | 'membersOf'>
+
+/**
+ * The lists of tools that callers get.
+ *
+ * A caller without a session has nowhere to keep what they open, so their list leaves out every tool of a locked group,
+ * whatever they asked before. They find and call those tools through the tools that search. This decides what is
+ * listed, never what may be called.
+ */
+export class ToolLists {
+  readonly #gate: ListedGate
+  readonly #search: SearchOffer
+  readonly #lists = new WeakMap<View, ToolList>()
+  readonly #names = new WeakMap<Toolset, WireNames>()
+  readonly #locked = new WeakMap<Toolset, ReadonlySet<string>>()
+  /** Whether every list is its view. */
+  readonly #isPlain: boolean
+
+  constructor(gate: ListedGate, search: SearchOffer = { offer: 'auto' }) {
+    this.#gate = gate
+    this.#search = search
+    this.#isPlain = !isSearchWanted(search, gate.locks.groups.size)
+  }
+
+  of(view: View): ToolList {
+    // Views of callers who see the same share one fingerprint.
+    if (this.#isPlain) return { tools: view.tools, key: view.fingerprint }
+    let list = this.#lists.get(view)
+    if (!list) this.#lists.set(view, (list = this.#make(view)))
+    return list
+  }
+
+  /** Returns the list as it is sent. A tool that cannot be called over MCP is left out. */
+  listed(view: View): readonly ListedTool[] {
+    const names = this.names()
+    return this.of(view).tools.flatMap((tool) => {
+      const name = names.toName(tool.id)
+      return (name !== undefined && listedTool(tool, name)) || []
+    })
+  }
+
+  /** Returns the names of all tools on the wire, hidden ones too, so that the audit names the tool that was asked for. */
+  names(): WireNames {
+    const snapshot = this.#gate.catalog.snapshot()
+    let names = this.#names.get(snapshot)
+    if (!names) this.#names.set(snapshot, (names = createWireNames(snapshot)))
+    return names
+  }
+
+  #make(view: View): ToolList {
+    const { session } = view.caller
+    const listed = session === undefined ? this.#withoutLocked(view.tools) : view.tools
+    const locked = lockedGroupsFor(this.#gate, view)
+    const isSearchOffered = this.#offersSearch(locked.length, listed)
+    const tools = listed.flatMap((tool): readonly Tool[] => {
+      switch (metaToolOf(tool)) {
+        case undefined:
+          return [tool]
+        case 'request_tools':
+          return session !== undefined && locked.some(isByRequest)
+            ? [{ ...tool, description: toRequestDescription(locked) }]
+            : []
+        case 'search_tools':
+          return isSearchOffered
+            ? [{ ...tool, description: toSearchDescription(tool.description, locked, session) }]
+            : []
+        default:
+          return isSearchOffered ? [tool] : []
+      }
+    })
+    return { tools, key: sha256Hex(tools.map((tool) => `${definitionHash(tool)}\n${tool.description}`).join('\n')) }
+  }
+
+  #withoutLocked(tools: readonly Tool[]): readonly Tool[] {
+    const gate = this.#gate
+    const snapshot = gate.catalog.snapshot()
+    let ids = this.#locked.get(snapshot)
+    if (!ids) {
+      ids = new Set([...gate.locks.groups.keys()].flatMap((name) => gate.membersOf(name)))
+      this.#locked.set(snapshot, ids)
+    }
+    return tools.filter(({ id }) => !ids.has(id))
+  }
+
+  #offersSearch(locked: number, listed: readonly Tool[]): boolean {
+    const { offer, above = Infinity } = this.#search
+    if (offer !== 'auto') return offer === 'always'
+    return locked > 0 || listed.filter((tool) => metaToolOf(tool) === undefined).length > above
+  }
+}
+
+const listedTools = new WeakMap<Tool, { readonly name: string; readonly listed: ListedTool | undefined }>()
+
+function listedTool(tool: Tool, name: string): ListedTool | undefined {
+  let known = listedTools.get(tool)
+  if (known?.name !== name) listedTools.set(tool, (known = { name, listed: toListedTool(tool, name) }))
+  return known.listed
+}
