@@ -24,11 +24,9 @@ export {
 // Policy
 export { limitsFromEnv } from './call/limits-environment.ts'
 export { lint } from './gate/lint.ts'
-export { combinePolicies } from './policy/combine.ts'
-export { policyFromEnv } from './policy/environment.ts'
+export { combinePolicies, type Clause, type FunctionPolicy, type Policies, type Policy } from './policy/policy.ts'
+export { policyFromEnv, sendersFromEnv } from './policy/environment.ts'
 export type { LintWarning } from './policy/lint.ts'
-export type { Clause, FunctionPolicy, Policies, Policy } from './policy/policy.ts'
-export { sendersFromEnv } from './policy/senders.ts'
 
 // Decisions
 export type { Explanation } from './decide/decide.ts'

@@ -3,8 +3,7 @@ import { describe, it } from 'node:test'
 import { ConfigError } from './errors.ts'
 import { fromAnthropicTools } from './expose/imports/import-tools.ts'
 import { createGate } from './gate/gate.ts'
-import { policyFromEnv } from './policy/environment.ts'
-import { sendersFromEnv } from './policy/senders.ts'
+import { policyFromEnv, sendersFromEnv } from './policy/environment.ts'
 import { defineTool } from './tools/tool.ts'
 
 const tools = [defineTool({ name: 'search' }), defineTool({ name: 'remove', tags: ['danger'] })]

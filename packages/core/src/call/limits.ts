@@ -1,9 +1,14 @@
-import { callerParts } from '../caller.ts'
-import type { Caller } from '../caller.ts'
+import { callerParts, type Caller } from '../caller.ts'
 import { ConfigError } from '../errors.ts'
 import type { LimitUse } from '../ports.ts'
-import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
-import { checkEntry, splitEntries } from '../tools/selector-list.ts'
+import {
+  type GroupSelectors,
+  matchesSelector,
+  parseSelector,
+  type Selector,
+  checkEntry,
+  splitEntries,
+} from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

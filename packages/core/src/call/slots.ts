@@ -3,8 +3,14 @@ import type { Cancelling } from '../util/cancelling.ts'
 import { type Decision, reason } from '../decide/decision.ts'
 import { ConfigError } from '../errors.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
-import { type GroupSelectors, matchesSelector, parseSelector, type Selector } from '../tools/selector.ts'
-import { checkEntry, splitEntries } from '../tools/selector-list.ts'
+import {
+  type GroupSelectors,
+  matchesSelector,
+  parseSelector,
+  type Selector,
+  checkEntry,
+  splitEntries,
+} from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import type { SchemaWarning } from '../json-schema/skipped.ts'
 import { decideInput, type PolicyIndex } from './layers/policy.ts'
-import { conditionWork } from '../policy/input-work.ts'
+import { conditionWork } from '../policy/condition.ts'
 import { hasBit, addBits, type Bits, bitsWhere, invertBits } from '../tools/bits.ts'
 import { schemaWarningsOf } from '../tools/schema-warnings.ts'
 import type { Tool } from '../tools/tool.ts'

@@ -6,5 +6,12 @@ export { type Availability, createAvailability } from '../groups/availability.ts
 export type { Need } from '../groups/needs.ts'
 export { memoryAvailability, type MemoryAvailability } from '../memory/availability.ts'
 export type { AvailabilitySource, GroupState } from '../ports.ts'
-export { type Group, parseGroups, type UnlockRule } from '../tools/groups.ts'
-export type { Probe, ProbeAnswer, ProbeAsking, ProbeFunction } from '../tools/probe.ts'
+export {
+  type Group,
+  parseGroups,
+  type UnlockRule,
+  type Probe,
+  type ProbeAnswer,
+  type ProbeAsking,
+  type ProbeFunction,
+} from '../tools/groups.ts'

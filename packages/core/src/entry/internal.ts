@@ -2,10 +2,18 @@
 
 // Checks of options, texts and errors
 export { messageOf } from '../errors.ts'
-export type { MaybePromise } from '../ports.ts'
+export type { MaybePromise, CallTrace } from '../ports.ts'
 export { isThenable, safely } from '../util/async.ts'
 export { createEmitter, type Emitter } from '../util/emitter.ts'
-export { escapePointer, isObject, isPlain, type JsonObject, unescapePointer } from '../util/json.ts'
+export {
+  escapePointer,
+  isObject,
+  isPlain,
+  type JsonObject,
+  unescapePointer,
+  canonicalize,
+  type InputProblem,
+} from '../util/json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 
@@ -21,17 +29,14 @@ export { isView, isViewOf } from '../gate/view-of.ts'
 export { type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
 
 // Hashes and canonical JSON
-export { canonicalize } from '../util/json.ts'
 export { sha256Hex } from '../util/hash.ts'
 
 // Tools
 export { createValidator } from '../call/validate.ts'
 export type { SchemaWarning } from '../json-schema/skipped.ts'
-export type { InputProblem } from '../util/json.ts'
 export { REQUEST_TEXTS } from '../search/request-tool.ts'
-export type { ToolOverlay } from '../tools/overlay.ts'
+export type { ToolOverlay, NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
-export type { NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
 export { compareToolIds, toToolId } from '../tools/tool-id.ts'
 export type { ToolIcon, ToolMeta } from '../tools/tool.ts'
 
@@ -46,4 +51,3 @@ export { outputText } from '../call/output.ts'
 export { isToolError } from '../call/tool-error.ts'
 
 // Traces
-export type { CallTrace } from '../ports.ts'

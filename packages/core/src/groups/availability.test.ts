@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { manualTime } from '../testing/manual-time.ts'
-import type { Group } from '../tools/groups.ts'
-import type { Probe, ProbeAnswer, ProbeAsking } from '../tools/probe.ts'
+import type { Group, Probe, ProbeAnswer, ProbeAsking } from '../tools/groups.ts'
 import { type AvailabilityOptions, createAvailability } from './availability.ts'
 import type { GroupChange } from './telling.ts'
 

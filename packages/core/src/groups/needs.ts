@@ -3,8 +3,7 @@ import { stateOf } from '../decide/layers/groups.ts'
 import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, type ProbeState } from '../ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import { closure, type Group, type Groups } from '../tools/groups.ts'
-import { matchesSelector, type Selector } from '../tools/selector.ts'
-import { selectorsOverlap } from '../tools/selector-overlap.ts'
+import { matchesSelector, type Selector, selectorsOverlap } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
 /** `group`: the host says whether the group is available, and not what the group needs. */

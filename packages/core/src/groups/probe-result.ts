@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.ts'
-import type { Probe } from '../tools/probe.ts'
+import type { Probe } from '../tools/groups.ts'
 
 /** What a probe found out, read and checked. */
 export interface ProbeResult {

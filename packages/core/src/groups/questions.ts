@@ -1,6 +1,5 @@
 import type { Clock } from '../ports.ts'
-import type { Group } from '../tools/groups.ts'
-import type { Probe, ProbeFunction } from '../tools/probe.ts'
+import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
 import { type ProbeResult, toFailedResult, toProbeResult, toLateResult } from './probe-result.ts'
 import { type Ending, startInTime } from './in-time.ts'
 import { createTurns, type Turns } from './turns.ts'

@@ -1,6 +1,5 @@
 import type { Clock, GroupState } from '../ports.ts'
-import { orderGroups } from '../tools/group-order.ts'
-import type { Group } from '../tools/groups.ts'
+import { orderGroups, type Group } from '../tools/groups.ts'
 import type { ProbeResult } from './probe-result.ts'
 
 /** The states of all groups, each worked out after those that it depends on. */

@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
 import type { SwitchedOff } from '../decide/layers/held.ts'
-import { noGroupIsNamed } from '../tools/group-order.ts'
+import { noGroupIsNamed } from '../tools/groups.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

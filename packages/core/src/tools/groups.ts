@@ -1,10 +1,8 @@
 import { ConfigError } from '../errors.ts'
-import type { MaybePromise } from '../ports.ts'
-import { didYouMean } from '../util/text.ts'
-import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
+import { type MaybePromise, PROBE_KINDS, type ProbeKind } from '../ports.ts'
+import { checkShape, shapeOf, toNamedMap, isPlainObject } from '../util/shape.ts'
+import { didYouMean, nearestOf } from '../util/text.ts'
 import type { Aliases } from './aliases.ts'
-import { noGroupIsNamed, orderGroups } from './group-order.ts'
-import { checkMs, checkProbes, type Probe, type ProbeFunction } from './probe.ts'
 import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
@@ -172,4 +170,123 @@ export function closure(start: string, groups: ReadonlyMap<string, Group>): stri
   }
   visit(start)
   return [...found]
+}
+
+/** What an order needs to know of a group. */
+export interface Depending {
+  readonly dependsOn?: readonly string[]
+}
+
+/**
+ * Gives the names of the groups in an order in which each comes after all that it depends on.
+ *
+ * @throws {ConfigError} for a dependency that is not known, and for a cycle, which it names
+ */
+export function orderGroups(groups: ReadonlyMap<string, Depending>): readonly string[] {
+  const done = new Set<string>()
+  const trail = new Set<string>()
+  const visit = (name: string) => {
+    if (done.has(name)) return
+    if (trail.has(name)) throw new ConfigError(`groups.${name}.dependsOn`, `a cycle: ${cycleOf(trail, name)}`)
+    trail.add(name)
+    for (const below of groups.get(name)?.dependsOn ?? []) visit(below)
+    trail.delete(name)
+    done.add(name)
+  }
+  for (const [name, { dependsOn = [] }] of groups) {
+    const unknown = dependsOn.filter((below) => !groups.has(below))
+    const path = `groups.${name}.dependsOn`
+    if (unknown.length > 0)
+      throw new ConfigError(
+        `${path}[${dependsOn.indexOf(unknown[0] as string)}]`,
+        noGroupIsNamed(unknown, groups.keys()),
+      )
+  }
+  for (const name of groups.keys()) visit(name)
+  return [...done]
+}
+
+function cycleOf(trail: ReadonlySet<string>, name: string): string {
+  const names = [...trail]
+  return [...names.slice(names.indexOf(name)), name].join(' → ')
+}
+
+/** Says of each unknown name which group was probably meant, and then which groups there are. */
+export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<string>): string {
+  const known = [...groups]
+  const named = [...new Set(unknown)].map((name) => {
+    const nearest = nearestOf(name, known)
+    return `"${name}"${nearest === undefined ? '' : ` (did you mean "${nearest}"?)`}`
+  })
+  return `no group is named ${named.join(' or ')}; ${known.length === 0 ? 'there is none' : `the groups are ${known.join(', ')}`}`
+}
+
+/** What a probe found. `false` alone says no more than that it does not work. */
+export type ProbeAnswer =
+  | boolean
+  | {
+      readonly available: boolean
+      /** Why not, in a clause without a full stop. Callers are told it. */
+      readonly reason?: string
+      /** More about it, for people only. */
+      readonly detail?: string
+      /** What to do about it, as a sentence; the group's own comes first. */
+      readonly suggestion?: string
+    }
+
+export interface ProbeAsking {
+  /** Aborts at the deadline, and when nobody asks any more. */
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+}
+
+/** Finds out whether something works. A throw and a late answer count as "it does not". */
+export type ProbeFunction = (asking: ProbeAsking) => MaybePromise<ProbeAnswer>
+
+/** A question that many groups may have in common. */
+export interface Probe {
+  /** Probes with equal keys are one, which is asked once for all groups that name it. */
+  readonly key: string
+  readonly ask: ProbeFunction
+  /** What is asked, as a noun: `the address 127.0.0.1:4444`. Callers are told it. Default: its probe. */
+  readonly what?: string
+  /** What sort of thing is asked, for lists of needs. Default `function`. */
+  readonly kind?: ProbeKind
+  /** Default 1,000 ms. */
+  readonly timeoutMs?: number
+  /** It costs much, such as a process of its own: few of these are asked at once. */
+  readonly isHeavy?: boolean
+  /** For what knows by itself when its answer changed: it is asked then, and not by the time. */
+  subscribe?(listener: () => void): () => void
+}
+
+const KINDS: ReadonlySet<unknown> = new Set(PROBE_KINDS)
+const MAX_MS = 86_400_000
+const PROBE = shapeOf<Probe>(
+  { key: true, ask: true, what: true, kind: true, timeoutMs: true, isHeavy: true, subscribe: true },
+  'field',
+)
+
+/** @throws {ConfigError} naming the place of what is no probe */
+export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
+  if (!Array.isArray(probes)) throw new ConfigError(path, 'must be a list of probes')
+  for (const [i, probe] of probes.entries()) checkProbe(`${path}[${i}]`, probe)
+  return probes as readonly (Probe | ProbeFunction)[]
+}
+
+function checkProbe(path: string, probe: unknown): void {
+  if (typeof probe === 'function') return
+  if (isPlainObject(probe)) checkShape(path, probe, PROBE)
+  const { key, ask, kind, timeoutMs } = (probe ?? {}) as Partial<Probe>
+  if (typeof key !== 'string' || key === '' || typeof ask !== 'function')
+    throw new ConfigError(path, 'must be a function, or a probe with "key" and "ask"')
+  if (kind !== undefined && !KINDS.has(kind))
+    throw new ConfigError(`${path}.kind`, `must be one of ${PROBE_KINDS.join(', ')}, not ${JSON.stringify(kind)}`)
+  if (timeoutMs !== undefined) checkMs(`${path}.timeoutMs`, timeoutMs)
+}
+
+/** @throws {ConfigError} for what is no number of milliseconds from 1 to a day */
+export function checkMs(path: string, ms: number): number {
+  if (Number.isFinite(ms) && ms >= 1 && ms <= MAX_MS) return ms
+  throw new ConfigError(path, `${String(ms)} is not a number of milliseconds from 1 to ${MAX_MS}`)
 }

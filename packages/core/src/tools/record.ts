@@ -1,6 +1,6 @@
 import { ConfigError } from '../errors.ts'
-import { toNamedMap } from '../util/shape.ts'
-import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
+import { toNamedMap, shapeOf } from '../util/shape.ts'
+import { defineTool, isTool, type Tool, type ToolDefinition, type ToolAnnotations } from './tool.ts'
 
 /** What a record of tools holds: tools, definitions, or definitions that the key names. */
 export type RecordTool = Tool | ToolDefinition | UnnamedToolDefinition
@@ -41,3 +41,19 @@ function partsOf(id: string): { name: string; namespace?: string } {
   const colon = id.indexOf(':')
   return colon === -1 ? { name: id } : { namespace: id.slice(0, colon), name: id.slice(colon + 1) }
 }
+
+/** What a host says of somebody else's tool, beside what the tool says of itself. */
+export interface ToolOverlay {
+  readonly tags?: readonly string[] | undefined
+  readonly category?: string | undefined
+  /** A caller must hold all of them. */
+  readonly requiredScopes?: readonly string[] | undefined
+  /** Groups of the gate that it joins. */
+  readonly groups?: readonly string[] | undefined
+  readonly annotations?: ToolAnnotations | undefined
+}
+
+export const OVERLAY = shapeOf<ToolOverlay>(
+  { tags: true, category: true, requiredScopes: true, groups: true, annotations: true },
+  'field',
+)

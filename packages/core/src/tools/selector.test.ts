@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { matchesGlob, matchesSelector, parseGlob, parseSelector } from './selector.ts'
-import { defineTool } from './tool.ts'
+import {
+  matchesGlob,
+  matchesSelector,
+  parseGlob,
+  parseSelector,
+  certainlyHas,
+  HINTS,
+  possiblyHas,
+  selectorsOverlap,
+} from './selector.ts'
+import { defineTool, type ToolAnnotations } from './tool.ts'
 
 const groups = new Map([['web', [parseSelector('browser:*'), parseSelector('tag:net')]]])
 const tool = (id: string, more: object = {}) => {
@@ -104,4 +113,72 @@ describe('matchesGlob', () => {
     const hostile = parseGlob(`${'*a'.repeat(140)}*b`)
     assert.equal(matchesGlob(hostile, 'a'.repeat(200_000)), false)
   })
+})
+
+const hintsOf = (has: typeof certainlyHas, annotations: ToolAnnotations, hintsTrusted: boolean) =>
+  HINTS.filter((hint) => has(defineTool({ name: 'a', annotations, hintsTrusted }), hint))
+
+describe('hints', () => {
+  const table: readonly (readonly [ToolAnnotations, trusted: readonly string[], possible: readonly string[]])[] = [
+    [{}, ['destructive', 'open-world'], ['destructive', 'open-world']],
+    [{ readOnlyHint: true }, ['read-only', 'open-world'], ['read-only', 'destructive', 'open-world']],
+    [{ destructiveHint: false }, ['open-world'], ['destructive', 'open-world']],
+    [
+      { destructiveHint: true, readOnlyHint: true },
+      ['read-only', 'open-world'],
+      ['read-only', 'destructive', 'open-world'],
+    ],
+    [{ openWorldHint: false }, ['destructive'], ['destructive', 'open-world']],
+    [
+      { idempotentHint: true },
+      ['destructive', 'idempotent', 'open-world'],
+      ['destructive', 'idempotent', 'open-world'],
+    ],
+  ]
+  for (const [annotations, trusted, possible] of table) {
+    it(`of ${JSON.stringify(annotations)} are taken at their word where trusted, and as a warning where not`, () => {
+      assert.deepEqual(hintsOf(certainlyHas, annotations, true), trusted)
+      assert.deepEqual(hintsOf(possiblyHas, annotations, true), trusted)
+      assert.deepEqual(hintsOf(certainlyHas, annotations, false), [])
+      assert.deepEqual(hintsOf(possiblyHas, annotations, false), possible)
+    })
+  }
+
+  it('take only true and false: an upstream that says something else has said nothing', () => {
+    const odd = { readOnlyHint: 'true', destructiveHint: 'false' } as object
+    assert.deepEqual(hintsOf(certainlyHas, odd, true), ['destructive', 'open-world'])
+  })
+})
+
+const ALIASES = Object.assign(new Map(), { aliases: new Map([['exec', 'sh:bash']]) })
+const overlap = (a: string, b: string): boolean =>
+  selectorsOverlap(parseSelector(a, ALIASES), parseSelector(b, ALIASES))
+
+describe('selectorsOverlap', () => {
+  for (const [a, b, expected] of [
+    ['files:read', 'files:read', true],
+    ['files:read', 'files:*', true],
+    ['files:read', 'web:*', false],
+    ['files:read_*', 'files:*', true],
+    ['files:read_*', 'files:write_*', false],
+    ['files:*_file', 'files:read_*', true],
+    ['files:*_file', 'files:*_folder', false],
+    ['files:a*b*c', 'files:*x*', true],
+    ['*:delete_*', 'files:*', true],
+    ['*:delete_*', 'files:read', false],
+    ['*', 'files:*', true],
+    ['*', 'search', true],
+    ['search', 'files:*', false],
+    ['search', 'sea*', true],
+    ['fi*:read', 'files:*', true],
+    ['fi*:read', 'web:*', false],
+    ['exec', 'sh:*', true],
+    ['tag:read', 'tag:read', true],
+    ['tag:read', 'tag:write', false],
+    ['tag:read', '*', false],
+  ] as const)
+    it(`says that some tool ${expected ? 'can match' : 'cannot match'} both ${a} and ${b}`, () => {
+      assert.equal(overlap(a, b), expected)
+      assert.equal(overlap(b, a), expected)
+    })
 })

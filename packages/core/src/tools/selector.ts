@@ -1,6 +1,5 @@
 import { ConfigError } from '../errors.ts'
 import { nearestOf } from '../util/text.ts'
-import { certainlyHas, type Hint, HINTS, possiblyHas } from './hints.ts'
 import type { Tool } from './tool.ts'
 
 /**
@@ -162,4 +161,105 @@ function hintSelector(text: string, name: string): Selector {
 
 function invalid(text: unknown, problem: string): ConfigError {
   return new ConfigError(`selector ${JSON.stringify(text)}`, problem, { code: 'selector_invalid' })
+}
+
+export const HINTS = ['read-only', 'destructive', 'idempotent', 'open-world'] as const
+export type Hint = (typeof HINTS)[number]
+
+/**
+ * Answers whether a tool has a hint for certain: by its own author, or by the operator.
+ *
+ * Only this may satisfy an `allow`: what an untrusted upstream claims grants nothing.
+ */
+export function certainlyHas(tool: Tool, hint: Hint): boolean {
+  return tool.hintsTrusted && claims(tool, hint)
+}
+
+/**
+ * Answers whether a tool may have a hint, which is what a `deny` or an `ask` goes by.
+ *
+ * An untrusted claim can add a hint here and never take one away: MCP's default holds beside it.
+ */
+export function possiblyHas(tool: Tool, hint: Hint): boolean {
+  return claims(tool, hint) || (!tool.hintsTrusted && DEFAULT_HINTS.has(hint))
+}
+
+/** What MCP 2026-07-28 assumes of a tool without annotations. */
+const DEFAULT_HINTS: ReadonlySet<Hint> = new Set<Hint>(['destructive', 'open-world'])
+
+function claims({ annotations }: Tool, hint: Hint): boolean {
+  switch (hint) {
+    case 'read-only':
+      return annotations.readOnlyHint === true
+    case 'destructive':
+      return annotations.readOnlyHint !== true && annotations.destructiveHint !== false
+    case 'idempotent':
+      return annotations.idempotentHint === true
+    case 'open-world':
+      return annotations.openWorldHint !== false
+  }
+}
+
+interface NamePattern {
+  /** `undefined`: any, or none. */
+  readonly namespace: Glob | undefined
+  readonly name: Glob
+}
+
+/**
+ * Returns whether some tool can match both selectors, whether or not there is one now.
+ *
+ * Names are compared as patterns. A tag, category or hint overlaps with itself only: other tools that have it are
+ * known once they exist.
+ */
+export function selectorsOverlap(a: Selector, b: Selector): boolean {
+  const [left, right] = [toPattern(a), toPattern(b)]
+  if (!left || !right) return a.kind === b.kind && a.text === b.text
+  return namespacesOverlap(left.namespace, right.namespace) && globsOverlap(left.name, right.name)
+}
+
+function toPattern(selector: Selector): NamePattern | undefined {
+  if (selector.kind === 'glob') return selector
+  if (selector.kind !== 'id') return undefined
+  const [name = '', namespace = ''] = (selector.target ?? selector.text).split(':').toReversed()
+  return { namespace: [namespace], name: [name] }
+}
+
+function namespacesOverlap(a: Glob | undefined, b: Glob | undefined): boolean {
+  return a === undefined || b === undefined || globsOverlap(a, b)
+}
+
+function globsOverlap(a: Glob, b: Glob): boolean {
+  if (a.length === 1) return matchesGlob(b, a[0] as string)
+  if (b.length === 1) return matchesGlob(a, b[0] as string)
+  // The stars of one take in whatever the other demands in between, so only the two ends can rule it out.
+  const [headA = '', headB = '', tailA = '', tailB = ''] = [a[0], b[0], a.at(-1), b.at(-1)]
+  const headsAgree = headA.startsWith(headB) || headB.startsWith(headA)
+  return headsAgree && (tailA.endsWith(tailB) || tailB.endsWith(tailA))
+}
+
+/** Returns the entries of a text with commas between them. */
+export function splitEntries(text: string): readonly string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+/** The characters of tool ids in real catalogs. Others, such as `;` and quotes, separate or wrap entries by mistake. */
+const LISTED = /^[\p{L}\p{N}\p{M}_.*:@$/+~#-]+$/u
+
+/**
+ * Checks that a selector inside a list of text is one entry.
+ *
+ * `a:1/60;b:1/60` would otherwise be one limit for a tool named `a:1/60;b`, which limits nothing. A selector with other
+ * characters can be given as an object, in code or in a file.
+ *
+ * @throws {ConfigError} naming the entry
+ */
+export function checkEntry(path: string, entry: string, selector: string): void {
+  // The selector itself says what is wrong with spaces.
+  if (/\s/.test(selector) || (LISTED.test(selector) && !/:\d+\/\d/.test(selector))) return
+  throw new ConfigError(
+    path,
+    `${JSON.stringify(entry)} is not one entry: entries have commas between them, and a selector holds letters, digits and _ . * : @ $ / + ~ # -`,
+    { code: 'selector_invalid' },
+  )
 }

@@ -1,8 +1,7 @@
 import type { Caller } from '../../caller.ts'
 import { messageOf } from '../../errors.ts'
 import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
-import { askFunction, type FunctionAnswer } from '../../policy/function-policy.ts'
-import type { ParsedClause, ParsedPolicy } from '../../policy/parse.ts'
+import { askFunction, type FunctionAnswer, type ParsedClause, type ParsedPolicy } from '../../policy/parse.ts'
 import {
   addBits,
   type Bits,

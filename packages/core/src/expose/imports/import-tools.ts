@@ -1,5 +1,5 @@
 import { ConfigError, messageOf } from '../../errors.ts'
-import { OVERLAY, type ToolOverlay } from '../../tools/overlay.ts'
+import { OVERLAY, type ToolOverlay } from '../../tools/record.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../../tools/tool.ts'
 import { RESERVED_NAMESPACES } from '../../tools/tool-id.ts'
 import { didYouMean } from '../../util/text.ts'
