@@ -1,5 +1,5 @@
 import { catchRejection } from './util/async.ts'
-import type { Halt } from './halts/halt.ts'
+import type { Halt } from './state/halts.ts'
 import type { PinEvent } from './pins/notices.ts'
 import type { Approval } from './ports.ts'
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from './audit/memory.ts'
 import type { CallOutcome } from './call/outcome.ts'
 import { createGate, type GateOptions } from './gate/gate.ts'
-import { createHalts } from './halts/halts.ts'
+import { createHalts } from './state/halts.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { memoryCounters } from './memory/counters.ts'
 import { memoryState } from './memory/state.ts'
@@ -201,7 +201,7 @@ describe('a state store that is slow', () => {
       clock: { wallMs: () => 0 },
       onHalted: () => {},
       onFault: (fault) => faults.push(fault),
-      inTime: (answer) => answer,
+      deadlineMs: 1000,
     })
     for (let second = 0; second < 5; second++) t.mock.timers.tick(1000)
     assert.equal(asked, 6)

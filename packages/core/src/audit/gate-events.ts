@@ -1,5 +1,5 @@
 import type { Events, GateNotice } from '../events.ts'
-import type { Halt, HaltTarget } from '../halts/halt.ts'
+import type { Halt, HaltTarget } from '../state/halts.ts'
 import type { PinEvent } from '../pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
 

@@ -1,6 +1,6 @@
 // `@toolgate/core/internal`: what only the packages of Toolgate share. It is no part of the public API and may change in any release.
 
-// Checks of options, texts and errors
+// Helpers: options, texts, JSON, waiting and listeners
 export { messageOf } from '../errors.ts'
 export type { MaybePromise, CallTrace } from '../ports.ts'
 export { isThenable, safely } from '../util/async.ts'
@@ -21,8 +21,8 @@ export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../caller.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/gate.ts'
-export type { HaltRequest, HaltTarget } from '../halts/halt.ts'
-export type { Preferences } from '../preferences/switches.ts'
+export type { HaltRequest, HaltTarget } from '../state/halts.ts'
+export type { Preferences } from '../state/preferences.ts'
 export { isView, isViewOf } from '../gate/view-of.ts'
 
 // Cancelling

@@ -7,7 +7,7 @@ import { createPolicySnapshots } from '../decide/policy-snapshot.ts'
 import { unknownTools, checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { checkPorts } from '../call/check-ports.ts'
-import { type CallPorts, storeInTime } from '../call/attempt.ts'
+import type { CallPorts } from '../call/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
 import { GateClosedError } from '../call/closed.ts'
 import { HaltedError } from '../call/halted.ts'
@@ -29,8 +29,7 @@ import { createEvents, type GateNotice } from '../events.ts'
 import { createAvailability } from '../groups/availability.ts'
 import { createNeeds, type Need } from '../groups/needs.ts'
 import { createLoads, type Loads, type LoadsOfGate } from '../groups/loads.ts'
-import type { Halt, HaltRequest, HaltTarget } from '../halts/halt.ts'
-import { createHalts, type Halts } from '../halts/halts.ts'
+import { createHalts, type Halt, type HaltRequest, type Halts, type HaltTarget } from '../state/halts.ts'
 import {
   type DefinitionMode,
   parseDefinitionMode,
@@ -53,7 +52,6 @@ import type {
   AvailabilitySource,
   Clock,
   CounterStore,
-  MaybePromise,
   MayApprove,
   StateStore,
   Telemetry,
@@ -69,7 +67,7 @@ import { withRequestTool } from '../search/request-tool.ts'
 import { createUnlocks, type Unlocks } from '../groups/unlocks.ts'
 import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
 import type { Tool } from '../tools/tool.ts'
-import { createPreferences, type UserPreferences } from '../preferences/preferences.ts'
+import { createPreferences, type UserPreferences } from '../state/preferences.ts'
 import type { View, ViewHost } from './view.ts'
 import { rememberGate } from './view-of.ts'
 import { createViews, type ViewOptions } from './views.ts'
@@ -383,13 +381,12 @@ export function createGate(
   const live = createLiveCalls()
   const deadlines = createDeadlines(() => clock.monotonicMs())
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const inTime = <T>(answer: MaybePromise<T>) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)
   const halts = createHalts({
     state,
     groups: groups.selectors,
     clock,
     onFault,
-    inTime,
+    deadlineMs: storeDeadlineMs,
     onHalted: () =>
       live.stopWhere(({ caller, tool }) => {
         const halt = halts.stopping(caller, tool)
@@ -401,7 +398,7 @@ export function createGate(
     groups: groups.selectors,
     onChanged: () => events.tell({ event: 'preferences-changed' }),
     onFault,
-    inTime,
+    deadlineMs: storeDeadlineMs,
   })
   const stack = createPolicyStack(policies)
   const revisions = () => revisionsOf(stack, catalog, groups)

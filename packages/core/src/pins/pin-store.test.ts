@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryState } from '../memory/state.ts'
+import { type MemoryState, memoryState } from '../memory/state.ts'
+import type { StateEntry } from '../ports.ts'
 import { definitionHash, definitionOf } from '../tools/definition-hash.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createPinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'
@@ -12,27 +13,24 @@ const [one, another] = versions.map((tool, since) => ({
 })) as [PinnedDefinition, PinnedDefinition]
 
 describe('createPinStore', () => {
-  const readAll = (store: ReturnType<typeof createPinStore>): ReadPins => {
-    let read: ReadPins | undefined
-    store.readAll((answer) => {
-      if ('value' in answer) read = answer.value
-    })
-    return read ?? assert.fail('not read')
-  }
+  const readAll = (state: MemoryState): ReadPins =>
+    createPinStore(state, 1000).read(state.list('pin:') as readonly StateEntry[])
 
   it('reads the pin of the process that saw the tool first, whoever wrote first', () => {
     const state = memoryState()
     const stores = [createPinStore(state, 1000), createPinStore(state, 1000)] as const
     stores[0].addAll([['read', another]], () => {})
     stores[1].addAll([['read', one]], () => {})
-    for (const store of stores) assert.deepEqual([...readAll(store).pins], [['read', one.pin]])
+    assert.deepEqual([...readAll(state).pins], [['read', one.pin]])
   })
 
   it('reads an accepted pin before one that was seen', async () => {
-    const store = createPinStore(memoryState(), 1000)
+    const state = memoryState()
+    const store = createPinStore(state, 1000)
     store.addAll([['read', one]], () => {})
     await store.replace('read', { ...another.pin, by: 'vera' }, another.definition, one.pin)
-    assert.deepEqual([...readAll(store).pins], [['read', { ...another.pin, by: 'vera' }]])
+    store.read(state.list('pin:') as readonly StateEntry[])
+    assert.deepEqual([...readAll(state).pins], [['read', { ...another.pin, by: 'vera' }]])
     assert.deepEqual(await store.definition(one.pin.hash), one.definition)
     assert.deepEqual(await store.definition(another.pin.hash), another.definition)
   })
@@ -45,7 +43,7 @@ describe('createPinStore', () => {
       return [tool.id, { pin: { hash: definitionHash(tool), since: 1 }, definition: definitionOf(tool) }]
     })
     store.addAll(pinned, () => {})
-    assert.equal(readAll(store).pins.size, 1000)
+    assert.equal(readAll(state).pins.size, 1000)
     assert.ok(state.size <= 8, `${state.size} entries`)
   })
 
@@ -53,7 +51,7 @@ describe('createPinStore', () => {
     it(`takes no tool for a new one where what was seen is ${JSON.stringify(value).slice(0, 30)}`, async () => {
       const state = memoryState()
       await state.set('pin:seen:x', value)
-      assert.equal(readAll(createPinStore(state, 1000)).isBroken, true)
+      assert.equal(readAll(state).isBroken, true)
     })
   }
 })

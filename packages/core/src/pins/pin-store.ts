@@ -1,7 +1,8 @@
 import { sha256Hex } from '../util/hash.ts'
 import type { StateEntry, StateStore } from '../ports.ts'
 import type { Definition } from '../tools/definition-hash.ts'
-import { type StoreResult, ask } from './ask.ts'
+import { type Outcome, runWithDeadline, startTask } from '../util/async.ts'
+import { isObject } from '../util/json.ts'
 
 /** The definition of a tool that its callers go by. */
 export interface Pin {
@@ -33,11 +34,12 @@ export interface ReadPins {
  * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one.
  */
 export interface PinStore {
-  readAll(done: (answer: StoreResult<ReadPins>) => void): void
+  /** Reads the entries with the prefix `PINS`. */
+  read(entries: readonly StateEntry[]): ReadPins
   /** Writes what was seen at first sight. Where two processes saw a tool first, the earlier one's pin is read. */
   addAll(
     pinned: readonly (readonly [tool: string, sight: PinnedDefinition])[],
-    done: (answer: StoreResult<void>) => void,
+    done: (outcome: Outcome<void>) => void,
   ): void
   /** Replaces the pin, whatever it was. */
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
@@ -51,18 +53,16 @@ const MAX_BATCH_BYTES = 512 * 1024
 const MAX_BATCH = 1000
 const BATCH_KEPT_MS = 1000
 
-const ALL = 'pin:'
-const TOOL = `${ALL}tool:`
-const SEEN = `${ALL}seen:`
+/** Of the keys of all pins. */
+export const PINS = 'pin:'
+const TOOL = `${PINS}tool:`
+const SEEN = `${PINS}seen:`
 const DEFINITION = 'pin-definition:'
 const DEFINITIONS = 'pin-definitions:'
 
 export function createPinStore(state: StateStore, deadlineMs: number): PinStore {
   let batches: ReadonlyMap<string, string> = new Map()
-  const later = <T>(work: () => T | Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      ask(deadlineMs, work, (answer) => ('error' in answer ? reject(answer.error as Error) : resolve(answer.value)))
-    })
+  const later = <T>(work: () => T | Promise<T>) => runWithDeadline(work, deadlineMs)
   // When a server changes all of its tools, they are all of one batch.
   const latest = new Map<string, Promise<unknown>>()
   const getBatch = (batch: string): Promise<unknown> => {
@@ -76,24 +76,14 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
   const getDefinition = async (hash: string): Promise<unknown> => {
     const batch = batches.get(hash)
     const all = batch === undefined ? undefined : await getBatch(batch)
-    if (typeof all === 'object' && all !== null && Object.hasOwn(all, hash)) {
-      return (all as Readonly<Record<string, unknown>>)[hash]
-    }
+    if (isObject(all) && Object.hasOwn(all, hash)) return all[hash]
     return later(() => state.get(DEFINITION + hash))
   }
   return {
-    readAll(done) {
-      ask(
-        deadlineMs,
-        () => state.list(ALL),
-        (answer) => {
-          if ('error' in answer) return done(answer)
-          const read = tryToRead(answer.value)
-          if ('error' in read) return done(read)
-          batches = read.value.batches
-          done(read)
-        },
-      )
+    read(entries) {
+      const read = readPins(entries)
+      batches = read.batches
+      return read
     },
     addAll(pinned, done) {
       const writes = toBatches(pinned).flatMap(({ id, seen, definitions }) => [
@@ -103,7 +93,7 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
       const next = () => {
         const write = writes.shift()
         if (!write) return done({ value: undefined })
-        ask(deadlineMs, write, (answer) => ('error' in answer ? done(answer) : next()))
+        startTask({ run: write, deadlineMs, onEnd: (outcome) => ('error' in outcome ? done(outcome) : next()) })
       }
       next()
     },
@@ -167,16 +157,6 @@ interface Read extends ReadPins {
   readonly batches: ReadonlyMap<string, string>
 }
 
-/** What a store answers may be no list of entries. */
-function tryToRead(entries: readonly StateEntry[]): StoreResult<Read> {
-  try {
-    if (!Array.isArray(entries)) throw new TypeError('the state store answered no list')
-    return { value: readPins(entries) }
-  } catch (error) {
-    return { error }
-  }
-}
-
 function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): Read {
   const pins = new Map<string, Pin>()
   const unreadable = new Set<string>()
@@ -208,7 +188,7 @@ function parseSeen(value: unknown): readonly (readonly [string, Pin])[] | undefi
   if (!Array.isArray(value)) return undefined
   const seen: (readonly [string, Pin])[] = []
   for (const entry of value as readonly unknown[]) {
-    const [tool, hash, since] = Array.isArray(entry) ? (entry as readonly unknown[]) : []
+    const [tool, hash, since]: readonly unknown[] = Array.isArray(entry) ? entry : []
     const pin = parsePin({ hash, since })
     if (typeof tool !== 'string' || !pin) return undefined
     seen.push([tool, pin])
@@ -217,9 +197,10 @@ function parseSeen(value: unknown): readonly (readonly [string, Pin])[] | undefi
 }
 
 function parsePin(value: unknown): Pin | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { hash, since, by } = value as Readonly<Record<string, unknown>>
-  if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash) || !Number.isFinite(since)) return undefined
+  if (!isObject(value)) return undefined
+  const { hash, since, by } = value
+  if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined
+  if (typeof since !== 'number' || !Number.isFinite(since)) return undefined
   if (by !== undefined && typeof by !== 'string') return undefined
-  return { hash, since: since as number, ...(by === undefined ? {} : { by }) }
+  return { hash, since, ...(by === undefined ? {} : { by }) }
 }

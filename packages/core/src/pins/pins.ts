@@ -1,4 +1,3 @@
-import { safely } from '../util/async.ts'
 import { ToolgateError } from '../errors.ts'
 import type { Effect } from '../decide/evaluation.ts'
 import { pinEffects } from '../decide/layers/held.ts'
@@ -7,16 +6,17 @@ import type { Catalog } from '../tools/catalog.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { safely } from '../util/async.ts'
+import { createEmitter } from '../util/emitter.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
 import { createDefinitionChecks } from './checks.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
 import { createHolding, type Holding, type PinStatus } from './holding.ts'
 import { createNotices, type PinEvent } from './notices.ts'
-import { createPinBook } from './pin-book.ts'
+import { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
 import { capped } from './spell.ts'
-import { createTelling } from './telling.ts'
 
 /** What is known of one tool's definition. */
 export interface PinnedTool {
@@ -120,9 +120,10 @@ export function createPins(options: PinsOptions): Pins {
   const holdsNew = newTools === 'suspend'
   const onFault = safely(options.onFault)
   const emit = safely(options.onEvent, onFault)
-  const changes = createRevision(onFault)
+  const changes = createEmitter(onFault)
+  let revision = 1
   const checks = createDefinitionChecks()
-  const book = createPinBook({
+  const book = new PinBook({
     state,
     clock,
     isUsed: mode !== 'off' || holdsNew || check === 'quarantine',
@@ -132,14 +133,16 @@ export function createPins(options: PinsOptions): Pins {
     retryMs: options.retryMs ?? DEFAULT_RETRY_MS,
     refreshMs: options.refreshMs ?? DEFAULT_REFRESH_MS,
     onChange: () => {
-      if (mode === 'suspend' || holdsNew || check === 'quarantine') changes.grow()
+      if (mode === 'suspend' || holdsNew || check === 'quarantine') {
+        revision++
+        changes.emit()
+      }
       notices.look(catalog.snapshot())
     },
     onFault,
   })
   const holding = createHolding({ mode, newTools, check, book, checks })
-  const tellOnce = createTelling(state, clock, deadlineMs)
-  const notices = createNotices({ mode, holdsNew, check, book, checks, holding, emit, tellOnce })
+  const notices = createNotices({ mode, holdsNew, check, book, checks, holding, emit, state, clock, deadlineMs })
   const see = () => {
     const snapshot = catalog.snapshot()
     book.see(snapshot.tools)
@@ -167,9 +170,9 @@ export function createPins(options: PinsOptions): Pins {
 
   return {
     get revision() {
-      return changes.revision
+      return revision
     },
-    effectsFor: createPinEffects(holding, () => changes.revision),
+    effectsFor: createPinEffects(holding, () => revision),
     list: () => catalog.snapshot().tools.map(describe),
     async accept(id, accepted) {
       checkShape('accept', accepted, ACCEPT)
@@ -189,7 +192,7 @@ export function createPins(options: PinsOptions): Pins {
     close() {
       unsubscribe()
       book.close()
-      changes.close()
+      changes.clear()
     },
   }
 }
@@ -208,27 +211,6 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
       known.set(snapshot, (found = { revision, effects }))
     }
     return found.effects
-  }
-}
-
-function createRevision(onFault: (error: unknown) => void) {
-  const listeners = new Set<() => void>()
-  let revision = 1
-  return {
-    get revision() {
-      return revision
-    },
-    grow() {
-      revision++
-      for (const listener of listeners) listener()
-    },
-    subscribe(listener: () => void): () => void {
-      // A function of its own for each: one that subscribes twice hears twice.
-      const own = safely(listener, onFault)
-      listeners.add(own)
-      return () => listeners.delete(own)
-    },
-    close: () => listeners.clear(),
   }
 }
 

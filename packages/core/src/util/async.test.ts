@@ -3,7 +3,17 @@ import { describe, it } from 'node:test'
 import { createCanceller } from './cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
-import { AbortedError, backoffMs, isThenable, safely, TimeoutError, withDeadline } from './async.ts'
+import {
+  AbortedError,
+  backoffMs,
+  isThenable,
+  type Outcome,
+  runWithDeadline,
+  safely,
+  startTask,
+  TimeoutError,
+  withDeadline,
+} from './async.ts'
 
 const never = () => new Promise<never>(() => {})
 const newDeadlines = () => createDeadlines(systemClock.monotonicMs)
@@ -118,5 +128,74 @@ describe('backoffMs', () => {
     const delays = [1, 2, 3, 7, 1000].map((failures) => backoffMs(failures, { random: () => 1 }))
     assert.deepEqual(delays, [1000, 2000, 4000, 60_000, 60_000])
     assert.equal(backoffMs(1, { firstMs: 250, random: () => 0 }), 125)
+  })
+})
+
+describe('startTask', () => {
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 5))
+
+  it('ends at once where the work answers or throws at once', () => {
+    const outcomes: Outcome<unknown>[] = []
+    const error = new Error('full')
+    const thrower = () => {
+      throw error
+    }
+    for (const run of [() => 1, thrower])
+      startTask({ run, deadlineMs: 1000, onEnd: (outcome) => outcomes.push(outcome) })
+    assert.deepEqual(outcomes, [{ value: 1 }, { error }])
+  })
+
+  it('ends with what was rejected', async () => {
+    const outcomes: Outcome<unknown>[] = []
+    const error = new Error('full')
+    const run = () => Promise.reject(error)
+    startTask({ run, deadlineMs: 1000, onEnd: (outcome) => outcomes.push(outcome) })
+    await settle()
+    assert.deepEqual(outcomes, [{ error }])
+  })
+
+  it('ends once: at the deadline, and not again when the work is over', async () => {
+    const outcomes: Outcome<number>[] = []
+    const work = Promise.withResolvers<number>()
+    let isOver = false
+    let signal: AbortSignal | undefined
+    const run = (given: AbortSignal) => {
+      signal = given
+      return work.promise
+    }
+    startTask({ run, deadlineMs: 1, onEnd: (outcome) => outcomes.push(outcome), onOver: () => (isOver = true) })
+    while (outcomes.length === 0) await settle()
+    assert.deepEqual([signal?.aborted, isOver], [true, false])
+    work.resolve(1)
+    await settle()
+    assert.ok(isOver)
+    assert.deepEqual(
+      outcomes.map((outcome) => 'error' in outcome && outcome.error instanceof TimeoutError),
+      [true],
+    )
+  })
+
+  it('does not end when it is stopped, which aborts its signal', async () => {
+    const work = Promise.withResolvers<number>()
+    let signal: AbortSignal | undefined
+    const run = (given: AbortSignal) => {
+      signal = given
+      return work.promise
+    }
+    const stop = startTask({ run, deadlineMs: 1, onEnd: () => assert.fail('ended') })
+    stop()
+    work.resolve(1)
+    await settle()
+    assert.equal(signal?.aborted, true)
+  })
+})
+
+describe('runWithDeadline', () => {
+  it('gives what the work gives, and rejects when it is late', async () => {
+    assert.equal(await runWithDeadline(() => 1, 1000), 1)
+    await assert.rejects(
+      runWithDeadline(() => new Promise(() => {}), 1),
+      TimeoutError,
+    )
   })
 })

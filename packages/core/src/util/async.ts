@@ -48,6 +48,70 @@ export function withDeadline<T>(
   })
 }
 
+/** What work ended with. The error of work that took too long is a `TimeoutError`. */
+export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+
+export interface Task<T> {
+  run(signal: AbortSignal): T | PromiseLike<T>
+  readonly deadlineMs: number
+  /** Called once: at once where the work answers at once, and not after `stop`. */
+  readonly onEnd: (outcome: Outcome<T>) => void
+  /** Called when the work itself is over, however late. */
+  readonly onOver?: () => void
+}
+
+/** Starts work that has a deadline. Returns a function that stops it. Work that ignores its signal is left behind. */
+export function startTask<T>({ run, deadlineMs, onEnd, onOver }: Task<T>): () => void {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let isWaiting = true
+  const end = (outcome: Outcome<T>) => {
+    if (!isWaiting) return
+    isWaiting = false
+    clearTimeout(timer)
+    onEnd(outcome)
+  }
+  const over = (outcome: Outcome<T>) => {
+    onOver?.()
+    end(outcome)
+  }
+  let answer: T | PromiseLike<T>
+  try {
+    answer = run(controller.signal)
+    // Waiting for a thenable may throw.
+    if (isThenable(answer)) answer = Promise.resolve(answer)
+  } catch (error) {
+    over({ error })
+    return () => {}
+  }
+  if (isThenable(answer)) {
+    timer = setTimeout(() => {
+      const late = new TimeoutError(deadlineMs)
+      end({ error: late })
+      controller.abort(late)
+    }, deadlineMs)
+    answer.then(
+      (value) => over({ value }),
+      (error: unknown) => over({ error }),
+    )
+  } else {
+    over({ value: answer })
+  }
+  return () => {
+    isWaiting = false
+    clearTimeout(timer)
+    controller.abort(new AbortedError('the work was stopped'))
+  }
+}
+
+/** Runs work that has a deadline. @throws {TimeoutError} after `deadlineMs` */
+export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onEnd = (outcome: Outcome<T>) => ('value' in outcome ? resolve(outcome.value) : reject(outcome.error))
+    startTask({ run, deadlineMs, onEnd })
+  })
+}
+
 /** Whether a value must be awaited. Throws what its `then` throws when it is read. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function isThenable(value: unknown): value is PromiseLike<unknown>

@@ -7,7 +7,7 @@ import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import type { StateStore } from '../ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
-import type { HaltRequest } from './halt.ts'
+import type { HaltRequest } from './halts.ts'
 
 const VERA = { user: 'vera', tenant: 'acme', session: 's1' }
 const OMAR = { user: 'omar', tenant: 'acme', session: 's2' }

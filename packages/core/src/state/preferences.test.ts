@@ -6,7 +6,7 @@ import { createGate, type GateOptions } from '../gate/gate.ts'
 import { memoryState } from '../memory/state.ts'
 import type { StateStore } from '../ports.ts'
 import { defineTool } from '../tools/tool.ts'
-import type { Preferences } from './switches.ts'
+import type { Preferences } from './preferences.ts'
 
 const VERA: Caller = { user: 'vera', tenant: 'acme' }
 const TOOLS = ['files:read', 'web:fetch', 'web:search'].map((id) => {

@@ -1,11 +1,18 @@
 import { type Caller, callerParts } from '../caller.ts'
-import { ToolgateError } from '../errors.ts'
-import { createPreferenceEffects, type SwitchedOff } from '../decide/layers/held.ts'
+import { ConfigError, ToolgateError } from '../errors.ts'
 import type { Effect } from '../decide/evaluation.ts'
-import type { MaybePromise, StateEntry, StateStore } from '../ports.ts'
+import { createPreferenceEffects, type SwitchedOff } from '../decide/layers/held.ts'
+import type { StateEntry, StateStore } from '../ports.ts'
+import { noGroupIsNamed } from '../tools/group-order.ts'
 import type { GroupSelectors } from '../tools/selector.ts'
+import { compareToolIds } from '../tools/tool-id.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { type Preferences, parsePreferences, restorePreferences } from './switches.ts'
+import { isObject } from '../util/json.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+import { Mirror } from './mirror.ts'
+
+/** What a user has switched off for himself: groups by name, tools by id. */
+export type Preferences = SwitchedOff
 
 /** What users have switched off for themselves: in force here at once, and wherever the store reaches within a second. */
 export interface UserPreferences {
@@ -19,7 +26,7 @@ export interface UserPreferences {
    * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and what was in force stays so
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** What holds back a caller's tools of a snapshot: the same effects for as long as nothing changes. */
+  /** Returns what holds back a caller's tools of a snapshot: the same effects until something changes. */
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   close(): void
 }
@@ -30,43 +37,34 @@ export interface PreferencesOptions {
   /** Called after they have changed, here or elsewhere. */
   readonly onChanged: () => void
   readonly onFault: (error: unknown) => void
-  /** Gives a store's answer, or rejects when it does not come in time. */
-  readonly inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>
+  /** The longest wait for the store. */
+  readonly deadlineMs: number
 }
 
 const PREFIX = 'preferences:'
-const RETRY_MS = 1000
 /** A store in which other things change all the time is not read all the time. */
 const GAP_MS = 200
 const NOTHING: Preferences = Object.freeze({ groups: Object.freeze([]), tools: Object.freeze([]) })
-const NO_MARKS: readonly Effect[] = []
+const NO_EFFECTS: readonly Effect[] = []
 
 /**
- * Gives the preferences that a state store holds.
+ * Returns the preferences of a state store.
  *
- * They are a convenience and no security: until the store has answered for the first time nothing is switched off,
- * and while it fails, what was known last stays.
+ * They are a convenience and no security: nothing is switched off until the store has answered for the first time, and
+ * while the store fails, the preferences stay as they were last read.
  */
 export function createPreferences(options: PreferencesOptions): UserPreferences {
-  const { state, groups, onChanged, onFault, inTime } = options
+  const { state, groups, onChanged, onFault, deadlineMs } = options
   let byKey: ReadonlyMap<string, Preferences> = new Map()
   let revision = 1
-  let isClosed = false
-  let isReading = false
-  let isStale = false
-  /** Counts what is written here: a reading that began before does not know of it. */
-  let writes = 0
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let unsubscribe: (() => void) | undefined
 
-  function replace(next: ReadonlyMap<string, Preferences>): void {
+  const replace = (next: ReadonlyMap<string, Preferences>) => {
     if (isSame(byKey, next)) return
     byKey = next
     revision++
     onChanged()
   }
-
-  function restore(entries: readonly StateEntry[]): void {
+  const restore = (entries: readonly StateEntry[]) => {
     const next = new Map<string, Preferences>()
     for (const { key, value } of entries) {
       try {
@@ -79,69 +77,8 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
     }
     replace(next)
   }
-
-  /** One reading at a time, with a gap after it: what changes meanwhile is read by the next. */
-  function read(): void {
-    if (isClosed) return
-    if (isReading || timer !== undefined) {
-      isStale = true
-      return
-    }
-    isReading = true
-    isStale = false
-    const written = writes
-    const use = (entries: readonly StateEntry[]) => {
-      if (isClosed) return
-      if (written === writes) restore(entries)
-      else isStale = true
-      rest(GAP_MS)
-    }
-    try {
-      const answer: MaybePromise<readonly StateEntry[]> = inTime(state.list(PREFIX))
-      if (answer instanceof Promise) answer.then(use).catch(failed)
-      else use(answer)
-    } catch (error) {
-      failed(error)
-    }
-  }
-
-  function rest(ms: number): void {
-    isReading = false
-    timer = setTimeout(() => {
-      timer = undefined
-      if (isStale) start()
-    }, ms).unref()
-  }
-
-  function failed(error: unknown): void {
-    onFault(error)
-    if (isClosed) return
-    isStale = true
-    clearTimeout(timer)
-    rest(RETRY_MS)
-  }
-
-  function start(): void {
-    try {
-      unsubscribe ??= state.subscribe(read)
-    } catch (error) {
-      failed(error)
-    }
-    read()
-  }
-
-  async function save(key: string, preferences: Preferences): Promise<void> {
-    writes++
-    try {
-      await inTime(isEmpty(preferences) ? state.take(key) : state.set(key, preferences))
-    } catch (cause) {
-      throw new ToolgateError('state_unavailable', 'The state store did not take the preferences.', { cause })
-    } finally {
-      writes++
-    }
-  }
-
-  start()
+  const mirror = new Mirror({ state, prefix: PREFIX, deadlineMs, gapMs: GAP_MS, onRead: restore, onFailed: onFault })
+  mirror.start()
 
   return {
     get revision() {
@@ -153,29 +90,64 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
       if (key === undefined)
         throw new ToolgateError('caller_invalid', 'Preferences are those of a user, and this caller has none.')
       const parsed = parsePreferences(preferences, groups)
-      await save(key, parsed)
+      try {
+        await mirror.write(key, () => (isEmpty(parsed) ? state.take(key) : state.set(key, parsed)))
+      } catch (cause) {
+        throw new ToolgateError('state_unavailable', 'The state store did not take the preferences.', { cause })
+      }
       const next = new Map(byKey)
       if (isEmpty(parsed)) next.delete(key)
       else next.set(key, parsed)
       replace(next)
-      read()
       return parsed
     },
     effectsOver(snapshot) {
       const now = byKey
-      if (now.size === 0) return () => NO_MARKS
+      if (now.size === 0) return () => NO_EFFECTS
       const effectsOf = createPreferenceEffects(snapshot, groups)
       return (caller) => {
         const off = now.get(keyOf(caller) ?? '')
-        return off ? effectsOf(off) : NO_MARKS
+        return off ? effectsOf(off) : NO_EFFECTS
       }
     },
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-      unsubscribe?.()
-    },
+    close: () => mirror.close(),
   }
+}
+
+const PREFERENCES = shapeOf<Preferences>({ groups: true, tools: true }, 'field')
+const MAX_SWITCHES = 1000
+const MAX_NAME_LENGTH = 300
+
+/**
+ * Gives preferences checked, sorted and without repetition.
+ *
+ * A tool need not be known: the answer would tell a tool that is hidden from one that does not exist.
+ *
+ * @throws {ConfigError} naming the field
+ */
+function parsePreferences(preferences: Preferences, groups: GroupSelectors): Preferences {
+  const parsed = restorePreferences(preferences)
+  const unknown = parsed.groups.filter((name) => !groups.has(name))
+  if (unknown.length === 0) return parsed
+  throw new ConfigError('preferences.groups', noGroupIsNamed(unknown, groups.keys()))
+}
+
+/** Gives what is stored of a user. A group may be gone meanwhile, or be known to another replica only. */
+function restorePreferences(stored: unknown): Preferences {
+  if (!isObject(stored)) throw new ConfigError('preferences', 'must be an object with groups and tools')
+  checkShape('preferences', stored, PREFERENCES)
+  const { groups, tools } = stored
+  return Object.freeze({ groups: readNames('groups', groups), tools: readNames('tools', tools) })
+}
+
+function readNames(field: string, written: unknown): readonly string[] {
+  const path = `preferences.${field}`
+  if (!Array.isArray(written) || written.length > MAX_SWITCHES)
+    throw new ConfigError(path, `must be a list of at most ${MAX_SWITCHES} names`)
+  for (const [i, name] of written.entries())
+    if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH || !name.isWellFormed())
+      throw new ConfigError(`${path}[${i}]`, `must be a name of 1 to ${MAX_NAME_LENGTH} characters`)
+  return Object.freeze([...new Set(written as string[])].toSorted(compareToolIds))
 }
 
 /** Each part with its length before it, so that no two users have one key; without a tenant is a tenant of its own. */

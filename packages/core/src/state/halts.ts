@@ -1,0 +1,303 @@
+import type { Caller } from '../caller.ts'
+import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
+import {
+  haltEffects,
+  type HaltEffect,
+  indexHalts,
+  type Stopping,
+  stopsCaller,
+  stopsTool,
+  unknownHalts,
+} from '../decide/layers/held.ts'
+import type { Effect } from '../decide/evaluation.ts'
+import type { Clock, StateEntry, StateStore } from '../ports.ts'
+import type { WrittenSelector } from '../policy/unknown-names.ts'
+import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import { sha256Hex } from '../util/hash.ts'
+import { canonicalize } from '../util/json.ts'
+import { checkShape, shapeOf } from '../util/shape.ts'
+import { Mirror } from './mirror.ts'
+
+/** What is halted: all that every field names. `all` stands alone. */
+export interface HaltTarget {
+  readonly user?: string | undefined
+  readonly session?: string | undefined
+  /** A selector, such as `files:write_file`, `browser:*` or `group:web`. */
+  readonly tool?: string | undefined
+  readonly tenant?: string | undefined
+  readonly all?: true | undefined
+}
+
+export interface HaltRequest extends HaltTarget {
+  /** Why, as a clause without a full stop. The model is told it. 1 to 500 characters. */
+  readonly reason: string
+  /** Who halts. */
+  readonly by?: string | undefined
+  /** The tenant that he belongs to, where he answers for that one only: for hosts that ask who may release what. */
+  readonly byTenant?: string | undefined
+}
+
+/** Something a person stopped. */
+export interface Halt {
+  /** Follows from the target: whoever halts the same again changes the reason only. */
+  readonly id: string
+  readonly target: HaltTarget
+  readonly reason: string
+  readonly by: string | undefined
+  readonly byTenant?: string | undefined
+  /** Wall-clock milliseconds. */
+  readonly at: number
+}
+
+/** What people have halted: in force here at once, and wherever the store reaches within a second. */
+export interface Halts {
+  /** Grows whenever a decision may change. */
+  readonly revision: number
+  list(): readonly Halt[]
+  /** The selectors of those that name tools, with their place in the list. */
+  selectors(): readonly WrittenSelector[]
+  /** It is in force when this returns. `stored` resolves when the store has it. */
+  set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> }
+  /**
+   * `onReleased` is called when the store has deleted the halt, also when that is too late for `stored`.
+   *
+   * @throws {ToolgateError} `halt_unknown`
+   */
+  release(
+    target: HaltTarget | { readonly id: string },
+    onReleased?: (halt: Halt) => void,
+  ): { readonly halt: Halt; readonly stored: Promise<void> }
+  /** Returns what holds back a caller's tools of a snapshot: the same effects until something changes. */
+  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
+  /** Returns the halt that stops a call. */
+  stopping(caller: Caller, tool: Tool): Halt | undefined
+  close(): void
+}
+
+export interface HaltsOptions {
+  readonly state: StateStore
+  readonly groups: GroupSelectors
+  readonly clock: Pick<Clock, 'wallMs'>
+  /** Called after something was halted, here or elsewhere. */
+  readonly onHalted: () => void
+  readonly onFault: (error: unknown) => void
+  /** The longest wait for the store. */
+  readonly deadlineMs: number
+}
+
+const PREFIX = 'halt:'
+const NO_EFFECTS: readonly Effect[] = []
+
+/** Returns the halts of a state store. Until the store has answered for the first time, everything is held back. */
+export function createHalts(options: HaltsOptions): Halts {
+  return new StoredHalts(options)
+}
+
+class StoredHalts implements Halts {
+  readonly #options: HaltsOptions
+  readonly #mirror: Mirror
+  #halts: ReadonlyMap<string, ParsedHalt> = new Map()
+  /** Set here and not yet in the store: no reading of the store takes these away. */
+  readonly #unsaved = new Map<string, ParsedHalt>()
+  #revision = 1
+
+  constructor(options: HaltsOptions) {
+    this.#options = options
+    const { state, deadlineMs, onFault } = options
+    this.#mirror = new Mirror({
+      state,
+      prefix: PREFIX,
+      deadlineMs,
+      onRead: (entries, isFirst) => this.#restore(entries, isFirst),
+      onFailed: onFault,
+    })
+    this.#mirror.start()
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  list(): readonly Halt[] {
+    return [...this.#halts.values()].map(toHalt)
+  }
+
+  selectors(): readonly WrittenSelector[] {
+    return [...this.#halts.values()].flatMap(({ selector }, i) =>
+      selector ? [{ path: `halts[${i}].tool`, selector }] : [],
+    )
+  }
+
+  set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> } {
+    const halt = parseHalt(request, this.#options.clock.wallMs(), this.#options.groups)
+    const { id } = halt
+    this.#unsaved.set(id, halt)
+    this.#replace(new Map([...this.#halts, [id, halt]]))
+    const save = async () => {
+      await this.#options.state.set(PREFIX + id, toStored(halt))
+      if (this.#unsaved.get(id) === halt) this.#unsaved.delete(id)
+    }
+    return { halt: toHalt(halt), stored: this.#store(id, save) }
+  }
+
+  release(
+    target: HaltTarget | { readonly id: string },
+    onReleased: (halt: Halt) => void = () => {},
+  ): { readonly halt: Halt; readonly stored: Promise<void> } {
+    const id = 'id' in target ? target.id : haltId(parseTarget(target))
+    const released = this.#halts.get(id)
+    if (!released) throw new ToolgateError('halt_unknown', 'Nothing is halted so.', { detail: id })
+    const halt = toHalt(released)
+    // It stays in force until the store has deleted it: a halt that came back by itself would surprise more.
+    const forget = async () => {
+      await takeSurely(this.#options.state, PREFIX + id)
+      this.#unsaved.delete(id)
+      onReleased(halt)
+    }
+    return { halt, stored: this.#store(id, forget) }
+  }
+
+  effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[] {
+    if (this.#mirror.isRead && this.#halts.size === 0) return () => NO_EFFECTS
+    const index: readonly HaltEffect[] = indexHalts(snapshot, [...this.#halts.values()])
+    if (this.#mirror.isRead) return (caller) => haltEffects(index, caller)
+    const everything = unknownHalts(snapshot)
+    return (caller) => [...haltEffects(index, caller), everything]
+  }
+
+  stopping(caller: Caller, tool: Tool): Halt | undefined {
+    for (const halt of this.#halts.values()) if (stopsCaller(halt, caller) && stopsTool(halt, tool)) return halt
+    return undefined
+  }
+
+  close(): void {
+    this.#mirror.close()
+  }
+
+  #replace(next: ReadonlyMap<string, ParsedHalt>): void {
+    const added = [...next.values()].some((halt) => !isSame(this.#halts.get(halt.id), halt))
+    this.#halts = next
+    this.#revision++
+    if (added) this.#options.onHalted()
+  }
+
+  #restore(entries: readonly StateEntry[], isFirst: boolean): void {
+    const stored = entries.map(({ key, value }) => [key.slice(PREFIX.length), this.#readStored(key, value)] as const)
+    const next = new Map([...stored, ...this.#unsaved])
+    const isChanged =
+      next.size !== this.#halts.size || [...next].some(([id, halt]) => !isSame(this.#halts.get(id), halt))
+    if (isChanged || isFirst) this.#replace(next)
+  }
+
+  /** A halt that this process cannot read was meant to stop something, so it halts all tools of the users it names. */
+  #readStored(key: string, value: unknown): ParsedHalt {
+    try {
+      return restoreHalt(value, this.#options.groups)
+    } catch (error) {
+      this.#options.onFault(error)
+      const { user, session, tenant } = ((value ?? {}) as Partial<Halt>).target ?? {}
+      const target = { user, session, tenant }
+      const why = `a halt that cannot be read here: ${messageOf(error)}`
+      return { id: key.slice(PREFIX.length), target, reason: why, by: undefined, at: 0, selector: undefined }
+    }
+  }
+
+  async #store(id: string, write: () => Promise<void>): Promise<void> {
+    try {
+      await this.#mirror.write(id, write)
+    } catch (cause) {
+      throw new ToolgateError('state_unavailable', 'The state store did not take the halt or its release.', { cause })
+    }
+  }
+}
+
+/** Deletes an entry. Throws if it is still there afterwards. */
+async function takeSurely(state: StateStore, key: string): Promise<void> {
+  try {
+    await state.take(key)
+  } catch (error) {
+    // Only the answer may be lost, and the entry gone.
+    if ((await state.get(key)) !== undefined) throw error
+  }
+}
+
+function toHalt({ selector: _, ...halt }: ParsedHalt): Halt {
+  return halt
+}
+
+interface ParsedHalt extends Halt, Stopping {
+  readonly target: HaltTarget
+}
+
+const FIELDS = ['all', 'session', 'tenant', 'tool', 'user'] as const
+const REQUEST = shapeOf<HaltRequest>(
+  { all: true, session: true, tenant: true, tool: true, user: true, reason: true, by: true, byTenant: true },
+  'field',
+)
+const MAX_REASON = 500
+
+/** @throws {ConfigError} naming the field */
+function parseHalt(request: HaltRequest, at: number, groups: GroupSelectors): ParsedHalt {
+  const target = parseTarget(request)
+  const { reason, by, byTenant } = request
+  if (typeof reason !== 'string' || reason.trim() === '' || reason.length > MAX_REASON)
+    throw new ConfigError('halt.reason', `must be a text of 1 to ${MAX_REASON} characters`)
+  for (const [field, value] of Object.entries({ by, byTenant }))
+    if (value !== undefined && typeof value !== 'string') throw new ConfigError(`halt.${field}`, 'must be a text')
+  const whose = byTenant === undefined ? {} : { byTenant }
+  return withSelector({ id: haltId(target), target, reason, by, ...whose, at }, groups)
+}
+
+/** Gives the halt of a stored one. @throws {ConfigError} where it is none */
+function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt {
+  const { target, reason, by, byTenant, at } = (stored ?? {}) as Partial<Halt>
+  return parseHalt({ ...target, reason: reason as string, by, byTenant }, Number(at), groups)
+}
+
+function parseTarget(request: HaltTarget): HaltTarget {
+  checkShape('halt', request, REQUEST)
+  const target: Record<string, string | true> = {}
+  for (const field of FIELDS) {
+    const value = request[field]
+    if (value === undefined) continue
+    if (field === 'all' ? value !== true : typeof value !== 'string' || value === '')
+      throw new ConfigError(`halt.${field}`, field === 'all' ? 'must be true' : 'must be a text that is not empty')
+    target[field] = value
+  }
+  const named = Object.keys(target).length
+  if (named === 0) throw new ConfigError('halt', `must name what to halt: ${FIELDS.join(', ')}`)
+  // `all` beside a user could be meant either way, and one of the ways halts everybody.
+  if (target['all'] && named > 1) throw new ConfigError('halt.all', 'cannot stand beside another field')
+  return Object.freeze(target)
+}
+
+/** Equal targets have equal ids. */
+function haltId(target: HaltTarget): string {
+  return sha256Hex(canonicalize(target)).slice(0, 16)
+}
+
+function withSelector(halt: Halt, groups: GroupSelectors): ParsedHalt {
+  const { tool } = halt.target
+  try {
+    return Object.freeze({ ...halt, selector: tool === undefined ? undefined : parseSelector(tool, groups) })
+  } catch (cause) {
+    throw new ConfigError('halt.tool', messageOf(cause), { code: 'selector_invalid', cause })
+  }
+}
+
+function toStored({ target, reason, by, byTenant, at }: Halt): unknown {
+  return { target, reason, at, ...(by === undefined ? {} : { by }), ...(byTenant === undefined ? {} : { byTenant }) }
+}
+
+function isSame(a: Halt | undefined, b: Halt): boolean {
+  return (
+    a !== undefined &&
+    a.id === b.id &&
+    a.reason === b.reason &&
+    a.at === b.at &&
+    a.by === b.by &&
+    a.byTenant === b.byTenant
+  )
+}
