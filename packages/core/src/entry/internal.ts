@@ -3,16 +3,18 @@
 // Helpers: options, texts, JSON, waiting and listeners
 export { messageOf } from '../errors.ts'
 export type { MaybePromise, CallTrace } from '../ports.ts'
-export { isThenable, safely } from '../util/async.ts'
+export { backoffMs, catchRejection, isThenable, runWithDeadline, safely, TimeoutError } from '../util/async.ts'
 export { createEmitter, type Emitter } from '../util/emitter.ts'
+export { sha256Hex } from '../util/hash.ts'
 export {
+  canonicalize,
+  deepFreeze,
   escapePointer,
+  type InputProblem,
   isObject,
   isPlain,
   type JsonObject,
   unescapePointer,
-  canonicalize,
-  type InputProblem,
 } from '../util/json.ts'
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
@@ -27,9 +29,6 @@ export { isView, isViewOf } from '../gate/view-of.ts'
 
 // Cancelling
 export { type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
-
-// Hashes and canonical JSON
-export { sha256Hex } from '../util/hash.ts'
 
 // Tools
 export { createValidator } from '../call/validate.ts'
