@@ -4,7 +4,6 @@ export { guard } from './ai-sdk/guard.ts'
 export { maskingFetch } from './ai-sdk/mask.ts'
 export type {
   Guarded,
-  GuardedCallEvent,
   GuardedPrepareStep,
   GuardedStep,
   GuardedStepResult,
@@ -13,3 +12,4 @@ export type {
 } from './ai-sdk/options.ts'
 export type { ToolOverlay } from './shared/overlay.ts'
 export { RefusedCall } from './shared/refused.ts'
+export type { GuardedCallEvent } from './shared/runs.ts'

@@ -11,6 +11,7 @@ import {
 } from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
+export type { GuardedCallEvent } from './shared/runs.ts'
 
 /** A call as Anthropic's Messages API gives it among the content. */
 export interface ToolUse {

@@ -11,8 +11,8 @@ import {
 import { composeCanUseTool, composeHooks } from './claude-agent/hooks.ts'
 import { createNames, harnessNameOf } from './claude-agent/import-tools.ts'
 import { createServer } from './claude-agent/server.ts'
-import { checkGuardFor, RUN_KEYS } from './shared/guard-options.ts'
-import type { RunOptions } from './shared/run.ts'
+import { checkGuardFor, RUN_KEYS, type RunOptions, viewFor } from './shared/guard-options.ts'
+import { createOnCall, createWarn } from './shared/runs.ts'
 import { createUnawaited, type Unawaited } from './shared/unawaited.ts'
 
 export { type ClaudeAgentToolId, fromClaudeAgent } from './claude-agent/import-tools.ts'
@@ -25,7 +25,8 @@ export type {
   SdkTool,
 } from './claude-agent/harness.ts'
 export type { Overlay, ToolOverlay } from './shared/overlay.ts'
-export type { RunOptions } from './shared/run.ts'
+export type { RunOptions } from './shared/guard-options.ts'
+export type { GuardedCallEvent } from './shared/runs.ts'
 
 /**
  * About the run, and those options of `query()` that the guard gives too: it composes them with its own, and what is
@@ -110,9 +111,9 @@ async function guardQuery<Name extends string>(
   options: GuardOptions<Name>,
 ): Promise<GuardedOptions> {
   checkGuardFor(gate, caller, options, SHAPE)
-  const { runId, canUseTool, visibility, activeTools, app } = options
+  const { runId, canUseTool } = options
   const { serverName, waiting, harnessDeadlineMs } = checkOptions(options)
-  const view = withoutRequests(await gate.view(caller, { visibility, activeTools, app }))
+  const view = withoutRequests(await viewFor(gate, caller, options))
   const known = gate.catalog.snapshot().tools
   const names = createNames(known, serverName)
   const abortController = options.abortController ?? new AbortController()
@@ -120,6 +121,7 @@ async function guardQuery<Name extends string>(
     view,
     names,
     runId,
+    onCall: createOnCall(options.onCall, createWarn(options.onWarning)),
     deadlineMs: harnessDeadlineMs,
     stopQuery: (reason) => abortController.abort(reason),
   })

@@ -11,6 +11,7 @@ import {
 } from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
+export type { GuardedCallEvent } from './shared/runs.ts'
 
 /** A call as Gemini gives it: in a part, or in the response's `functionCalls`. */
 export interface FunctionCall {

@@ -374,7 +374,7 @@ describe('guard of Mastra, step by step', () => {
 
   it('names the nearest where the view of the request names no tool', async () => {
     const { gate } = createScene()
-    const { agent, model } = createAgent(gate, DELETES, { view: { activeTools: ['serach'] } })
+    const { agent, model } = createAgent(gate, DELETES, { activeTools: ['serach'] })
     await assert.rejects(agent.generate('go', AS_VIEWER()), /serach.*search/)
     assert.equal(model.requests.length, 0)
   })

@@ -29,13 +29,13 @@ export const agent = new Agent({
   ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') as Caller }),
 })
 
-guard(gate, { caller, view: { activeTools: ['search'] }, ungoverned: ['agent-*'] })
+guard(gate, { caller, activeTools: ['search'], ungoverned: ['agent-*'] })
 guard(gate, {
   caller: async () => caller(),
   view: async ({ requestContext }) => ({ app: String(requestContext.get('app')) }),
 })
 // @ts-expect-error a misspelt name
-guard(gate, { caller, view: { activeTools: ['serach'] } })
+guard(gate, { caller, activeTools: ['serach'] })
 // @ts-expect-error nobody asks
 guard(gate, {})
 // @ts-expect-error a misspelt name

@@ -7,15 +7,15 @@ import * as anthropic from './anthropic.ts'
 import * as claudeAgent from './claude-agent.ts'
 import * as gemini from './gemini.ts'
 import * as langchain from './langchain.ts'
+import { langChainWorld } from './langchain/testing/agents.ts'
 import * as mastra from './mastra.ts'
 import * as mcp from './mcp.ts'
 import * as openaiAgents from './openai-agents.ts'
 import * as openai from './openai.ts'
-import { createTools as createMastraTools } from './testing/mastra-scene.ts'
-import { createTools as createAgentsTools } from './testing/openai-agents-scene.ts'
-import { langChainWorld } from './langchain/testing/agents.ts'
 import { createAiSdkWorld } from './testing/ai-sdk-world.ts'
+import { createTools as createMastraTools } from './testing/mastra-scene.ts'
 import { INFO } from './testing/mcp-ways.ts'
+import { createTools as createAgentsTools } from './testing/openai-agents-scene.ts'
 import { createWitness, VIEWER } from './testing/world.ts'
 
 type Options = Record<string, unknown>
@@ -78,7 +78,7 @@ describe('guard, in every adapter', () => {
     })
 
     it(`${row.name}: an unknown option is an error that names the nearest`, async () => {
-      const known = row.name.startsWith('mastra') ? 'runId' : 'visibility'
+      const known = 'visibility'
       const misspelt = `${known}s`
       await assertConfigError(
         () => guardWith(row, { [misspelt]: [] }),
@@ -105,8 +105,8 @@ describe('guard, in every adapter', () => {
 
   it('options that a function gives for one run are checked as well', async () => {
     const misspelt = () => ({ activTools: [] }) as never
-    const { visible } = langchain.guardTools(createTestGate(), { caller: VIEWER, perRun: misspelt })
-    await assertConfigError(() => visible(), 'guard.perRun.activTools', /"activeTools"/)
+    const { visible } = langchain.guardTools(createTestGate(), { caller: VIEWER, view: misspelt })
+    await assertConfigError(() => visible(), 'guard.view.activTools', /"activeTools"/)
     const { tools } = mastra.guard(createTestGate(), {
       caller: () => VIEWER,
       view: () => ({ activTools: [] }) as never,
@@ -118,9 +118,9 @@ describe('guard, in every adapter', () => {
       /"activeTools"/,
     )
     await assertConfigError(
-      () => mastra.guard(createTestGate(), { caller: () => VIEWER, view: { activTools: [] } as never }),
-      'guard.view.activTools',
-      /"activeTools"/,
+      () => mastra.guard(createTestGate(), { caller: () => VIEWER, view: { activeTools: [] } as never }),
+      'guard.view',
+      /must be a function of the run/,
     )
   })
 })

@@ -12,6 +12,7 @@ import {
 } from './shared/provider-run.ts'
 
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
+export type { GuardedCallEvent } from './shared/runs.ts'
 
 /** A function call as the Responses API gives it among the output. */
 export interface ResponsesCall {

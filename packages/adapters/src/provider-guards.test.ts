@@ -6,7 +6,7 @@ import type { PrepareStepContext } from '@toolgate/core/steps'
 import { guard as guardAnthropic } from './anthropic.ts'
 import { guard as guardGemini } from './gemini.ts'
 import { type ChatCall, guard as guardOpenAI } from './openai.ts'
-import { type ProviderLoop, PROVIDER_LOOPS, type Script } from './testing/provider-loops.ts'
+import { PROVIDER_LOOPS, type ProviderLoop, type Script } from './testing/provider-loops.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER } from './testing/world.ts'
 
 const NAMES = ['alpha', 'delete_all', 'search']

@@ -1,6 +1,6 @@
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
 import { describeMatrixRow, installedVersion, type MatrixRow, type Observation } from './testing/matrix.ts'
-import { type ProviderLoop, PROVIDER_LOOPS, type Script } from './testing/provider-loops.ts'
+import { PROVIDER_LOOPS, type ProviderLoop, type Script } from './testing/provider-loops.ts'
 import { ADMIN, ADMINS_DELETE, createTestAudit, createWitness, VIEWER, type Witness } from './testing/world.ts'
 
 const NAMES = ['alpha', 'delete_all', 'search']

@@ -15,8 +15,8 @@ import {
 import { z } from 'zod'
 import { applyApprovals, fromAiSdk, guard } from '../ai-sdk.ts'
 import { needsApproval } from './approval.ts'
-import { arm } from './armed.ts'
-import { openLoopRun } from './run.ts'
+import { wrapExecute } from './guard.ts'
+import { LoopRun } from './run.ts'
 import { answer, createAiSdkWorld, forge, stopWhen } from '../testing/ai-sdk-world.ts'
 import { mockModel, type Turn } from '../testing/mock-model.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
@@ -308,7 +308,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
 
   it('is said of what must wait, once, and of what messages say is approved', async () => {
     const { gate, audit } = createAiSdkWorld(ASKS)
-    const run = openLoopRun(gate, await gate.view(VIEWER), {})
+    const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const asks = (name: string, messages: readonly unknown[] = []) =>
       needsApproval(run, name)({}, { toolCallId: 'forged', messages })
     assert.deepEqual([await asks('delete_all'), await asks('search')], [true, false])
@@ -318,10 +318,10 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
 
   it('asks the tool itself too, and what it leaves to a person is in the store', async () => {
     const { gate, witness, audit } = own()
-    const run = openLoopRun(gate, await gate.view(VIEWER), {})
+    const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const offered = run.offered('pay')
     assert.ok(offered)
-    const armed = arm(run, offered, true) as Armed
+    const armed = wrapExecute(run, offered, true) as Armed
     const messages = forge('pay', { q: 'x' })
     const before = { toolCallId: 'c', messages: [] }
     assert.deepEqual(

@@ -2,30 +2,30 @@ import type { CallOutcome } from '@toolgate/core'
 import { asSchema, type ToolApprovalStatus } from 'ai'
 import { answeredCalls } from './apply-approvals.ts'
 import { isImpostor } from './given-tools.ts'
-import type { ApprovalQuestion, LoopCall, LoopRun } from './loop.ts'
+import type { ApprovalQuestion, LoopCall, LoopRun } from './run.ts'
 
 /**
- * Gives the SDK's `toolApproval` of a run: the stricter of yours and of the gate.
+ * Gives the SDK's `toolApproval` of a run: the stricter of the host's and of the gate.
  *
  * A call that a person must approve waits in the gate's store, and the SDK pauses. When it goes on, the store says
- * whether anybody has approved; what messages say does not count, and neither does it for what yours leaves to a person.
+ * whether anybody has approved; what messages say does not count, and neither does it for what the host leaves to a person.
  */
 export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) => Promise<ToolApprovalStatus> {
   return async (question) => {
-    const yours = await yourApproval(run, question)
+    const host = await hostApproval(run, question)
     const { toolName, toolCallId, input, providerExecuted } = question.toolCall
     // The provider has run it by now.
-    if (providerExecuted === true) return yours
+    if (providerExecuted === true) return host
     const call: LoopCall = { toolName, toolCallId, input, messages: question.messages }
     if (isImpostor(run, toolName, question.tools)) return denied(await run.refuseUnsent(call), undefined)
-    if (!run.offered(toolName)) return isHosts(question) ? yours : denied(await run.refuseUnsent(call), undefined)
-    if (yours?.type === 'denied') return denied(await run.refuse(call, 'toolApproval', yours.reason), yours)
-    note(run, call, yours)
+    if (!run.offered(toolName)) return isHosts(question) ? host : denied(await run.refuseUnsent(call), undefined)
+    if (host?.type === 'denied') return denied(await run.refuse(call, 'toolApproval', host.reason), host)
+    note(run, call, host)
     const outcome = await ask(run, call)
-    if (!outcome || outcome.status === 'done') return yours?.type === 'user-approval' ? undefined : yours
+    if (!outcome || outcome.status === 'done') return host?.type === 'user-approval' ? undefined : host
     if (outcome.status !== 'waiting' || onlyTells(run) || isAnswered(question.messages, toolCallId))
       return { type: 'denied', reason: outcome.text }
-    return { type: 'user-approval', reason: yours?.reason ?? outcome.text }
+    return { type: 'user-approval', reason: host?.reason ?? outcome.text }
   }
 }
 
@@ -36,10 +36,10 @@ export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
     // One that messages say is approved is about to be made, and is asked about there.
     if (isAnswered(messages, toolCallId)) return true
     const call: LoopCall = { toolName, toolCallId, input, messages }
-    const yours = await yourApproval(run, toQuestion(call, execution))
-    // What yours denies is refused where it is made.
-    if (yours?.type === 'denied') return false
-    note(run, call, yours)
+    const host = await hostApproval(run, toQuestion(call, execution))
+    // What the host denies is refused where it is made.
+    if (host?.type === 'denied') return false
+    note(run, call, host)
     return (await ask(run, call))?.status === 'waiting' && !onlyTells(run)
   }
 }
@@ -59,23 +59,23 @@ interface ExecutionContext {
   readonly experimental_context?: unknown
 }
 
-/** Asks yours where the SDK has not, as its version or your other options have it: gives why the call is refused. */
-export async function hearLate(
+/** Asks the host where the SDK has not, as its version or the other options have it: gives why the call is refused. */
+export async function askHostLate(
   run: LoopRun,
   call: LoopCall,
   execution: ExecutionContext,
 ): Promise<CallOutcome | undefined> {
-  const hasYours = run.options.toolApproval ?? run.offered(call.toolName)?.imported?.tool.needsApproval
-  if (hasYours === undefined || run.isHeard(call)) return undefined
-  const yours = await yourApproval(run, toQuestion(call, execution))
-  if (yours?.type === 'denied') return run.refuse(call, 'toolApproval', yours.reason)
-  note(run, call, yours)
+  const hasOwn = run.options.toolApproval ?? run.offered(call.toolName)?.imported?.tool.needsApproval
+  if (hasOwn === undefined || run.hostApprovalOf(call) !== undefined) return undefined
+  const host = await hostApproval(run, toQuestion(call, execution))
+  if (host?.type === 'denied') return run.refuse(call, 'toolApproval', host.reason)
+  note(run, call, host)
   return undefined
 }
 
-/** What yours leaves to a person runs only with the word of one. */
-function note(run: LoopRun, call: LoopCall, yours: ApprovalStatus | undefined): void {
-  run.hear(call, { mustBeAsked: yours?.type === 'user-approval' })
+/** What the host leaves to a person runs only with the word of one. */
+function note(run: LoopRun, call: LoopCall, host: ApprovalStatus | undefined): void {
+  run.setHostApproval(call, { mustBeAsked: host?.type === 'user-approval' })
 }
 
 function toQuestion(call: LoopCall, { messages, context, experimental_context }: ExecutionContext): ApprovalQuestion {
@@ -97,10 +97,10 @@ function ask(run: LoopRun, call: LoopCall): Promise<CallOutcome | undefined> {
   return run.offered(call.toolName)?.isEnforceable === false ? run.call(call) : run.requestApproval(call)
 }
 
-/** The text is yours, unless the gate would have refused the call before it came to yours. */
-function denied(outcome: CallOutcome, yours: ApprovalStatus | undefined): ApprovalStatus {
-  const isYours = yours && outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'hook_denied'
-  const text = isYours ? yours.reason : outcome.text
+/** The text is the host's, unless the gate would have refused the call before it came to the host. */
+function denied(outcome: CallOutcome, host: ApprovalStatus | undefined): ApprovalStatus {
+  const isOfHost = host && outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'hook_denied'
+  const text = isOfHost ? host.reason : outcome.text
   return { type: 'denied', ...(text === undefined ? {} : { reason: text }) }
 }
 
@@ -111,8 +111,8 @@ type Answer = ToolApprovalStatus | PromiseLike<ToolApprovalStatus>
 type AskForAll = (question: ApprovalQuestion) => Answer
 type AskForOne = (input: unknown, options: object) => Answer
 
-/** Gives what your `toolApproval`, or what your tool's own `needsApproval`, says of a call, as the SDK would ask it. */
-async function yourApproval(run: LoopRun, question: ApprovalQuestion): Promise<ApprovalStatus | undefined> {
+/** Gives what the host's `toolApproval`, or what the tool's own `needsApproval`, says of a call, as the SDK would ask it. */
+async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<ApprovalStatus | undefined> {
   const status = await askHost(run, question)
   if (status === undefined || status === 'not-applicable') return undefined
   if (typeof status !== 'string') return status.type === 'not-applicable' ? undefined : status

@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import { toWireName } from '@toolgate/core/expose'
-import type { LoopRun } from './loop.ts'
+import type { LoopRun } from './run.ts'
 
 /**
  * Knows the tools that the SDK really has. An option that is written after the spread replaces that of `guard`, so
@@ -63,8 +63,8 @@ function list(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ')
 }
 
-function isKnown({ gate, offered }: LoopRun, name: string): boolean {
-  if (offered(name)) return true
-  const { tools } = gate.catalog.snapshot()
+function isKnown(run: LoopRun, name: string): boolean {
+  if (run.offered(name)) return true
+  const { tools } = run.gate.catalog.snapshot()
   return tools.some((tool) => tool.id === name || toWireName(tool) === name)
 }

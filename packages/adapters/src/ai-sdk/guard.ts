@@ -1,13 +1,16 @@
 import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
 import { isView, isViewOf, type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkGuardFor, RUN_KEYS } from '../shared/guard-options.ts'
+import * as sdk from 'ai'
+import { checkGuardFor, RUN_KEYS, viewFor } from '../shared/guard-options.ts'
+import { RefusedCall } from '../shared/refused.ts'
 import { createUnawaited } from '../shared/unawaited.ts'
-import { createToolApproval } from './approval.ts'
-import { createOnStart } from './given-tools.ts'
+import { askHostLate, createToolApproval, needsApproval } from './approval.ts'
+import { createOnStart, GUARDED_BY } from './given-tools.ts'
+import type { WireTool } from './offering.ts'
 import type { AnyGate, Guarded, GuardedPromise, GuardOptions, ToolsOf } from './options.ts'
 import { createPrepareStep } from './prepare-step.ts'
 import { createRepair } from './repair.ts'
-import { openLoopRun } from './run.ts'
+import { type LoopCall, LoopRun } from './run.ts'
 
 const SHAPE: Shape = shapeOf<GuardOptions>({
   ...RUN_KEYS,
@@ -20,8 +23,6 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
   hooks: true,
   extend: true,
   acceptUnenforceable: true,
-  onCall: true,
-  onWarning: true,
 })
 const unawaited = createUnawaited('guard(gate, caller)', ['tools', 'prepareStep', 'toolApproval'])
 
@@ -49,7 +50,7 @@ export function guard<Name extends string, Native>(
 async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOptions): Promise<object> {
   checkGuardFor(gate, callerOrView, options, SHAPE)
   const view = await viewOf(gate, callerOrView, options)
-  const run = openLoopRun(gate, view, options)
+  const run = new LoopRun({ gate, view, options, wrap: wrapExecute })
   const repairToolCall = createRepair(run)
   return {
     tools: run.tools,
@@ -62,15 +63,9 @@ async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOp
   }
 }
 
-async function viewOf(
-  gate: AnyGate,
-  callerOrView: Caller | View,
-  { visibility, activeTools, app }: GuardOptions,
-): Promise<View> {
-  if (!isView(callerOrView)) {
-    const isPlain = visibility === undefined && activeTools === undefined && app === undefined
-    return isPlain ? gate.view(callerOrView) : gate.view(callerOrView, { visibility, activeTools, app })
-  }
+async function viewOf(gate: AnyGate, callerOrView: Caller | View, options: GuardOptions): Promise<View> {
+  if (!isView(callerOrView)) return viewFor(gate, callerOrView, options)
+  const { visibility, activeTools, app } = options
   if (!isViewOf(gate, callerOrView))
     throw new ConfigError(
       'guard.view',
@@ -79,4 +74,54 @@ async function viewOf(
   if (visibility !== undefined || app !== undefined)
     throw new ConfigError('guard', 'visibility and app are given when a view is made, and this view is already made')
   return activeTools === undefined ? callerOrView : callerOrView.narrow({ activeTools })
+}
+
+type Execution = sdk.ToolExecutionOptions<unknown>
+
+/** Before version 7 the SDK has no `toolApproval`, and asks its tools. Since then it would only make each tool dearer. */
+const ASKS_TOOLS = !('isStepCount' in sdk)
+
+/** Gives a tool as the SDK's loop gets it: what it runs goes through the gate. */
+export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean = ASKS_TOOLS): object {
+  if (!offered.isEnforceable) return offered.definition
+  const { definition, name, isGenerator } = offered
+  const execute = isGenerator
+    ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
+    : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
+  const tool = { ...definition, execute, [GUARDED_BY]: run.mark }
+  return asksTools ? { ...tool, needsApproval: needsApproval(run, name) } : tool
+}
+
+async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
+  const output = await settle(run, offered, input, execution)
+  if (!isStream(output)) return output
+  // It comes too late to be passed on item by item: the SDK takes the last one for the output.
+  let last: unknown
+  for await (const item of output) last = item
+  return last
+}
+
+async function* stream(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): AsyncGenerator {
+  const output = await settle(run, offered, input, execution)
+  if (isStream(output)) yield* output
+  else yield output
+}
+
+/** The SDK tells the model what an error says of itself. */
+async function settle(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
+  const call = toCall(run, offered, input, execution)
+  const outcome = (await askHostLate(run, call, execution)) ?? (await run.call(call))
+  if (outcome.status === 'done') return outcome.output
+  if (outcome.status === 'failed' && execution.abortSignal?.aborted) throw outcome.error
+  throw new RefusedCall(outcome)
+}
+
+function toCall({ options: { extend } }: LoopRun, { name }: WireTool, input: unknown, execution: Execution): LoopCall {
+  const { toolCallId, messages, abortSignal } = execution
+  const context = extend ? { ...execution, ...extend(execution) } : execution
+  return { toolName: name, toolCallId, input, messages, abortSignal, context }
+}
+
+function isStream(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

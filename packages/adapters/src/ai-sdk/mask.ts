@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LanguageModel } from 'ai'
-import type { LoopRun, StepChange } from './loop.ts'
+import type { LoopRun, StepChange } from './run.ts'
 
 /**
  * Gives the options of a step that has its provider choose among `names` only, while all that the run sees is sent: the
@@ -33,13 +33,13 @@ interface OpenAiOptions {
 /** What the provider is told overrides `toolChoice`, so that is told with it. */
 function maskOpenAi(names: readonly string[], change: StepChange | undefined): StepChange {
   const { openai, ...providerOptions } = (change?.providerOptions ?? {}) as { openai?: OpenAiOptions }
-  const { toolNames: yours, mode: yourMode } = openai?.allowedTools ?? {}
+  const { toolNames: host, mode: hostMode } = openai?.allowedTools ?? {}
   const choice = change?.toolChoice
   const forced = typeof choice === 'object' ? [choice.toolName] : undefined
-  const isWanted = (name: string) => (forced ?? names).includes(name) && (yours ?? names).includes(name)
+  const isWanted = (name: string) => (forced ?? names).includes(name) && (host ?? names).includes(name)
   const toolNames = names.filter(isWanted)
   if (toolNames.length === 0) return { ...change, toolChoice: 'none' }
-  const mode = choice === 'required' || forced ? 'required' : yourMode
+  const mode = choice === 'required' || forced ? 'required' : hostMode
   const allowedTools = { toolNames, ...(mode === undefined ? {} : { mode }) }
   return { ...change, providerOptions: { ...providerOptions, openai: { ...openai, allowedTools } } }
 }

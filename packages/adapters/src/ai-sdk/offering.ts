@@ -8,10 +8,10 @@ type Accepted = GuardOptions['acceptUnenforceable']
 
 /** What a run offers to its model, in the order of the ids. */
 export interface Offering {
-  readonly all: readonly Offered[]
+  readonly all: readonly WireTool[]
   /** By name on the wire. */
-  readonly byName: ReadonlyMap<string, Offered>
-  readonly byId: ReadonlyMap<string, Offered>
+  readonly byName: ReadonlyMap<string, WireTool>
+  readonly byId: ReadonlyMap<string, WireTool>
   /** For the developer: what is visible and cannot be offered. */
   readonly warnings: readonly string[]
 }
@@ -37,7 +37,7 @@ function offer(view: View, tools: readonly Tool[], before: Offering, accepted: A
   const byName = new Map(before.byName)
   const warnings = [...before.warnings]
   const own: Tool[] = []
-  const add = (offered: Offered): void => {
+  const add = (offered: WireTool): void => {
     const problem = problemOf(offered, byName, accepted)
     if (problem === undefined) byName.set(offered.name, offered)
     else warnings.push(problem)
@@ -54,8 +54,8 @@ function offer(view: View, tools: readonly Tool[], before: Offering, accepted: A
 }
 
 function problemOf(
-  { id, name, isEnforceable }: Offered,
-  byName: ReadonlyMap<string, Offered>,
+  { id, name, isEnforceable }: WireTool,
+  byName: ReadonlyMap<string, WireTool>,
   accepted: Accepted,
 ): string | undefined {
   const other = byName.get(name)
@@ -65,7 +65,7 @@ function problemOf(
 }
 
 /** A tool of a gate, as the SDK is given it. */
-export interface Offered {
+export interface WireTool {
   readonly id: string
   /** On the wire. */
   readonly name: string
@@ -79,7 +79,7 @@ export interface Offered {
 }
 
 /** Gives a tool that was brought in from the SDK as it is given back; `undefined` for any other. */
-function offerImported(tool: Tool): Offered | undefined {
+function offerImported(tool: Tool): WireTool | undefined {
   let offered = offeredByTool.get(tool)
   if (offered) return offered
   const imported = importedFrom(tool.execute)
@@ -100,10 +100,10 @@ function offerImported(tool: Tool): Offered | undefined {
 }
 
 /** By tool, which never changes. */
-const offeredByTool = new WeakMap<Tool, Offered>()
+const offeredByTool = new WeakMap<Tool, WireTool>()
 
 /** Gives tools that are the gate's own, such as those of an MCP server, as the SDK takes them; without those that cannot be. */
-function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly Offered[] {
+function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly WireTool[] {
   if (tools.length === 0) return []
   const own = tools.length === view.size ? view : view.narrow({ activeTools: tools.map(({ id }) => id) })
   const { tools: definitions, names, errors } = expose(own, 'ai-sdk')

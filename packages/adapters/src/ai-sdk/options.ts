@@ -1,4 +1,4 @@
-import type { Approval, Caller, CallOutcome, Gate } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
 import type { HooksInput } from '@toolgate/core/internal'
 import type { StepCall, StepChange } from '@toolgate/core/steps'
 import type {
@@ -10,7 +10,7 @@ import type {
   ToolExecutionOptions,
   ToolSet,
 } from 'ai'
-import type { RunOptions } from '../shared/run.ts'
+import type { RunOptions } from '../shared/guard-options.ts'
 import type { Unawaited } from '../shared/unawaited.ts'
 
 // The SDK infers its runtime context from several options at once: `any` leaves that to the others.
@@ -44,20 +44,6 @@ export type GuardedStepResult<Tools extends ToolSet = ToolSet> =
   | (StepChange<AnyContext> & { readonly activeTools?: readonly (keyof Tools & string)[] | undefined })
   | undefined
 
-/** A call that came to an end, in whatever way. */
-export interface GuardedCallEvent {
-  /** The tool's id; the name as the model wrote it, where that is none. */
-  readonly tool: string
-  readonly callId: string
-  readonly status: CallOutcome['status']
-  /** `undefined` where the call was approved in an earlier run. */
-  readonly stepNumber: number | undefined
-  /** All of it: the decision of a refusal, what the tool gave. */
-  readonly outcome: CallOutcome
-  /** What a person is asked, where the call waits. */
-  readonly approval: Approval | undefined
-}
-
 export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOptions<keyof Tools & string> {
   /** Yours: what it narrows stays narrowed, and it cannot widen. */
   readonly prepareStep?: GuardedPrepareStep<Tools> | undefined
@@ -87,10 +73,6 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
    * client runs them, so nothing here can stop them. Default: none.
    */
   readonly acceptUnenforceable?: boolean | readonly (keyof Tools & string)[] | undefined
-  /** Told of each call when it is over. */
-  readonly onCall?: ((event: GuardedCallEvent) => void) | undefined
-  /** Told what a developer should know: a tool that is asked for and hidden, one that cannot be offered. */
-  readonly onWarning?: ((text: string) => void) | undefined
 }
 
 /** Spread it into `generateText`, `streamText`, a `ToolLoopAgent` or what its `prepareCall` gives. */

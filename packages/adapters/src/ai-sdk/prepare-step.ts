@@ -4,9 +4,9 @@ import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/step
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'
-import type { GuardedStep, GuardedStepResult } from './options.ts'
 import { canMask, maskTo } from './mask.ts'
-import type { LoopRun, StepChange } from './loop.ts'
+import type { GuardedStep, GuardedStepResult } from './options.ts'
+import type { LoopRun, StepChange } from './run.ts'
 
 /** What the SDK gives `prepareStep`, as far as it is looked at here. */
 interface SdkStep {
@@ -18,17 +18,17 @@ interface SdkStep {
   readonly model: LanguageModel
 }
 
-/** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than yours says. */
+/** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than the host's says. */
 export function createPrepareStep(
   run: LoopRun,
 ): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
-  const yours = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
+  const host = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
   return (sdk) => {
     checkGivenTools(run, sdk.initialMessages)
     const seen = run.view.narrow({})
     run.offer(seen)
-    if (!yours) return open(run, sdk, seen, undefined)
-    return prepare(run, sdk, seen, yours)
+    if (!host) return open(run, sdk, seen, undefined)
+    return prepare(run, sdk, seen, host)
   }
 }
 
@@ -36,9 +36,9 @@ async function prepare(
   run: LoopRun,
   sdk: SdkStep,
   seen: View,
-  yours: (options: SdkStep & GuardedStep) => unknown,
+  host: (options: SdkStep & GuardedStep) => unknown,
 ): Promise<StepChange | undefined> {
-  const change = (await yours({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
+  const change = (await host({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
   return open(run, sdk, seen, isNothing(change) ? undefined : toChange(checked(change)))
 }
 

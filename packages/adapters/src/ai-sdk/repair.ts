@@ -1,7 +1,7 @@
 import type { CallOutcome } from '@toolgate/core'
 import { asSchema, type ToolSet } from 'ai'
 import type { GuardOptions } from './options.ts'
-import type { LoopRun } from './loop.ts'
+import type { LoopRun } from './run.ts'
 
 type Repair = NonNullable<GuardOptions['repairToolCall']>
 type RepairOptions = Parameters<Repair>[0]
@@ -15,19 +15,19 @@ type ModelCall = RepairOptions['toolCall']
  * the model is told the gate's text, by the very error that the SDK has made.
  */
 export function createRepair(run: LoopRun): Repair {
-  const yours = run.options.repairToolCall
+  const host = run.options.repairToolCall
   return async (options) => {
-    const repaired = yours ? await repair(run, yours, options) : null
+    const repaired = host ? await repair(run, host, options) : null
     if (repaired) return repaired
     const { text } = await refuse(run, options)
     return tell(options.error, text)
   }
 }
 
-/** What yours makes of a call, if the SDK can read that; it is not asked twice. */
-async function repair(run: LoopRun, yours: Repair, options: RepairOptions): Promise<ModelCall | null> {
+/** What the host makes of a call, if the SDK can read that; it is not asked twice. */
+async function repair(run: LoopRun, host: Repair, options: RepairOptions): Promise<ModelCall | null> {
   try {
-    const repaired = await yours(options)
+    const repaired = await host(options)
     return repaired && (await isReadable(repaired, options.tools)) ? repaired : null
   } catch (error) {
     run.warn(`repairToolCall failed: ${error instanceof Error ? error.message : String(error)}`)

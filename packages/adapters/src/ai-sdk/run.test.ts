@@ -144,7 +144,14 @@ describe('a call through guard', () => {
     })
     assert.equal((got as { turn: string }).turn, 'turn of call-0')
     const [{ outcome, ...event } = {} as GuardedCallEvent] = events
-    assert.deepEqual(event, { tool: 'look', callId: 'call-0', status: 'done', stepNumber: 0, approval: undefined })
+    assert.deepEqual(event, {
+      tool: 'look',
+      name: 'look',
+      callId: 'call-0',
+      status: 'done',
+      stepNumber: 0,
+      approval: undefined,
+    })
     assert.equal(outcome?.status, 'done')
   })
 

@@ -1,146 +1,191 @@
-import type { CallOutcome, Hooks, View } from '@toolgate/core'
-import { messageOf, safely } from '@toolgate/core/internal'
-import { createRun, type GuardedCall } from '../shared/run.ts'
+import type { CallOutcome, CallRefused, CallWaiting, Hooks, View } from '@toolgate/core'
+import type { HooksInput } from '@toolgate/core/internal'
+import type { LanguageModel, ToolSet } from 'ai'
+import { createOnCall, createWarn, type GuardedCall, GuardedRun } from '../shared/runs.ts'
 import { answeredCalls } from './apply-approvals.ts'
-import { arm } from './armed.ts'
 import { asWritten } from './import-tools.ts'
-import type { LoopCall, LoopRun, OpenStep } from './loop.ts'
-import { type Offering, offeringOf, widenOffering } from './offering.ts'
+import { type Offering, offeringOf, widenOffering, type WireTool } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
-export function openLoopRun(gate: AnyGate, view: View, options: GuardOptions): LoopRun {
-  const { runId, acceptUnenforceable, onCall, onWarning } = options
-  const tools: Record<string, object> = {}
-  const steps = createSteps()
-  const heard = createHeard()
-  const warned = new Set<string>()
-  const first = offeringOf(view, acceptUnenforceable)
-  let offering = first
-  let offeredTo = view
-  const names = {
-    toId: (name: string) => offering.byName.get(name)?.id,
-    toName: (id: string) => offering.byId.get(id)?.name,
-  }
-  // Without pauses nothing is resumed, so an approval is for whichever run makes the call next.
-  const run = createRun(gate, view, names, runId, runId !== undefined && options.approvals !== 'tell')
-
-  const toGuarded = (call: LoopCall, step: OpenStep | undefined): GuardedCall => ({
-    name: call.toolName,
-    input: inputOf(call),
-    callId: call.toolCallId,
-    signal: call.abortSignal,
-    context: call.context,
-    malformed: call.malformed,
-    hooks: call.hooks ?? options.hooks,
-    view: heard.of(call)?.mustBeAsked ? asking(step?.view ?? view, names.toId(call.toolName)) : step?.view,
-    step: step?.stepNumber,
-    model: step?.model,
-  })
-
-  // What the call came to stands, whoever cannot bear to hear of it.
-  const tellCall = safely(onCall, (error) => loop.warn(`onCall failed: ${messageOf(error)}`))
-  const tellWarning = safely(onWarning)
-  const tell = ({ toolName }: LoopCall, step: OpenStep | undefined, outcome: CallOutcome): void => {
-    const { status, callId } = outcome
-    const approval = status === 'waiting' ? outcome.approval : undefined
-    const tool = names.toId(toolName) ?? toolName
-    tellCall({ tool, callId, status, stepNumber: step?.stepNumber, outcome, approval })
-  }
-
-  const loop: LoopRun = {
-    gate,
-    view,
-    options,
-    tools,
-    mark: Object.freeze({}),
-    spoiled: new WeakMap(),
-    offered: (name) => offering.byName.get(name),
-    offer(seen) {
-      if (seen === offeredTo) return
-      offeredTo = seen
-      const wider = widenOffering(offering, seen, acceptUnenforceable)
-      if (wider === offering) return
-      offering = wider
-      fill(loop, offering)
-    },
-    namesOf(seen) {
-      if (seen === view && offering === first) return undefined
-      const seenNames = seen.ids.flatMap((id) => offering.byId.get(id)?.name ?? [])
-      return seenNames.length === offering.all.length ? undefined : seenNames
-    },
-    openStep: steps.open,
-    stepOf: steps.of,
-    hear: heard.add,
-    isHeard: (call) => heard.of(call) !== undefined,
-    async call(call) {
-      const step = steps.of(call.messages)
-      const outcome = await run.call(toGuarded(call, step))
-      if (onCall) tell(call, step, outcome)
-      return outcome
-    },
-    refuse: (call, name, reason) =>
-      loop.call({ ...call, hooks: [{ name, beforeToolCall: () => ({ allow: false, reason }) }, ...hooksOf(options)] }),
-    refuseUnsent: (call) => loop.call({ ...call, malformed: 'the tool is not offered in this step' }),
-    async requestApproval(call) {
-      const step = steps.of(call.messages)
-      const outcome = await run.requestApproval(toGuarded(call, step))
-      if (outcome && onCall) tell(call, step, outcome)
-      return outcome
-    },
-    warn(text) {
-      if (warned.has(text)) return
-      warned.add(text)
-      tellWarning(text)
-    },
-  }
-  fill(loop, offering)
-  return loop
+/** One step of the loop, as it was prepared. */
+export interface OpenStep {
+  readonly view: View
+  readonly stepNumber: number
+  readonly model: string | undefined
 }
 
-/** The object stays, as the SDK reads it anew in each step. Its order is that of the ids, whatever came when. */
-function fill(loop: LoopRun, { all, warnings }: Offering): void {
-  const { tools } = loop
-  const before = new Map(Object.entries(tools))
-  for (const name of before.keys()) delete tools[name]
-  for (const offered of all) tools[offered.name] = before.get(offered.name) ?? arm(loop, offered)
-  for (const warning of warnings) loop.warn(warning)
+/** A call as the SDK's loop makes it. */
+export interface LoopCall {
+  readonly toolName: string
+  readonly toolCallId: string
+  readonly input: unknown
+  /** Those of the step: they tell which step a call is of, as the same tools may be in several loops at once. */
+  readonly messages: readonly unknown[] | undefined
+  readonly abortSignal?: AbortSignal | undefined
+  readonly context?: unknown
+  readonly malformed?: string | undefined
+  readonly hooks?: HooksInput | undefined
 }
 
-/** Keeps the steps by their messages: the same tools may be in several loops at once, and each loop has its own. */
-function createSteps(): { open: LoopRun['openStep']; of: LoopRun['stepOf'] } {
-  const steps = new WeakMap<object, OpenStep>()
-  let latest: OpenStep | undefined
-  return {
-    open(messages, step) {
-      latest = step
-      steps.set(messages, step)
-    },
-    // What messages say was approved in an earlier run is run before any step.
-    of: (messages) => (messages && steps.get(messages)) ?? (answeredCalls(messages).length > 0 ? undefined : latest),
-  }
-}
-
-interface Heard {
+/** What the host's own `toolApproval` said of a call. */
+interface HostApproval {
   readonly mustBeAsked: boolean
 }
 
-/** Keeps what yours has said of each call, by their messages, as above. */
-function createHeard(): { add(call: LoopCall, said: Heard): void; of(call: LoopCall): Heard | undefined } {
-  const heard = new WeakMap<object, Map<string, Heard>>()
-  return {
-    add({ messages, toolCallId }, said) {
-      if (messages) heard.set(messages, (heard.get(messages) ?? new Map<string, Heard>()).set(toolCallId, said))
-    },
-    of: ({ messages, toolCallId }) => messages && heard.get(messages)?.get(toolCallId),
+export interface LoopRunParts {
+  readonly gate: AnyGate
+  readonly view: View
+  readonly options: GuardOptions
+  /** Returns a tool as the SDK's loop gets it. */
+  readonly wrap: (run: LoopRun, tool: WireTool) => object
+}
+
+/** What the parts of a guard share: one run, its tools and its steps. */
+export class LoopRun {
+  readonly gate: AnyGate
+  readonly view: View
+  readonly options: GuardOptions
+  /** By name on the wire. The SDK's loop reads this object in each step. */
+  readonly tools: Record<string, object> = {}
+  /** On each of the tools: whose they are. */
+  readonly mark: object = Object.freeze({})
+  /** By the messages of a call of the SDK: why its tools cannot be trusted. */
+  readonly spoiled = new WeakMap<object, string>()
+  readonly warn: (text: string) => void
+  readonly #run: GuardedRun
+  readonly #wrap: LoopRunParts['wrap']
+  readonly #first: Offering
+  #offering: Offering
+  #offeredTo: View
+  /** By their messages: the same tools may be in several loops at once, and each loop has its own steps. */
+  readonly #steps = new WeakMap<object, OpenStep>()
+  #latestStep: OpenStep | undefined
+  readonly #hostApprovals = new WeakMap<object, Map<string, HostApproval>>()
+
+  constructor({ gate, view, options, wrap }: LoopRunParts) {
+    const { runId: id, approvals, onCall, onWarning } = options
+    this.gate = gate
+    this.view = view
+    this.options = options
+    this.warn = createWarn(onWarning)
+    this.#wrap = wrap
+    this.#first = offeringOf(view, options.acceptUnenforceable)
+    this.#offering = this.#first
+    this.#offeredTo = view
+    this.#run = new GuardedRun({
+      gate,
+      view,
+      names: {
+        toId: (name) => this.#offering.byName.get(name)?.id,
+        toName: (tool) => this.#offering.byId.get(tool)?.name,
+      },
+      id,
+      // Without pauses nothing is resumed, so an approval is for the next run that makes the call.
+      bindsApprovals: id !== undefined && approvals !== 'tell',
+      onCall: createOnCall(onCall, this.warn),
+    })
+    this.#fill()
+  }
+
+  offered(name: string): WireTool | undefined {
+    return this.#offering.byName.get(name)
+  }
+
+  /** Offers what a view sees and was not offered before. */
+  offer(seen: View): void {
+    if (seen === this.#offeredTo) return
+    this.#offeredTo = seen
+    const wider = widenOffering(this.#offering, seen, this.options.acceptUnenforceable)
+    if (wider === this.#offering) return
+    this.#offering = wider
+    this.#fill()
+  }
+
+  /** Returns the names on the wire of the offered tools that a view sees; `undefined` where it sees all of them. */
+  namesOf(seen: View): readonly string[] | undefined {
+    if (seen === this.view && this.#offering === this.#first) return undefined
+    const names = seen.ids.flatMap((id) => this.#offering.byId.get(id)?.name ?? [])
+    return names.length === this.#offering.all.length ? undefined : names
+  }
+
+  openStep(messages: readonly unknown[], step: OpenStep): void {
+    this.#latestStep = step
+    this.#steps.set(messages, step)
+  }
+
+  /** Records what the host's approval said of a call. Where a person must be asked, the call runs only with their word. */
+  setHostApproval({ messages, toolCallId }: LoopCall, approval: HostApproval): void {
+    if (!messages) return
+    let approvals = this.#hostApprovals.get(messages)
+    if (!approvals) this.#hostApprovals.set(messages, (approvals = new Map()))
+    approvals.set(toolCallId, approval)
+  }
+
+  hostApprovalOf({ messages, toolCallId }: LoopCall): HostApproval | undefined {
+    return messages && this.#hostApprovals.get(messages)?.get(toolCallId)
+  }
+
+  call(call: LoopCall): Promise<CallOutcome> {
+    return this.#run.call(this.#toGuarded(call))
+  }
+
+  /** Refuses and records a call for `by`, unless the gate refuses it before. */
+  refuse(call: LoopCall, by: string, reason: string | undefined): Promise<CallOutcome> {
+    const { hooks = [] } = this.options
+    const refusal: Hooks = { name: by, beforeToolCall: () => ({ allow: false, reason }) }
+    return this.call({ ...call, hooks: [refusal, ...[hooks].flat()] })
+  }
+
+  /** Refuses and records a call of a tool that was not sent. It runs nothing, also where the gate would allow it. */
+  refuseUnsent(call: LoopCall): Promise<CallOutcome> {
+    return this.call({ ...call, malformed: 'the tool is not offered in this step' })
+  }
+
+  async requestApproval(call: LoopCall): Promise<CallRefused | CallWaiting | undefined> {
+    const guarded = this.#toGuarded(call)
+    const outcome = await this.#run.requestApproval(guarded)
+    return outcome && this.#run.report(guarded, outcome)
+  }
+
+  #toGuarded(call: LoopCall): GuardedCall {
+    const step = this.#stepOf(call.messages)
+    const view = step?.view
+    return {
+      name: call.toolName,
+      input: inputOf(call),
+      callId: call.toolCallId,
+      signal: call.abortSignal,
+      context: call.context,
+      malformed: call.malformed,
+      hooks: call.hooks ?? this.options.hooks,
+      view: this.hostApprovalOf(call)?.mustBeAsked ? this.#asking(view ?? this.view, call.toolName) : view,
+      step: step?.stepNumber,
+      model: step?.model,
+    }
+  }
+
+  #stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined {
+    const step = messages && this.#steps.get(messages)
+    // Calls that messages say were approved in an earlier run are made before any step.
+    return step ?? (answeredCalls(messages).length > 0 ? undefined : this.#latestStep)
+  }
+
+  /** Where the host wants a person to be asked, policy asks one. */
+  #asking(view: View, name: string): View {
+    const tool = this.offered(name)
+    return tool ? view.narrow({ policy: { ask: [tool.id] } }) : view
+  }
+
+  /** The SDK reads the same object in each step, so it is refilled in place, in the order of the ids. */
+  #fill(): void {
+    const before = new Map(Object.entries(this.tools))
+    for (const name of before.keys()) delete this.tools[name]
+    for (const tool of this.#offering.all) this.tools[tool.name] = before.get(tool.name) ?? this.#wrap(this, tool)
+    for (const warning of this.#offering.warnings) this.warn(warning)
   }
 }
 
-/** Where a person must be asked that policy would not ask, policy is made to. */
-function asking(view: View, id: string | undefined): View {
-  return id === undefined ? view : view.narrow({ policy: { ask: [id] } })
-}
-
-/** As the model wrote it: an approved call comes from the messages, where both that and what a schema made of it stand. */
+/** As the model wrote it: the messages of an approved call have both that and what a schema made of it. */
 function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
   const written = asWritten(input)
   if (written !== input) return written
@@ -148,7 +193,25 @@ function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
   return answered ? answered.input : input
 }
 
-function hooksOf({ hooks }: GuardOptions): readonly Hooks[] {
-  if (hooks === undefined) return []
-  return Array.isArray(hooks) ? (hooks as readonly Hooks[]) : [hooks as Hooks]
+/** What a step is changed to, as the SDK takes it. */
+export type StepChange = Readonly<Record<string, unknown>> & {
+  readonly activeTools?: readonly string[] | undefined
+  readonly messages?: readonly unknown[] | undefined
+  readonly model?: LanguageModel | undefined
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly type: 'tool'; readonly toolName: string } | undefined
+  readonly providerOptions?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** What the SDK asks about one call. */
+export interface ApprovalQuestion {
+  readonly toolCall: {
+    readonly toolName: string
+    readonly toolCallId: string
+    readonly input: unknown
+    readonly providerExecuted?: boolean | undefined
+  }
+  readonly tools: ToolSet | undefined
+  readonly toolsContext: unknown
+  readonly runtimeContext: unknown
+  readonly messages: readonly unknown[]
 }

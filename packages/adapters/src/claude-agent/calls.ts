@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { CallOutcome, CallRequest, View } from '@toolgate/core'
+import type { createOnCall } from '../shared/runs.ts'
 import { HarnessExecution } from './harness.ts'
 import { harnessNameOf, type HarnessNames, isOfItsServer, type ServerOfTool } from './import-tools.ts'
 
@@ -31,6 +32,7 @@ export interface CallsOptions {
   readonly view: View
   readonly names: HarnessNames
   readonly runId: string | undefined
+  readonly onCall: ReturnType<typeof createOnCall>
   /** Ends an execution by the harness, and with it the query. */
   readonly deadlineMs: number
   readonly stopQuery: (reason: unknown) => void
@@ -90,7 +92,7 @@ export class QueryCalls {
       this.#passed.delete(id)
       this.#recorded.add(id)
     }
-    return this.#options.view.call({ ...this.#toRequest({ id, name, input }), ...rest })
+    return this.#call({ ...this.#toRequest({ id, name, input }), ...rest })
   }
 
   /** The harness has run a call. `false`: it had no leave to, and the query is stopped. */
@@ -127,9 +129,9 @@ export class QueryCalls {
   }
 
   #open(call: HarnessCall, signal?: AbortSignal): Asked {
-    const { view, deadlineMs, stopQuery } = this.#options
+    const { deadlineMs, stopQuery } = this.#options
     const execution = new HarnessExecution(stopQuery)
-    const outcome = view.call({
+    const outcome = this.#call({
       ...this.#toRequest(call),
       signal: execution.cancelling,
       context: execution,
@@ -192,7 +194,15 @@ export class QueryCalls {
   /** Takes a call as far as a hook that refuses it, so that it has its record and nothing runs. */
   async #recordStopped(call: HarnessCall, said: string): Promise<void> {
     const hooks = { name: 'Claude Code', beforeToolCall: () => ({ allow: false, reason: said }) }
-    await this.#options.view.call({ ...this.#toRequest(call), hooks })
+    await this.#call({ ...this.#toRequest(call), hooks })
+  }
+
+  async #call(request: CallRequest): Promise<CallOutcome> {
+    const { view, onCall } = this.#options
+    const outcome = await view.call(request)
+    const { tool, calledAs: name = '' } = request
+    onCall?.({ tool: tool ?? name, name, stepNumber: undefined }, outcome)
+    return outcome
   }
 
   #toRequest(call: Pick<HarnessCall, 'name' | 'input' | 'server'> & { readonly id: string | undefined }): CallRequest {

@@ -1,7 +1,7 @@
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
 import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
 import { checkVerdict } from '../shared/guard-options.ts'
-import type { GuardedCall } from '../shared/run.ts'
+import type { GuardedCall } from '../shared/runs.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 
 /**

@@ -5,7 +5,7 @@ import { messageOf, outputText } from '@toolgate/core/internal'
 import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'
-import type { GuardedCall } from '../shared/run.ts'
+import type { GuardedCall } from '../shared/runs.ts'
 import { asOwnRuntime, Bubbled } from './import-tools.ts'
 import { type AgentRun, callWithin } from './runs.ts'
 
@@ -21,7 +21,6 @@ export interface CallSeat {
   readonly run: AgentRun
   /** Of the call as it was when it came: its step, and what that step saw. */
   readonly call: GuardedCall
-  readonly onCall: (outcome: CallOutcome, name: string) => void
 }
 
 /**
@@ -43,9 +42,9 @@ export function sealedTool(
 }
 
 /** Makes one call through the gate, as it came to the tool. */
-export async function callOnce(seat: CallSeat, toolCall: ToolCall, config: ToolConfig): Promise<CallOutcome> {
-  const { gate, run, call, onCall } = seat
-  const outcome = await callWithin(gate, run.view, () =>
+export function callOnce(seat: CallSeat, toolCall: ToolCall, config: ToolConfig): Promise<CallOutcome> {
+  const { gate, run, call } = seat
+  return callWithin(gate, run.view, () =>
     run.call({
       ...call,
       name: toolCall.name,
@@ -55,8 +54,6 @@ export async function callOnce(seat: CallSeat, toolCall: ToolCall, config: ToolC
       context: asOwnRuntime(config, toolCall.type === 'tool_call' ? 'message' : 'value'),
     }),
   )
-  onCall(outcome, toolCall.name)
-  return outcome
 }
 
 /** Gives bad news as LangChain tells a model of it: the text, and nothing more. */

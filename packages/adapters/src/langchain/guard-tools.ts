@@ -4,14 +4,15 @@ import { StructuredTool } from '@langchain/core/tools'
 import { getConfig } from '@langchain/langgraph'
 import type { Gate, Tool } from '@toolgate/core'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkGuard } from '../shared/guard-options.ts'
+import { checkGuard, GUARD_KEYS } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
+import { createOnCall } from '../shared/runs.ts'
 import { pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, callOnce, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
 import { nativeOf } from './import-tools.ts'
 import { createNames } from './offer.ts'
-import { createRuns, type GuardRuntime, RUNS_KEYS } from './runs.ts'
+import { type GuardRuntime, Runs } from './runs.ts'
 
 /** The tools of a gate for graphs of one's own, where there is no middleware. */
 export interface GuardedTools {
@@ -24,7 +25,8 @@ export interface GuardedTools {
 /** There is no agent that could have other tools. */
 export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
 
-const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...RUNS_KEYS, approvals: true, onCall: true })
+const { onWarning: _onWarning, ungoverned: _ungoverned, ...KEYS } = GUARD_KEYS
+const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...KEYS, approvals: true })
 
 /**
  * Gives a gate's tools for a graph with a `ToolNode` of its own. What is hidden, the node refuses in the gate's words.
@@ -43,9 +45,10 @@ export function guardTools<Name extends string, Native>(
   options: GuardToolsOptions<NoInfer<Name>>,
 ): GuardedTools {
   checkGuard(gate, options, SHAPE)
-  const { approvals, onCall = () => {} } = options
+  const { approvals } = options
   const names = createNames(gate)
-  const runs = createRuns(gate, names, options, () => false)
+  const onCall = createOnCall(options.onCall, (warning) => process.emitWarning(warning, 'ToolgateWarning'))
+  const runs = new Runs({ gate, names, options, binds: () => false, onCall })
   const made = new WeakMap<Tool, StructuredTool>()
 
   const call: Perform = async (toolCall, config) => {
@@ -53,8 +56,7 @@ export function guardTools<Name extends string, Native>(
     const run = await runs.of(undefined, runtime)
     const asked = { name: toolCall.name, input: toolCall.args, callId: toolCall.id, signal: config.signal }
     const refused = pausesFor(approvals, runtime) ? await pauseForApproval(gate, run, asked) : undefined
-    if (refused) onCall(refused, toolCall.name)
-    return refused ?? callOnce({ gate, run, call: asked, onCall }, toolCall, config)
+    return refused ? run.report(asked, refused) : callOnce({ gate, run, call: asked }, toolCall, config)
   }
   const guarded = (tool: Tool): StructuredTool => {
     let known = made.get(tool)

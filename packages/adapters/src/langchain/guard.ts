@@ -1,5 +1,5 @@
 import { getConfig, getCurrentTaskInput } from '@langchain/langgraph'
-import type { CallOutcome, Gate } from '@toolgate/core'
+import type { Gate } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
 import {
@@ -11,46 +11,32 @@ import {
   type ToolCallRequest,
 } from 'langchain'
 import { z } from 'zod'
-import { checkGuard, createUngoverned } from '../shared/guard-options.ts'
-import type { GuardedCall } from '../shared/run.ts'
+import {
+  checkGuard,
+  createUngoverned,
+  GUARD_KEYS,
+  type GuardOptions as SharedOptions,
+} from '../shared/guard-options.ts'
+import { createOnCall, createWarn, type GuardedCall } from '../shared/runs.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
 import { createNames, createOffers, watchModel } from './offer.ts'
-import {
-  type AgentRun,
-  createRuns,
-  type GivenStep,
-  type GuardRuntime,
-  RUNS_KEYS,
-  type RunsOptions,
-  type SavedRun,
-} from './runs.ts'
+import { type AgentRun, type GivenStep, type GuardRuntime, Runs, type SavedRun } from './runs.ts'
 
-export interface GuardOptions<Name extends string = string> extends RunsOptions<Name> {
+export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRuntime> {
   /**
    * What becomes of a call that a person must approve. Default: `interrupt` where the agent has a checkpointer, as
    * LangChain's own approvals do, and `tell` where it has none and so cannot pause.
    */
   readonly approvals?: ApprovalMode | undefined
-  /**
-   * Tools that do not come from the gate and may run beside its own, ungoverned: names, or `write_*`. Default: none, so
-   * that the tools of other middlewares are neither sent nor run.
-   */
+  /** Names, or globs such as `write_*`. The tools of other middlewares are neither sent nor run without this. */
   readonly ungoverned?: readonly string[] | undefined
-  /** Told of each call and what came of it, with the name that the model wrote. */
-  readonly onCall?: ((outcome: CallOutcome, name: string) => void) | undefined
-  /** Told once of what is probably not meant, such as a tool that the gate does not know. Default: a warning of the process. */
+  /** Default: a warning of the process. */
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
-const SHAPE: Shape = shapeOf<GuardOptions>({
-  ...RUNS_KEYS,
-  approvals: true,
-  ungoverned: true,
-  onCall: true,
-  onWarning: true,
-})
+const SHAPE: Shape = shapeOf<GuardOptions>({ ...GUARD_KEYS, approvals: true })
 
 /**
  * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
@@ -75,12 +61,18 @@ export function guard<Name extends string, Native>(
   options: GuardOptions<NoInfer<Name>>,
 ): AgentMiddleware {
   checkGuard(gate, options, SHAPE)
-  const { approvals, onCall = () => {} } = options
+  const { approvals } = options
   const names = createNames(gate)
-  const onWarning = once(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
+  const onWarning = createWarn(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
   const isUngoverned = createUngoverned(options.ungoverned)
   const offers = createOffers(gate, { names, isUngoverned, onWarning })
-  const runs = createRuns(gate, names, options, (runtime) => approvals !== 'tell' && canPause(runtime))
+  const runs = new Runs({
+    gate,
+    names,
+    options,
+    binds: (runtime) => approvals !== 'tell' && canPause(runtime),
+    onCall: createOnCall(options.onCall, onWarning),
+  })
 
   return createMiddleware({
     name: 'Toolgate',
@@ -122,16 +114,11 @@ export function guard<Name extends string, Native>(
       const seen = call.view ?? run.view
       // What is hidden is no other middleware's business either: the gate refuses it, and says so in the audit.
       if (!seen.has(names.toId(call.name) ?? call.name)) {
-        const outcome = await run.call(call)
-        onCall(outcome, call.name)
-        return answerOf(outcome, toolCall, request.runtime.signal)
+        return answerOf(await run.call(call), toolCall, request.runtime.signal)
       }
       const refused = pausesFor(approvals, request.runtime) ? await pauseForApproval(gate, run, call) : undefined
-      if (refused) {
-        onCall(refused, call.name)
-        return answerOf(refused, toolCall, request.runtime.signal)
-      }
-      const sealed = sealedTool(request.tool, { gate, run, call, onCall })
+      if (refused) return answerOf(run.report(call, refused), toolCall, request.runtime.signal)
+      const sealed = sealedTool(request.tool, { gate, run, call })
       const answer = await tellFailures(toolCall, handler({ ...request, tool: sealed.tool }))
       if (!sealed.wasAsked())
         onWarning(`a call of "${call.name}" was answered by another middleware, and did not come to the gate`)
@@ -240,13 +227,4 @@ async function recordMalformed(
       step: number,
       model,
     })
-}
-
-function once(tell: (warning: string) => void): (warning: string) => void {
-  const told = new Set<string>()
-  return (warning) => {
-    if (told.has(warning)) return
-    told.add(warning)
-    tell(warning)
-  }
 }

@@ -76,7 +76,7 @@ describe('a guarded run (LangChain)', () => {
     const { run, witness } = createWorld(model, {
       guard: {
         visibility: ['alpha', 'search'],
-        perRun: (runtime) => ({
+        view: (runtime) => ({
           visibility: runtime.context.caller.user === 'vera' ? ['search', 'delete_all'] : ['alpha'],
         }),
       },
@@ -93,11 +93,11 @@ describe('a guarded run (LangChain)', () => {
     const met = { activeTools: ['search', 'delete_all'] as const }
     const lists = {
       activeTools: ['alpha', 'search'],
-      perRun: () => met,
+      view: () => met,
     } as const
     await createWorld(model, { guard: lists }).run(VIEWER)
     assert.deepEqual(model.sent[0], ['search'])
-    const both = createWorld(model, { apps, guard: { app: 'one', perRun: () => ({ app: 'two' }) } })
+    const both = createWorld(model, { apps, guard: { app: 'one', view: () => ({ app: 'two' }) } })
     await assert.rejects(both.run(VIEWER), /a run is of one app, and not of both "one" and "two"/)
   })
 

@@ -130,7 +130,7 @@ async function settle(
     const { toId } = calls.names()
     // Mastra does not look at `activeTools` before it runs what was paused.
     const view = request.view.narrow({ activeTools: activeTools.map((name) => toId(name) ?? name) })
-    return (await view.call(asked)).text
+    return (await calls.make(request, { ...call, view })).text
   }
   const outcome = await request.view.requestApproval(asked)
   if (outcome?.status === 'refused') return outcome.text

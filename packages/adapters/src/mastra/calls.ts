@@ -4,6 +4,7 @@ import { createWireNames, toWireName, type WireNames } from '@toolgate/core/expo
 import { sha256Hex } from '@toolgate/core/internal'
 import type { Toolset } from '@toolgate/core/toolset'
 import { RefusedCall } from '../shared/refused.ts'
+import { createOnCall, createWarn, type GuardListeners } from '../shared/runs.ts'
 import type { AnyGate } from './options.ts'
 import { isSameCaller, type Request } from './runs.ts'
 
@@ -12,6 +13,8 @@ interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | '
   /** As the model wrote it. */
   readonly name: string
   readonly place?: Place | undefined
+  /** What it sees, where that is not what its place sees. */
+  readonly view?: View | undefined
 }
 
 /** Where a call stands. Mastra tells that to processors only, not to tools. */
@@ -33,7 +36,8 @@ export interface Calls {
   toRequest(request: Request, call: MastraCall): CallRequest
 }
 
-export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
+export function createCalls(gate: Pick<AnyGate, 'catalog'>, { onCall, onWarning }: GuardListeners): Calls {
+  const report = createOnCall(onCall, createWarn(onWarning))
   const places = new WeakMap<RequestContext, Map<string, Place>>()
   let known: { readonly snapshot: Toolset; readonly names: WireNames } | undefined
 
@@ -43,7 +47,13 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
     return known.names
   }
 
-  function toRequest({ run }: Request, { name, place, ...call }: MastraCall): CallRequest {
+  async function made({ name, place }: MastraCall, calling: Promise<CallOutcome>): Promise<CallOutcome> {
+    const outcome = await calling
+    report?.({ tool: names().toId(name) ?? name, name, stepNumber: place?.step }, outcome)
+    return outcome
+  }
+
+  function toRequest({ run }: Request, { name, place, view: _, ...call }: MastraCall): CallRequest {
     const { toId, toName } = names()
     return {
       ...call,
@@ -71,8 +81,8 @@ export function createCalls(gate: Pick<AnyGate, 'catalog'>): Calls {
     make(request, call) {
       // A view is of one moment and one caller: where the step's is of another, what is seen is read anew.
       const at = call.place && isSameCaller(call.place.request, request) ? call.place : undefined
-      const view = at?.view ?? request.view.narrow({})
-      return view.call(toRequest(at?.request ?? request, call))
+      const view = call.view ?? at?.view ?? request.view.narrow({})
+      return made(call, view.call(toRequest(at?.request ?? request, call)))
     },
   }
 }

@@ -33,7 +33,7 @@ export function guard<Name extends string, Native>(
   checkOptions(gate, options)
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)
-  const calls = createCalls(anyGate)
+  const calls = createCalls(anyGate, options)
   const wrapped = createWrappedTools(anyGate, requests, calls)
   const isUngoverned = createUngoverned(options.ungoverned)
   const processor = createProcessor({ requests, calls, wrapped, isUngoverned })
@@ -124,7 +124,7 @@ export function searchFilter<Name extends string, Native>(
   checkOptions(gate, options)
   const anyGate = gate as unknown as AnyGate
   const requests = createRequests(anyGate, options)
-  const calls = createCalls(anyGate)
+  const calls = createCalls(anyGate, options)
   return async ({ toolName, requestContext = new RequestContext() }) => {
     const id = calls.names().toId(toolName)
     if (id === undefined) return false

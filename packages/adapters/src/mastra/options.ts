@@ -2,48 +2,42 @@ import type { ToolsInput } from '@mastra/core/agent'
 import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
-import { type Caller, ConfigError, type Gate, type ViewOptions } from '@toolgate/core'
-import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
-import { checkGiven, checkGuard, VIEW_SHAPE } from '../shared/guard-options.ts'
+import { type Caller, ConfigError, type Gate } from '@toolgate/core'
+import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
+import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 
 /** What `guard` knows of a request: what was given to `generate`, `stream`, or the call that resumes one. */
 export interface GuardRequest {
   readonly requestContext: RequestContext
 }
 
-export interface GuardOptions<Name extends string = string> {
+export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRequest> {
   /**
    * Returns who asks: a caller that `defineCaller` made where your server authenticated the user. Anything else is
    * refused, since Mastra's server copies a request's body into the context. Asked again for each call and each resume,
    * so a role that was taken away meanwhile is gone. Where it throws, nothing runs.
    */
   readonly caller: (request: GuardRequest) => MaybePromise<Caller>
-  /** What a request sees at most, beside what the policy says: as for `gate.view`. */
-  readonly view?:
-    | ViewOptions<Name>
-    | ((request: GuardRequest) => MaybePromise<ViewOptions<Name> | undefined>)
-    | undefined
   /**
-   * Names the run in the audit, and binds approvals to it: give the same one when the run is resumed. Mastra does not tell
-   * tools its own `runId`, so put that into the context too. Default: a random one, to which approvals are not bound.
+   * Names the run in the audit, and binds approvals to it: return the same one when the run is resumed. Mastra does not
+   * pass its own `runId` to tools, so put that into the context too. Default: a random one, to which approvals are not bound.
    */
   readonly runId?: ((request: GuardRequest) => string | undefined) | undefined
   /**
-   * Tools that do not come from the gate and may run beside its own, ungoverned: names, or `agent-*`. Default: none, so
-   * that what `toolsets`, `clientTools`, memory, agents or workflows bring along is neither sent nor run.
+   * Names, or globs such as `agent-*`. Without this, what `toolsets`, `clientTools`, memory, agents or workflows bring
+   * along is neither sent nor run.
    */
   readonly ungoverned?: readonly string[] | undefined
 }
 
-const SHAPE: Shape = shapeOf<GuardOptions>({ caller: true, view: true, runId: true, ungoverned: true })
+const SHAPE: Shape = shapeOf<GuardOptions>(GUARD_KEYS)
 
-/** @throws {ConfigError} for what is no gate, for an unknown option, and for a caller that is no function */
+/** @throws {ConfigError} for what is no gate, for an unknown option, and for a caller or view that is no function */
 export function checkOptions(gate: unknown, options: GuardOptions): void {
   checkGuard(gate, options, SHAPE)
   checkGiven(options.caller)
   if (typeof options.caller !== 'function')
     throw new ConfigError('guard.caller', 'must be a function of the request, as an agent serves many callers')
-  if (typeof options.view === 'object') checkShape('guard.view', options.view, VIEW_SHAPE)
 }
 
 /** What `guard` gives, to be spread into `new Agent({ … })`. */

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { Caller, View } from '@toolgate/core'
 import type { RunOfCall } from '@toolgate/core/audit'
-import { callerKey, checkShape } from '@toolgate/core/internal'
-import { createCallerOf, VIEW_SHAPE } from '../shared/guard-options.ts'
+import { callerKey } from '@toolgate/core/internal'
+import { createCallerOf, openView } from '../shared/guard-options.ts'
+import { RunRegistry } from '../shared/runs.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
 /** One run or resume of an agent, as far as Mastra lets it be known. */
@@ -25,33 +26,28 @@ export interface Requests {
   claim(request: Request): Request
 }
 
-export function createRequests(gate: AnyGate, { caller: option, view: narrowing, runId }: GuardOptions): Requests {
-  const opened = new WeakMap<RequestContext, Request>()
+export function createRequests(gate: AnyGate, options: GuardOptions): Requests {
+  const opened = new RunRegistry<Request>()
   const claimed = new WeakSet<Request>()
   const contexts = createContextMarks()
-  const callerOf = createCallerOf(option)
-  const askCaller = (requestContext: RequestContext) => callerOf({ requestContext })
+  const callerOf = createCallerOf(options.caller)
 
   async function openFor(caller: Caller, requestContext: RequestContext): Promise<Request> {
-    const options = typeof narrowing === 'function' ? await narrowing({ requestContext }) : narrowing
-    if (options !== undefined) checkShape('guard.view', options, VIEW_SHAPE)
-    const id = runId?.({ requestContext })
-    const run = { id: id ?? randomUUID(), bindsApprovals: id !== undefined }
-    const request = { caller, view: await gate.view(caller, options), run }
-    opened.set(requestContext, request)
-    return request
+    const view = await openView(gate, caller, options, { requestContext })
+    const id = options.runId?.({ requestContext })
+    return { caller, view, run: { id: id ?? randomUUID(), bindsApprovals: id !== undefined } }
   }
 
   async function current(requestContext: RequestContext): Promise<Request> {
-    const caller = await askCaller(requestContext)
-    const known = opened.get(requestContext)
-    return known && callerKey(known.caller) === callerKey(caller) ? known : openFor(caller, requestContext)
+    const caller = await callerOf({ requestContext })
+    return opened.of(requestContext, callerKey(caller), () => openFor(caller, requestContext))
   }
 
   return {
     async open(requestContext) {
       contexts.mark(requestContext)
-      return openFor(await askCaller(requestContext), requestContext)
+      const caller = await callerOf({ requestContext })
+      return opened.open(requestContext, callerKey(caller), () => openFor(caller, requestContext))
     },
     current,
     ofTool: (requestContext) => current(contexts.latestIn(requestContext)),

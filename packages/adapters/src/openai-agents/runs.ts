@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { getCurrentSpan } from '@openai/agents'
-import type { CallRefused, Gate, View, ViewOptions } from '@toolgate/core'
+import type { CallRefused, Gate, View } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/core/expose'
 import { callerKey } from '@toolgate/core/internal'
-import { createCallerOf } from '../shared/guard-options.ts'
-import { createRun, type GuardedCall, type GuardedRun } from '../shared/run.ts'
+import { createCallerOf, openView } from '../shared/guard-options.ts'
+import { createOnCall, createWarn, type GuardedCall, GuardedRun, RunRegistry } from '../shared/runs.ts'
 import type { GuardOptions } from './options.ts'
 import type { AnyContext, AnyRunContext } from './sdk.ts'
 
@@ -21,8 +21,9 @@ type RunOptions = GuardOptions<string, AnyContext>
 export function createRuns(gate: Origin['gate'], names: ExposedNames, options: RunOptions): Runs {
   const guard = {}
   const callerOf = createCallerOf(options.caller)
-  const runsOf = createPerParent<{ readonly key: string; readonly run: Promise<OpenRun> }>()
-  const listings = createPerParent<OpenRun>()
+  const onCall = createOnCall(options.onCall, createWarn(options.onWarning))
+  const runsOf = createPerParent(() => new RunRegistry<OpenRun>())
+  const listings = createPerParent(() => new WeakMap<AnyRunContext, OpenRun>())
 
   /** Gives the run that this one is a sub-agent's of, unless it is that run itself, going on in a sub-agent. */
   const parentOf = (runContext: AnyRunContext): OpenRun | undefined => {
@@ -31,44 +32,28 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
     return parent.origin.guard === guard && parent.origin.runContext === runContext ? undefined : parent
   }
 
-  const opened = (
-    parent: OpenRun | undefined,
-    runContext: AnyRunContext,
-    key: string,
-    open: () => Promise<OpenRun>,
-  ): Promise<OpenRun> => {
-    const runs = runsOf(parent)
-    const known = runs.get(runContext)
-    if (known?.key === key) return known.run
-    const run = open()
-    runs.set(runContext, { key, run })
-    // What could not be opened is tried anew at the next question.
-    run.catch(() => runs.delete(runContext))
-    return run
-  }
-
   const ownRun = async (runContext: AnyRunContext): Promise<OpenRun> => {
     const caller = await callerOf(runContext)
-    return opened(undefined, runContext, callerKey(caller), async () => {
-      const view = await gate.view(caller, viewOptions(options))
+    return runsOf(undefined).of(runContext, callerKey(caller), async () => {
+      const view = await openView(gate, caller, options, runContext)
       const id = options.runId?.(runContext)
       const bindsApprovals = id !== undefined
       const current = () => ownRun(runContext)
-      return new OpenRun(createRun(gate, view, names, id), { gate, runContext, guard, bindsApprovals, current })
+      const guarded = new GuardedRun({ gate, view, names, id, onCall })
+      return new OpenRun(guarded, { gate, runContext, guard, bindsApprovals, current })
     })
   }
 
   /** A sub-agent sees at most what the run sees that called it, whatever context and options it was given. */
   const runWithin = (parent: OpenRun, runContext: AnyRunContext): Promise<OpenRun> =>
-    opened(parent, runContext, SUB_AGENT, async () => {
+    runsOf(parent).of(runContext, SUB_AGENT, async () => {
       const { bindsApprovals } = parent.origin
-      const { view, id } = parent.guarded
-      const narrowing = viewOptions(options)
-      const own = narrowing && (await gate.view(view.caller, narrowing))
-      const narrowed = own ? own.narrow({ activeTools: view.narrow({}).ids }) : view
+      const { view: outer, id } = parent.guarded
+      const own = narrows(options) ? await openView(gate, outer.caller, options, runContext) : undefined
+      const view = own ? own.narrow({ activeTools: outer.narrow({}).ids }) : outer
       const current = async () => runWithin(await parent.origin.current(), runContext)
-      const origin = { gate, runContext, guard: undefined, bindsApprovals, current }
-      return new OpenRun(createRun(gate, narrowed, names, id, bindsApprovals), origin)
+      const guarded = new GuardedRun({ gate, view, names, id, bindsApprovals, onCall })
+      return new OpenRun(guarded, { gate, runContext, guard: undefined, bindsApprovals, current })
     })
 
   const of: Runs['of'] = async (runContext) => {
@@ -94,20 +79,19 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
 const SUB_AGENT = ''
 
 /** Contexts may be shared by the sub-agents of different runs, and each of those is a run of its own. */
-function createPerParent<T>(): (parent: OpenRun | undefined) => WeakMap<AnyRunContext, T> {
-  const own = new WeakMap<AnyRunContext, T>()
-  const ofParents = new WeakMap<OpenRun, WeakMap<AnyRunContext, T>>()
+function createPerParent<T>(create: () => T): (parent: OpenRun | undefined) => T {
+  const own = create()
+  const ofParents = new WeakMap<OpenRun, T>()
   return (parent) => {
     if (!parent) return own
-    const known = ofParents.get(parent) ?? new WeakMap<AnyRunContext, T>()
-    ofParents.set(parent, known)
+    let known = ofParents.get(parent)
+    if (known === undefined) ofParents.set(parent, (known = create()))
     return known
   }
 }
 
-function viewOptions({ activeTools, visibility, app }: RunOptions): ViewOptions | undefined {
-  if (activeTools === undefined && visibility === undefined && app === undefined) return undefined
-  return { activeTools, visibility, app }
+function narrows({ activeTools, visibility, app, view }: RunOptions): boolean {
+  return activeTools !== undefined || visibility !== undefined || app !== undefined || view !== undefined
 }
 
 /** Where a run comes from. */

@@ -2,24 +2,62 @@ import {
   type Caller,
   ConfigError,
   defineCaller,
+  type Gate,
   isDefinedCaller,
+  type Tool,
   ToolgateError,
+  type View,
   type ViewOptions,
+  type Visibility,
 } from '@toolgate/core'
 import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
-import type { RunOptions } from './run.ts'
+import type { GuardListeners } from './runs.ts'
+
+/** The options of every guard of one run. */
+export interface RunOptions<Name extends string = string> extends ViewOptions<Name>, GuardListeners {
+  /**
+   * Names the run in the audit, and binds approvals to it: give the same one when the run is resumed.
+   * Default: a random one, to which approvals are not bound.
+   */
+  readonly runId?: string | undefined
+}
+
+/** The options of every guard that serves any number of runs. `Run` is what the framework tells of one. */
+export interface GuardOptions<Name extends string, Run, Ungoverned = string> extends ViewOptions<Name>, GuardListeners {
+  /**
+   * Whose run it is: a caller, or a function that is asked again at each step and each call, so that a role that was
+   * taken away counts at once. The function must return a caller that `defineCaller` made: a client may have written
+   * what the framework hands over.
+   */
+  readonly caller: CallerOption<Run>
+  /** Narrows one run, beside `visibility`, `activeTools` and `app`, which narrow every run: the stricter holds. */
+  readonly view?: ((run: Run) => MaybePromise<ViewOptions<Name> | undefined>) | undefined
+  /**
+   * Names the run in the audit, and binds approvals to it: return the same one when the run is resumed. Default: a random
+   * one, to which approvals are not bound.
+   */
+  readonly runId?: ((run: Run) => string | undefined) | undefined
+  /** Tools that do not come from the gate and may run beside its own. Default: none. */
+  readonly ungoverned?: readonly Ungoverned[] | undefined
+}
 
 /** The fields of `ViewOptions`, for shapes that extend them. */
-export const VIEW_KEYS = { visibility: true, activeTools: true, app: true } as const satisfies Record<
-  keyof ViewOptions,
+const VIEW_KEYS = { visibility: true, activeTools: true, app: true } as const satisfies Record<keyof ViewOptions, true>
+
+/** The fields of `RunOptions`, for shapes that extend them. */
+export const RUN_KEYS = { ...VIEW_KEYS, runId: true, onCall: true, onWarning: true } as const satisfies Record<
+  keyof RunOptions,
   true
 >
 
-/** The fields of `RunOptions`, for shapes that extend them. */
-export const RUN_KEYS = { ...VIEW_KEYS, runId: true } as const satisfies Record<keyof RunOptions, true>
+/** The fields of `GuardOptions`, for shapes that extend them. */
+export const GUARD_KEYS = { ...RUN_KEYS, caller: true, view: true, ungoverned: true } as const satisfies Record<
+  keyof GuardOptions<string, unknown>,
+  true
+>
 
-export const VIEW_SHAPE: Shape = shapeOf<ViewOptions>(VIEW_KEYS)
+const VIEW_SHAPE: Shape = shapeOf<ViewOptions>(VIEW_KEYS)
 
 /**
  * Checks what a `guard` is given, where the caller is one of the options.
@@ -30,6 +68,15 @@ export function checkGuard(gate: unknown, options: unknown, shape: Shape): void 
   checkGate(gate)
   if (options === undefined) checkGiven(undefined)
   checkShape('guard', options, shape)
+  if (typeof options === 'object' && options !== null && 'view' in options) checkView(options.view)
+}
+
+function checkView(view: unknown): void {
+  if (view !== undefined && typeof view !== 'function')
+    throw new ConfigError(
+      'guard.view',
+      'must be a function of the run; activeTools, visibility and app narrow every run',
+    )
 }
 
 /**
@@ -124,4 +171,78 @@ const UNTRUSTED =
 export function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
   const globs = names.map((name) => parseGlob(name))
   return (name) => globs.some((glob) => matchesGlob(glob, name))
+}
+
+/**
+ * Opens the view of one run, narrowed by all that the options say of it and by `also`.
+ *
+ * @throws {ConfigError} for an unknown field of what `view` returned, and for two different apps
+ */
+export async function openView<Run>(
+  gate: Pick<Gate, 'view'>,
+  caller: Caller,
+  { visibility, activeTools, app, view }: Pick<GuardOptions<string, Run>, keyof ViewOptions | 'view'>,
+  run: Run,
+  ...also: readonly ViewOptions[]
+): Promise<View> {
+  const ofRun = await view?.(run)
+  if (ofRun !== undefined) checkShape('guard.view', ofRun, VIEW_SHAPE)
+  return viewFor(
+    gate,
+    caller,
+    [ofRun ?? {}, ...also].reduce<ViewOptions>(combineViewOptions, { visibility, activeTools, app }),
+  )
+}
+
+/** Opens a view. Callers who narrow nothing share the view of their equals. */
+export function viewFor(
+  gate: Pick<Gate, 'view'>,
+  caller: Caller,
+  { visibility, activeTools, app }: ViewOptions,
+): Promise<View> {
+  const isPlain = visibility === undefined && activeTools === undefined && app === undefined
+  return isPlain ? gate.view(caller) : gate.view(caller, { visibility, activeTools, app })
+}
+
+/** Gives what all of these show: each is asked, and nothing is shown that one of them leaves out. */
+function combineVisibility(...parts: readonly (Visibility | undefined)[]): Visibility | undefined {
+  const given = parts.filter((part) => part !== undefined)
+  if (given.length <= 1) return given[0]
+  return async (context) => {
+    const lists = await Promise.all(given.map((part) => idsOf(part, context)))
+    const [first = new Set<string>(), ...others] = lists
+    return [...first].filter((id) => others.every((ids) => ids.has(id)))
+  }
+}
+
+/**
+ * Gives the options of which both hold.
+ *
+ * @throws {ConfigError} for two different apps: a view is of one
+ */
+function combineViewOptions(one: ViewOptions, other: ViewOptions): ViewOptions {
+  if (one.app !== undefined && other.app !== undefined && one.app !== other.app)
+    throw new ConfigError('app', `a run is of one app, and not of both "${one.app}" and "${other.app}"`)
+  return {
+    visibility: combineVisibility(one.visibility, other.visibility),
+    activeTools: inBoth(one.activeTools, other.activeTools),
+    app: other.app ?? one.app,
+  }
+}
+
+function inBoth(
+  one: readonly string[] | undefined,
+  other: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return one.filter((id) => other.includes(id))
+}
+
+async function idsOf(
+  visibility: Visibility,
+  context: { readonly tools: readonly Tool[]; readonly caller: Caller },
+): Promise<ReadonlySet<string>> {
+  const shown: MaybePromise<Iterable<string | Tool>> =
+    typeof visibility === 'function' ? visibility(context) : visibility
+  return new Set(Array.from(await shown, (one) => (typeof one === 'string' ? one : one.id)))
 }

@@ -7,11 +7,11 @@ import {
   type ExposeWarning,
   type Exposure,
 } from '@toolgate/core/expose'
-import { messageOf, outputText, safely } from '@toolgate/core/internal'
+import { outputText } from '@toolgate/core/internal'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
-import { RUN_KEYS } from './guard-options.ts'
+import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'
 import { failureText, isStream, lastOf } from './refused.ts'
-import { createRun, type RunOptions } from './run.ts'
+import { createOnCall, createWarn, GuardedRun } from './runs.ts'
 import { createUnawaited, type Unawaited } from './unawaited.ts'
 
 /** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
@@ -25,10 +25,6 @@ export interface ProviderRunOptions<Name extends string = string>
   /** As the provider calls it, for the audit. */
   readonly model?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Told of each call and what came of it, with the name that the model wrote. */
-  readonly onCall?: ((outcome: CallOutcome, name: string) => void) | undefined
-  /** Told of names in `activeTools` that are hidden in a step, and of what the provider cannot express. */
-  readonly onWarning?: ((warning: string) => void) | undefined
 }
 
 /** The fields of `ProviderRunOptions`, for the shapes of the providers. */
@@ -44,8 +40,6 @@ export const PROVIDER_KEYS = {
   context: true,
   model: true,
   signal: true,
-  onCall: true,
-  onWarning: true,
 } as const satisfies Record<keyof ProviderRunOptions, true>
 
 /** One run of an agent whose loop is the host's own, in the shapes of one provider. */
@@ -117,19 +111,17 @@ export async function openProviderRun(
   target: ExposeTarget,
   options: ProviderRunOptions & ExposeOptions = {},
 ): Promise<ProviderRun> {
-  const view = await gate.view(caller, viewOptions(options))
-  const { prepareStep, instructions, state, context, onCall, onWarning } = options
+  const view = await viewFor(gate, caller, options)
+  const { prepareStep, instructions, state, context, runId: id } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
-  // That it fails must not lose the answer of a call that has run.
-  const tellCall = safely(onCall, (error) => onWarning?.(`onCall failed: ${messageOf(error)}`))
-  const warned = new Set<string>()
+  const warn = createWarn(options.onWarning)
   let step: Step | undefined
   let exposure: Exposure | undefined
   const names: ExposedNames = {
     toId: (name) => exposure?.names.toId(name),
     toName: (id) => exposure?.names.toName(id),
   }
-  const run = createRun(gate, view, names, options.runId)
+  const run = new GuardedRun({ gate, view, names, id, onCall: createOnCall(options.onCall, warn) })
 
   return {
     id: run.id,
@@ -140,15 +132,9 @@ export async function openProviderRun(
     async next() {
       step = await steps.next()
       exposure = exposeStep(view, step.view, target, options)
-      for (const warning of [
-        ...step.warnings,
-        ...exposure.warnings.map(tellWarning),
-        ...exposure.errors.map(tellError),
-      ])
-        if (!warned.has(warning)) {
-          warned.add(warning)
-          onWarning?.(warning)
-        }
+      for (const warning of step.warnings) warn(warning)
+      for (const warning of exposure.warnings) warn(describeWarning(warning))
+      for (const error of exposure.errors) warn(describeError(error))
       return exposure.request
     },
     async call({ name, callId, input }) {
@@ -169,15 +155,9 @@ export async function openProviderRun(
       })
       const answer = await toAnswer(outcome, name)
       steps.record({ tool: id ?? name, callId: outcome.callId, status: outcome.status })
-      tellCall(outcome, name)
       return answer
     },
   }
-}
-
-function viewOptions({ visibility, activeTools, app }: RunOptions): RunOptions | undefined {
-  if (visibility === undefined && activeTools === undefined && app === undefined) return undefined
-  return { visibility, activeTools, app }
 }
 
 /** Masked, the array is that of the whole run as it is now, so that the provider's cache keeps hitting. */
@@ -192,11 +172,11 @@ function exposeStep(
   return expose(step, target, options)
 }
 
-function tellWarning({ tool, path, feature, from, to, action }: ExposeWarning): string {
+function describeWarning({ tool, path, feature, from, to, action }: ExposeWarning): string {
   return `${tool || 'the tools'}${path && ` at ${path}`}: ${feature} ${from} was ${action}${to === undefined ? '' : ` to ${to}`}`
 }
 
-function tellError({ tool, message }: { readonly tool: string; readonly message: string }): string {
+function describeError({ tool, message }: { readonly tool: string; readonly message: string }): string {
   return `${tool} is not offered: it ${message}`
 }
 

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate, View } from '@toolgate/core'
+import { type ExposedNames, toWireName } from '@toolgate/core/expose'
+import { type HooksInput, messageOf, safely } from '@toolgate/core/internal'
+
+/** A call that is over, or waits for a person. */
+export interface GuardedCallEvent {
+  /** The tool's id; the name as the model wrote it, where no tool has that name. */
+  readonly tool: string
+  /** As the model wrote it. */
+  readonly name: string
+  readonly callId: string
+  readonly status: CallOutcome['status']
+  /** `undefined` where the call was approved in an earlier run, or the framework does not count steps. */
+  readonly stepNumber: number | undefined
+  /** All of it: the decision of a refusal, what the tool gave. */
+  readonly outcome: CallOutcome
+  /** What a person is asked, where the call waits. */
+  readonly approval: Approval | undefined
+}
+
+/** What a guard reports to its host. What these throw changes no run. */
+export interface GuardListeners {
+  /** Called with each call when it is over. */
+  readonly onCall?: ((event: GuardedCallEvent) => void) | undefined
+  /** Called with what a developer should know: a tool that is asked for and hidden, one that cannot be offered. */
+  readonly onWarning?: ((text: string) => void) | undefined
+}
+
+/** Returns a function that passes each warning on once. */
+export function createWarn(onWarning: GuardListeners['onWarning']): (text: string) => void {
+  const warned = new Set<string>()
+  const emit = safely(onWarning)
+  return (text) => {
+    if (warned.has(text)) return
+    warned.add(text)
+    emit(text)
+  }
+}
+
+type CallOfEvent = Pick<GuardedCallEvent, 'tool' | 'name' | 'stepNumber'>
+
+/** Returns a function that reports a call and its outcome; `undefined` where nobody listens. */
+export function createOnCall(
+  onCall: GuardListeners['onCall'],
+  warn: (text: string) => void,
+): ((call: CallOfEvent, outcome: CallOutcome) => void) | undefined {
+  if (!onCall) return undefined
+  const emit = safely(onCall, (error) => warn(`onCall failed: ${messageOf(error)}`))
+  return (call, outcome) => {
+    const { status, callId } = outcome
+    emit({ ...call, callId, status, outcome, approval: status === 'waiting' ? outcome.approval : undefined })
+  }
+}
+
+/** One call as a framework makes it. */
+export interface GuardedCall {
+  /** The tool's name as the model wrote it. */
+  readonly name: string
+  readonly input: unknown
+  readonly callId?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  /** The framework's own options of the execution, for the tool. */
+  readonly context?: unknown
+  /** What the step sees, where that is less than what the run sees. */
+  readonly view?: View | undefined
+  /** Of the run, counted from 0. */
+  readonly step?: number | undefined
+  readonly model?: string | undefined
+  /** What the framework found wrong with the call itself, such as an input that is no JSON. */
+  readonly malformed?: string | undefined
+  /** Asked before those of the gate. */
+  readonly hooks?: HooksInput | undefined
+}
+
+type AnyGate = Pick<Gate, 'catalog'>
+
+export interface GuardedRunParts {
+  readonly gate: AnyGate
+  /** What the run sees at most. */
+  readonly view: View
+  /** The names that the model was given. */
+  readonly names: ExposedNames
+  /** Default: a random one. */
+  readonly id?: string | undefined
+  /** Default: a run that was given its id binds its approvals. */
+  readonly bindsApprovals?: boolean | undefined
+  readonly onCall?: ReturnType<typeof createOnCall>
+}
+
+/** One run of an agent: what it sees at most, and the only way by which its calls go. */
+export class GuardedRun {
+  readonly id: string
+  readonly view: View
+  readonly #gate: AnyGate
+  readonly #names: ExposedNames
+  readonly #bindsApprovals: boolean
+  readonly #onCall: ReturnType<typeof createOnCall>
+
+  constructor({ gate, view, names, id, bindsApprovals = id !== undefined, onCall }: GuardedRunParts) {
+    this.id = id ?? randomUUID()
+    this.view = view
+    this.#gate = gate
+    this.#names = names
+    this.#bindsApprovals = bindsApprovals
+    this.#onCall = onCall
+  }
+
+  /** Decides, takes, runs, records and reports one call. Never throws for what the model did. */
+  call(call: GuardedCall): Promise<CallOutcome> {
+    const outcome = (call.view ?? this.view).call(this.#toRequest(call))
+    return this.#onCall ? outcome.then((settled) => this.report(call, settled)) : outcome
+  }
+
+  /** See {@link View.requestApproval}. Reports nothing. */
+  requestApproval(call: GuardedCall): Promise<CallRefused | CallWaiting | undefined> {
+    return (call.view ?? this.view).requestApproval(this.#toRequest(call))
+  }
+
+  /** Reports to the host how a call ended, and returns that. */
+  report<Outcome extends CallOutcome>({ name, step }: GuardedCall, outcome: Outcome): Outcome {
+    this.#onCall?.({ tool: this.#names.toId(name) ?? name, name, stepNumber: step }, outcome)
+    return outcome
+  }
+
+  #toRequest({ name, step, model, view: _, ...call }: GuardedCall): CallRequest {
+    return {
+      ...call,
+      tool: this.#idOf(name),
+      calledAs: name,
+      nameOf: (id) => this.#names.toName(id) ?? id,
+      idOf: (other) => this.#idOf(other),
+      run: { id: this.id, step, model, bindsApprovals: this.#bindsApprovals },
+    }
+  }
+
+  /** A tool that was not sent has no name on the wire; the audit still says which one was called. */
+  #idOf(name: string): string | undefined {
+    return (
+      this.#names.toId(name) ??
+      this.#gate.catalog.snapshot().tools.find((tool) => tool.id === name || toWireName(tool) === name)?.id
+    )
+  }
+}
+
+/** The runs under way, by the object that a framework makes for each and by a key, such as their caller's. */
+export class RunRegistry<Run> {
+  // When the framework lets its object go, its runs are gone.
+  readonly #byOwner = new WeakMap<object, Map<string, Promise<Run>>>()
+
+  /** Returns the run of this owner and key. Opens it where there is none, or where opening has failed before. */
+  of(owner: object, key: string, open: () => Promise<Run>): Promise<Run> {
+    return this.#runsOf(owner).get(key) ?? this.open(owner, key, open)
+  }
+
+  /** Opens a run, also where there is one. */
+  open(owner: object, key: string, open: () => Promise<Run>): Promise<Run> {
+    const runs = this.#runsOf(owner)
+    const run = open()
+    runs.set(key, run)
+    run.catch(() => {
+      if (runs.get(key) === run) runs.delete(key)
+    })
+    return run
+  }
+
+  #runsOf(owner: object): Map<string, Promise<Run>> {
+    let runs = this.#byOwner.get(owner)
+    if (!runs) this.#byOwner.set(owner, (runs = new Map()))
+    return runs
+  }
+}
