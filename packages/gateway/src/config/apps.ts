@@ -1,9 +1,8 @@
 import { didYouMean } from '@toolgate/core/internal'
 import type { AppConfig, AppImportConfig } from './config.ts'
-import { checkShape } from './explain.ts'
+import { checkShape, has, keysOf, type Reading } from './reading.ts'
 import { checkSelector, readPolicies } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
-import { has, keysOf, type Reading } from './reading.ts'
 import { appShellSchema, appsSchema } from './schema.ts'
 
 /** Reads `apps`, and checks that what they import exists. */
@@ -25,22 +24,13 @@ function readApp(reading: Reading, name: string): readonly AppConfig[] {
   const input = checkShape(source, at, appShellSchema)
   const policy = has(source, [...at, 'policy']) ? readPolicies(reading, [...at, 'policy']) : []
   if (!input) return []
-  const { title, instructions, tools = [] } = input
+  const { tools = [], ...shown } = input
   const imports = (input.import ?? []).map((one) => (typeof one === 'string' ? { group: one } : one))
   for (const [i, selector] of tools.entries()) checkOwn(reading, [...at, 'tools', i], selector)
   checkImports(reading, [...at, 'import'], imports)
   if (imports.length + tools.length === 0)
     source.report(at, 'offers nothing, expected "import" or "tools"', { atKey: true })
-  return [
-    {
-      name,
-      import: imports.map(({ group, visibility }) => (visibility === undefined ? { group } : { group, visibility })),
-      tools,
-      policy,
-      ...(title === undefined ? {} : { title }),
-      ...(instructions === undefined ? {} : { instructions }),
-    },
-  ]
+  return [{ ...shown, name, import: imports, tools, policy }]
 }
 
 function checkOwn(reading: Reading, at: ConfigPath, selector: string): void {

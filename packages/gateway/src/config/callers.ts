@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
-import type { CallerConfig } from './config.ts'
-import { checkShape } from './explain.ts'
-import { lengthOf, type Reading } from './reading.ts'
+import { mayApproveByDefault } from '@toolgate/core/internal'
+import type { CallerConfig, GatewayConfig } from './config.ts'
+import type { ConfigPath } from './problems.ts'
+import { checkShape, lengthOf, type Reading } from './reading.ts'
 import { type CallerInput, callerSchema, callersSchema } from './schema.ts'
 
 /** Reads `callers`. Two with one key, or one user twice for the same use, could not be told apart. */
@@ -68,4 +69,59 @@ function checkedCaller(fields: Caller, report: (message: string) => void): Calle
 
 function sha256(key: string): Uint8Array {
   return createHash('sha256').update(key, 'utf8').digest()
+}
+
+interface ApproverWarning {
+  readonly code: 'approver_missing' | 'approver_idle'
+  readonly at: ConfigPath
+  readonly path: string
+  readonly text: string
+}
+
+type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
+
+/**
+ * Returns the agents whose requests no console key can decide, one for each tenant, and the approvers who can decide
+ * nobody's requests.
+ *
+ * A policy without `ask` makes no requests, so there is nothing to warn of.
+ */
+export function findApproverWarnings({ callers, policy, apps = [] }: Asking): readonly ApproverWarning[] {
+  const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)
+  if (!asks) return []
+  const agents = callers.filter((one) => one.for === 'mcp')
+  const people = callers.filter((one) => one.for === 'console')
+  const warned = new Set<string | undefined>()
+  return callers.flatMap(({ for: use, caller }, i): readonly ApproverWarning[] => {
+    const place = { at: ['callers', i], path: `callers[${i}]` }
+    if (use === 'mcp') {
+      if (warned.has(caller.tenant) || people.some((person) => mayDecide(person.caller, caller))) return []
+      warned.add(caller.tenant)
+      return [{ code: 'approver_missing', ...place, text: missing(caller) }]
+    }
+    const isApprover = (caller.roles ?? []).includes('approver')
+    if (!isApprover || agents.some((agent) => mayDecide(caller, agent.caller))) return []
+    return [{ code: 'approver_idle', ...place, text: idle(caller) }]
+  })
+}
+
+function mayDecide(person: Caller, agent: Caller): boolean {
+  return mayApproveByDefault(person, { user: agent.user, tenant: agent.tenant })
+}
+
+function missing({ user, tenant }: Caller): string {
+  const wanted = tenant === undefined ? 'and no tenant' : `and the tenant "${tenant}"`
+  return `no console key can decide the requests of ${named(user)}, ${inTenant(tenant)}: add a caller with "for: console", the role "approver" ${wanted}`
+}
+
+function idle({ user, tenant }: Caller): string {
+  return `${named(user)} has the role "approver" ${inTenant(tenant)}, and no agent is ${inTenant(tenant)}: there is nothing that this key can decide`
+}
+
+function named(user: string | undefined): string {
+  return user === undefined ? 'a caller without a user' : `"${user}"`
+}
+
+function inTenant(tenant: string | undefined): string {
+  return tenant === undefined ? 'without a tenant' : `in the tenant "${tenant}"`
 }

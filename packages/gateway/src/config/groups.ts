@@ -1,10 +1,11 @@
+import path from 'node:path'
 import { didYouMean } from '@toolgate/core/internal'
-import type { GroupConfig, ProbeConfig } from './config.ts'
-import { checkShape } from './explain.ts'
+import type { CommandProbeConfig, GroupConfig, HttpProbeConfig, ProbeConfig, TcpProbeConfig } from './config.ts'
 import { checkSelector } from './policy.ts'
-import { readProbes } from './probes.ts'
-import type { Reading } from './reading.ts'
-import { type GroupInput, groupShellSchema, groupsSchema } from './schema.ts'
+import type { ConfigPath } from './problems.ts'
+import { checkShape, found, keysOf, lengthOf, type Reading, reportUnknownKey } from './reading.ts'
+import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema.ts'
+import { toFolder } from './servers.ts'
 
 /** Reads `groups`, and checks that what they depend on exists and does not run in a circle. */
 export function readGroups(reading: Reading): readonly GroupConfig[] {
@@ -55,16 +56,11 @@ function toGroup(
   if (visibility === 'conditional' && probes.length === 0 && dependsOn.length === 0)
     source.report(at, 'is conditional, expected "availableWhen" or "dependsOn" to say on what', { atKey: true })
   return {
+    ...input,
     name,
-    tools: input.tools,
     visibility,
-    ...(input.title === undefined ? {} : { title: input.title }),
-    ...(input.suggestion === undefined ? {} : { suggestion: input.suggestion }),
-    ...(input.hint === undefined ? {} : { hint: input.hint }),
-    ...(input.unlock === undefined ? {} : { unlock: input.unlock }),
     dependsOn,
     availableWhen,
-    ...(input.ttlMs === undefined ? {} : { ttlMs: input.ttlMs }),
   }
 }
 
@@ -83,4 +79,128 @@ function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void
     done.add(name)
   }
   for (const { name } of groups) visit(name, [])
+}
+
+type Kind = keyof typeof probeSchemas
+const KINDS = Object.keys(probeSchemas) as readonly Kind[]
+
+/** Reads the probes of a group: each by itself, so that one bad probe does not hide the problems of another. */
+function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
+  return Array.from({ length: lengthOf(reading.source, at) }, (_, i) => [...at, i]).flatMap((place) => {
+    const kind = kindOf(reading, place)
+    const probe = kind && readProbe(reading, place, kind)
+    return probe ? [probe] : []
+  })
+}
+
+/** Gives what a probe asks: the one key that says so. */
+function kindOf({ source }: Reading, at: ConfigPath): Kind | undefined {
+  const keys = keysOf(source, at)
+  const [kind, other] = KINDS.filter((one) => keys.includes(one))
+  if (kind && other) {
+    source.report([...at, other], `found "${kind}" and "${other}" in one probe, expected a probe for each`, {
+      atKey: true,
+    })
+    return undefined
+  }
+  if (kind) return kind
+  const [first] = keys
+  if (first === undefined)
+    source.report(at, `${found(source, at)}, expected a probe: a mapping with one of ${KINDS.join(', ')}`)
+  else reportUnknownKey(source, at, first, KINDS)
+  return undefined
+}
+
+function readProbe(reading: Reading, at: ConfigPath, kind: Kind): ProbeConfig | undefined {
+  const { source } = reading
+  switch (kind) {
+    case 'env':
+      return checkShape(source, at, probeSchemas.env)
+    case 'tcp':
+      return readTcp(reading, at)
+    case 'http':
+      return readHttp(reading, at)
+    case 'command':
+      return readCommand(reading, at)
+    case 'server':
+      return readServer(reading, at)
+  }
+}
+
+function readTcp({ source }: Reading, at: ConfigPath): TcpProbeConfig | undefined {
+  const input = checkShape(source, at, probeSchemas.tcp)
+  if (!input) return undefined
+  const tcp = parseAddress(input.tcp)
+  const place = [...at, 'tcp']
+  if (tcp) return { ...input, tcp }
+  source.report(
+    place,
+    `${found(source, place)}, expected host:port such as "127.0.0.1:4444", or a port from 1 to 65535`,
+  )
+  return undefined
+}
+
+function readHttp({ source }: Reading, at: ConfigPath): HttpProbeConfig | undefined {
+  const input = checkShape(source, at, probeSchemas.http)
+  if (!input) return undefined
+  const place = [...at, 'http']
+  const url = URL.parse(input.http)
+  if (url?.username || url?.password) {
+    source.report(place, 'found a user or password in the URL, expected them in "headers"')
+    return undefined
+  }
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    source.report(place, `${found(source, place)}, expected a URL such as "http://127.0.0.1:9200/health"`)
+    return undefined
+  }
+  const { status, ...rest } = input
+  return { ...rest, ...(status === undefined ? {} : { status: [status].flat() }) }
+}
+
+function readCommand(reading: Reading, at: ConfigPath): CommandProbeConfig | undefined {
+  const { source, configDir } = reading
+  const input = checkShape(source, at, probeSchemas.command)
+  if (!input) return undefined
+  const [program = '', ...args] = input.command
+  const place = [...at, 'command', 0]
+  if (program.trim() === '') source.report(place, `${found(source, place)}, expected the name of a program`)
+  // A path would be looked for from the command's own folder; a bare name is looked for on PATH.
+  const resolved = program.includes('/') ? path.resolve(configDir, program) : program
+  const cwd = toFolder(reading, [...at, 'cwd'], input.cwd)
+  return { ...input, command: [resolved, ...args], cwd }
+}
+
+function readServer({ source }: Reading, at: ConfigPath): ProbeConfig | undefined {
+  const input = checkShape(source, at, probeSchemas.server)
+  if (!input) return undefined
+  const servers = keysOf(source, ['servers'])
+  if (!servers.includes(input.server))
+    source.report(
+      [...at, 'server'],
+      `no server is named ${JSON.stringify(input.server)}${didYouMean(input.server, servers)}`,
+    )
+  return input
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
+
+/** Gives the address that `host:port`, `[::1]:port` or a bare port (of 127.0.0.1) names; `undefined` for anything else. */
+function parseAddress(text: string | number): Address | undefined {
+  const bare = typeof text === 'number' ? String(text) : text
+  const [, v6, name, digits] = /^\d{1,5}$/.test(bare)
+    ? [undefined, undefined, '127.0.0.1', bare]
+    : (HOST_PORT.exec(bare) ?? [])
+  const host = v6 ?? name
+  const port = Number(digits)
+  return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined
+}
+
+/** Answers whether only this machine can reach a listener on that host. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }

@@ -1,31 +1,16 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
-import { readAliases } from './aliases.ts'
+import { readAliases, checkPolicy as checkWithCore, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'
-import { findApproverWarnings } from './approver-warnings.ts'
-import { readCallers } from './callers.ts'
-import { readApprovals, readCalls } from './calls.ts'
-import { checkPolicy as checkWithCore } from './check-policy.ts'
+import { findApproverWarnings, readCallers } from './callers.ts'
+import { createSecretList, readSettings } from './settings.ts'
 import type { GatewayConfig } from './config.ts'
-import { reportUnknownKey } from './explain.ts'
+import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { readGroups } from './groups.ts'
-import { readOwnPolicies } from './policy.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
-import { type CheckPolicy, keysOf, type Reading } from './reading.ts'
 import { configSchema } from './schema.ts'
-import { createSecretList, readRedact } from './redact.ts'
 import { readServers } from './servers.ts'
-import {
-  readAudit,
-  readDefinitionModes,
-  readLimits,
-  readListen,
-  readDrain,
-  readMetrics,
-  readSearch,
-  readState,
-} from './settings.ts'
 import { parseSource, type Source } from './source.ts'
 import { findNameWarnings } from './warnings.ts'
 import type { FillContext } from './fill.ts'
@@ -104,25 +89,14 @@ function readRoot(source: Source, file: string, reading: Reading): GatewayConfig
   const known = Object.keys(configSchema.shape)
   for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
   const isMapping = source.root?.entries !== undefined
-  const audit = readAudit(reading)
   return {
     file,
-    listen: readListen(reading),
+    ...readSettings(reading),
     servers: isMapping ? readServers(reading) : [],
     callers: readCallers(reading),
     groups: readGroups(reading),
     ...readAliases(reading),
     apps: readApps(reading),
     policy: readOwnPolicies(reading),
-    limits: readLimits(reading),
-    calls: readCalls(reading),
-    approvals: readApprovals(reading),
-    audit,
-    state: readState(reading, audit),
-    redact: readRedact(reading),
-    metrics: readMetrics(reading),
-    search: readSearch(reading),
-    ...readDefinitionModes(reading),
-    ...readDrain(reading),
   }
 }

@@ -1,10 +1,10 @@
-import { type Clause, lint, type Policy } from '@toolgate/core'
-import { nearestOf } from '@toolgate/core/internal'
+import { type Clause, ConfigError, lint, type Policy } from '@toolgate/core'
+import { parseGroups } from '@toolgate/core/groups'
+import { didYouMean, nearestOf, parsePolicies } from '@toolgate/core/internal'
 import type { GatewayConfig } from './config.ts'
-import { checkShape } from './explain.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
-import { has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
-import { clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
+import { type CheckPolicy, checkShape, has, keysOf, lengthOf, type PolicyProblem, type Reading } from './reading.ts'
+import { aliasesSchema, clauseSchema, policiesSchema, policyShellSchema } from './schema.ts'
 import type { Source } from './source.ts'
 
 const KINDS = ['allow', 'deny', 'ask'] as const
@@ -65,17 +65,12 @@ function readPolicy(reading: Reading, at: ConfigPath): Policy {
     kind,
     readClauses(reading, [...at, kind]),
   ])
-  const { name, requireTags } = shell ?? {}
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...Object.fromEntries(clauses),
-    ...(requireTags ? { requireTags } : {}),
-  }
+  return { ...shell, ...Object.fromEntries(clauses) }
 }
 
 function readClauses(reading: Reading, at: ConfigPath): readonly (string | Clause)[] {
   return Array.from({ length: lengthOf(reading.source, at) }, (_, i) => [...at, i]).flatMap((place) => {
-    const clause = checkShape(reading.source, place, clauseSchema) as string | Clause | undefined
+    const clause = checkShape(reading.source, place, clauseSchema)
     if (clause !== undefined) checkClause(reading, place, clause)
     return clause === undefined ? [] : [clause]
   })
@@ -121,4 +116,50 @@ function parsePath(path: string): ConfigPath {
   return [...path.matchAll(/\[(\d+)\]|([^.[\]"]+)/g)].map(([, index, key]) =>
     index === undefined ? (key as string) : Number(index),
   )
+}
+
+/** Asks core whether policies can be used. It stops at its first problem. */
+export const checkPolicy: CheckPolicy = (policies, groupNames) => {
+  const groups = parseGroups(new Map(groupNames.map((name) => [name, { tools: [] }])))
+  try {
+    parsePolicies(policies as readonly Policy[], groups.selectors)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return [{ path: error.path, message: toMessage(error), offset: error.offset }]
+  }
+}
+
+/** The path and the character are told as line and column instead. */
+function toMessage({ path, message }: ConfigError): string {
+  const text = message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message
+  return withNearest(text.replace(/ at character \d+ of ".*"$/s, ''))
+}
+
+/** The fields of `caller` and `tool` that a condition may ask for. */
+const FIELDS =
+  'user tenant roles scopes session chat type agent attributes id namespace name category tags requiredScopes'
+const VARIABLES = ['caller', 'tool', 'input']
+
+function withNearest(problem: string): string {
+  const [, kind, word] = /^(No such key|Unknown variable): (\w+)$/.exec(problem) ?? []
+  if (kind === undefined || word === undefined) return problem
+  if (kind === 'No such key') return `no such field "${word}"${didYouMean(word, FIELDS.split(' '))}`
+  if (word === 'input') return 'found "input", which is known only to a condition of "input:"'
+  return `no such variable "${word}"${didYouMean(word, VARIABLES)}`
+}
+
+/** Reads `aliases`. Which tools exist is known when the servers have listed theirs. */
+export function readAliases({ source }: Reading): Pick<GatewayConfig, 'aliases'> {
+  if (!has(source, ['aliases'])) return {}
+  const aliases = checkShape(source, ['aliases'], aliasesSchema)
+  if (!aliases) return {}
+  // Each beside the others, so that one bad alias does not hide another.
+  for (const [alias, tool] of Object.entries(aliases)) {
+    const others = Object.keys(aliases).filter((other) => other === tool && other !== alias)
+    const named = { [alias]: tool, ...Object.fromEntries(others.map((other) => [other, 'another'])) }
+    for (const { code, path, text } of lint({ tools: [], aliases: named }))
+      if (code !== 'selector_unmatched' && path === `aliases.${alias}`) source.report(['aliases', alias], text)
+  }
+  return { aliases }
 }

@@ -1,5 +1,7 @@
+import { didYouMean } from '@toolgate/core/internal'
+import type { z } from 'zod'
 import type { ConfigPath } from './problems.ts'
-import type { Source } from './source.ts'
+import type { Source, SourceNode } from './source.ts'
 
 /** One problem with policies, as core tells it. */
 export interface PolicyProblem {
@@ -37,4 +39,184 @@ export function lengthOf(source: Source, path: ConfigPath): number {
 /** Answers whether the file says anything at a place. */
 export function has(source: Source, path: ConfigPath): boolean {
   return source.get(path) !== undefined
+}
+
+/**
+ * Checks one value of the file against a schema and reports all that is wrong with it.
+ * Gives the parsed value, or `undefined` when there was something.
+ */
+export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath, schema: T): z.infer<T> | undefined {
+  const node = source.get(path)
+  if (!node) {
+    source.report(path, `is missing, expected ${expectedBy(schema)}`)
+    return undefined
+  }
+  const parsed = schema.safeParse(node.value)
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) explainIssue(source, path, schema, issue)
+  return undefined
+}
+
+/**
+ * Reads a section of the file with a schema that fills in its defaults. An absent section is read as an empty mapping, and
+ * so is one with problems, which are reported.
+ */
+export function readSection<T extends z.ZodType>(source: Source, key: string, schema: T): z.infer<T> {
+  return (has(source, [key]) ? checkShape(source, [key], schema) : undefined) ?? schema.parse({})
+}
+
+/** Reports a problem from within a schema, at its key and in words of its own. */
+export function reportIn(ctx: z.RefinementCtx, path: readonly (string | number)[], message: string): void {
+  ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true } })
+}
+
+type Issue = z.core.$ZodIssue
+
+function explainIssue(source: Source, base: ConfigPath, schema: z.ZodType, issue: Issue): void {
+  const path = [...base, ...(issue.path as (string | number)[])]
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) reportUnknownKey(source, path, key, keysAt(schema, issue.path, source.get(path)))
+    return
+  }
+  if (issue.code === 'invalid_key') {
+    const key = String(path.at(-1))
+    source.report(path, `found the name ${quote(key)}, expected ${issue.issues[0]?.message}`, { atKey: true })
+    return
+  }
+  if (issue.code === 'invalid_union') {
+    const at = source.get(path)
+    const branch = at && closestBranch(issue.errors, at)
+    if (branch) {
+      for (const inner of branch) explainIssue(source, path, schemaAt(schema, issue.path), inner)
+      return
+    }
+  }
+  if (issue.code === 'custom' && issue.params?.['isWhole'] === true)
+    return source.report(path, issue.message, { atKey: true })
+  const node = source.get(path)
+  const subject = node ? `${found(source, path)},` : 'is missing,'
+  source.report(path, `${subject} expected ${expectation(issue)}${advice(issue, node)}`)
+}
+
+/** Reports a key that nothing reads, with the known ones. */
+export function reportUnknownKey(source: Source, path: ConfigPath, key: string, known: readonly string[]): void {
+  const message = `unknown key, expected one of ${known.join(', ')}${didYouMean(key, known)}`
+  source.report([...path, key], message, { atKey: true })
+}
+
+/** The branch of a union that the author meant: the one whose kind fits, if there is exactly one. */
+function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode): readonly Issue[] | undefined {
+  // A mapping or a list is none of the words of an enum.
+  const isWord = node.entries === undefined && node.items === undefined
+  const misses = ({ code, path }: Issue) =>
+    path.length === 0 && (code === 'invalid_type' || (code === 'invalid_value' && !isWord))
+  const fitting = branches.filter((issues) => !issues.some(misses))
+  return fitting.length === 1 ? fitting[0] : undefined
+}
+
+/** What an issue wanted, as a noun. */
+function expectation(issue: Issue | undefined): string {
+  if (!issue) return 'another value'
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPES.get(issue.expected) ?? issue.expected
+    case 'invalid_value':
+      return issue.values.length === 1 ? String(issue.values[0]) : `one of ${issue.values.join(', ')}`
+    case 'invalid_union':
+      return [...new Set(issue.errors.map((branch) => expectation(branch[0])))].join(' or ')
+    default:
+      return issue.message
+  }
+}
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['string', 'text'],
+  ['number', 'a whole number'],
+  ['int', 'a whole number'],
+  ['boolean', 'true or false'],
+  ['array', 'a list'],
+  ['object', 'a mapping'],
+  ['record', 'a mapping'],
+])
+
+function advice(issue: Issue, node: SourceNode | undefined): string {
+  const value = node?.value
+  if (issue.code === 'invalid_value' && typeof value === 'string') return didYouMean(value, issue.values.map(String))
+  const scalar = typeof value === 'number' || typeof value === 'boolean'
+  return issue.code === 'invalid_type' && issue.expected === 'string' && scalar ? '; write it in quotes' : ''
+}
+
+function expectedBy(schema: z.ZodType): string {
+  const probe = schema.safeParse(undefined)
+  return probe.success ? 'a value' : expectation(probe.error.issues[0])
+}
+
+/** Says what stands at a place, without giving away what may be secret or was filled in. */
+export function found(source: Source, path: ConfigPath): string {
+  const node = source.get(path)
+  if (!node || node.value === null) return 'found nothing'
+  if (node.items) return node.items.length === 0 ? 'found an empty list' : 'found a list'
+  if (node.entries) return 'found a mapping'
+  if (typeof node.value !== 'string') return `found ${JSON.stringify(node.value)}`
+  if (path.some((part) => SECRETS.has(part))) return `found text of ${node.value.length} characters`
+  return `found ${quote(node.written ?? node.value)}`
+}
+
+const SECRETS: ReadonlySet<string | number> = new Set(['key', 'keyHash', 'env', 'headers'])
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
+}
+
+/** Walks a schema along a path, through wrappers, lists and mappings, to name the keys that are known there. */
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType {
+  let at = unwrap(schema)
+  for (const part of path) {
+    const next = childOf(at, part)
+    if (!next) return at
+    at = unwrap(next)
+  }
+  return at
+}
+
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[], node: SourceNode | undefined): readonly string[] {
+  const at = schemaAt(schema, path)
+  const object = unionOptions(at).find((option) => node?.entries && shapeOf(option)) ?? at
+  return Object.keys(shapeOf(object) ?? {})
+}
+
+interface Def {
+  readonly innerType?: z.ZodType
+  /** Of a schema with a transform. */
+  readonly in?: z.ZodType
+  readonly element?: z.ZodType
+  readonly valueType?: z.ZodType
+  readonly shape?: Readonly<Record<string, z.ZodType>>
+  readonly options?: readonly z.ZodType[]
+}
+
+function def(schema: z.ZodType): Def {
+  return schema.def as unknown as Def
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  const inner = def(schema).innerType ?? def(schema).in
+  return inner ? unwrap(inner) : schema
+}
+
+function childOf(schema: z.ZodType, part: PropertyKey): z.ZodType | undefined {
+  for (const option of unionOptions(schema)) {
+    const { element, valueType, shape } = def(option)
+    const child = shape && typeof part === 'string' && Object.hasOwn(shape, part) ? shape[part] : (element ?? valueType)
+    if (child) return child
+  }
+  return undefined
+}
+
+function unionOptions(schema: z.ZodType): readonly z.ZodType[] {
+  return def(schema).options ?? [schema]
+}
+
+function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
+  return def(schema).shape
 }

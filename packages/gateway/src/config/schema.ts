@@ -1,6 +1,65 @@
+import type { CapPart } from '@toolgate/core/internal'
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
 import { z } from 'zod'
-import { approvalsSchema, callsSchema } from './calls-schema.ts'
+
+const CAP = /^\S+:(\d{1,7})$/
+const MAX_RUNNING = 1_000_000
+const MAX_CHARS = 1_000_000_000
+const MAX_MS = 86_400_000
+const CAP_PARTS = ['tool', 'user', 'tenant', 'session', 'chat'] as const satisfies readonly CapPart[]
+
+function whole(min: number, max: number, what: string) {
+  const expected = `a number of ${what} from ${min} to ${max}`
+  return z.int().min(min, expected).max(max, expected)
+}
+
+export const capSchema = z.union([
+  z
+    .string()
+    .regex(CAP, 'selector:max, such as "browser:*:2"')
+    .refine((cap) => {
+      const max = Number(CAP.exec(cap)?.[1] ?? 1)
+      return max >= 1 && max <= MAX_RUNNING
+    }, `selector:max with max from 1 to ${MAX_RUNNING}`),
+  z.strictObject({
+    match: z.string().min(1, 'text that is not empty').describe('A selector.'),
+    max: whole(1, MAX_RUNNING, 'calls').describe('How many calls run at once.'),
+    per: z
+      .array(z.enum(CAP_PARTS))
+      .describe('What is counted apart. Default: [tool]. []: all calls that match, together.')
+      .exactOptional(),
+    waitMs: whole(0, 3_600_000, 'milliseconds')
+      .describe('How long a call waits for its turn. 0 refuses at once. Default: 10000.')
+      .exactOptional(),
+    maxWaiting: whole(0, MAX_RUNNING, 'calls').describe('How many calls may wait. Default: 100.').exactOptional(),
+  }),
+])
+
+export const concurrencySchema = z.array(capSchema)
+
+const bounds = {
+  deadlineMs: whole(1, MAX_MS, 'milliseconds')
+    .describe('Ends any call, also one whose progress goes on. Default: ten times the longest callTimeoutMs.')
+    .exactOptional(),
+  maxOutputChars: whole(1000, MAX_CHARS, 'characters')
+    .describe('A longer output is cut, and says so. Default: 10000000.')
+    .exactOptional(),
+}
+
+const callsSchema = z
+  .strictObject({ ...bounds, concurrency: concurrencySchema.describe('How many calls run at once.').exactOptional() })
+  .describe('What bounds each call.')
+
+/** Caps are checked one by one, so that one bad cap does not hide another. */
+export const callsShellSchema = z.strictObject({ ...bounds, concurrency: z.unknown().exactOptional() })
+
+export const approvalsSchema = z
+  .strictObject({
+    ttlMs: whole(1, MAX_MS, 'milliseconds')
+      .describe('How long an approval holds, from asking to its use. Default: 600000.')
+      .exactOptional(),
+  })
+  .describe('What people are asked to approve.')
 
 /**
  * The shape of `toolgate.yaml`, as written: defaults not filled in, paths not resolved.
@@ -30,63 +89,66 @@ const headersSchema = z.record(
 
 const annotationsSchema = z
   .strictObject({
-    title: text.optional(),
-    readOnlyHint: z.boolean().optional(),
-    destructiveHint: z.boolean().optional(),
-    idempotentHint: z.boolean().optional(),
-    openWorldHint: z.boolean().optional(),
+    title: text.exactOptional(),
+    readOnlyHint: z.boolean().exactOptional(),
+    destructiveHint: z.boolean().exactOptional(),
+    idempotentHint: z.boolean().exactOptional(),
+    openWorldHint: z.boolean().exactOptional(),
   })
   .describe("MCP's tool annotations, on the operator's word instead of the server's.")
 
 const overlaySchema = z.strictObject({
-  tags: texts.describe('Marks that selectors name: tag:read.').optional(),
-  category: text.optional(),
-  requiredScopes: texts.describe('A caller must hold all of them.').optional(),
-  annotations: annotationsSchema.optional(),
+  tags: texts.describe('Marks that selectors name: tag:read.').exactOptional(),
+  category: text.exactOptional(),
+  requiredScopes: texts.describe('A caller must hold all of them.').exactOptional(),
+  annotations: annotationsSchema.exactOptional(),
 })
 
 export const serverSchema = z.strictObject({
-  command: text.describe('The program to start. It speaks MCP on stdio, or at `url` if there is one.').optional(),
+  command: text.describe('The program to start. It speaks MCP on stdio, or at `url` if there is one.').exactOptional(),
   package: z
     .string()
     .regex(/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/, 'the name of an npm package')
     .describe('An installed npm package whose command is started with this Node. Nothing is downloaded.')
-    .optional(),
-  bin: text.describe('Which command of the package, when it has several.').optional(),
-  args: z.array(z.string()).describe('May hold ${port}.').optional(),
-  cwd: text.describe("Where it runs. Default: the configuration file's folder.").optional(),
+    .exactOptional(),
+  bin: text.describe('Which command of the package, when it has several.').exactOptional(),
+  args: z.array(z.string()).describe('May hold ${port}.').exactOptional(),
+  cwd: text.describe("Where it runs. Default: the configuration file's folder.").exactOptional(),
   env: z
     .record(variableName, z.string())
     .describe('All that the child gets beside PATH and HOME. May hold ${port}.')
-    .optional(),
+    .exactOptional(),
   url: text
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
-    .optional(),
-  headers: headersSchema.describe('Sent with each request to `url`.').optional(),
+    .exactOptional(),
+  headers: headersSchema.describe('Sent with each request to `url`.').exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
     .describe('Which protocol era to speak. Default: auto, which probes over HTTP and is legacy on stdio.')
-    .optional(),
+    .exactOptional(),
   per: z
     .enum(['shared', 'user'])
     .describe(
       'shared: one instance serves all users, as it keeps nothing of its callers. user comes with a later version.',
     )
-    .optional(),
+    .exactOptional(),
   loopback: z
     .boolean()
     .describe("Binds a child's listening sockets to loopback, for servers that have no host option.")
-    .optional(),
-  trustHints: z.boolean().describe("Lets the server's own annotations satisfy an `allow`. Default: false.").optional(),
-  startTimeoutMs: timeoutMs.describe('Default: 30000.').optional(),
-  callTimeoutMs: timeoutMs.describe('Default: 60000.').optional(),
+    .exactOptional(),
+  trustHints: z
+    .boolean()
+    .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
+    .exactOptional(),
+  startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
+  callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   tools: z
     .record(
       z.string().regex(/^[^:\s]{1,128}$/, 'the name of a tool of this server, or a glob such as "read_*"'),
       overlaySchema,
     )
     .describe("The operator's overlay, by tool name or glob; several that match add up.")
-    .optional(),
+    .exactOptional(),
 })
 export type ServerInput = z.infer<typeof serverSchema>
 
@@ -99,28 +161,28 @@ export const callerSchema = z.strictObject({
     .string()
     .min(8, 'a key of at least 8 characters')
     .describe('The API key itself. Prefer ${VAR} or keyHash.')
-    .optional(),
+    .exactOptional(),
   keyHash: z
     .string()
     .regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 lower-case hex digits')
     .describe('The SHA-256 of the key.')
-    .optional(),
+    .exactOptional(),
   for: z
     .enum(['mcp', 'console'])
     .describe('mcp: an agent. console: a person (API, console, approvals). Default: mcp.')
-    .optional(),
+    .exactOptional(),
   user: text,
-  tenant: text.optional(),
-  roles: texts.optional(),
-  scopes: texts.optional(),
+  tenant: text.exactOptional(),
+  roles: texts.exactOptional(),
+  scopes: texts.exactOptional(),
   attributes: z
     .record(z.string(), z.unknown())
     .describe('Anything that conditions need: caller.attributes.')
-    .optional(),
+    .exactOptional(),
 })
 export type CallerInput = z.infer<typeof callerSchema>
 
-const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').optional()
+const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').exactOptional()
 const port = z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')
 const status = z.int().min(100, 'a status from 100 to 599').max(599, 'a status from 100 to 599')
 
@@ -129,7 +191,7 @@ export const probeSchemas = {
   env: z
     .strictObject({
       env: variableName.describe("A variable of the gateway's own environment, set and not blank."),
-      equals: text.describe('The value that it must have.').optional(),
+      equals: text.describe('The value that it must have.').exactOptional(),
     })
     .describe('An environment variable that is set.'),
   tcp: z
@@ -144,8 +206,8 @@ export const probeSchemas = {
       status: z
         .union([status, z.array(status).min(1, 'at least one status')])
         .describe('Default: any from 200 to 299.')
-        .optional(),
-      headers: headersSchema.optional(),
+        .exactOptional(),
+      headers: headersSchema.exactOptional(),
       timeoutMs: probeTimeoutMs,
     })
     .describe('A URL that answers as it should.'),
@@ -155,8 +217,8 @@ export const probeSchemas = {
         .array(z.string())
         .min(1, 'a program and its arguments')
         .describe('A program and its arguments: no shell reads them.'),
-      cwd: text.describe("Where it runs. Default: the configuration file's folder.").optional(),
-      variables: z.record(variableName, z.string()).describe('All that it gets beside PATH and HOME.').optional(),
+      cwd: text.describe("Where it runs. Default: the configuration file's folder.").exactOptional(),
+      variables: z.record(variableName, z.string()).describe('All that it gets beside PATH and HOME.').exactOptional(),
       timeoutMs: probeTimeoutMs,
     })
     .describe('A command that ends with code 0.'),
@@ -171,20 +233,20 @@ export const groupShellSchema = z.strictObject({
   visibility: z
     .enum(['always', 'conditional'])
     .describe('conditional: offered only while every probe answers. Default: conditional where there are probes.')
-    .optional(),
-  availableWhen: z.array(z.unknown()).min(1, 'at least one probe').optional(),
-  ttlMs: timeoutMs.describe('How long an answer of its probes is kept. Default: 10000.').optional(),
-  suggestion: text.describe('What to do when it is unavailable, as a sentence.').optional(),
-  title: text.optional(),
-  dependsOn: texts.describe('Groups without which this one is unavailable.').optional(),
-  hint: text.describe('What it is good for, as a sentence: told while it is locked.').optional(),
+    .exactOptional(),
+  availableWhen: z.array(z.unknown()).min(1, 'at least one probe').exactOptional(),
+  ttlMs: timeoutMs.describe('How long an answer of its probes is kept. Default: 10000.').exactOptional(),
+  suggestion: text.describe('What to do when it is unavailable, as a sentence.').exactOptional(),
+  title: text.exactOptional(),
+  dependsOn: texts.describe('Groups without which this one is unavailable.').exactOptional(),
+  hint: text.describe('What it is good for, as a sentence: told while it is locked.').exactOptional(),
   unlock: z
     .union([
       z.enum(['request', 'search']),
       z.strictObject({ event: text.describe('called:<tool id>: such a call of this session has ended well.') }),
     ])
     .describe('Locked until a session opens it: by request_tools, by a search that finds it, or by an event.')
-    .optional(),
+    .exactOptional(),
 })
 export type GroupInput = z.infer<typeof groupShellSchema>
 
@@ -193,7 +255,7 @@ const groupSchema = groupShellSchema.extend({
     .array(z.union(Object.values(probeSchemas)))
     .min(1, 'at least one probe')
     .describe('Probes, all of which must be answered.')
-    .optional(),
+    .exactOptional(),
 })
 
 export const groupsSchema = z
@@ -207,14 +269,14 @@ export const aliasesSchema = z
 export const clauseSchema = z.union([
   text,
   z.strictObject({
-    id: text.optional(),
+    id: text.exactOptional(),
     match: z.union([text, z.array(text).min(1, 'at least one selector')]).describe('Which tools it is about.'),
-    when: text.describe('CEL over caller and tool: holds only where this is true.').optional(),
-    unless: text.describe('CEL over caller and tool: does not hold where this is true.').optional(),
-    input: text.describe('CEL over input, caller and tool: known only when the tool is called.').optional(),
+    when: text.describe('CEL over caller and tool: holds only where this is true.').exactOptional(),
+    unless: text.describe('CEL over caller and tool: does not hold where this is true.').exactOptional(),
+    input: text.describe('CEL over input, caller and tool: known only when the tool is called.').exactOptional(),
     message: text
       .describe('On a denial: told to the caller. Without it the tool is as if it did not exist.')
-      .optional(),
+      .exactOptional(),
   }),
 ])
 
@@ -222,23 +284,25 @@ const clauses = z.array(clauseSchema)
 
 /** A policy whose clauses are still to be checked one by one, so that one bad clause does not hide another. */
 export const policyShellSchema = z.strictObject({
-  name: text.optional(),
-  allow: z.array(z.unknown()).optional(),
-  deny: z.array(z.unknown()).optional(),
-  ask: z.array(z.unknown()).optional(),
-  requireTags: texts.optional(),
+  name: text.exactOptional(),
+  allow: z.array(z.unknown()).exactOptional(),
+  deny: z.array(z.unknown()).exactOptional(),
+  ask: z.array(z.unknown()).exactOptional(),
+  requireTags: texts.exactOptional(),
 })
 
 const policySchema = policyShellSchema.extend({
-  allow: clauses.describe('Present: a tool is allowed only where one of these holds. [] allows nothing.').optional(),
-  deny: clauses.describe('Denied where one of these holds.').optional(),
-  ask: clauses.describe('A person must approve where one of these holds.').optional(),
-  requireTags: texts.describe('A tool without all of these is denied.').optional(),
+  allow: clauses
+    .describe('Present: a tool is allowed only where one of these holds. [] allows nothing.')
+    .exactOptional(),
+  deny: clauses.describe('Denied where one of these holds.').exactOptional(),
+  ask: clauses.describe('A person must approve where one of these holds.').exactOptional(),
+  requireTags: texts.describe('A tool without all of these is denied.').exactOptional(),
 })
 
 /** An app whose policies are still to be checked, clause by clause. */
 export const appShellSchema = z.strictObject({
-  title: text.optional(),
+  title: text.exactOptional(),
   import: z
     .array(
       z.union([
@@ -248,19 +312,19 @@ export const appShellSchema = z.strictObject({
           visibility: z
             .enum(['conditional', 'hidden'])
             .describe('conditional: offered only while the group is available. hidden: not offered.')
-            .optional(),
+            .exactOptional(),
         }),
       ]),
     )
     .describe('Groups, by name.')
-    .optional(),
-  tools: z.array(text).describe('Selectors of tools beside those of its groups; group: excepted.').optional(),
-  policy: z.array(z.unknown()).optional(),
-  instructions: text.describe('What a client of this app is told at its beginning, for the model.').optional(),
+    .exactOptional(),
+  tools: z.array(text).describe('Selectors of tools beside those of its groups; group: excepted.').exactOptional(),
+  policy: z.array(z.unknown()).exactOptional(),
+  instructions: text.describe('What a client of this app is told at its beginning, for the model.').exactOptional(),
 })
 
 const appSchema = appShellSchema.extend({
-  policy: z.array(policySchema).describe("Met with the gateway's: it can only tighten.").optional(),
+  policy: z.array(policySchema).describe("Met with the gateway's: it can only tighten.").exactOptional(),
 })
 
 export const appsSchema = z
@@ -268,30 +332,30 @@ export const appsSchema = z
   .describe('Named bundles of groups and tools, each served at /mcp/<name>.')
 
 export const listenSchema = z.strictObject({
-  host: text.describe('Default: 127.0.0.1. Beyond loopback, callers are required.').optional(),
+  host: text.describe('Default: 127.0.0.1. Beyond loopback, callers are required.').exactOptional(),
   port: z
     .int()
     .min(0, 'a port from 0 (any free one) to 65535')
     .max(65_535, 'a port from 0 (any free one) to 65535')
     .describe('Default: 8787. 0: any free one.')
-    .optional(),
+    .exactOptional(),
   origins: z
     .array(z.string().regex(/^https?:\/\/[^/\s?#]+\/?$/, 'an origin, such as https://tools.example.com'))
     .describe('Further names it is reached by, such as https://tools.example.com in front of a proxy.')
-    .optional(),
+    .exactOptional(),
 })
 
 export const auditSchema = z.strictObject({
-  store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').optional(),
-  path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').optional(),
+  store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').exactOptional(),
+  path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').exactOptional(),
   mode: z
     .enum(['batched', 'required'])
     .describe('required: each record is durable before the call goes on. batched (default): within a second.')
-    .optional(),
+    .exactOptional(),
   preview: z
     .boolean()
     .describe('Whether the redacted beginning of each input is kept beside its hash. Default: true.')
-    .optional(),
+    .exactOptional(),
   checkpoints: z
     .union([
       z.literal(false),
@@ -300,20 +364,24 @@ export const auditSchema = z.strictObject({
           .describe(
             'Default: in a folder checkpoints beside the audit. Better on another disk, or shipped to another host.',
           )
-          .optional(),
+          .exactOptional(),
         keyFile: text
           .describe('An Ed25519 private key in PEM. Default: made at first use, beside the checkpoints.')
-          .optional(),
+          .exactOptional(),
         everyRecords: z
           .int()
           .min(1, 'a number from 1 to 1000000')
           .max(1_000_000, 'a number from 1 to 1000000')
-          .optional(),
-        everySeconds: z.int().min(1, 'a number from 1 to 86400').max(86_400, 'a number from 1 to 86400').optional(),
+          .exactOptional(),
+        everySeconds: z
+          .int()
+          .min(1, 'a number from 1 to 86400')
+          .max(86_400, 'a number from 1 to 86400')
+          .exactOptional(),
       }),
     ])
     .describe('Signed checkpoints, which show that a tail was cut off. Default: each 1000 records, and each minute.')
-    .optional(),
+    .exactOptional(),
 })
 
 const PIN_HELP =
@@ -322,11 +390,11 @@ export const pinsSchema = z
   .union([
     z.enum(PIN_MODES),
     z.strictObject({
-      changed: z.enum(PIN_MODES).describe(PIN_HELP).optional(),
+      changed: z.enum(PIN_MODES).describe(PIN_HELP).exactOptional(),
       new: z
         .enum(NEW_TOOL_MODES)
         .describe('suspend: a tool that joins a known server is held until a person accepts it. Default: pin.')
-        .optional(),
+        .exactOptional(),
     }),
   ])
   .describe(PIN_HELP)
@@ -342,33 +410,33 @@ export const drainSchema = z
   .describe('How long running calls may take when the gateway stops. Default: 30000.')
 
 export const metricsSchema = z.strictObject({
-  public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').optional(),
+  public: z.boolean().describe('Lets /metrics be read without a console key. Default: false.').exactOptional(),
 })
 
 export const searchSchema = z
   .union([
     z.enum(['auto', 'always', 'never']),
     z.strictObject({
-      offer: z.enum(['auto', 'always', 'never']).describe('Default: auto.').optional(),
+      offer: z.enum(['auto', 'always', 'never']).describe('Default: auto.').exactOptional(),
       above: z
         .int()
         .min(1, 'a number of tools from 1 to 100000')
         .max(100_000, 'a number of tools from 1 to 100000')
         .describe('auto also offers them to those whose list has more tools than this.')
-        .optional(),
+        .exactOptional(),
     }),
   ])
   .describe('When search_tools, get_tool_details and call_tool are offered. auto: where something is locked.')
 
 export const redactSchema = z.strictObject({
-  keys: texts.describe('Further keys whose values are secret, such as internal_pin.').optional(),
-  patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').optional(),
+  keys: texts.describe('Further keys whose values are secret, such as internal_pin.').exactOptional(),
+  patterns: texts.describe('Further values that are secret, as patterns in RE2 syntax.').exactOptional(),
 })
 
 export const stateSchema = z
   .strictObject({
-    store: z.enum(['sqlite', 'memory']).describe('Default: sqlite.').optional(),
-    path: text.describe('Default: .toolgate/state.db. Several gateways of one machine may share it.').optional(),
+    store: z.enum(['sqlite', 'memory']).describe('Default: sqlite.').exactOptional(),
+    path: text.describe('Default: .toolgate/state.db. Several gateways of one machine may share it.').exactOptional(),
   })
   .describe('Where approvals, halts, preferences and the pins of tools are kept. memory: gone when the gateway ends.')
 
@@ -401,35 +469,35 @@ export const limitSchema = z.union([
       .int()
       .min(1, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`)
       .max(MAX_WINDOW_SECONDS * 1000, `a number of milliseconds from 1 to ${MAX_WINDOW_SECONDS * 1000}`),
-    per: z.array(z.enum(LIMIT_PARTS)).describe('What is counted apart. Default: all of them.').optional(),
+    per: z.array(z.enum(LIMIT_PARTS)).describe('What is counted apart. Default: all of them.').exactOptional(),
   }),
 ])
 
 export const configSchema = z
   .strictObject({
-    listen: listenSchema.optional(),
+    listen: listenSchema.exactOptional(),
     servers: serversSchema,
-    callers: z.array(callerSchema).describe('Who may come, by API key.').optional(),
-    groups: groupsSchema.optional(),
-    aliases: aliasesSchema.optional(),
-    apps: appsSchema.optional(),
+    callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
+    groups: groupsSchema.exactOptional(),
+    aliases: aliasesSchema.exactOptional(),
+    apps: appsSchema.exactOptional(),
     policy: z
       .array(policySchema)
       .min(1, 'at least one policy')
       .describe(
         'Required. Policies are combined by meeting: each can only tighten. [{ allow: ["*"] }] allows everything.',
       ),
-    limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').optional(),
-    calls: callsSchema.optional(),
-    drainMs: drainSchema.optional(),
-    approvals: approvalsSchema.optional(),
-    audit: auditSchema.optional(),
-    state: stateSchema.optional(),
-    redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').optional(),
-    search: searchSchema.optional(),
-    metrics: metricsSchema.describe('GET /metrics, for Prometheus.').optional(),
-    pins: pinsSchema.optional(),
-    definitions: definitionsSchema.optional(),
+    limits: z.array(limitSchema).describe('At most max uses in any window of so many seconds.').exactOptional(),
+    calls: callsSchema.exactOptional(),
+    drainMs: drainSchema.exactOptional(),
+    approvals: approvalsSchema.exactOptional(),
+    audit: auditSchema.exactOptional(),
+    state: stateSchema.exactOptional(),
+    redact: redactSchema.describe('What is hidden beside what looks like a secret by itself.').exactOptional(),
+    search: searchSchema.exactOptional(),
+    metrics: metricsSchema.describe('GET /metrics, for Prometheus.').exactOptional(),
+    pins: pinsSchema.exactOptional(),
+    definitions: definitionsSchema.exactOptional(),
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 
@@ -437,3 +505,9 @@ export const configSchema = z
 export const callersSchema = configSchema.shape.callers.unwrap()
 export const policiesSchema = configSchema.shape.policy
 export const limitsSchema = configSchema.shape.limits.unwrap()
+
+/** Gives the JSON Schema (2020-12) of `toolgate.yaml`, for editors, as the text of `toolgate.schema.json`. */
+export function configJsonSchema(): string {
+  const { $schema, ...schema } = z.toJSONSchema(configSchema, { io: 'input' })
+  return `${JSON.stringify({ $schema, title: 'toolgate.yaml', ...schema }, undefined, 2)}\n`
+}

@@ -1,32 +1,68 @@
 import path from 'node:path'
+import { inspect } from 'node:util'
+import { ConfigError } from '@toolgate/core'
+import { createRedactor } from '@toolgate/core/redact'
 import type { z } from 'zod'
-import { isLoopback } from './address.ts'
-import type { AuditConfig, GatewayConfig, MetricsConfig, SearchConfig, StateConfig } from './config.ts'
-import { checkShape, found } from './explain.ts'
+import type { AuditConfig, CheckpointConfig, GatewayConfig, StateConfig } from './config.ts'
+import { isLoopback } from './groups.ts'
 import { checkEntry } from './policy.ts'
-import { has, lengthOf, type Reading } from './reading.ts'
+import { checkShape, found, has, lengthOf, type Reading, readSection, reportIn } from './reading.ts'
 import {
+  approvalsSchema,
   auditSchema,
+  callsShellSchema,
+  capSchema,
+  concurrencySchema,
   definitionsSchema,
   drainSchema,
   limitSchema,
   limitsSchema,
   listenSchema,
   metricsSchema,
-  searchSchema,
   pinsSchema,
+  redactSchema,
+  searchSchema,
   stateSchema,
 } from './schema.ts'
 
-export const DEFAULT_HOST = '127.0.0.1'
-export const DEFAULT_PORT = 8787
+type Settings = Pick<
+  GatewayConfig,
+  'listen' | 'limits' | 'calls' | 'approvals' | 'redact' | 'metrics' | 'search' | 'pins' | 'definitions' | 'drainMs'
+> & { readonly audit: AuditConfig; readonly state: StateConfig }
 
-/** Reads `listen`. Beyond loopback, callers must have keys, and not ones that everybody knows. */
-export function readListen({ source }: Reading): GatewayConfig['listen'] {
-  const input = has(source, ['listen']) ? checkShape(source, ['listen'], listenSchema) : {}
-  const host = input?.host ?? DEFAULT_HOST
-  const written = source.get(['listen', 'host'])?.value
-  if (typeof written === 'string' && !isLoopback(written)) {
+/** Reads the sections that do not depend on servers, groups and policies, with their defaults. */
+export function readSettings(reading: Reading): Settings {
+  const { source, configDir } = reading
+  const audit = readSection(source, 'audit', auditIn(configDir))
+  const state = readSection(source, 'state', stateIn(configDir))
+  checkFiles(reading, audit, state)
+  const ifPresent = <T extends z.ZodType>(key: string, schema: T) =>
+    has(source, [key]) ? checkShape(source, [key], schema) : undefined
+  const pins = ifPresent('pins', pinsSchema)
+  const definitions = ifPresent('definitions', definitionsSchema)
+  const drainMs = ifPresent('drainMs', drainSchema)
+  return {
+    listen: readListen(reading),
+    limits: readLimits(reading),
+    calls: { ...readSection(source, 'calls', callsShellSchema), concurrency: readCaps(reading) },
+    approvals: readSection(source, 'approvals', approvalsSchema),
+    audit,
+    state,
+    redact: readSection(source, 'redact', redact),
+    metrics: readSection(source, 'metrics', metrics),
+    search: readSection(source, 'search', search),
+    ...(pins === undefined ? {} : { pins }),
+    ...(definitions === undefined ? {} : { definitions }),
+    ...(drainMs === undefined ? {} : { drainMs }),
+  }
+}
+
+const listen = listenSchema.transform(({ host = '127.0.0.1', port = 8787, ...rest }) => ({ host, port, ...rest }))
+
+/** Beyond loopback, callers must have keys, and secret ones. */
+function readListen({ source }: Reading): GatewayConfig['listen'] {
+  const host = source.get(['listen', 'host'])?.value
+  if (typeof host === 'string' && !isLoopback(host)) {
     const callers = lengthOf(source, ['callers'])
     if (callers === 0)
       source.report(
@@ -39,110 +75,159 @@ export function readListen({ source }: Reading): GatewayConfig['listen'] {
         source.report(['callers', i, 'key'], `found a demo key with listen.host beyond loopback, expected a secret one`)
     }
   }
-  const origins = input?.origins
-  return { host, port: input?.port ?? DEFAULT_PORT, ...(origins === undefined ? {} : { origins }) }
+  return readSection(source, 'listen', listen)
 }
 
-/** Reads `limits`: text or an object each. */
-export function readLimits(reading: Reading): GatewayConfig['limits'] {
+/** Each limit is text or an object, and is checked by itself. */
+function readLimits(reading: Reading): GatewayConfig['limits'] {
+  return readEntries(reading, ['limits'], limitsSchema, limitSchema, (limit) => ({ limits: limit }))
+}
+
+function readCaps(reading: Reading): NonNullable<GatewayConfig['calls']>['concurrency'] {
+  return readEntries(reading, ['calls', 'concurrency'], concurrencySchema, capSchema, (cap) => ({ concurrency: cap }))
+}
+
+function readEntries<T extends z.ZodType>(
+  reading: Reading,
+  at: readonly string[],
+  listSchema: z.ZodType,
+  schema: T,
+  toEntry: (entry: z.infer<T>) => Parameters<typeof checkEntry>[2],
+): z.infer<T>[] {
   const { source } = reading
-  const at = source.get(['limits'])
-  if (at && !at.items) checkShape(source, ['limits'], limitsSchema)
-  return Array.from({ length: lengthOf(source, ['limits']) }, (_, i) => i).flatMap((i) => {
-    const limit = checkShape(source, ['limits', i], limitSchema)
-    if (limit !== undefined) checkEntry(reading, ['limits', i], { limits: limit })
-    return limit === undefined ? [] : [limit]
+  const written = source.get(at)
+  if (written && !written.items) checkShape(source, at, listSchema)
+  return Array.from({ length: lengthOf(source, at) }, (_, i) => [...at, i]).flatMap((place) => {
+    const entry = checkShape(source, place, schema)
+    if (entry === undefined) return []
+    checkEntry(reading, place, toEntry(entry))
+    return [entry]
   })
 }
 
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
-/** Reads `audit`. Without it, the audit is a SQLite file beside the configuration. */
-export function readAudit({ source, configDir }: Reading): AuditConfig {
-  const input = has(source, ['audit']) ? checkShape(source, ['audit'], auditSchema) : {}
-  const { store = 'sqlite', mode = 'batched' } = input ?? {}
-  if (store === 'memory') {
-    for (const key of ['path', 'checkpoints'] as const) {
-      if (input?.[key] !== undefined)
-        source.report(
-          ['audit', key],
-          `found ${key === 'path' ? 'a path' : key} for the store "memory", expected none`,
-          {
-            atKey: true,
-          },
-        )
+/** Without the section, the audit is a SQLite file beside the configuration. */
+function auditIn(configDir: string) {
+  return auditSchema.transform((input, ctx): AuditConfig => {
+    const { store = 'sqlite', mode = 'batched', path: file, checkpoints, ...preview } = input
+    if (store === 'memory') {
+      if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
+      if (checkpoints !== undefined)
+        reportIn(ctx, ['checkpoints'], 'found checkpoints for the store "memory", expected none')
+      return { store, mode, ...preview }
     }
-    return { store, mode, ...previewOf(input) }
-  }
+    const resolved = path.resolve(configDir, file ?? DEFAULT_FILES[store])
+    const signed = checkpoints && toCheckpoints(checkpoints, configDir)
+    return { store, path: resolved, mode, ...preview, ...(signed === undefined ? {} : { checkpoints: signed }) }
+  })
+}
+
+type CheckpointsInput = Exclude<NonNullable<z.infer<typeof auditSchema>['checkpoints']>, false>
+
+function toCheckpoints(input: CheckpointsInput, configDir: string): CheckpointConfig {
+  const { path: file, keyFile, everySeconds, ...rest } = input
   return {
-    store,
-    path: path.resolve(configDir, input?.path ?? DEFAULT_FILES[store]),
-    mode,
-    ...previewOf(input),
-    ...checkpointsOf(input, configDir),
+    ...rest,
+    ...(file === undefined ? {} : { path: path.resolve(configDir, file) }),
+    ...(keyFile === undefined ? {} : { keyFile: path.resolve(configDir, keyFile) }),
+    ...(everySeconds === undefined ? {} : { everyMs: everySeconds * 1000 }),
   }
 }
 
-type AuditInput = z.infer<typeof auditSchema> | undefined
-
-function previewOf(input: AuditInput): Pick<AuditConfig, 'preview'> {
-  return input?.preview === undefined ? {} : { preview: input.preview }
-}
-
-function checkpointsOf(input: AuditInput, configDir: string): Pick<AuditConfig, 'checkpoints'> {
-  const written = input?.checkpoints
-  if (written === undefined || written === false) return written === undefined ? {} : { checkpoints: false }
-  const { path: file, keyFile, everyRecords, everySeconds } = written
-  return {
-    checkpoints: {
-      ...(file === undefined ? {} : { path: path.resolve(configDir, file) }),
-      ...(keyFile === undefined ? {} : { keyFile: path.resolve(configDir, keyFile) }),
-      ...(everyRecords === undefined ? {} : { everyRecords }),
-      ...(everySeconds === undefined ? {} : { everyMs: everySeconds * 1000 }),
-    },
-  }
-}
-
-/** Reads `pins` and `definitions`: what is done about definitions that change, or that hide something. */
-export function readDefinitionModes({ source }: Reading): Pick<GatewayConfig, 'pins' | 'definitions'> {
-  const pins = has(source, ['pins']) ? checkShape(source, ['pins'], pinsSchema) : undefined
-  const definitions = has(source, ['definitions']) ? checkShape(source, ['definitions'], definitionsSchema) : undefined
-  return { ...(pins === undefined ? {} : { pins }), ...(definitions === undefined ? {} : { definitions }) }
-}
-
-/** Reads `state`. Without it, the state is a SQLite file beside the configuration. */
-export function readState({ source, configDir }: Reading, audit: AuditConfig): StateConfig {
-  const input = has(source, ['state']) ? checkShape(source, ['state'], stateSchema) : {}
-  const { store = 'sqlite' } = input ?? {}
-  if (store === 'memory') {
-    if (input?.path !== undefined)
-      source.report(['state', 'path'], 'found a path for the store "memory", expected none', { atKey: true })
+/** Without the section, the state is a SQLite file beside the configuration. */
+function stateIn(configDir: string) {
+  return stateSchema.transform(({ store = 'sqlite', path: file }, ctx): StateConfig => {
+    if (store === 'sqlite') return { store, path: path.resolve(configDir, file ?? '.toolgate/state.db') }
+    if (file !== undefined) reportIn(ctx, ['path'], 'found a path for the store "memory", expected none')
     return { store }
+  })
+}
+
+function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig): void {
+  if (state.path === undefined || state.path !== audit.path) return
+  source.report(
+    has(source, ['state', 'path']) ? ['state', 'path'] : ['audit', 'path'],
+    'found one file for the audit and the state, expected one for each',
+  )
+}
+
+/** Without a key, the metrics need a console key. */
+const metrics = metricsSchema.transform((input) => ({ public: input.public ?? false }))
+
+/** Without the section, the tools that find others are offered where something is locked. */
+const search = searchSchema.transform((input) =>
+  typeof input === 'string' ? { offer: input } : { ...input, offer: input.offer ?? ('auto' as const) },
+)
+
+/** Each key and pattern is checked by itself, so that one bad one does not hide another. */
+const redact = redactSchema.transform(({ keys = [], patterns = [] }, ctx) => {
+  for (const [i, key] of keys.entries()) reportUnusable(ctx, ['keys', i], { keys: [key] })
+  for (const [i, pattern] of patterns.entries()) reportUnusable(ctx, ['patterns', i], { patterns: [pattern] })
+  return { keys, patterns }
+})
+
+function reportUnusable(
+  ctx: z.RefinementCtx,
+  at: readonly (string | number)[],
+  options: Parameters<typeof createRedactor>[0],
+): void {
+  try {
+    createRedactor(options)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    reportIn(ctx, at, error.problem)
   }
-  const file = path.resolve(configDir, input?.path ?? '.toolgate/state.db')
-  if (file === audit.path)
-    source.report(
-      input?.path === undefined ? ['audit', 'path'] : ['state', 'path'],
-      'found one file for the audit and the state, expected one for each',
-    )
-  return { store, path: file }
 }
 
-/** Reads `search`. Without it, the tools that find others are offered where something is locked. */
-export function readSearch({ source }: Reading): SearchConfig {
-  const input = has(source, ['search']) ? checkShape(source, ['search'], searchSchema) : 'auto'
-  const { offer = 'auto', above } = typeof input === 'object' ? input : { offer: input }
-  return { offer, ...(above === undefined ? {} : { above }) }
+/** Variables that say where and as whom a process runs: to hide their values would hide every path. */
+const NO_SECRETS: ReadonlySet<string> = new Set([
+  'HOME',
+  'HOST',
+  'HOSTNAME',
+  'LANG',
+  'LOGNAME',
+  'NODE_ENV',
+  'PATH',
+  'PORT',
+  'PWD',
+  'SHELL',
+  'TEMP',
+  'TMP',
+  'TMPDIR',
+  'TZ',
+  'USER',
+  'USERNAME',
+  'USERPROFILE',
+])
+
+const MIN_LENGTH = 6
+
+/** The secrets of a configuration, gathered while it is read. */
+interface SecretList {
+  /** Notes what a variable stood for. */
+  addFilled(name: string, value: string): void
+  addKey(key: string): void
+  /** Shows its length alone where it is printed. */
+  list(): readonly string[]
 }
 
-/** Reads `drainMs`. */
-export function readDrain({ source }: Reading): Pick<GatewayConfig, 'drainMs'> {
-  const drainMs = has(source, ['drainMs']) ? checkShape(source, ['drainMs'], drainSchema) : undefined
-  return drainMs === undefined ? {} : { drainMs }
+export function createSecretList(): SecretList {
+  const secrets = new Set<string>()
+  return {
+    addFilled(name, value) {
+      if (!NO_SECRETS.has(name) && value.length >= MIN_LENGTH) secrets.add(value)
+    },
+    addKey(key) {
+      // Everybody knows the keys of the demo, and its users are named in them.
+      if (!key.startsWith('demo-')) secrets.add(key)
+    },
+    list: () => conceal([...secrets]),
+  }
 }
 
-/** Reads `metrics`. Without it, they need a console key. */
-export function readMetrics({ source }: Reading): MetricsConfig {
-  const input = has(source, ['metrics']) ? checkShape(source, ['metrics'], metricsSchema) : {}
-  return { public: input?.public ?? false }
+function conceal(secrets: readonly string[]): readonly string[] {
+  const shown = `[${secrets.length} secrets]`
+  const hidden = { value: () => shown }
+  return Object.defineProperties([...secrets], { toJSON: hidden, [inspect.custom]: hidden })
 }

@@ -1,7 +1,18 @@
-import { type Document, LineCounter, parseDocument, type YAMLParseError } from 'yaml'
-import type { FillContext } from './fill.ts'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  type YAMLParseError,
+} from 'yaml'
+import { type FillContext, fillText } from './fill.ts'
 import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
-import { type SourceNode, toTree } from './tree.ts'
 
 /** A file that was read: its values, and where each one is. */
 export interface Source {
@@ -110,4 +121,163 @@ function find(root: SourceNode | undefined, path: ConfigPath): readonly Place[] 
     places.push(next)
   }
   return places
+}
+
+/** One value of the file, filled in, with its place. Offsets are in UTF-16 units from the start of the file. */
+export interface SourceNode {
+  readonly value: unknown
+  readonly start: number
+  /** Of a mapping: its entries by key. */
+  readonly entries?: ReadonlyMap<string, SourceEntry>
+  readonly items?: readonly SourceNode[]
+  /** Of a text: as it is written, before anything was filled in. */
+  readonly written?: string
+  /** Of a text: gives the place in the file of an offset into its value. */
+  readonly inside?: (offset: number) => number
+}
+
+interface SourceEntry {
+  readonly keyStart: number
+  readonly node: SourceNode
+}
+
+interface TreeOptions {
+  /** The text of the file. */
+  readonly text: string
+  /** What `${…}` stands for at a place. */
+  readonly fill: (path: ConfigPath) => FillContext
+  readonly report: (offset: number, path: ConfigPath, message: string) => void
+}
+
+/**
+ * Gives the values of a parsed document with their places, its texts filled in and its aliases followed.
+ *
+ * Reports tags, keys that are not text or come twice, `__proto__`, and aliases that refer to
+ * themselves or multiply without bound; what it reports has the value `undefined`.
+ */
+function toTree(document: Document.Parsed, options: TreeOptions): SourceNode {
+  return visit({ ...options, anchors: new Map(), open: new Set(), count: 0 }, document.contents, [], 0)
+}
+
+interface Walk extends TreeOptions {
+  /** The latest value of each anchor so far: an alias refers back. */
+  readonly anchors: Map<string, Node>
+  /** The values around the present one. */
+  readonly open: Set<Node>
+  count: number
+}
+
+const MAX_NODES = 50_000
+const MAX_DEPTH = 32
+const CORE_TAGS: ReadonlySet<string> = new Set(
+  ['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((name) => `tag:yaml.org,2002:${name}`),
+)
+
+function visit(walk: Walk, node: Node | null, path: ConfigPath, around: number): SourceNode {
+  const start = node?.range?.[0] ?? around
+  const problem = problemOf(walk, node, path)
+  if (problem !== undefined) {
+    if (problem) walk.report(start, path, problem)
+    return { value: undefined, start }
+  }
+  const target = isAlias(node) ? walk.anchors.get(node.source) : node
+  if (target !== node) return visit(walk, target ?? null, path, start)
+  if (!node) return { value: null, start }
+  if ('anchor' in node && node.anchor) walk.anchors.set(node.anchor, node)
+  walk.open.add(node)
+  const result = visitValue(walk, node, path, start)
+  walk.open.delete(node)
+  return result
+}
+
+/** Gives why a value cannot be taken; an empty text where that was said already. */
+function problemOf(walk: Walk, node: Node | null, path: ConfigPath): string | undefined {
+  walk.count++
+  if (walk.count === MAX_NODES + 1) return `the file has more than ${MAX_NODES} values once its aliases are followed`
+  if (walk.count > MAX_NODES) return ''
+  if (path.length > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH} levels`
+  if (isAlias(node)) {
+    const target = walk.anchors.get(node.source)
+    if (!target) return `the alias *${node.source} has no anchor before it`
+    return walk.open.has(target) ? `the alias *${node.source} refers to a value that holds it` : undefined
+  }
+  return node?.tag && !CORE_TAGS.has(node.tag) ? `found the tag ${node.tag}, expected a value without one` : undefined
+}
+
+function visitValue(walk: Walk, node: Node, path: ConfigPath, start: number): SourceNode {
+  if (isMap(node)) return visitMap(walk, node.items as Pair<Node, Node | null>[], path, start)
+  if (isScalar(node)) return visitScalar(walk, node, path, start)
+  const nodes = isSeq(node) ? (node.items as (Node | null)[]) : []
+  const items = nodes.map((item, i) => visit(walk, item, [...path, i], start))
+  return { value: items.map((item) => item.value), start, items }
+}
+
+function visitMap(walk: Walk, pairs: Pair<Node, Node | null>[], path: ConfigPath, start: number): SourceNode {
+  const entries = new Map<string, SourceEntry>()
+  for (const { key, value } of pairs) {
+    const keyStart = key?.range?.[0] ?? start
+    const name = keyText(key)
+    if (name === undefined) walk.report(keyStart, path, 'found a key that is not text')
+    else if (name === '__proto__') walk.report(keyStart, path, 'found the key "__proto__", which is not allowed')
+    else if (entries.has(name))
+      walk.report(keyStart, [...path, name], `found "${name}" a second time, expected each key once`)
+    else entries.set(name, { keyStart, node: visit(walk, value, [...path, name], keyStart) })
+  }
+  const value = Object.fromEntries([...entries].map(([name, entry]) => [name, entry.node.value]))
+  return { value, start, entries }
+}
+
+function keyText(key: Node): string | undefined {
+  if (!isScalar(key) || key.value === null) return undefined
+  return key.source ?? (typeof key.value === 'string' ? key.value : JSON.stringify(key.value))
+}
+
+function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number): SourceNode {
+  const { value } = scalar
+  if (typeof value !== 'string') return { value, start }
+  const { text, changed, problems } = fillText(value, walk.fill(path))
+  const inside = placeInside(walk.text, scalar, start, value)
+  for (const problem of problems) walk.report(inside(problem.offset), path, problem.message)
+  return {
+    value: changed && scalar.type === 'PLAIN' ? typed(text, path) : text,
+    start,
+    written: value,
+    inside: changed ? () => start : inside,
+  }
+}
+
+const NUMBERS: ReadonlySet<unknown> = new Set(['port', 'startTimeoutMs', 'callTimeoutMs'])
+const FLAGS: ReadonlySet<unknown> = new Set(['loopback', 'trustHints'])
+
+/** `port: ${PORT:-8787}` is a number, as it would be had the operator written it out. */
+function typed(text: string, path: ConfigPath): unknown {
+  const key = path.at(-1)
+  if (NUMBERS.has(key) && /^\d{1,15}$/.test(text)) return Number(text)
+  if (FLAGS.has(key) && /^(true|false)$/.test(text)) return text === 'true'
+  return text
+}
+
+/**
+ * Maps offsets into a text to the file.
+ *
+ * The two differ only in white space (indentation, folding), so they are walked together;
+ * where an escape makes them differ otherwise, the answer is the start of the text.
+ */
+function placeInside(file: string, scalar: Scalar, start: number, value: string): (offset: number) => number {
+  const isBlock = scalar.type?.startsWith('BLOCK')
+  const opening = scalar.type?.startsWith('QUOTE') ? 1 : 0
+  return (offset) => {
+    let at = isBlock ? file.indexOf('\n', start) + 1 : start + opening
+    for (let i = 0; i <= Math.min(offset, value.length - 1); i++) {
+      if (isSpace(value[i]) && i < offset) continue
+      while (isSpace(file[at]) && !isSpace(value[i])) at++
+      if (file[at] !== value[i] && !(isSpace(file[at]) && isSpace(value[i]))) return start
+      if (i < offset) at++
+    }
+    return at
+  }
+}
+
+function isSpace(char: string | undefined): boolean {
+  return char === ' ' || char === '\n' || char === '\t' || char === '\r'
 }

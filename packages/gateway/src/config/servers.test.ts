@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, describe, it } from 'node:test'
-import { findPackageBin } from './package-bin.ts'
+import { findPackageBin } from './servers.ts'
 
 describe('findPackageBin', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-bin-'))
