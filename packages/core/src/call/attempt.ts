@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
-import type { Visible } from '../decide/decide.ts'
-import type { Decision, OutcomeWord } from '../decide/decision.ts'
+import type { Decided, Visible } from '../decide/decide.ts'
+import type { Decision } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../errors.ts'
 import type { Names } from '../decide/message.ts'
@@ -18,11 +18,10 @@ import type {
   MaybePromise,
   RunOfCall,
   Telemetry,
-  PolicyDocument,
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress, Tool } from '../tools/tool.ts'
+import type { Progress } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
@@ -64,12 +63,14 @@ export interface CallView {
   readonly app: string | undefined
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
-  see(id: string | undefined): Seen
+  decide(id: string | undefined): Decided
   /** What the clauses that want the input say of it. */
-  seeInput(seen: Seen, input: unknown): Decision
-  explainSeen(seen: Seen): Decision
+  decideInput(decided: Decided, input: unknown): Decision
+  explainDecided(decided: Decided): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
-  isStale(seen: Seen): boolean
+  isStale(decided: Decided): boolean
+  /** What a call of it takes from the limits. */
+  usesOf(decided: Decided): readonly LimitUseOf[]
   /** The same object for as long as nothing changes. */
   visibleToday(): Visible
   /** Those, and the ones that a search would open. */
@@ -79,17 +80,6 @@ export interface CallView {
   /** What is visible from the next step on, as far as is known today. */
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
-}
-
-/** One decided tool. */
-export interface Seen {
-  readonly outcome: OutcomeWord
-  /** Absent where the id is not known. */
-  readonly tool: Tool | undefined
-  readonly uses: readonly LimitUseOf[]
-  readonly policyRevision: number
-  readonly policy: PolicyDocument
-  readonly catalogRevision: number
 }
 
 export interface CallPorts {
@@ -126,7 +116,8 @@ export interface Attempt {
   readonly ports: CallPorts
   readonly callId: string
   readonly cancelling: Cancelling | undefined
-  readonly seen: Seen
+  readonly decided: Decided
+  readonly uses: readonly LimitUseOf[]
   readonly hooks: readonly Hooks[]
   /** Of one that only asks, from when it is known to have been an attempt. */
   trace: CallTrace | undefined
@@ -151,7 +142,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const { signal } = request
   const callId = textOf(request.callId) ?? ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
-  const seen = view.see(request.tool)
+  const decided = view.decide(request.tool)
   // From here on nothing throws: an attempt that has begun ends.
   ports.live.begin()
   const attempt: Attempt = {
@@ -160,7 +151,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     ports,
     callId,
     cancelling: signal && toCancelling(signal),
-    seen,
+    decided,
+    uses: view.usesOf(decided),
     hooks,
     onlyAsks,
     trace: undefined,
@@ -177,8 +169,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
 }
 
 export function startTrace(attempt: Attempt): void {
-  const { ports, seen, callId, view, request } = attempt
-  attempt.trace = ports.telemetry?.startCall({ tool: seen.tool, callId, caller: view.caller, run: request.run?.id })
+  const { ports, decided, callId, view, request } = attempt
+  attempt.trace = ports.telemetry?.startCall({ tool: decided.tool, callId, caller: view.caller, run: request.run?.id })
 }
 
 /** What a model or a client gives is answered with a value; this is what only a host gives. @throws {ConfigError} */
@@ -214,12 +206,12 @@ function isCancelling(signal: object): boolean {
 
 /** Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects. */
 export async function giveBack(attempt: Attempt): Promise<void> {
-  const { taken, approvalId, ports, seen } = attempt
+  const { taken, approvalId, ports, uses } = attempt
   attempt.taken = undefined
   attempt.approvalId = undefined
   releaseSlots(attempt)
   // Each by itself: that one store fails must not keep the other from giving back.
-  if (taken) await tell(ports, () => ports.counters.giveBack(seen.uses, taken))
+  if (taken) await tell(ports, () => ports.counters.giveBack(uses, taken))
   if (approvalId !== undefined) await tell(ports, () => ports.approvals.giveBack(approvalId))
 }
 
@@ -284,14 +276,14 @@ function unknownName({ request, ports }: Attempt): string {
 
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
-  const { view, request, callId, seen, ports, input, trace } = attempt
+  const { view, request, callId, decided, ports, input, trace } = attempt
   const { caller } = view
   const { run } = request
   // One shape for every entry, and no spread: this runs twice in each call.
   const written = ports.audit.write({
     event,
     wallMs: ports.clock.wallMs(),
-    tool: seen.tool?.id ?? unknownName(attempt),
+    tool: decided.tool?.id ?? unknownName(attempt),
     tool_call_id: callId,
     chat_id: caller.chat?.id,
     user_id: caller.user,
@@ -301,9 +293,9 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     app: view.app ?? run?.app,
     run,
     trace_id: trace?.traceId,
-    policy_revision: seen.policyRevision,
-    in_force: seen.policy,
-    catalog_revision: seen.catalogRevision,
+    policy_revision: decided.today.policyRevision,
+    in_force: decided.today.policy,
+    catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
     detail: fields.detail,
     limit: fields.limit,

@@ -65,8 +65,8 @@ async function passChecks<Passed>(
   { onlyAsks, checks, next }: Way<Passed>,
 ): Promise<Passed | CallRefused | CallWaiting> {
   const attempt = openAttempt(view, request, ports, onlyAsks)
-  const { tool } = attempt.seen
-  if (tool === undefined) return end(attempt, { decision: view.explainSeen(attempt.seen) })
+  const { tool } = attempt.decided
+  if (tool === undefined) return end(attempt, { decision: view.explainDecided(attempt.decided) })
   let stop = nextStop(attempt, tool, checks)
   while (stop instanceof Promise) stop = (await stop) ?? nextStop(attempt, tool, checks)
   return stop === undefined ? next(attempt, tool) : end(attempt, stop)

@@ -136,8 +136,8 @@ function isYes(answer: unknown): boolean {
   return answer === true
 }
 
-function checkDecision({ view, seen }: Attempt): Stop | undefined {
-  return mayGoOn(seen.outcome) ? undefined : { decision: view.explainSeen(seen) }
+function checkDecision({ view, decided }: Attempt): Stop | undefined {
+  return mayGoOn(decided.outcome) ? undefined : { decision: view.explainDecided(decided) }
 }
 
 function checkOpen({ ports }: Attempt, tool: Tool): Stop | undefined {
@@ -169,7 +169,7 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
 }
 
 function decideInput(attempt: Attempt): Stop | undefined {
-  const decision = attempt.view.seeInput(attempt.seen, attempt.input)
+  const decision = attempt.view.decideInput(attempt.decided, attempt.input)
   attempt.withInput = decision
   return mayGoOn(decision.outcome) ? undefined : { decision }
 }
@@ -188,29 +188,29 @@ function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> 
 
 /** Returns whether a person would have to approve this call, as far as that is known before the hooks. */
 export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
-  const seen = view.see(id)
-  if (seen.tool === undefined || seen.outcome !== 'allow') return seen.outcome === 'ask'
+  const decided = view.decide(id)
+  if (decided.tool === undefined || decided.outcome !== 'allow') return decided.outcome === 'ask'
   try {
     const copy = frozenCopy(input ?? {})
-    const parsed = 'problem' in copy ? copy : parseInput(seen.tool, copy.value, ports)
-    return 'value' in parsed && view.seeInput(seen, parsed.value).outcome === 'ask'
+    const parsed = 'problem' in copy ? copy : parseInput(decided.tool, copy.value, ports)
+    return 'value' in parsed && view.decideInput(decided, parsed.value).outcome === 'ask'
   } catch {
     // Nobody is asked about it: it is refused where it is made.
     return false
   }
 }
 
-function needsApproval({ seen, withInput }: Attempt): boolean {
-  return seen.outcome === 'ask' || withInput?.outcome === 'ask'
+function needsApproval({ decided, withInput }: Attempt): boolean {
+  return decided.outcome === 'ask' || withInput?.outcome === 'ask'
 }
 
 function peekLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
-  return attempt.seen.uses.length > 0 && needsApproval(attempt) ? peek(attempt) : undefined
+  return attempt.uses.length > 0 && needsApproval(attempt) ? peek(attempt) : undefined
 }
 
-async function peek({ ports, seen }: Attempt): Promise<Stop | undefined> {
-  const peeked = await storeInTime(ports, ports.counters.peek(seen.uses))
-  return isYes(peeked.allowed) ? undefined : { decision: rateLimited(seen.uses, peeked) }
+async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
+  const peeked = await storeInTime(ports, ports.counters.peek(uses))
+  return isYes(peeked.allowed) ? undefined : { decision: rateLimited(uses, peeked) }
 }
 
 function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
@@ -218,7 +218,7 @@ function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 }
 
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
-  const { view, ports, seen, input, withInput } = attempt
+  const { view, ports, decided, input, withInput } = attempt
   const shown = shownInput(input, ports.redactor, ports.onFault)
   const options = { chat: view.caller.chat?.id }
   const approval = await storeInTime(
@@ -241,7 +241,7 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const stopped = decideNow(attempt, tool, { mayAsk: true })
   if (stopped) return { decision: stopped }
   ports.onApproval(approval)
-  const byView = seen.outcome === 'ask' ? [view.explainSeen(seen)] : []
+  const byView = decided.outcome === 'ask' ? [view.explainDecided(decided)] : []
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
@@ -266,17 +266,17 @@ function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
 }
 
 function takeLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
-  const { ports, seen } = attempt
-  if (seen.uses.length === 0) return undefined
+  const { ports, uses } = attempt
+  if (uses.length === 0) return undefined
   const { counters } = ports
-  const taking = counters.take(seen.uses)
+  const taking = counters.take(uses)
   if (!(taking instanceof Promise)) return tookLimits(attempt, taking)
-  const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? counters.giveBack(seen.uses, answer) : undefined)
+  const back = (answer: LimitAnswer) => (isYes(answer.allowed) ? counters.giveBack(uses, answer) : undefined)
   return takenInTime(ports, taking, back).then((answer) => tookLimits(attempt, answer))
 }
 
 function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
-  if (!isYes(answer.allowed)) return { decision: rateLimited(attempt.seen.uses, answer) }
+  if (!isYes(answer.allowed)) return { decision: rateLimited(attempt.uses, answer) }
   attempt.taken = answer
   return undefined
 }
@@ -344,14 +344,14 @@ function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
 
 /** Returns the decision that stops the call now, if there is one: the first question, asked again. */
 function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
-  const { view, request, ports, cancelling, seen, input, approvalId } = attempt
+  const { view, request, ports, cancelling, decided, input, approvalId } = attempt
   if (ports.live.isClosed()) return gateClosed()
   if (cancelling?.aborted) return callerGone()
-  if (!view.isStale(seen)) return undefined
-  const now = view.see(request.tool)
-  if (!mayGoOn(now.outcome)) return view.explainSeen(now)
+  if (!view.isStale(decided)) return undefined
+  const now = view.decide(request.tool)
+  if (!mayGoOn(now.outcome)) return view.explainDecided(now)
   if (now.tool !== tool) return toolChanged()
-  const withInput = view.seeInput(now, input)
+  const withInput = view.decideInput(now, input)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined

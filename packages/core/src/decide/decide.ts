@@ -30,51 +30,50 @@ export interface RunBounds {
 /**
  * The one decision: the stricter of what the view was given and what is so today.
  *
- * VisibleTools, calling, resuming and explaining all ask this. `tool` is today's, and present only
+ * Listing, calling, resuming and explaining all ask this. `tool` is today's, and present only
  * where the id is known to both.
  */
 export interface Decided {
   readonly outcome: OutcomeWord
   readonly tool: Tool | undefined
+  /** What it was decided by. A snapshot never changes, so the decision holds for as long as it is today's. */
+  readonly today: PolicySnapshot
   /** Index of the tool in the view's snapshot, and in today's. */
   readonly atFirst: number
   readonly now: number
 }
 
 export function decide({ evaluation, caller }: RunBounds, today: PolicySnapshot, id: string | undefined): Decided {
-  if (id === undefined) return NOT_FOUND
+  if (id === undefined) return notFound(today)
   const atFirst = evaluation.snapshot.indexOf(id)
   const now = today.snapshot === evaluation.snapshot ? atFirst : today.snapshot.indexOf(id)
-  if (atFirst === -1 || now === -1) return NOT_FOUND
+  if (atFirst === -1 || now === -1) return notFound(today)
   const current = today.evaluation(caller)
   const outcome = outcomeAt(evaluation, atFirst)
   return {
     outcome: current === evaluation ? outcome : stricter(outcome, outcomeAt(current, now)),
     tool: today.snapshot.tools[now],
+    today,
     atFirst,
     now,
   }
 }
 
 /** Gives the reasons of a decision, from the same effects that decided it. */
-export function explain(bounds: RunBounds, today: PolicySnapshot, decided: Decided): Decision {
+export function explain(bounds: RunBounds, decided: Decided): Decision {
   if (decided.tool === undefined) return UNKNOWN
-  const current = today.evaluation(bounds.caller)
+  const current = decided.today.evaluation(bounds.caller)
   const reasons = reasonsAt(bounds.evaluation, decided.atFirst)
   const all = current === bounds.evaluation ? reasons : [...reasons, ...reasonsAt(current, decided.now)]
   return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
 }
 
 /** Gives what the clauses that want the input say of it, then and now. */
-export function decideWithInput(
-  bounds: RunBounds,
-  today: PolicySnapshot,
-  { tool, atFirst, now }: Decided,
-  input: unknown,
-): Decision {
+export function decideWithInput(bounds: RunBounds, { tool, today, atFirst, now }: Decided, input: unknown): Decision {
+  if (tool === undefined) return UNKNOWN
   const same = today.policies === bounds.policies
   if (!wantInput(bounds.policies, atFirst) && (same || !wantInput(today.policies, now))) return ALLOWED
-  const context = { caller: bounds.caller, tool: tool as Tool, input, work: conditionWork() }
+  const context = { caller: bounds.caller, tool, input, work: conditionWork() }
   const answers = bounds.policies.map((policy) => decideInput(policy, atFirst, context))
   if (!same) answers.push(...today.policies.map((policy) => decideInput(policy, now, context)))
   const reasons = answers.flatMap((answer) => answer.reasons)
@@ -85,12 +84,15 @@ export function decideWithInput(
   }
 }
 
+function notFound(today: PolicySnapshot): Decided {
+  return { outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }
+}
+
 function wantInput(policies: readonly PolicyIndex[], at: number): boolean {
   return policies.some(({ wantsInput }) => hasBit(wantsInput, at))
 }
 
 const ALLOWED: Decision = { outcome: 'allow', reasons: [] }
-const NOT_FOUND: Decided = { outcome: 'deny', tool: undefined, atFirst: -1, now: -1 }
 const UNKNOWN: Decision = { outcome: 'deny', reasons: [reason('catalog', 'tool_not_found', 'no tool has this id')] }
 
 function stricter(a: OutcomeWord, b: OutcomeWord): OutcomeWord {

@@ -15,7 +15,7 @@ import type { PolicySnapshot } from '../decide/policy-snapshot.ts'
 import { noticesOf, idsOfNextStep, resolveRequestTool, openableIn } from '../decide/requests.ts'
 import { projectEffects, evaluate, type Evaluation, type Effect } from '../decide/evaluation.ts'
 import { type Decision, type OutcomeWord, reason } from '../decide/decision.ts'
-import type { CallRequest, CallPorts, Seen, CallView } from '../call/attempt.ts'
+import type { CallRequest, CallPorts, CallView } from '../call/attempt.ts'
 import { call, requestApproval } from '../call/call.ts'
 import type { LimitUseOf, UsesOf } from '../call/limits.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from '../call/outcome.ts'
@@ -190,9 +190,8 @@ class CallerView implements View, CallView {
     requestApproval(this, request, this.#host.ports)
 
   readonly explain = (id: string): Explanation => {
-    const today = this.#host.today()
-    const decided = decide(this.#run, today, id)
-    return toExplanation(explain(this.#run, today, decided), decided.tool)
+    const decided = this.decide(id)
+    return toExplanation(explain(this.#run, decided), decided.tool)
   }
 
   readonly search = (query: string, options?: SearchOptions): readonly SearchHit[] =>
@@ -225,28 +224,24 @@ class CallerView implements View, CallView {
     return this.ids.filter((id) => isVisible(decide(this.#run, today, id).outcome))
   }
 
-  see(id: string | undefined): Seen {
-    const today = this.#host.today()
-    const decided = decide(this.#run, today, id)
-    const { outcome, tool } = decided
-    const uses = tool ? this.#host.usesOf(today.snapshot, decided.now, this.caller) : NO_USES
-    const { policyRevision, policy, catalogRevision } = today
-    const seen: SeenToday = { outcome, tool, uses, policyRevision, policy, catalogRevision, today, decided }
-    return seen
+  decide(id: string | undefined): Decided {
+    return decide(this.#run, this.#host.today(), id)
   }
 
-  seeInput(seen: Seen, input: unknown): Decision {
-    const { today, decided } = seen as SeenToday
-    return decideWithInput(this.#run, today, decided, input)
+  usesOf({ tool, today, now }: Decided): readonly LimitUseOf[] {
+    return tool ? this.#host.usesOf(today.snapshot, now, this.caller) : NO_USES
   }
 
-  explainSeen(seen: Seen): Decision {
-    const { today, decided } = seen as SeenToday
-    return explain(this.#run, today, decided)
+  decideInput(decided: Decided, input: unknown): Decision {
+    return decideWithInput(this.#run, decided, input)
   }
 
-  isStale(seen: Seen): boolean {
-    return this.#host.today() !== (seen as SeenToday).today
+  explainDecided(decided: Decided): Decision {
+    return explain(this.#run, decided)
+  }
+
+  isStale(decided: Decided): boolean {
+    return this.#host.today() !== decided.today
   }
 
   #isToday(): boolean {
@@ -258,12 +253,6 @@ class CallerView implements View, CallView {
 const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
-
-/** An snapshot never changes, so what was decided in one holds for as long as it is today's. */
-interface SeenToday extends Seen {
-  readonly today: PolicySnapshot
-  readonly decided: Decided
-}
 
 function isVisible(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
