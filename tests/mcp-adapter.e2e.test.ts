@@ -26,6 +26,7 @@ const POLICY: readonly Policy[] = [
     deny: [
       { match: 'rec:hidden', unless: "'admin' in caller.roles" },
       { match: 'rec:told', unless: "'admin' in caller.roles", message: 'Only admins may do that.' },
+      { match: 'rec:stateless', when: 'has(caller.session)' },
       { match: 'modern:echo', input: "input.message == 'secret'", message: 'Not with that message.' },
     ],
     ask: ['rec:asked'],
@@ -34,7 +35,8 @@ const POLICY: readonly Policy[] = [
 const LIMITS = ['rec:limited:1/600']
 
 /** By an event, as with a request the gateway has a tool for that of its own. */
-const LATER = { tools: ['rec:locked'], unlock: { event: 'later' } }
+const LATER = { tools: ['rec:locked', 'rec:both', 'rec:stateless'], unlock: { event: 'later' } }
+const FREE = { tools: ['rec:both', 'rec:plain'] }
 
 const TOOLS = [
   { name: 'plain', description: 'Runs.', annotations: { readOnlyHint: true } },
@@ -43,6 +45,8 @@ const TOOLS = [
   { name: 'asked' },
   { name: 'limited' },
   { name: 'locked' },
+  { name: 'both' },
+  { name: 'stateless' },
   {
     name: 'image',
     run: () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }], _meta: { 'example.com/a': 1 } }),
@@ -70,7 +74,10 @@ before(async () => {
     servers: [httpServer('modern', modern.url), httpServer('rec', recording.url)],
     policy: POLICY,
     limits: LIMITS,
-    groups: [{ name: 'later', ...LATER, visibility: 'always', dependsOn: [], availableWhen: [] }],
+    groups: [
+      { name: 'later', ...LATER, visibility: 'always', dependsOn: [], availableWhen: [] },
+      { name: 'free', ...FREE, visibility: 'always', dependsOn: [], availableWhen: [] },
+    ],
     search: { offer: 'never' },
   })
   same = await serve(gateway.gate)
@@ -79,7 +86,7 @@ before(async () => {
     sources,
     policy: POLICY,
     limits: LIMITS,
-    groups: { later: LATER },
+    groups: { later: LATER, free: FREE },
   })
   closing.push(() => gate.close())
   alike = await serve(gate)
@@ -182,6 +189,18 @@ for (const [name, served] of [
           assert.ok(names.includes('rec__plain') && !names.includes('rec__locked'), names.join())
         }
       })
+
+    it('leave every tool of a locked group off the list of a client without a session, and run it all the same', async () => {
+      for (const url of [served().url, gateway.mcpUrl]) {
+        const [listed] = await ask(url, 'viewer', '2026-07-28', 'tools/list', {})
+        const names = listed?.result?.tools?.map((tool) => tool.name) ?? []
+        for (const name of ['rec__locked', 'rec__both', 'rec__stateless']) {
+          assert.ok(!names.includes(name), `${name} at ${url}`)
+          const [answer] = await ask(url, 'viewer', '2026-07-28', 'tools/call', { name, arguments: {} })
+          assert.notEqual(answer?.result?.isError, true, `${name} at ${url}`)
+        }
+      }
+    })
 
     for (const era of ['2025-11-25', '2026-07-28'] as const)
       for (const [shows, params] of CALLS)

@@ -34,7 +34,7 @@ export { type ToolList, ToolLists } from './tool-lists.ts'
 export { ListWatch, type ListWatcher, type ListWatchOptions } from './list-watch.ts'
 
 // The tools that find and open others
-export { createMetaTools, type MetaToolDeps, metaToolOf, type SearchOffer, toMcpOutput } from './meta-tools.ts'
+export { createMetaTools, type MetaToolDeps, type SearchOffer, toMcpOutput } from './meta-tools.ts'
 
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'

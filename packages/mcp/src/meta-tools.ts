@@ -13,8 +13,6 @@ export interface SearchOffer {
   readonly above?: number | undefined
 }
 
-export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool' | 'request_tools'
-
 type LockedGate = Pick<Gate, 'locks' | 'membersOf'>
 
 export interface MetaToolDeps {
@@ -26,11 +24,11 @@ export interface MetaToolDeps {
   readonly onUnlocked: (caller: Caller) => void
 }
 
-const made = new WeakMap<Tool, MetaToolName>()
+const made = new WeakSet<Tool>()
 
-/** Returns which of the tools of {@link createMetaTools} a tool is. */
-export function metaToolOf(tool: Tool): MetaToolName | undefined {
-  return made.get(tool)
+/** Whether a tool is one of {@link createMetaTools}. */
+export function isMetaTool(tool: Tool): boolean {
+  return made.has(tool)
 }
 
 /** Whether anybody can be offered them. */
@@ -51,11 +49,11 @@ export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
   }
   const finders =
     search.offer !== 'never' && isSearchWanted(search, groups.locked.size)
-      ? metaTools({ onFound, own: (tool) => made.has(tool), toOutput: toToolResult })
+      ? metaTools({ onFound, own: isMetaTool, toOutput: toToolResult })
       : []
   const isOpenedByRequest = [...groups.locked.values()].some(({ unlock }) => unlock === 'request')
   const tools = [...finders, ...(isOpenedByRequest ? [requestTool(deps)] : [])]
-  for (const tool of tools) made.set(markOwnTool(tool), tool.id as MetaToolName)
+  for (const tool of tools) made.add(markOwnTool(tool))
   checkLocked(deps, tools)
   return tools
 }

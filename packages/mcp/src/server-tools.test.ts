@@ -11,8 +11,12 @@ function read(
   listed: object = {},
   { trustHints = false } = {},
 ): ServerTools {
-  const call = () => undefined
-  const tools = new ServerTools({ namespace: 'files', trustHints, overlays: Object.entries(overlays), call })
+  const tools = new ServerTools({
+    namespace: 'files',
+    trustHints,
+    overlays: Object.entries(overlays),
+    executeOf: () => () => undefined,
+  })
   tools.read([{ ...LISTED, ...listed }])
   return tools
 }

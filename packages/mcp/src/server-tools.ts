@@ -17,8 +17,8 @@ export interface ServerClaims {
   readonly overlays: Iterable<readonly [pattern: string, overlay: ToolOverlay]>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
-  /** Calls the tool of that name on the server. */
-  readonly call: (name: string, input: unknown, call: CallContext) => unknown
+  /** Returns what calls the tool of that name on the server. */
+  readonly executeOf: (name: string) => (input: unknown, call: CallContext) => unknown
 }
 
 /** A listed tool that is not offered. */
@@ -98,7 +98,7 @@ export class ServerTools {
 
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ execution, annotations, ...listed }: JsonObject): Tool {
-    const { namespace, trustHints, call } = this.#claims
+    const { namespace, trustHints, executeOf } = this.#claims
     if (isObject(execution) && execution['taskSupport'] === 'required')
       throw new ConfigError('tool', 'can only be run as a task, which is not supported')
     // `defineTool` checks each of them.
@@ -123,7 +123,7 @@ export class ServerTools {
       requiredScopes: overlays.flatMap(({ requiredScopes = [] }) => requiredScopes),
       groups: overlays.flatMap(({ groups = [] }) => groups),
       category: overlays.findLast(({ category }) => category !== undefined)?.category,
-      execute: (input: unknown, context: CallContext) => call(name, input, context),
+      execute: executeOf(name),
     })
   }
 }

@@ -6,9 +6,9 @@ import type { Toolset } from '@toolgate/core/toolset'
 import { type ListedTool, toListedTool } from './listed-tool.ts'
 import {
   isByRequest,
+  isMetaTool,
   isSearchWanted,
   lockedGroupsFor,
-  metaToolOf,
   type SearchOffer,
   toRequestDescription,
   toSearchDescription,
@@ -77,9 +77,8 @@ export class ToolLists {
     const locked = lockedGroupsFor(this.#gate, view)
     const isSearchOffered = this.#offersSearch(locked.length, listed)
     const tools = listed.flatMap((tool): readonly Tool[] => {
-      switch (metaToolOf(tool)) {
-        case undefined:
-          return [tool]
+      if (!isMetaTool(tool)) return [tool]
+      switch (tool.id) {
         case 'request_tools':
           return session !== undefined && locked.some(isByRequest)
             ? [{ ...tool, description: toRequestDescription(locked) }]
@@ -109,7 +108,7 @@ export class ToolLists {
   #offersSearch(locked: number, listed: readonly Tool[]): boolean {
     const { offer, above = Infinity } = this.#search
     if (offer !== 'auto') return offer === 'always'
-    return locked > 0 || listed.filter((tool) => metaToolOf(tool) === undefined).length > above
+    return locked > 0 || listed.filter((tool) => !isMetaTool(tool)).length > above
   }
 }
 

@@ -204,8 +204,9 @@ async function asOwnErrors(answer: Promise<object>): Promise<object> {
 
 /** Gives the JSON-RPC error that a server answered with; `undefined` for any other fault. */
 function toRpcError(error: unknown): RpcError | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { code, data } = error as { code?: unknown; data?: unknown }
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  const { code } = error
+  const data = 'data' in error ? error.data : undefined
   // Those of HTTP and of the DOM are positive.
   if (typeof code !== 'number' || !Number.isSafeInteger(code) || code >= 0 || LOCAL_CODES.has(code)) return undefined
   // v1 writes the code before the words.

@@ -99,12 +99,11 @@ class LinkSource implements McpSource {
   constructor(link: McpLink, { namespace, overlay, trustHints = false }: McpSourceOptions, onClose: () => void) {
     const overlays = toNamedMap('overlay', overlay ?? {})
     for (const [pattern, given] of overlays) checkOverlayFields(pattern, given)
-    const call = (name: string, input: unknown, context: CallContext) => callLink(link, name, input, context)
     this.name = namespace ?? 'mcp'
     if (namespace !== undefined) this.namespaces = [namespace]
     this.#link = link
     this.#onClose = onClose
-    this.#tools = new ServerTools({ namespace, overlays, trustHints, call })
+    this.#tools = new ServerTools({ namespace, overlays, trustHints, executeOf: (tool) => createExecute(link, tool) })
     this.probe = {
       key: `mcp:${this.name}`,
       what: `the server ${this.name}`,
@@ -213,16 +212,13 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
   return () => listeners.delete(own)
 }
 
-async function callLink(
-  link: McpLink,
-  name: string,
-  input: unknown,
-  { signal, onProgress, context }: CallContext,
-): Promise<McpResult> {
-  const call = { name, arguments: isObject(input) ? input : {}, signal, onProgress, context }
-  const result = await link.call(call)
-  if (!isObject(result)) throw new TypeError('the server answered tools/call without a result')
-  return withoutHop(result)
+function createExecute(link: McpLink, name: string) {
+  return async (input: unknown, { signal, onProgress, context }: CallContext): Promise<McpResult> => {
+    const call = { name, arguments: isObject(input) ? input : {}, signal, onProgress, context }
+    const result = await link.call(call)
+    if (!isObject(result)) throw new TypeError('the server answered tools/call without a result')
+    return withoutHop(result)
+  }
 }
 
 const MAX_TOOLS = 10_000

@@ -21,7 +21,8 @@ export class UpstreamSource implements Source {
       namespace: name,
       overlays: tools,
       trustHints,
-      call: (tool, input, call) => upstream.call({ tool, arguments: input, signal: call, onProgress: call.onProgress }),
+      executeOf: (tool) => (input, call) =>
+        upstream.call({ tool, arguments: input, signal: call, onProgress: call.onProgress }),
     })
   }
 

@@ -43,7 +43,8 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
       } else chunks.push(chunk)
     })
     request.on('end', () => {
-      const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+      const [first] = chunks
+      const bytes = first && chunks.length === 1 ? first : Buffer.concat(chunks)
       if (isUtf8(bytes)) resolve(bytes.toString())
       else reject(new RpcFault('body_not_json', 'The body is not UTF-8.'))
     })
@@ -85,6 +86,6 @@ function countKeys(value: unknown): number {
     for (const item of value) count += countKeys(item)
     return count
   }
-  for (const key of Object.keys(value)) count += 1 + countKeys((value as Record<string, unknown>)[key])
+  for (const member of Object.values(value)) count += 1 + countKeys(member)
   return count
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { RequestId } from '@toolgate/mcp'
+import { isObject, type RequestId } from '@toolgate/mcp'
 
 /**
  * The one table of JSON-RPC errors that this endpoint answers: `rule → code and HTTP status`.
@@ -66,8 +66,8 @@ export const MAX_ID_LENGTH = 256
 
 /** Returns the id of a parsed body if it is a request with one that may be echoed. Responses are not answered. */
 export function echoableId(body: unknown): RequestId | null {
-  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'id')) return null
-  const { id, method } = body as { id: unknown; method?: unknown }
+  if (!isObject(body) || !Object.hasOwn(body, 'id')) return null
+  const { id, method } = body
   if (typeof method !== 'string') return null
   const isEchoable = typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID_LENGTH)
   return isEchoable ? id : null
