@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { manualTime } from '../testing/manual-time.ts'
 import type { Group, Probe, ProbeAnswer, ProbeAsking } from '../tools/groups.ts'
 import { type AvailabilityOptions, createAvailability } from './availability.ts'
-import type { GroupChange } from './telling.ts'
+import type { GroupChange } from './changes.ts'
 
 const REFUSED = { available: false, reason: 'nothing listens on port 4444' }
 

@@ -1,18 +1,17 @@
-import { catchRejection } from '../util/async.ts'
 import { systemClock } from '../memory/clock.ts'
 import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
+import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { toProbeState } from './probe-state.ts'
-import { createQuestions, type Question } from './questions.ts'
+import { createQuestions, type Question, toProbeState } from './questions.ts'
 import { createStates } from './states.ts'
-import { createTelling, type GroupChange } from './telling.ts'
+import { createChanges, type GroupChange } from './changes.ts'
 
 export interface AvailabilityOptions {
   readonly clock?: Clock
   /** From 0 up to 1, for the jitter of the background. */
   readonly random?: () => number
-  /** Hears of listeners that throw. Default: ignores them. */
+  /** Receives what listeners throw. Default: ignores it. */
   readonly onFault?: (error: unknown) => void
 }
 
@@ -26,8 +25,8 @@ export interface Availability extends AvailabilitySource {
   states(): ReadonlyMap<string, GroupState>
   probesOf(group: string): readonly ProbeState[] | undefined
   /**
-   * Tells of changes: of one group the first at once, and then what it has come to, at most once a second. Gives the
-   * way to end it.
+   * Calls the listener when groups change: for one group at the first change, and then with its latest state, at most
+   * once a second. Returns a function that ends it.
    */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
   /** Asks what has no answer, or one older than its time to live. One ask of a probe at a time, for all who want it. */
@@ -56,7 +55,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   const { clock = systemClock, random = Math.random, onFault = () => {} } = options
   parseGroups(groups)
   const byName = toGroupMap(groups)
-  const listeners = new Set<(changes: readonly GroupChange[]) => void>()
+  const emitter = createEmitter<[changes: readonly GroupChange[]]>(onFault)
   const dependents = new Map<Question, string[]>()
   const questions = createQuestions(byName, { clock, random, onAnswer: (question) => settle(question) })
   for (const name of byName.keys()) {
@@ -67,24 +66,14 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     }
   }
   const states = createStates(byName, questions.of, clock)
-  const telling = createTelling({ clock, states: states.all, tell })
+  const changes = createChanges({ clock, states: states.all, emit: emitter.emit })
   let revision = 1
 
   function settle(question: Question): void {
     const changed = states.settle(dependents.get(question) ?? [])
     if (changed.length === 0) return
     revision++
-    telling.changed(changed)
-  }
-
-  function tell(changes: readonly GroupChange[]): void {
-    for (const listener of listeners) {
-      try {
-        catchRejection(listener(changes), onFault)
-      } catch (error) {
-        onFault(error)
-      }
-    }
+    changes.add(changed)
   }
 
   return {
@@ -94,12 +83,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     get: (group) => states.all.get(group),
     states: () => states.all,
     probesOf: (group) => (byName.has(group) ? questions.of(group).map(toProbeState) : undefined),
-    subscribe(listener) {
-      // A function of its own, so that one who subscribes twice is told twice and leaves once.
-      const own = (changes: readonly GroupChange[]) => listener(changes)
-      listeners.add(own)
-      return () => void listeners.delete(own)
-    },
+    subscribe: emitter.subscribe,
     check: questions.check,
     start() {
       questions.start()
@@ -107,7 +91,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     },
     close() {
       questions.close()
-      telling.close()
+      changes.close()
     },
   }
 }

@@ -104,7 +104,7 @@ describe('a group with a load', () => {
     const web = loader()
     const apps = {
       desk: { tools: ['notes'] },
-      safely: { import: [{ group: 'web', visibility: 'hidden' }], tools: ['notes'] },
+      quiet: { import: [{ group: 'web', visibility: 'hidden' }], tools: ['notes'] },
       research: { import: ['web'] },
     } as const
     const { gate, pass } = open(test, web, { apps })

@@ -1,6 +1,5 @@
 import type { Caller } from '../caller.ts'
-import { catchRejection } from '../util/async.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, messageOf } from '../errors.ts'
 import type { AvailabilitySource, Clock } from '../ports.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Groups, LoadedGroup } from '../tools/groups.ts'
@@ -8,8 +7,9 @@ import { readSource } from '../tools/read-source.ts'
 import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Unlocks } from './unlocks.ts'
-import { backoffMs } from './backoff.ts'
-import { type Ending, startInTime, whyNot } from './in-time.ts'
+import { backoffMs, type Outcome, TimeoutError } from '../util/async.ts'
+import { createEmitter, type Emitter } from '../util/emitter.ts'
+import { GroupTask } from './task.ts'
 
 /** How far a group's tools are. */
 export interface GroupLoad {
@@ -25,9 +25,9 @@ export interface GroupLoad {
 export interface Loads {
   /** Loads a group now, if it is not there; one load of a group at a time. Resolves when it has ended; never rejects for a load that fails. */
   load(group: string): Promise<GroupLoad>
-  /** Gives how far a group is; `undefined` for one that has no `load`. */
+  /** Returns how far a group is; `undefined` for one that has no `load`. */
   get(group: string): GroupLoad | undefined
-  /** Hears of every change, until the function it gives is called. */
+  /** Calls the listener at every change, until the returned function is called. */
   subscribe(listener: (group: string) => void): () => void
 }
 
@@ -59,7 +59,7 @@ export interface LoadsDeps {
   readonly availability: AvailabilitySource
   readonly clock: Clock
   readonly random?: () => number
-  /** Hears of listeners that throw. Default: ignores them. */
+  /** Receives what listeners throw. Default: ignores it. */
   readonly onFault?: (error: unknown) => void
 }
 
@@ -70,81 +70,74 @@ interface Loading {
   tools: readonly Tool[]
   isWanted: boolean
   failures: number
-  /** Loads that are late and not over: what ignores its signal must not pile up. */
-  left: number
-  underWay: PromiseWithResolvers<GroupLoad> | undefined
-  stop: (() => void) | undefined
+  readonly task: GroupTask<Iterable<unknown>>
   timer: NodeJS.Timeout | undefined
-  readonly listeners: Set<() => void>
+  readonly changed: Emitter<[]>
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
-const MAX_LEFT = 3
 
-/** Gives the loads of a gate's groups. A load that fails leaves everything else as it is, and is tried again. */
+/** Returns the loads of a gate's groups. A load that fails leaves everything else as it is, and is tried again. */
 export function createLoads(deps: LoadsDeps): LoadsOfGate {
   const { groups, availability, clock, random = Math.random, onFault = () => {} } = deps
-  const all = new Map([...groups.loaded].map(([name, group]) => [name, toLoading(name, group, clock)]))
+  const all = new Map([...groups.loaded].map(([name, group]) => [name, toLoading(name, group)]))
   const unused = new Set(all.keys())
-  const listeners = new Set<(group: string) => void>()
+  const emitter = createEmitter<[group: string]>(onFault)
   let isClosed = false
+
+  function toLoading(name: string, group: LoadedGroup): Loading {
+    const loading: Loading = {
+      name,
+      group,
+      state: Object.freeze({ status: 'idle', since: clock.wallMs() }),
+      tools: [],
+      isWanted: false,
+      failures: 0,
+      task: new GroupTask<Iterable<unknown>>({
+        run: (signal) => group.load({ signal }),
+        deadlineMs: () => timeoutOf(loading),
+        onBegin() {
+          clearTimeout(loading.timer)
+          loading.timer = undefined
+          change(loading, { ...loading.state, status: 'loading' })
+        },
+        onEnd: (outcome) => end(loading, outcome),
+      }),
+      timer: undefined,
+      changed: createEmitter(onFault),
+    }
+    return loading
+  }
 
   const change = (loading: Loading, state: Omit<GroupLoad, 'since'>) => {
     loading.state = Object.freeze({ ...state, since: clock.wallMs() })
-    for (const listener of listeners) {
-      try {
-        catchRejection(listener(loading.name), onFault)
-      } catch (error) {
-        onFault(error)
-      }
-    }
+    emitter.emit(loading.name)
   }
 
-  const end = (loading: Loading, ending: Ending<Iterable<unknown>>) => {
-    const { underWay } = loading
-    loading.underWay = undefined
-    loading.stop = undefined
-    const failure =
-      ending.end === 'answered' ? take(loading, ending.answer, groups) : whyNot(ending, timeoutOf(loading))
+  const end = (loading: Loading, outcome: Outcome<Iterable<unknown>>) => {
+    const failure = 'value' in outcome ? take(loading, outcome.value, groups) : reasonOf(outcome.error, loading)
     if (loading.tools.length > 0 || failure === undefined) {
       loading.failures = 0
       change(loading, { status: 'loaded', ...(failure === undefined ? {} : { failure }) })
-      for (const listener of loading.listeners) listener()
+      loading.changed.emit()
     } else {
       loading.failures++
       change(loading, { status: 'failed', failure })
-      wake(loading, backoffMs(loading.failures, random)).unref()
+      wake(loading, backoffMs(loading.failures, { random })).unref()
     }
-    underWay?.resolve(loading.state)
   }
 
-  const begin = (loading: Loading): Promise<GroupLoad> => {
-    if (loading.underWay) return loading.underWay.promise
-    if (isClosed || loading.state.status === 'loaded') return Promise.resolve(loading.state)
-    clearTimeout(loading.timer)
-    loading.timer = undefined
-    const { promise } = (loading.underWay = Promise.withResolvers<GroupLoad>())
-    change(loading, { ...loading.state, status: 'loading' })
-    if (loading.left >= MAX_LEFT) {
-      end(loading, { end: 'late' })
-      return promise
-    }
-    loading.left++
-    const stop = startInTime<Iterable<unknown>>({
-      start: (signal) => loading.group.load({ signal }),
-      timeoutMs: timeoutOf(loading),
-      onOver: () => loading.left--,
-      onEnd: (ending) => end(loading, ending),
-    })
-    if (loading.underWay) loading.stop = stop
-    return promise
+  const begin = async (loading: Loading): Promise<GroupLoad> => {
+    const isDone = !loading.task.isUnderWay && (isClosed || loading.state.status === 'loaded')
+    if (!isDone) await loading.task.begin()
+    return loading.state
   }
 
   /** Begins what was used and can be: a group that is unavailable is loaded when it is there. */
   const beginWanted = () => {
     for (const loading of all.values()) {
       const isDone = loading.state.status === 'loaded'
-      if (!loading.isWanted || isDone || loading.underWay || loading.timer) continue
+      if (!loading.isWanted || isDone || loading.task.isUnderWay || loading.timer) continue
       if (isAvailable(loading.name, groups, availability)) void begin(loading)
     }
   }
@@ -190,36 +183,15 @@ export function createLoads(deps: LoadsDeps): LoadsOfGate {
       return begin(loading)
     },
     get: (name) => all.get(name)?.state,
-    subscribe(listener) {
-      const own = (group: string) => listener(group)
-      listeners.add(own)
-      return () => void listeners.delete(own)
-    },
+    subscribe: emitter.subscribe,
     close() {
       isClosed = true
       unsubscribe()
       for (const loading of all.values()) {
         clearTimeout(loading.timer)
-        loading.stop?.()
-        loading.underWay?.resolve(loading.state)
+        loading.task.close()
       }
     },
-  }
-}
-
-function toLoading(name: string, group: LoadedGroup, clock: Clock): Loading {
-  return {
-    name,
-    group,
-    state: Object.freeze({ status: 'idle', since: clock.wallMs() }),
-    tools: [],
-    isWanted: false,
-    failures: 0,
-    left: 0,
-    underWay: undefined,
-    stop: undefined,
-    timer: undefined,
-    listeners: new Set(),
   }
 }
 
@@ -230,10 +202,7 @@ function toSource(loading: Loading, members: readonly Selector[]): Source {
     tools: () => loading.tools,
     isListed: () => loading.state.status === 'loaded',
     ...(namespaces === undefined ? {} : { namespaces }),
-    subscribe(listener) {
-      loading.listeners.add(listener)
-      return () => void loading.listeners.delete(listener)
-    },
+    subscribe: loading.changed.subscribe,
   }
 }
 
@@ -269,7 +238,7 @@ function take(loading: Loading, given: Iterable<unknown>, { selectors }: Groups)
     const broken = rejected.map(({ tool, reason }) => `"${tool}" cannot be used: ${reason}`)
     return [...foreign, ...broken].slice(0, MAX_TOLD).join('; ') || undefined
   } catch (error) {
-    return whyNot({ end: 'failed', error }, timeoutOf(loading))
+    return messageOf(error)
   }
 }
 
@@ -287,4 +256,8 @@ function isAvailable(name: string, { conditional }: Groups, source: Availability
       return false
     }
   })
+}
+
+function reasonOf(error: unknown, loading: Loading): string {
+  return error instanceof TimeoutError ? `it did not answer within ${timeoutOf(loading) / 1000} s` : messageOf(error)
 }

@@ -1,8 +1,12 @@
-import type { Clock } from '../ports.ts'
+import { messageOf } from '../errors.ts'
+import type { Clock, ProbeState } from '../ports.ts'
 import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
-import { type ProbeResult, toFailedResult, toProbeResult, toLateResult } from './probe-result.ts'
-import { type Ending, startInTime } from './in-time.ts'
 import { createTurns, type Turns } from './turns.ts'
+import { type Outcome, TimeoutError } from '../util/async.ts'
+import { isObject } from '../util/json.ts'
+import { cut } from '../util/text.ts'
+import { NOT_CHECKED, type ProbeResult } from './states.ts'
+import { GroupTask } from './task.ts'
 
 /** One probe of all groups that name it, and the answer that is kept of it. */
 export interface Question {
@@ -40,14 +44,10 @@ interface Asked extends Question {
   result: ProbeResult | undefined
   since: number
   answeredAtMs: number
-  /** Of one ask that all wait for who ask meanwhile. */
-  underWay: PromiseWithResolvers<void> | undefined
   askAgain: boolean
-  /** Asks that are late and not over: what ignores its signal must not pile up. */
-  left: number
   /** At the last ask. What hangs must not hold up what answers. */
   wasLate: boolean
-  stop: (() => void) | undefined
+  readonly task: GroupTask<unknown>
   timer: NodeJS.Timeout | undefined
 }
 
@@ -58,12 +58,11 @@ const MAX_AT_ONCE = 50
 const MAX_LATE_AT_ONCE = 40
 const MAX_HEAVY_AT_ONCE = 4
 const MAX_HEAVY_LATE_AT_ONCE = 3
-const MAX_LEFT = 3
 
 /** Gives the probes of all groups, each once. Where groups differ, the shorter time to live and the longer deadline hold. */
 export function createQuestions(groups: ReadonlyMap<string, Group>, deps: QuestionsDeps): Questions {
   const { clock, onAnswer, random } = deps
-  const { all, byGroup } = collect(groups, clock.wallMs())
+  const { all, byGroup } = collect(groups, clock.wallMs(), toTask)
   const light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
   const heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
   const unsubscribes: (() => void)[] = []
@@ -78,11 +77,8 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
   }
 
   const keep = (asked: Asked, result: ProbeResult) => {
-    const { underWay, askAgain } = asked
-    asked.underWay = undefined
-    asked.stop = undefined
+    const { askAgain } = asked
     asked.askAgain = false
-    if (isClosed) return underWay?.resolve()
     if (asked.result?.available !== result.available) asked.since = clock.wallMs()
     asked.result = result
     asked.answeredAtMs = clock.monotonicMs()
@@ -90,38 +86,22 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     // In a turn of its own: one that says it changed whenever it is asked must not hold up everything.
     if (askAgain) asked.timer = setTimeout(() => void ask(asked), 0).unref()
     else schedule(asked)
-    underWay?.resolve()
   }
-
-  const askNow = (asked: Asked, done: () => void) => {
-    const { probe, timeoutMs } = asked
-    if (isClosed || asked.left >= MAX_LEFT) {
-      done()
-      keep(asked, toLateResult(probe, timeoutMs))
-      return
-    }
-    asked.left++
-    const stop = startInTime<unknown>({
-      start: (signal) => probe.ask({ signal, timeoutMs }),
-      timeoutMs,
-      onOver: () => asked.left--,
-      onEnd(ending) {
-        done()
-        asked.wasLate = ending.end === 'late'
-        keep(asked, resultOf(ending, asked))
+  const ask = (asked: Asked): Promise<void> => asked.task.begin()
+  function toTask(asked: () => Asked): GroupTask<unknown> {
+    return new GroupTask<unknown>({
+      run: (signal) => asked().probe.ask({ signal, timeoutMs: asked().timeoutMs }),
+      deadlineMs: () => asked().timeoutMs,
+      inTurn(run) {
+        if (asked().probe.subscribe) run(() => {})
+        else turnsOf(asked()).take(run, asked().wasLate)
+      },
+      onEnd(outcome) {
+        asked().wasLate = isLate(outcome)
+        keep(asked(), resultOf(outcome, asked()))
       },
     })
-    if (asked.underWay) asked.stop = stop
   }
-
-  const ask = (asked: Asked): Promise<void> => {
-    if (asked.underWay) return asked.underWay.promise
-    const { promise } = (asked.underWay = Promise.withResolvers<void>())
-    if (asked.probe.subscribe) askNow(asked, () => {})
-    else turnsOf(asked).take((done) => askNow(asked, done), asked.wasLate)
-    return promise
-  }
-
   const turnsOf = ({ probe }: Asked): Turns => (probe.isHeavy ? heavy : light)
 
   const isStale = ({ result, answeredAtMs, ttlMs, probe }: Asked): boolean =>
@@ -131,7 +111,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
   const follow = (asked: Asked) => {
     const unsubscribe = asked.probe.subscribe?.(() => {
       if (isClosed) return
-      if (asked.underWay) asked.askAgain = true
+      if (asked.task.isUnderWay) asked.askAgain = true
       else void ask(asked)
     })
     if (unsubscribe) unsubscribes.push(unsubscribe)
@@ -157,25 +137,30 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
       for (const unsubscribe of unsubscribes) unsubscribe()
       for (const asked of all) {
         clearTimeout(asked.timer)
-        asked.stop?.()
-        asked.underWay?.resolve()
+        asked.task.close()
       }
     },
   }
 }
 
-function resultOf(ending: Ending<unknown>, { probe, timeoutMs }: Asked): ProbeResult {
-  if (ending.end === 'answered') return toProbeResult(ending.answer, probe)
-  return ending.end === 'late' ? toLateResult(probe, timeoutMs) : toFailedResult(ending.error, probe)
+function isLate(outcome: Outcome<unknown>): boolean {
+  return 'error' in outcome && outcome.error instanceof TimeoutError
 }
 
-function collect(groups: ReadonlyMap<string, Group>, since: number) {
+function resultOf(outcome: Outcome<unknown>, { probe, timeoutMs }: Asked): ProbeResult {
+  if ('value' in outcome) return toProbeResult(outcome.value, probe)
+  return isLate(outcome) ? toLateResult(probe, timeoutMs) : toFailedResult(outcome.error, probe)
+}
+
+type ToTask = (asked: () => Asked) => GroupTask<unknown>
+
+function collect(groups: ReadonlyMap<string, Group>, since: number, toTask: ToTask) {
   const byIdentity = new Map<string | ProbeFunction, Asked>()
   const byGroup = new Map<string, readonly Asked[]>()
   for (const [name, { availableWhen = [], ttlMs = DEFAULT_TTL_MS }] of groups) {
     const asked = availableWhen.map((probe) => {
       const identity = typeof probe === 'function' ? probe : probe.key
-      const one = byIdentity.get(identity) ?? toAsked(probe, { ttlMs, since, nth: byIdentity.size })
+      const one = byIdentity.get(identity) ?? toAsked(probe, { ttlMs, since, nth: byIdentity.size }, toTask)
       const timeoutMs = typeof probe === 'function' ? undefined : probe.timeoutMs
       one.ttlMs = Math.min(one.ttlMs, ttlMs)
       one.timeoutMs = Math.max(one.timeoutMs, timeoutMs ?? DEFAULT_TIMEOUT_MS)
@@ -190,21 +175,21 @@ function collect(groups: ReadonlyMap<string, Group>, since: number) {
 function toAsked(
   probe: Probe | ProbeFunction,
   { ttlMs, since, nth }: { ttlMs: number; since: number; nth: number },
+  toTask: ToTask,
 ): Asked {
-  return {
+  const asked: Asked = {
     ...namesOf(probe, nth),
     ttlMs,
     timeoutMs: (typeof probe === 'function' ? undefined : probe.timeoutMs) ?? DEFAULT_TIMEOUT_MS,
     result: undefined,
     since,
     answeredAtMs: 0,
-    underWay: undefined,
     askAgain: false,
-    left: 0,
     wasLate: false,
-    stop: undefined,
+    task: toTask(() => asked),
     timer: undefined,
   }
+  return asked
 }
 
 /** The key of a function is one that no host writes: a function is the same probe as itself only. */
@@ -212,4 +197,52 @@ function namesOf(probe: Probe | ProbeFunction, nth: number): Pick<Asked, 'probe'
   if (typeof probe !== 'function') return { probe, what: probe.what }
   const what = probe.name === '' ? undefined : `the function ${probe.name}`
   return { probe: { key: `\u0000function ${nth}`, ask: probe }, what }
+}
+
+/** Returns the last answer of a probe, as it is shown. */
+export function toProbeState({ probe, what, result, since }: Question): ProbeState {
+  const { key, kind = 'function' } = probe
+  const answer = result ?? { available: false, unknown: true, reason: NOT_CHECKED }
+  return Object.freeze({ key, kind, ...(what === undefined ? {} : { what }), ...answer, since })
+}
+
+const MAX_CHARS = 500
+const WORKS: ProbeResult = Object.freeze({ available: true })
+
+/** Reads what a probe answered. What is no answer says that the thing does not work. */
+function toProbeResult(answer: unknown, probe: Probe): ProbeResult {
+  if (answer === true) return WORKS
+  if (answer === false) return { available: false, reason: `${nameOf(probe)} says no` }
+  if (!isObject(answer) || typeof answer['available'] !== 'boolean')
+    return { available: false, reason: `${nameOf(probe)} gave nothing that is an answer` }
+  const { available, reason, detail, suggestion } = answer
+  if (available) return WORKS
+  return {
+    available: false,
+    reason: toText(reason) ?? `${nameOf(probe)} says no`,
+    ...optional('detail', toText(detail)),
+    ...optional('suggestion', toText(suggestion)),
+  }
+}
+
+/** What was thrown is for people: it may quote anything. */
+function toFailedResult(error: unknown, probe: Probe): ProbeResult {
+  return { available: false, reason: `${nameOf(probe)} failed`, ...optional('detail', toText(messageOf(error))) }
+}
+
+function toLateResult(probe: Probe, timeoutMs: number): ProbeResult {
+  return { available: false, reason: `${nameOf(probe)} did not answer within ${timeoutMs / 1000} s` }
+}
+
+function nameOf({ what = 'its probe' }: Probe): string {
+  return what
+}
+
+function toText(text: unknown): string | undefined {
+  if (typeof text !== 'string' || text === '') return undefined
+  return cut(text, MAX_CHARS + 1).toWellFormed()
+}
+
+function optional<Key extends string>(key: Key, text: string | undefined): { readonly [K in Key]?: string } {
+  return text === undefined ? {} : ({ [key]: text } as { readonly [K in Key]: string })
 }

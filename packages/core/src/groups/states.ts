@@ -1,6 +1,13 @@
 import type { Clock, GroupState } from '../ports.ts'
 import { orderGroups, type Group } from '../tools/groups.ts'
-import type { ProbeResult } from './probe-result.ts'
+
+/** What a probe found out, read and checked. */
+export interface ProbeResult {
+  readonly available: boolean
+  readonly reason?: string
+  readonly detail?: string
+  readonly suggestion?: string
+}
 
 /** The states of all groups, each worked out after those that it depends on. */
 export interface States {

@@ -1,0 +1,74 @@
+import { type Outcome, startTask, TimeoutError } from '../util/async.ts'
+
+export interface GroupTaskOptions<T> {
+  run(signal: AbortSignal): T | PromiseLike<T>
+  readonly deadlineMs: () => number
+  /** Called when it is under way, before it runs. */
+  readonly onBegin?: () => void
+  /** Called at its end, unless the task was closed. */
+  readonly onEnd: (outcome: Outcome<T>) => void
+  /** Runs it when it is its turn. `done` is called at the end. Default: at once. */
+  readonly inTurn?: (run: (done: () => void) => void) => void
+}
+
+/** Work that ignores its signal must not pile up. */
+const MAX_LEFT = 3
+
+/** Work that is done again and again, such as a probe or a load of tools: one at a time, and with a deadline. */
+export class GroupTask<T> {
+  readonly #options: GroupTaskOptions<T>
+  #underWay: PromiseWithResolvers<void> | undefined
+  #stop: (() => void) | undefined
+  /** How many were too late and are not over. */
+  #left = 0
+  #isClosed = false
+
+  constructor(options: GroupTaskOptions<T>) {
+    this.#options = options
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay !== undefined
+  }
+
+  /** Begins, unless it is under way. Resolves at the end, however it ends. */
+  begin(): Promise<void> {
+    if (this.#underWay) return this.#underWay.promise
+    const { promise } = (this.#underWay = Promise.withResolvers<void>())
+    const { inTurn = (run) => run(() => {}), onBegin } = this.#options
+    onBegin?.()
+    inTurn((done) => this.#run(done))
+    return promise
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#stop?.()
+    this.#underWay?.resolve()
+  }
+
+  #run(done: () => void): void {
+    const deadlineMs = this.#options.deadlineMs()
+    const end = (outcome: Outcome<T>) => {
+      done()
+      this.#end(outcome)
+    }
+    if (this.#isClosed || this.#left >= MAX_LEFT) return end({ error: new TimeoutError(deadlineMs) })
+    this.#left++
+    const stop = startTask<T>({
+      run: (signal) => this.#options.run(signal),
+      deadlineMs,
+      onEnd: end,
+      onOver: () => this.#left--,
+    })
+    if (this.#underWay) this.#stop = stop
+  }
+
+  #end(outcome: Outcome<T>): void {
+    const underWay = this.#underWay
+    this.#underWay = undefined
+    this.#stop = undefined
+    if (!this.#isClosed) this.#options.onEnd(outcome)
+    underWay?.resolve()
+  }
+}
