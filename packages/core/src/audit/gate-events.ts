@@ -1,7 +1,15 @@
-import type { Events, GateNotice } from '../events.ts'
 import type { Halt, HaltTarget } from '../state/halts.ts'
-import type { PinEvent } from '../pins/notices.ts'
+import type { PinEvent } from '../state/pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
+import type { Emitter } from '../util/emitter.ts'
+
+/** What happens to a gate, for those who show or count it. */
+export type GateNotice =
+  | { readonly event: 'policy-changed'; readonly policyRevision: number }
+  | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
+  | { readonly event: 'preferences-changed' }
+  | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
+  | { readonly event: 'tool-added' | 'tool-changed' | 'tool-flagged' | 'tool-accepted'; readonly pin: PinEvent }
 
 export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
@@ -18,7 +26,7 @@ export interface GateRecorder {
 export interface GateRecorderOptions {
   readonly audit: AuditSink
   readonly clock: Pick<Clock, 'wallMs'>
-  readonly events: Events<GateNotice>
+  readonly events: Emitter<[GateNotice]>
   readonly revisions: () => Revisions
   readonly onFault: (error: unknown) => void
 }
@@ -36,23 +44,23 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
   return {
     policyChanged(at) {
       record('policy_changed', {}, at)
-      events.tell({ event: 'policy-changed', policyRevision: at.policy_revision })
+      events.emit({ event: 'policy-changed', policyRevision: at.policy_revision })
     },
     // The attempt that asks has a record of its own.
-    requested: (approval) => events.tell({ event: 'approval-requested', approval }),
+    requested: (approval) => events.emit({ event: 'approval-requested', approval }),
     decided(approval) {
       const { id, tenant, tool, status, decidedBy, reason } = approval
       const detail = reason === undefined ? status : `${status}: ${reason}`
       record('approval_decided', { approval_id: id, user_id: decidedBy, tenant, tool, reason: status, detail })
-      events.tell({ event: 'approval-decided', approval })
+      events.emit({ event: 'approval-decided', approval })
     },
     halted(halt) {
       record('halt_set', { ...aboutTarget(halt.target), user_id: halt.by, detail: textOf(halt) })
-      events.tell({ event: 'halt-set', halt })
+      events.emit({ event: 'halt-set', halt })
     },
     released(halt, by) {
       record('halt_released', { ...aboutTarget(halt.target), user_id: by, detail: textOf(halt) })
-      events.tell({ event: 'halt-released', halt })
+      events.emit({ event: 'halt-released', halt })
     },
     pinned(pin) {
       record(PIN_RECORDS[pin.kind], {
@@ -61,7 +69,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
         user_id: pin.kind === 'accepted' ? pin.by : undefined,
         detail: pin.text,
       })
-      events.tell({ event: `tool-${pin.kind}`, pin })
+      events.emit({ event: `tool-${pin.kind}`, pin })
     },
   }
 }

@@ -25,7 +25,7 @@ import { alwaysAvailable } from '../memory/availability.ts'
 import { steadyClock, systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
-import { createEvents, type GateNotice } from '../events.ts'
+import { createEmitter } from '../util/emitter.ts'
 import { createAvailability } from '../groups/availability.ts'
 import { createNeeds, type Need } from '../groups/needs.ts'
 import { createLoads, type Loads, type LoadsOfGate } from '../groups/loads.ts'
@@ -36,10 +36,10 @@ import {
   parsePinRules,
   type PinMode,
   type PinRules,
-} from '../pins/pin-rules.ts'
-import { createPins, type Pins } from '../pins/pins.ts'
+} from '../state/pins/pin-rules.ts'
+import { createPins, type Pins } from '../state/pins/pins.ts'
 import { redactor, type Redactor } from '../redact/redact.ts'
-import { createGateRecorder, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
+import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
 import { lintAll, type LintWarning, selectorsOfGroups } from '../policy/lint.ts'
 import { createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
@@ -377,7 +377,7 @@ export function createGate(
   lookAtSchemas()
   const audit = options.audit ?? memoryAudit({ redact: options.redactor })
   const state = options.state ?? memoryState({ clock })
-  const events = createEvents<GateNotice>(onFault)
+  const events = createEmitter<[GateNotice]>(onFault)
   const live = createLiveCalls()
   const deadlines = createDeadlines(() => clock.monotonicMs())
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
@@ -396,7 +396,7 @@ export function createGate(
   const preferences = createPreferences({
     state,
     groups: groups.selectors,
-    onChanged: () => events.tell({ event: 'preferences-changed' }),
+    onChanged: () => events.emit({ event: 'preferences-changed' }),
     onFault,
     deadlineMs: storeDeadlineMs,
   })

@@ -1,4 +1,4 @@
-import { createPattern, type Pattern } from '../regex/pattern.ts'
+import { createPattern, type Pattern } from '../util/regex/pattern.ts'
 import { spend } from '../util/work.ts'
 import { createReferences, type Draft, isPlainObject, isSince, type PlainObject, type References } from './document.ts'
 import {

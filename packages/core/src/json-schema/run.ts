@@ -1,4 +1,4 @@
-import type { Pattern } from '../regex/pattern.ts'
+import type { Pattern } from '../util/regex/pattern.ts'
 import type { Work } from '../util/work.ts'
 import type { Draft, PlainObject } from './document.ts'
 

@@ -1,4 +1,4 @@
-import { createPattern } from '../regex/pattern.ts'
+import { createPattern } from '../util/regex/pattern.ts'
 import { messageOf } from '../errors.ts'
 import {
   createReferences,

@@ -1,5 +1,5 @@
 import { ConfigError, messageOf } from '../errors.ts'
-import { createFinder, createUnion, type Finder } from '../regex/pattern.ts'
+import { createFinder, createUnion, type Finder } from '../util/regex/pattern.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { spend, type Work, WorkSpentError } from '../util/work.ts'
 import { createExactMatcher, EXACT_NAME, type FindSpans } from './exact.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type MemoryState, memoryState } from '../memory/state.ts'
-import type { StateEntry } from '../ports.ts'
-import { definitionHash, definitionOf } from '../tools/definition-hash.ts'
-import { defineTool } from '../tools/tool.ts'
+import { type MemoryState, memoryState } from '../../memory/state.ts'
+import type { StateEntry } from '../../ports.ts'
+import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
+import { defineTool } from '../../tools/tool.ts'
 import { createPinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'
 
 const versions = ['One.', 'Another.'].map((description) => defineTool({ name: 'read', description }))

@@ -1,6 +1,6 @@
-import { definitionOf } from '../tools/definition-hash.ts'
-import { findConfusions, skeleton } from '../tools/confusables.ts'
-import type { Tool } from '../tools/tool.ts'
+import { definitionOf } from '../../tools/definition-hash.ts'
+import { findConfusions, skeleton } from '../../tools/confusables.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { type CharacterCode, findCharacters, readTags } from './characters.ts'
 import { capped, codePoint, pointerStep, spellOut } from './spell.ts'
 

@@ -1,8 +1,8 @@
-import { sha256Hex } from '../util/hash.ts'
-import type { StateEntry, StateStore } from '../ports.ts'
-import type { Definition } from '../tools/definition-hash.ts'
-import { type Outcome, runWithDeadline, startTask } from '../util/async.ts'
-import { isObject } from '../util/json.ts'
+import { sha256Hex } from '../../util/hash.ts'
+import type { StateEntry, StateStore } from '../../ports.ts'
+import type { Definition } from '../../tools/definition-hash.ts'
+import { type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
+import { isObject } from '../../util/json.ts'
 
 /** The definition of a tool that its callers go by. */
 export interface Pin {

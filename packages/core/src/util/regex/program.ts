@@ -1,4 +1,4 @@
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { type Assertion, type CharSet, isWord, type Node, PatternError } from './syntax.ts'
 
 /** One step: takes a character of a set, holds at a place, goes on at two places (the first one first), or is done. */

@@ -1,4 +1,4 @@
-import { canonicalize } from '../util/json.ts'
+import { canonicalize } from '../../util/json.ts'
 import { capped, pointerStep, spellOut } from './spell.ts'
 import { diffWords } from './word-diff.ts'
 

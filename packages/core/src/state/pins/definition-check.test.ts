@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defineTool, type JsonSchema, type ToolDefinition } from '../tools/tool.ts'
+import { defineTool, type JsonSchema, type ToolDefinition } from '../../tools/tool.ts'
 import { checkDefinition, DEFINITION_LIMITS, FINDINGS } from './definition-check.ts'
 
 const codesOf = (definition: Partial<ToolDefinition>) =>

@@ -1,4 +1,4 @@
-import type { Work } from '../util/work.ts'
+import type { Work } from '../work.ts'
 import { Automaton } from './automaton.ts'
 import { parsePattern } from './parse.ts'
 import { compileProgram, MAX_INSTRUCTIONS, sizeOf } from './program.ts'

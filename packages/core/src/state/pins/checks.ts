@@ -1,5 +1,5 @@
-import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
 import { checkDefinition, type DefinitionFinding, FINDINGS } from './definition-check.ts'
 import { findNearNames } from './near-names.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createToolset } from '../tools/toolset.ts'
-import { defineTool } from '../tools/tool.ts'
+import { createToolset } from '../../tools/toolset.ts'
+import { defineTool } from '../../tools/tool.ts'
 import { findNearNames } from './near-names.ts'
 
 const toolsetOf = (ids: readonly string[]) =>

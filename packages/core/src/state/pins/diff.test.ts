@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { definitionOf } from '../tools/definition-hash.ts'
-import { defineTool, type ToolDefinition } from '../tools/tool.ts'
+import { definitionOf } from '../../tools/definition-hash.ts'
+import { defineTool, type ToolDefinition } from '../../tools/tool.ts'
 import { diffDefinitions } from './diff.ts'
 
 const base: ToolDefinition = {

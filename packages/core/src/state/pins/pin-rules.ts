@@ -1,6 +1,6 @@
-import { ConfigError } from '../errors.ts'
-import { didYouMean } from '../util/text.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
+import { ConfigError } from '../../errors.ts'
+import { didYouMean } from '../../util/text.ts'
+import { checkShape, shapeOf } from '../../util/shape.ts'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const
 /** What a changed definition does: nothing, an event, or an event and the tool is taken away until it is accepted. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { WorkSpentError } from '../util/work.ts'
+import { WorkSpentError } from '../work.ts'
 import { createFinder, createPattern, createUnion } from './pattern.ts'
 import type { Dialect } from './syntax.ts'
 

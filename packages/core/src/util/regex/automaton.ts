@@ -1,4 +1,4 @@
-import { spend, type Work } from '../util/work.ts'
+import { spend, type Work } from '../work.ts'
 import { Alphabet, type CharClass, type Instruction, type Program } from './program.ts'
 import { type Assertion, isWord } from './syntax.ts'
 

@@ -1,6 +1,6 @@
-import { skeleton } from '../tools/confusables.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import { skeleton } from '../../tools/confusables.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { Toolset } from '../../tools/toolset.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import { capped, codePoint } from './spell.ts'
 
