@@ -8,7 +8,8 @@ import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
 import type { AuditEvidenceBody } from './api/wire.ts'
 import type { AuditConfig, GatewayConfig } from './config/config.ts'
-import { type LogLine, type RunningGateway, startGateway } from './gateway.ts'
+import type { LogLine } from './gate-parts.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
 
 const KEY = 'console-key'
 

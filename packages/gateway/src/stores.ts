@@ -7,7 +7,7 @@ import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
 /** What an audit tells of itself: what it drops, where it counts that. */
-type OpenedAudit = AuditSink &
+export type OpenedAudit = AuditSink &
   AuditReader &
   AuditExporter &
   AuditCounter & {

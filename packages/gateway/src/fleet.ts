@@ -1,0 +1,86 @@
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock } from '@toolgate/core/stores'
+import type { ServerRow } from './api/wire.ts'
+import { UpstreamSource } from './catalog/sources.ts'
+import type { GatewayConfig, ServerConfig } from './config/config.ts'
+import type { WatchedServer } from './live/server-identity.ts'
+import { withVia } from './mcp/endpoint.ts'
+import { redactServer } from './redaction.ts'
+import type { FindTracing } from './telemetry/tracing.ts'
+import { createUpstream, type UpstreamLogLine } from './upstream/create-upstream.ts'
+import { createReaper, type Reaper } from './upstream/reaper.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+export interface FleetDeps {
+  readonly clock: Clock
+  readonly log: (line: UpstreamLogLine) => void
+  readonly redact: Redactor
+  readonly tracing: FindTracing
+}
+
+interface Server {
+  readonly config: ServerConfig
+  readonly upstream: Upstream
+  readonly source: UpstreamSource
+}
+
+/** The servers of a configuration, in its order. */
+export class Fleet {
+  readonly reaper: Reaper = createReaper()
+  readonly #servers: readonly Server[]
+  readonly #redact: Redactor
+
+  /** `via` marks the requests of this gateway, so that it does not serve itself. */
+  constructor({ servers }: GatewayConfig, via: string, deps: FleetDeps) {
+    this.#redact = deps.redact
+    this.#servers = servers.map((config) => {
+      const upstream = createUpstream(withVia(config, via), { reaper: this.reaper, ...deps })
+      return { config, upstream, source: new UpstreamSource(config, upstream) }
+    })
+  }
+
+  get upstreams(): readonly Upstream[] {
+    return this.#servers.map(({ upstream }) => upstream)
+  }
+
+  get sources(): readonly UpstreamSource[] {
+    return this.#servers.map(({ source }) => source)
+  }
+
+  /** Each server with what a change of its identity shows in. */
+  get watched(): readonly WatchedServer[] {
+    return this.#servers.map(({ config, upstream }) => ({
+      config,
+      get state() {
+        return upstream.state
+      },
+      subscribe: (listener) => upstream.subscribe(listener),
+    }))
+  }
+
+  /** Returns what is shown of the servers. `changeOf` is the latest change of what a server is. */
+  rows(changeOf: (name: string) => ServerRow['changed'] | undefined): readonly ServerRow[] {
+    return this.#servers.map((server) => {
+      const changed = changeOf(server.config.name)
+      return redactServer({ ...toServerRow(server), ...(changed ? { changed } : {}) }, this.#redact)
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map(({ upstream }) => upstream.close()))
+    await this.reaper.close()
+  }
+}
+
+function toServerRow({ upstream: { name, state, tools }, source: { rejected } }: Server): ServerRow {
+  return {
+    name,
+    status: state.status,
+    ...(state.reason === undefined ? {} : { reason: state.reason }),
+    since: state.since,
+    restarts: state.restarts,
+    toolCount: tools.length - rejected.length,
+    ...(state.era === undefined ? {} : { era: state.era }),
+    rejected: [...state.rejected, ...rejected],
+  }
+}

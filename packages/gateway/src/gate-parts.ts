@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { combineTelemetry, createGate, type Gate, type GateOptions } from '@toolgate/core'
+import { createAvailability, parseGroups } from '@toolgate/core/groups'
+import type { Redactor } from '@toolgate/core/redact'
+import type { Clock, StateStore } from '@toolgate/core/stores'
+import { createMetaTools, ToolLists } from '@toolgate/mcp'
+import { toApps, toGroups } from './catalog/groups.ts'
+import type { GatewayConfig, GroupConfig } from './config/config.ts'
+import { Fleet } from './fleet.ts'
+import { endsWithin, type Lifecycle } from './lifecycle.ts'
+import { unlockByCalls } from './mcp/sessions.ts'
+import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
+import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
+import { createTelemetry } from './telemetry/lazy.ts'
+import type { FindTracing } from './telemetry/tracing.ts'
+import { createWarnings, type Warnings } from './warnings.ts'
+
+/** One line of the gateway's log. `detail` may hold what a caller must not see. */
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly server?: string
+  readonly detail?: string
+}
+
+/** What every part of a gateway needs. */
+export interface GatewayBase {
+  readonly config: GatewayConfig
+  readonly clock: Clock
+  readonly redact: Redactor
+  readonly log: (line: LogLine) => void
+  readonly onFault: (error: unknown) => void
+  readonly lifecycle: Lifecycle
+}
+
+/** The gate of a configuration, with what it was made of. */
+export interface GateParts {
+  readonly gate: Gate
+  readonly lists: ToolLists
+  /** The ids of the gateway's own tools. */
+  readonly metaIds: ReadonlySet<string>
+  readonly selectors: ReturnType<typeof parseGroups>['selectors']
+  readonly fleet: Fleet
+  readonly availability: ReturnType<typeof createAvailability>
+  /** Resolves when every probe was asked. */
+  readonly probed: Promise<void>
+  readonly warnings: Warnings
+  readonly audit: OpenedAudit
+  readonly auditProblems: readonly EvidenceProblem[]
+  readonly state: StateStore | undefined
+  readonly counts: CallCounts
+  readonly tracing: FindTracing
+  /** Marks the requests of this gateway. */
+  readonly via: string
+}
+
+const DEFAULT_TTL_MS = 10_000
+/** How long the records of calls that are stopped at the end may take. */
+const RECORDS_MS = 500
+/** A server's own timeout ends its calls. This ends a call whose progress goes on and on. */
+const DEADLINE_FACTOR = 10
+
+/**
+ * Opens the stores, makes the servers without starting them, and the gate over them.
+ *
+ * `probeEveryMs` bounds how long an answer of a probe is kept. `onUnlocked` is called when a session opens a group.
+ */
+export async function openGate(
+  base: GatewayBase,
+  { probeEveryMs, onUnlocked }: { readonly probeEveryMs: number | undefined; readonly onUnlocked: () => void },
+): Promise<GateParts> {
+  const { config, clock, redact, log, onFault, lifecycle } = base
+  const { audit, auditProblems, stores } = await openStores(base)
+  const { calls: followed, tracing } = await createTelemetry(onFault)
+  const counts = countCalls(clock)
+  const via = randomUUID()
+  const fleet = new Fleet(config, via, { clock, log, redact, tracing })
+  lifecycle.onClose(() => fleet.close())
+  const { upstreams, sources, reaper } = fleet
+  const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
+  const availability = createAvailability(groups, { clock, onFault })
+  lifecycle.onClose(() => availability.close())
+  // Before anybody asks: what knows its state by itself, as servers do, is known from the beginning.
+  const probed = availability.start()
+  const parsedGroups = parseGroups(groups, new Map(Object.entries(config.aliases ?? {})))
+  const search = config.search ?? { offer: 'auto' }
+  const metaTools = createMetaTools({ groups: parsedGroups, search, gate: () => gate, onUnlocked })
+  const metaIds = metaTools.map(({ id }) => id)
+  const warnings = createWarnings({
+    config,
+    sources,
+    gate: () => gate,
+    log: (message) => log({ level: 'warn', message }),
+  })
+  const unlocksByCalls = [...parsedGroups.locked.values()].some(({ unlock }) => typeof unlock === 'object')
+  const gate: Gate = createGate({
+    tools: metaTools,
+    ...(unlocksByCalls ? { hooks: unlockByCalls(() => gate.locks, onUnlocked) } : {}),
+    sources,
+    groups,
+    apps: toApps(config.apps, metaIds),
+    ...stores,
+    availability,
+    audit,
+    clock,
+    onFault,
+    onWarning: warnings.logOfGate,
+    telemetry: combineTelemetry(followed, counts),
+    redactor: redact,
+    ...toGateOptions(config),
+  })
+  gate.catalog.subscribe(warnings.logNew)
+  lifecycle.onClose(async () => {
+    await endsWithin(gate.close(), RECORDS_MS)
+    // Calls that were stopped are answered before the rest is closed.
+    await lifecycle.closePort()
+  })
+  return {
+    gate,
+    lists: new ToolLists(gate, search),
+    metaIds: new Set(metaIds),
+    selectors: parsedGroups.selectors,
+    fleet,
+    availability,
+    probed,
+    warnings,
+    audit,
+    auditProblems,
+    state: stores.state,
+    counts,
+    tracing,
+    via,
+  }
+}
+
+async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBase) {
+  const audit = await openAudit(config.audit, { redact, onFault })
+  lifecycle.onClose(() => audit.close())
+  const auditProblems = await findAuditProblems(config.audit)
+  for (const { message } of auditProblems) log({ level: 'warn', message })
+  const { close, ...stores } = await openState(config.state, config.approvals)
+  lifecycle.onClose(close)
+  return { audit, auditProblems, stores }
+}
+
+/** Returns the options of the gate that the file writes as the gate reads them. */
+function toGateOptions({
+  aliases,
+  calls,
+  definitions,
+  limits,
+  pins,
+  policy,
+  servers,
+}: GatewayConfig): Partial<GateOptions> {
+  const { maxOutputChars, concurrency = [] } = calls ?? {}
+  const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
+  return {
+    policy,
+    limits,
+    concurrency,
+    deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
+    ...(aliases === undefined ? {} : { aliases }),
+    ...(pins === undefined ? {} : { pins }),
+    ...(definitions === undefined ? {} : { definitions }),
+    ...(maxOutputChars === undefined ? {} : { maxOutputChars }),
+  }
+}
+
+function withTtl(groups: readonly GroupConfig[], mostMs = Number.POSITIVE_INFINITY): readonly GroupConfig[] {
+  return groups.map((group) => (mostMs < (group.ttlMs ?? DEFAULT_TTL_MS) ? { ...group, ttlMs: mostMs } : group))
+}

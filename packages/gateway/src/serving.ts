@@ -1,0 +1,231 @@
+import { parseLimits } from '@toolgate/core/internal'
+import { memoryState } from '@toolgate/core/stores'
+import { matchesSelector } from '@toolgate/core/toolset'
+import type { ApiDeps } from './api/deps.ts'
+import { createHealth } from './api/health.ts'
+import { haltReach } from './api/routes/halts.ts'
+import { createGroupRows, createNeedRows, toAppRows } from './api/rows.ts'
+import type { GroupRow, ServerRow } from './api/wire.ts'
+import { createFailedLogins, type FailedLogins } from './auth/failed-logins.ts'
+import type { Keyring } from './auth/keyring.ts'
+import type { OriginRules } from './auth/origin.ts'
+import { serverGroupName } from './catalog/groups.ts'
+import type { GatewayConfig } from './config/config.ts'
+import type { GateParts, GatewayBase } from './gate-parts.ts'
+import type { HttpDeps } from './http/server.ts'
+import { createGroupWatch, type GroupWatch } from './live/group-watch.ts'
+import type { LiveSocket } from './live/live-socket.ts'
+import { type ServerIdentities, watchIdentities } from './live/server-identity.ts'
+import { recordStateChanges } from './live/state-changes.ts'
+import { endsWithin } from './lifecycle.ts'
+import { ChangeStreams } from './mcp/change-streams.ts'
+import { McpEndpoints } from './mcp/endpoint.ts'
+import { Sessions } from './mcp/sessions.ts'
+import { once } from './once.ts'
+import { redactApprovals } from './redaction.ts'
+import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { VERSION } from './version.ts'
+
+/** Who may come, and by which names. */
+export interface Entrance {
+  readonly keyring: Keyring
+  readonly origins: OriginRules
+  readonly port: number
+}
+
+const LIST_TTL_MS = 1000
+/** How long running calls may take when the gateway stops. */
+const DEFAULT_DRAIN_MS = 30_000
+
+/** What the gateway shows of itself, as it is now. */
+export interface Watching {
+  readonly groupWatch: GroupWatch
+  readonly logins: FailedLogins
+  groups(names?: readonly string[]): readonly GroupRow[]
+  servers(): readonly ServerRow[]
+}
+
+/** Watches groups, servers and logins, and records what changes. */
+export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
+  const { config, clock, redact, onFault, lifecycle } = base
+  const { gate, fleet, availability, audit } = parts
+  const names = [...config.groups.map(({ name }) => name), ...config.servers.map(({ name }) => serverGroupName(name))]
+  const groupWatch = createGroupWatch({ names, availability, clock, onFault })
+  lifecycle.onClose(() => groupWatch.close())
+  const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
+  const logins = createFailedLogins({ audit, clock, revisions, onFault })
+  lifecycle.onClose(() => logins.close())
+  const recording = { audit, clock, redact, revisions, onFault }
+  const servers = new Map(fleet.upstreams.map((upstream) => [upstream.name, upstream]))
+  recordStateChanges({ watch: groupWatch, servers, ...recording })
+  let identities: ServerIdentities | undefined
+  if (!isOff(config.pins)) {
+    identities = watchIdentities({
+      servers: fleet.watched,
+      state: parts.state ?? memoryState({ clock }),
+      ...recording,
+    })
+    lifecycle.onClose(identities.close)
+    lifecycle.onClose(identities.settled)
+  }
+  return {
+    groupWatch,
+    logins,
+    groups: createGroupRows({ groups: config.groups, gate, availability, redact }),
+    servers: () => fleet.rows((name) => identities?.changeOf(name)),
+  }
+}
+
+function isOff(pins: GatewayConfig['pins']): boolean {
+  return (typeof pins === 'object' ? pins.changed : pins) === 'off'
+}
+
+/** Creates the MCP endpoints, and drains the gate before the gateway stops. */
+export function createMcp(
+  { config, clock, onFault, lifecycle }: GatewayBase,
+  { gate, lists, availability, via, tracing }: GateParts,
+  { logins }: Watching,
+  { keyring, origins }: Entrance,
+): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
+  const serverInfo = { name: 'toolgate', version: VERSION }
+  const streams = new ChangeStreams({ serverInfo, onFault })
+  lifecycle.onDrain(async () => {
+    streams.close()
+    await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
+  })
+  const mcp = new McpEndpoints({
+    gate,
+    lists,
+    availability,
+    streams,
+    sessions: new Sessions({ clock }),
+    isStopping: () => lifecycle.isStopping,
+    serverInfo,
+    listTtlMs: LIST_TTL_MS,
+    keyring,
+    via,
+    logins,
+    origins,
+    tracing,
+    onFault,
+  })
+  lifecycle.onClose(() => mcp.close())
+  return { mcp, streams }
+}
+
+export function toApiDeps(
+  { config, clock, redact, onFault }: GatewayBase,
+  { gate, lists, metaIds, selectors, warnings, audit, auditProblems }: GateParts,
+  { groups, servers, logins }: Watching,
+  { keyring, origins, port }: Entrance,
+): ApiDeps {
+  const limits = parseLimits(config.limits, selectors).map((limit, i) => {
+    const written = config.limits[i]
+    return { ...limit, text: typeof written === 'string' ? written : limitText(limit) }
+  })
+  return {
+    keyring,
+    origins,
+    logins,
+    callers: config.callers,
+    view: (caller, app) => gate.view(caller, { app }),
+    tools: () => gate.catalog.snapshot().tools,
+    limitsOf: (tool) =>
+      limits.flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : [])),
+    wireName: (id) => lists.names().toName(id),
+    groups,
+    servers,
+    warnings: () => warnings.list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
+    audit,
+    evidence: () => {
+      const { checkpoints, problems = [] } = audit.evidence?.() ?? {}
+      const { store } = config.audit
+      return { store, ...(checkpoints && { checkpoints }), problems: [...auditProblems, ...problems] }
+    },
+    approvals: redactApprovals(gate.approvals, redact),
+    pins: gate.pins,
+    apps: () => toAppRows(gate.apps, metaIds),
+    needs: createNeedRows({ gate, groups: config.groups, redact }),
+    preferences: gate.preferences,
+    halts: {
+      halt: gate.halt,
+      release: gate.release,
+      list: () => gate.halts,
+      reach: (target) =>
+        haltReach(target, { tools: gate.catalog.snapshot().tools, callers: config.callers, groups: selectors }),
+    },
+    redact,
+    clock,
+    policyRevision: () => gate.policyRevision,
+    catalogRevision: () => gate.catalog.revision,
+    cookieName: `toolgate_session_${port}`,
+    onFault,
+  }
+}
+
+/** Returns the text of a limit that was given as an object: `files:*:5/1.5 per tenant`. */
+function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[number]): string {
+  return `${selector.text}:${label} per ${per.join(', ') || 'all callers together'}`
+}
+
+/** Returns what answers on the port. */
+export function toHttpDeps(
+  { config, redact, onFault, lifecycle }: GatewayBase,
+  { gate, audit, counts, warnings }: GateParts,
+  { groups, groupWatch, logins, servers }: Watching,
+  { mcp, streams }: { readonly mcp: McpEndpoints; readonly streams: ChangeStreams },
+  { apiDeps, consoleDir }: { readonly apiDeps: ApiDeps; readonly consoleDir: string },
+): HttpDeps {
+  const { keyring, origins } = apiDeps
+  const api = once(async () => (await import('./api/api.ts')).createApi(apiDeps))
+  const liveSocket = loadLater<LiveSocket>(async () => {
+    const [{ createLiveSocket }, { admit }] = await Promise.all([import('./live/live-socket.ts'), api()])
+    return createLiveSocket({ admit, logins, groups, groupWatch, audit, gate, redact, onFault })
+  })
+  const changesOf = (name: string) => groupWatch.counts.get(name) ?? 0
+  const metrics = createMetrics({
+    counts,
+    gate,
+    warnings: warnings.list,
+    approvals: gate.approvals,
+    audit,
+    servers,
+    groups: () => groups().map(({ name, available }) => ({ name, available, changes: changesOf(name) })),
+    failedLogins: () => logins.count,
+    streams: () => ({ lists: streams.count, pages: liveSocket.loaded()?.connections ?? 0 }),
+    onFault,
+  })
+  return {
+    mcp: mcp.serve,
+    mcpOf: (app) => mcp.ofApp(app),
+    health: createHealth({ servers, isStopping: () => lifecycle.isStopping }),
+    keyring,
+    origins,
+    metrics: createMetricsEndpoint({ keyring, origins, logins, isPublic: config.metrics?.public ?? false, metrics }),
+    pages: once(async () => {
+      const { createConsole, createPages } = await import('./api/console.ts')
+      return createPages({ api: await api(), console: createConsole(consoleDir) })
+    }),
+    live: async (request, socket, head) => {
+      try {
+        await (await liveSocket.load()).upgrade(request, socket, head)
+      } catch (error) {
+        onFault(error)
+        socket.destroy()
+      }
+    },
+    endStreams: () => {
+      liveSocket.loaded()?.close()
+      streams.close()
+    },
+    onFault,
+  }
+}
+
+/** Loads what most gateways never need when it is first asked for. */
+function loadLater<T>(load: () => Promise<T>): { load(): Promise<T>; loaded(): T | undefined } {
+  let loaded: T | undefined
+  const loading = once(async () => (loaded = await load()))
+  return { load: loading, loaded: () => loaded }
+}
