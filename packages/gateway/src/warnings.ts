@@ -42,10 +42,10 @@ export function createWarnings({ config, sources, gate, log }: WarningsDeps): Wa
   const inFile = new Set(ofFile.map(({ path }) => path))
   const logged = new Set<string>()
   const overlays = () => config.servers.flatMap((server, i) => findUnmatched(server, sources[i]))
-  const tell = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
+  const logOne = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
   let of: string | undefined
   let found: readonly GatewayWarning[] = []
-  ofFile.forEach(tell)
+  ofFile.forEach(logOne)
   return {
     list() {
       const { policyRevision, catalog, halts } = gate()
@@ -66,12 +66,12 @@ export function createWarnings({ config, sources, gate, log }: WarningsDeps): Wa
       for (const warning of overlays()) {
         if (logged.has(warning.path)) continue
         logged.add(warning.path)
-        tell(warning)
+        logOne(warning)
       }
     },
     logOfGate(warning) {
       const path = shownPath(warning.path)
-      if (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP)) tell({ ...warning, path })
+      if (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP)) logOne({ ...warning, path })
     },
   }
 }

@@ -7,7 +7,7 @@ export interface FillContext {
   readonly keepsPort: boolean
   /** Escapes what is filled in, because it lands inside a string of CEL. */
   readonly inCondition: boolean
-  /** Hears what each variable of the environment stood for: it may be a secret. */
+  /** Called with the value of each variable of the environment, which may be a secret. */
   readonly onFilled?: (name: string, value: string) => void
 }
 
@@ -39,9 +39,9 @@ export function fillText(text: string, context: FillContext): Filled {
   return { text: filled, changed: filled !== text, problems }
 }
 
-type Answer = { readonly text: string } | { readonly problem: string }
+type Filling = { readonly text: string } | { readonly problem: string }
 
-function resolve(whole: string, inner: string, close: string, context: FillContext): Answer {
+function resolve(whole: string, inner: string, close: string, context: FillContext): Filling {
   const [, name, fallback] = (close && REFERENCE.exec(inner)) || []
   if (name === undefined) return { problem: `found ${whole}, expected \${VAR} or \${VAR:-default}` }
   if (name === 'port' && fallback === undefined) {
@@ -56,7 +56,7 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
   return { text: context.inCondition ? escapeCel(value) : value }
 }
 
-function escaped(whole: string, inner: string, context: FillContext): Answer {
+function escaped(whole: string, inner: string, context: FillContext): Filling {
   if (context.keepsPort && inner === 'port') return { problem: 'found $${port}, which a server cannot escape' }
   return { text: whole.slice(1) }
 }

@@ -8,7 +8,7 @@ export interface AuditTailDeps {
 }
 
 export interface AuditTail {
-  /** Hears of every record that is written from the time the promise resolves, oldest first. */
+  /** The listener gets every record that is written after the promise resolves, oldest first. */
   subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
 }
 
@@ -52,10 +52,10 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
 
   function schedule(): void {
     clearTimeout(timer)
-    if (listeners.size > 0) timer = setTimeout(() => void tell(), everyMs).unref()
+    if (listeners.size > 0) timer = setTimeout(() => void emit(), everyMs).unref()
   }
 
-  async function tell(): Promise<void> {
+  async function emit(): Promise<void> {
     const round = started
     try {
       const records = await readNew()

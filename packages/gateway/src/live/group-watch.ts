@@ -1,7 +1,7 @@
 import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
 import type { Clock } from '@toolgate/core/stores'
 
-/** What became of one group since it was last told of. */
+/** How one group changed since its last report. */
 export interface GroupChange {
   readonly name: string
   /** Absent where nothing was known of it yet. */
@@ -17,30 +17,30 @@ export interface GroupWatchDeps {
 }
 
 export interface GroupWatch {
-  /** Hears of the changes, several at once where they come together. */
+  /** The listener gets the changes, several at once where they come together. */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
   /** How often each group has changed so, since the start. */
   readonly counts: ReadonlyMap<string, number>
   close(): void
 }
 
-/** A dependency that comes and goes is told of no more often. */
+/** A dependency that comes and goes is reported no more often. */
 const QUIET_MS = 1000
-/** What comes together is told together. */
+/** Changes that come together are reported together. */
 const TOGETHER_MS = 10
 
 interface Watched {
   state: GroupState | undefined
-  toldAtMs: number
+  reportedAtMs: number
 }
 
 /**
- * Watches the states of groups. A first change is told within 10 ms; then a group is left alone for a second, after
- * which its state is told if it is another by then.
+ * Watches the states of groups. A first change is reported within 10 ms. Then a group is left alone for a second, after
+ * which its state is reported if it has changed by then.
  */
 export function createGroupWatch({ names, availability, clock, onFault }: GroupWatchDeps): GroupWatch {
   const watched = new Map<string, Watched>(
-    names.map((name) => [name, { state: availability.get(name), toldAtMs: -Infinity }]),
+    names.map((name) => [name, { state: availability.get(name), reportedAtMs: -Infinity }]),
   )
   const counts = new Map(names.map((name) => [name, 0]))
   const listeners = new Set<(changes: readonly GroupChange[]) => void>()
@@ -68,10 +68,10 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
     if (timer !== undefined && atMs >= dueAtMs) return
     clearTimeout(timer)
     dueAtMs = atMs
-    timer = setTimeout(tell, inMs).unref()
+    timer = setTimeout(report, inMs).unref()
   }
 
-  function tell(): void {
+  function report(): void {
     timer = undefined
     const now = clock.monotonicMs()
     const changes: GroupChange[] = []
@@ -79,7 +79,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
     for (const [name, one] of watched) {
       const state = availability.get(name)
       if (isSame(state, one.state)) continue
-      const leftMs = one.toldAtMs + QUIET_MS - now
+      const leftMs = one.reportedAtMs + QUIET_MS - now
       if (leftMs > 0) {
         waitMs = Math.min(waitMs, leftMs)
         continue
@@ -87,13 +87,13 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
       changes.push({ name, before: one.state, now: state })
       if (one.state?.available !== state?.available) counts.set(name, (counts.get(name) as number) + 1)
       one.state = state
-      one.toldAtMs = now
+      one.reportedAtMs = now
     }
     if (waitMs < Infinity) wake(Math.ceil(waitMs))
-    if (changes.length > 0) for (const listener of listeners) hear(listener, changes)
+    if (changes.length > 0) for (const listener of listeners) notify(listener, changes)
   }
 
-  function hear(listener: (changes: readonly GroupChange[]) => void, changes: readonly GroupChange[]): void {
+  function notify(listener: (changes: readonly GroupChange[]) => void, changes: readonly GroupChange[]): void {
     try {
       listener(changes)
     } catch (error) {

@@ -10,7 +10,7 @@ import { ApiFault, toErrorResponse } from '../api/faults.ts'
 import { maySee } from '../api/callers.ts'
 import type { GroupRow, LiveMessage } from '../api/wire.ts'
 import { redactApproval } from '../redaction.ts'
-import { createAuditTail } from './audit-tail.ts'
+import { type AuditTail, createAuditTail } from './audit-tail.ts'
 import type { GroupWatch } from './group-watch.ts'
 
 export interface LiveDeps {
@@ -45,6 +45,7 @@ export interface LiveSocket {
 const CLOSE = { goingAway: 1001, unsupported: 1003, failed: 1011, ended: 4401 } as const
 /** Nothing is expected of a client. */
 const MAX_MESSAGE_BYTES = 1024
+const MAX_UNREAD_BYTES = 1024 * 1024
 
 interface Connection {
   readonly socket: WebSocket
@@ -54,95 +55,114 @@ interface Connection {
 }
 
 /**
- * Gives the socket on which people see changes as they happen: groups, records and approvals.
+ * Returns the socket on which people see changes as they happen: groups, records and approvals.
  *
- * Each hears of what the HTTP API would show him, and nothing is read for nobody. Who does not read is cut off.
+ * Each person receives what the HTTP API would show them. Nothing is read while nobody listens. A client that does not
+ * read is cut off.
  */
 export function createLiveSocket(deps: LiveDeps): LiveSocket {
-  const { heartbeatMs = 15_000, maxConnections = 200, maxOfOne = 20, maxUnreadBytes = 1024 * 1024, onFault } = deps
-  const server = new WebSocketServer({
+  return new WebSockets(deps)
+}
+
+class WebSockets implements LiveSocket {
+  readonly #deps: LiveDeps
+  readonly #server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: MAX_MESSAGE_BYTES,
   })
-  const tail = createAuditTail({ audit: deps.audit, onFault })
-  const open = new Set<Connection>()
-  let stop: (() => void) | undefined
-  let starting: Promise<void> | undefined
-  let round: object | undefined
-  let isClosed = false
+  readonly #tail: AuditTail
+  readonly #open = new Set<Connection>()
+  /** Stops listening to the gateway. */
+  #stop: (() => void) | undefined
+  #starting: Promise<void> | undefined
+  /** Is another one after everybody has left. */
+  #round: object | undefined
+  #isClosed = false
 
-  return {
-    get connections() {
-      return open.size
-    },
-    async upgrade(request, socket, head) {
-      socket.on('error', () => socket.destroy())
-      try {
-        const admitted = admit(request)
-        server.handleUpgrade(request, socket, head, (opened) => void welcome(opened, admitted))
-      } catch (error) {
-        if (error instanceof ApiFault && error.keyId !== undefined)
-          await deps.logins?.failed(request.socket.remoteAddress, error.keyId)
-        await refuse(socket, error, deps)
-      }
-    },
-    close() {
-      isClosed = true
-      for (const { socket } of open) end(socket, CLOSE.goingAway, 'the gateway stops')
-      server.close()
-    },
+  constructor(deps: LiveDeps) {
+    this.#deps = deps
+    this.#tail = createAuditTail({ audit: deps.audit, onFault: deps.onFault })
   }
 
-  function admit(request: IncomingMessage): Admitted {
-    const admitted = deps.admit(toRequest(request))
-    if (isClosed) throw new ApiFault('too_many_connections', 'The gateway stops.')
-    const ofOne = [...open].filter(({ person }) => person === admitted.person).length
-    if (open.size >= maxConnections || ofOne >= maxOfOne)
+  get connections(): number {
+    return this.#open.size
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => socket.destroy())
+    try {
+      const admitted = this.#admit(request)
+      this.#server.handleUpgrade(request, socket, head, (opened) => void this.#welcome(opened, admitted))
+    } catch (error) {
+      if (error instanceof ApiFault && error.keyId !== undefined)
+        await this.#deps.logins?.failed(request.socket.remoteAddress, error.keyId)
+      await refuse(socket, error, this.#deps)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { socket } of this.#open) end(socket, CLOSE.goingAway, 'the gateway stops')
+    this.#server.close()
+  }
+
+  #admit(request: IncomingMessage): Admitted {
+    const { maxConnections = 200, maxOfOne = 20 } = this.#deps
+    const admitted = this.#deps.admit(toRequest(request))
+    if (this.#isClosed) throw new ApiFault('too_many_connections', 'The gateway stops.')
+    const ofOne = [...this.#open].filter(({ person }) => person === admitted.person).length
+    if (this.#open.size >= maxConnections || ofOne >= maxOfOne)
       throw new ApiFault('too_many_connections', 'Too many pages listen already; close one.')
     return admitted
   }
 
-  async function welcome(socket: WebSocket, { person, holds, onEnd }: Admitted): Promise<void> {
+  async #welcome(socket: WebSocket, { person, holds, onEnd }: Admitted): Promise<void> {
     const connection: Connection = { socket, person, holds, answered: true }
-    open.add(connection)
-    const leave = onEnd(() => end(socket, CLOSE.ended, 'the session has ended'))
+    this.#open.add(connection)
+    const unsubscribe = onEnd(() => end(socket, CLOSE.ended, 'the session has ended'))
     socket.on('pong', () => (connection.answered = true))
     socket.on('message', () => end(socket, CLOSE.unsupported, 'nothing is expected here'))
-    // What ws finds wrong with a frame closes the socket by itself.
+    // ws closes the socket by itself when a frame is invalid.
     socket.on('error', () => {})
     socket.on('close', () => {
-      leave()
-      open.delete(connection)
-      if (open.size > 0) return
-      stop?.()
-      stop = starting = round = undefined
+      unsubscribe()
+      this.#leave(connection)
     })
     try {
-      await (starting ??= start())
+      await (this.#starting ??= this.#start())
       // From here on nothing is missed.
-      sendTo(connection, textOf({ type: 'groups', groups: deps.groups() }))
+      this.#sendTo(connection, textOf({ type: 'groups', groups: this.#deps.groups() }))
     } catch (error) {
-      onFault(error)
+      this.#deps.onFault(error)
       end(socket, CLOSE.failed, 'the audit cannot be read')
     }
   }
 
-  /** Listens to everything, for as long as somebody listens here. */
-  async function start(): Promise<void> {
-    const own = (round = {})
-    const leaveTail = await tail.subscribe((records) => records.forEach(tellRecord))
+  #leave(connection: Connection): void {
+    this.#open.delete(connection)
+    if (this.#open.size > 0) return
+    this.#stop?.()
+    this.#stop = this.#starting = this.#round = undefined
+  }
+
+  /** Subscribes to the gateway, for as long as a client listens here. */
+  async #start(): Promise<void> {
+    const { gate, groups, groupWatch, heartbeatMs = 15_000 } = this.#deps
+    const own = (this.#round = {})
+    const leaveTail = await this.#tail.subscribe((records) => records.forEach((record) => this.#sendRecord(record)))
     // All may have left meanwhile, and others come, who have a round of their own.
-    if (round !== own) return leaveTail()
-    const leaveGroups = deps.groupWatch.subscribe((changes) =>
-      tell(textOf({ type: 'groups', groups: deps.groups(changes.map(({ name }) => name)) })),
+    if (this.#round !== own) return leaveTail()
+    const leaveGroups = groupWatch.subscribe((changes) =>
+      this.#sendAll(textOf({ type: 'groups', groups: groups(changes.map(({ name }) => name)) })),
     )
-    const leaveGate = deps.gate.subscribe((notice) => {
-      if (notice.event === 'approval-requested' || notice.event === 'approval-decided') tellApproval(notice.approval)
+    const leaveGate = gate.subscribe((notice) => {
+      if (notice.event === 'approval-requested' || notice.event === 'approval-decided')
+        this.#sendApproval(notice.approval)
     })
-    const heart = setInterval(beat, heartbeatMs).unref()
-    stop = () => {
+    const heart = setInterval(() => this.#beat(), heartbeatMs).unref()
+    this.#stop = () => {
       leaveTail()
       leaveGroups()
       leaveGate()
@@ -150,28 +170,29 @@ export function createLiveSocket(deps: LiveDeps): LiveSocket {
     }
   }
 
-  function tellRecord(record: AuditRecord): void {
-    tell(textOf({ type: 'audit', record }), record)
+  #sendRecord(record: AuditRecord): void {
+    this.#sendAll(textOf({ type: 'audit', record }), record)
   }
 
-  function tellApproval(approval: Approval): void {
-    tell(textOf({ type: 'approval', approval: redactApproval(approval, deps.redact) }), approval)
+  #sendApproval(approval: Approval): void {
+    this.#sendAll(textOf({ type: 'approval', approval: redactApproval(approval, this.#deps.redact) }), approval)
   }
 
-  /** One text for all who may see what it is about. */
-  function tell(text: string, about?: { readonly tenant?: string | undefined }): void {
-    for (const connection of open) if (about === undefined || maySee(connection.person, about)) sendTo(connection, text)
+  /** Sends one text to all who may see what it is about. */
+  #sendAll(text: string, about?: { readonly tenant?: string | undefined }): void {
+    for (const connection of this.#open)
+      if (about === undefined || maySee(connection.person, about)) this.#sendTo(connection, text)
   }
 
-  function sendTo({ socket }: Connection, text: string): void {
+  #sendTo({ socket }: Connection, text: string): void {
     if (socket.readyState !== WebSocket.OPEN) return
-    // Memory for a client that does not read is not to be had.
-    if (socket.bufferedAmount > maxUnreadBytes) socket.terminate()
+    // A client that does not read must not fill the memory.
+    if (socket.bufferedAmount > (this.#deps.maxUnreadBytes ?? MAX_UNREAD_BYTES)) socket.terminate()
     else socket.send(text)
   }
 
-  function beat(): void {
-    for (const connection of open) {
+  #beat(): void {
+    for (const connection of this.#open) {
       if (!connection.answered) connection.socket.terminate()
       else if (!connection.holds()) end(connection.socket, CLOSE.ended, 'the session has ended')
       else {

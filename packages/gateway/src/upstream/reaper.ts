@@ -50,12 +50,12 @@ export function createReaper(): Reaper {
     start,
     watch(pid) {
       watched.add(pid)
-      // A shell that has just been started is told of all, this one included.
-      if (shell) tell('+', pid)
+      // A shell that has just been started gets all of them, this one included.
+      if (shell) send('+', pid)
       else start()
     },
     release(pid) {
-      if (watched.delete(pid)) tell('-', pid)
+      if (watched.delete(pid)) send('-', pid)
     },
     close,
   }
@@ -75,14 +75,14 @@ export function createReaper(): Reaper {
     started.stdin.on('error', () => undefined)
     started.unref()
     unrefStream(started.stdin)
-    for (const pid of watched) tell('+', pid)
+    for (const pid of watched) send('+', pid)
   }
 
   function forget(ended: ChildProcess): void {
     if (shell === ended) shell = undefined
   }
 
-  function tell(mark: '+' | '-', pid: number): void {
+  function send(mark: '+' | '-', pid: number): void {
     shell?.stdin?.write(`${mark} ${pid}\n`)
   }
 
