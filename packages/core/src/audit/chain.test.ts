@@ -5,7 +5,7 @@ import { canonicalize } from '../util/json.ts'
 import { sha256Hex } from '../util/hash.ts'
 import type { AuditRecord } from '../ports.ts'
 import { auditEntry } from '../testing/entries.ts'
-import { isCanonicalRecord } from './canonical-record.ts'
+import { isCanonicalRecord } from './record.ts'
 import { createSealer, GENESIS, readLink } from './chain.ts'
 import { holdEntry, sealEntry } from './record.ts'
 

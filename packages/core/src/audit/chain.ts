@@ -1,5 +1,5 @@
-import { sha256Hex } from '../util/hash.ts'
 import type { AuditEntry } from '../ports.ts'
+import { sha256Hex } from '../util/hash.ts'
 import { checkSealOptions, type SealOptions, textAfterHash, textBeforeHash } from './record.ts'
 
 /** Keeps a hash of ours from being one of anything else. */

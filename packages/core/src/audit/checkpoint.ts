@@ -7,12 +7,12 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { canonicalize } from '../util/json.ts'
 import { ConfigError } from '../errors.ts'
 import { sha256Hex } from '../util/hash.ts'
-import { isCanonicalRecord } from './canonical-record.ts'
+import { canonicalize } from '../util/json.ts'
 import { GENESIS, hashRecord, readLink } from './chain.ts'
 import { countLeaves, inclusionPath, isHash, placeOf, toLeaves, verifyInclusion } from './merkle.ts'
+import { isCanonicalRecord } from './record.ts'
 
 /** Keeps a signature and a hash of ours from being one of anything else. */
 const DOMAIN = 'toolgate.checkpoint.v1\0'

@@ -1,11 +1,11 @@
 import type { AuditRecord } from '../ports.ts'
-import { isCanonicalRecord } from './canonical-record.ts'
-import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
-import type { Checkpoint, VerifyingKey } from './checkpoint.ts'
-import { readTrail } from './checkpoint-trail.ts'
-import { createRecordTree, isHash, type RecordTree } from './merkle.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { type AuditFinding, type AuditVerdict, type AuditVerdictStatus, AUDIT_FINDINGS, worse } from './verdict.ts'
+import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
+import { readTrail } from './checkpoint-trail.ts'
+import type { Checkpoint, VerifyingKey } from './checkpoint.ts'
+import { createRecordTree, isHash, type RecordTree } from './merkle.ts'
+import { isCanonicalRecord } from './record.ts'
+import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdictStatus, worse } from './verdict.ts'
 
 export interface VerifyOptions {
   /** Lines of checkpoints, oldest first. */
