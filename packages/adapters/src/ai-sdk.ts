@@ -13,3 +13,13 @@ export type {
 export type { ToolOverlay } from './shared/overlay.ts'
 export { RefusedCall } from './shared/refused.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
+export {
+  type ToolMapCall,
+  type ToolMapCaller,
+  type ToolMapEnd,
+  type ToolMapExecution,
+  type ToolMapHooks,
+  type WrappedToolMap,
+  wrapToolMapWithHooks,
+  type WrapToolMapOptions,
+} from './ai-sdk/wrap-tool-map.ts'

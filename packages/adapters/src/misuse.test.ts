@@ -125,6 +125,22 @@ describe('guard, in every adapter', () => {
   })
 })
 
+describe('wrapToolMapWithHooks', () => {
+  const wrap = loose(aiSdk.wrapToolMapWithHooks)
+  const hooks = { beforeToolCall() {} }
+  for (const [misspelt, meant, use] of [
+    ['userID', 'userId', () => wrap({}, hooks, { userID: 'vera' })],
+    ['usrId', 'userId', () => wrap({}, hooks, { usrId: 'vera' })],
+    ['beforeToolcall', 'beforeToolCall', () => wrap({}, { beforeToolcall() {} })],
+  ] as const)
+    it(`takes no "${misspelt}", and names ${meant}`, async () => {
+      const error = await errorOf(use)
+      assert.ok(error instanceof ConfigError)
+      assert.ok(error.path.endsWith(misspelt))
+      assert.match(error.problem, new RegExp(`"${meant}"`))
+    })
+})
+
 describe('what is spread before it is awaited', () => {
   const spread = (given: object): object => ({ ...given })
 

@@ -43,7 +43,6 @@ export {
 export type { CallRequest } from './call/attempt.ts'
 export type { Hooks } from './call/hooks.ts'
 export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
-export { wrapToolMapWithHooks } from './call/wrap-tool-map.ts'
 export type { Halt } from './state/halts.ts'
 export type { Approval, Telemetry } from './ports.ts'
 

@@ -112,16 +112,16 @@ export async function openProviderRun(
   options: ProviderRunOptions & ExposeOptions = {},
 ): Promise<ProviderRun> {
   const view = await viewFor(gate, caller, options)
-  const { prepareStep, instructions, state, context, runId: id } = options
+  const { prepareStep, instructions, state, context, runId } = options
   const steps = createSteps(view, { prepareStep, instructions, state, context })
   const warn = createWarn(options.onWarning)
   let step: Step | undefined
   let exposure: Exposure | undefined
   const names: ExposedNames = {
     toId: (name) => exposure?.names.toId(name),
-    toName: (id) => exposure?.names.toName(id),
+    toName: (tool) => exposure?.names.toName(tool),
   }
-  const run = new GuardedRun({ gate, view, names, id, onCall: createOnCall(options.onCall, warn) })
+  const run = new GuardedRun({ gate, view, names, id: runId, onCall: createOnCall(options.onCall, warn) })
 
   return {
     id: run.id,

@@ -10,6 +10,7 @@ export {
   canonicalize,
   deepFreeze,
   escapePointer,
+  frozenCopy,
   type InputProblem,
   isObject,
   isPlain,
@@ -38,6 +39,22 @@ export type { ToolOverlay, NativeToolRecord, RecordTool, UnnamedToolDefinition }
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 export { compareToolIds, toToolId } from '../tools/tool-id.ts'
 export type { ToolIcon, ToolMeta } from '../tools/tool.ts'
+
+// Hooks without a gate
+export { chain } from '../call/chain.ts'
+export {
+  type AskedCall,
+  askEach,
+  type BeforeAnswer,
+  type HookPorts,
+  type HooksOf,
+  parseHooks,
+  tellEach,
+} from '../call/hooks.ts'
+export { type StreamEnd, watchStream } from '../call/streams.ts'
+export { reason } from '../decide/decision.ts'
+export { messageFor } from '../decide/message.ts'
+export { createDeadlines } from '../util/deadlines.ts'
 
 // Parts of a configuration
 export type { HooksInput } from '../call/hooks.ts'

@@ -1,18 +1,29 @@
-import { toCancelling } from '../util/cancelling.ts'
-import { type Decision, reason } from '../decide/decision.ts'
-import { messageFor } from '../decide/message.ts'
-import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
-import { frozenCopy } from '../util/json.ts'
-import { systemClock } from '../memory/clock.ts'
-import type { Clock, MaybePromise } from '../ports.ts'
-import { chain } from './chain.ts'
-import { createDeadlines } from '../util/deadlines.ts'
-import { type AskedCall, askEach, type HookPorts, type HooksOf, parseHooks, tellEach } from './hooks.ts'
-import { isThenable } from '../util/async.ts'
-import { checkAgainst } from './sdk-schema.ts'
-import { didYouMean } from '../util/text.ts'
-import { checkShape, shapeOf } from '../util/shape.ts'
-import { isStream, type StreamEnd, watchStream } from './streams.ts'
+import { ConfigError, type Decision, ToolgateError } from '@toolgate/core'
+import {
+  type AskedCall,
+  askEach,
+  chain,
+  checkShape,
+  createDeadlines,
+  createValidator,
+  didYouMean,
+  frozenCopy,
+  type HookPorts,
+  type HooksOf,
+  isThenable,
+  type MaybePromise,
+  messageFor,
+  messageOf,
+  parseHooks,
+  reason,
+  shapeOf,
+  type StreamEnd,
+  tellEach,
+  toCancelling,
+  watchStream,
+} from '@toolgate/core/internal'
+import { type Clock, systemClock } from '@toolgate/core/stores'
+import { isStream } from '../shared/refused.ts'
 
 /** Tools by their names, as the AI SDK takes them. */
 export type ToolMap = Readonly<Record<string, object>>
@@ -318,11 +329,11 @@ function hookFault(text: string): Decision {
 
 function toError(decision: Decision, name: string): ToolgateError {
   const message = messageFor(decision, { asked: name, visible: () => [] })
-  return new RefusedCall('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
+  return new RefusedByHook('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
 }
 
 /** The SDK tells the model what an error says of itself, which for others begins with the name of their class. */
-class RefusedCall extends ToolgateError {
+class RefusedByHook extends ToolgateError {
   override toString(): string {
     return this.message
   }
@@ -330,4 +341,68 @@ class RefusedCall extends ToolgateError {
   override toJSON(): string {
     return this.message
   }
+}
+
+/** An input as a schema gives it, or why it refuses it. */
+type Checked = { readonly value: unknown } | { readonly problem: string }
+
+/**
+ * Checks an input against a schema as the AI SDK takes them: a Standard Schema (zod, valibot, ArkType), the SDK's own
+ * with a `validate` or with nothing but its JSON Schema, or a function that gives one. Without a schema any will do.
+ *
+ * One that throws, rejects or answers nonsense refuses every input.
+ */
+function checkAgainst(schema: unknown, input: unknown): MaybePromise<Checked> {
+  try {
+    return guarded(check(schema, input))
+  } catch (error) {
+    return { problem: messageOf(error) }
+  }
+}
+
+function guarded(checked: MaybePromise<Checked>): MaybePromise<Checked> {
+  return checked instanceof Promise ? checked.catch((error: unknown) => ({ problem: messageOf(error) })) : checked
+}
+
+interface AnySchema {
+  readonly '~standard'?: { readonly validate?: (value: unknown) => unknown }
+  readonly validate?: (value: unknown) => unknown
+  readonly jsonSchema?: unknown
+}
+
+function check(schema: unknown, input: unknown): MaybePromise<Checked> {
+  if (schema === undefined || schema === null) return { value: input }
+  const { '~standard': standard, validate, jsonSchema } = schema as AnySchema
+  if (typeof standard?.validate === 'function') return chain(awaitable(standard.validate(input)), readStandard)
+  if (typeof schema === 'function') return check((schema as () => unknown)(), input)
+  if (typeof validate === 'function') return chain(awaitable(validate(input)), readSdk)
+  return chain(awaitable(jsonSchema), (document) => checkJson(document, input))
+}
+
+function awaitable(answer: unknown): MaybePromise<unknown> {
+  return answer instanceof Promise
+    ? answer
+    : typeof (answer as PromiseLike<unknown> | undefined)?.then === 'function'
+      ? Promise.resolve(answer)
+      : answer
+}
+
+/** Standard Schema 1: a failure has issues, and a success none. */
+function readStandard(answer: unknown): Checked {
+  const { value, issues } = answer as { value?: unknown; issues?: readonly { message?: unknown }[] }
+  if (issues !== undefined) return { problem: messageOf(issues[0]?.message) }
+  return 'value' in (answer as object) ? { value } : { problem: 'the schema gave no value' }
+}
+
+function readSdk(answer: unknown): Checked {
+  const { success, value, error } = answer as { success?: unknown; value?: unknown; error?: unknown }
+  return success === true ? { value } : { problem: messageOf(error) }
+}
+
+const validateJson = createValidator()
+
+function checkJson(schema: unknown, input: unknown): Checked {
+  if (typeof schema !== 'object' || schema === null) return { problem: 'the tool has no schema that can be used' }
+  const problem = validateJson(schema, input)
+  return problem ? { problem: `"${problem.pointer}" ${problem.message}` } : { value: input }
 }
