@@ -1,7 +1,6 @@
 import type { CallOutcome, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
-import type { Cancelling } from '@toolgate/core/internal'
-import { isObject, type JsonObject } from './protocol.ts'
+import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 
 /** The parameters of a `tools/call`, or what is wrong with them. */
 export interface CallParams {

@@ -1,7 +1,5 @@
 // The protocol
 export {
-  isObject,
-  type JsonObject,
   type JsonRpcError,
   LEGACY_VERSIONS,
   LIST_CHANGED,

@@ -19,8 +19,6 @@ export const LIST_CHANGED = 'notifications/tools/list_changed'
 /** The codes of JSON-RPC 2.0 §5.1 that both sides use. */
 export const RPC_CODES = { methodNotFound: -32_601, invalidParams: -32_602, internalError: -32_603 } as const
 
-export type JsonObject = { readonly [key: string]: unknown }
-
 export type RequestId = string | number
 
 /** A JSON-RPC 2.0 error object. */
@@ -28,10 +26,6 @@ export interface JsonRpcError {
   readonly code: number
   readonly message: string
   readonly data?: unknown
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**

@@ -8,8 +8,8 @@ import {
   REASONS,
   retryAfterSeconds,
 } from '@toolgate/core'
-import { messageOf, outputText } from '@toolgate/core/internal'
-import { isObject, type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
+import { isObject, messageOf, outputText } from '@toolgate/core/internal'
+import { type JsonRpcError, META, relayedError, RPC_CODES } from './protocol.ts'
 
 /** MCP's `CallToolResult`. */
 export interface McpResult {

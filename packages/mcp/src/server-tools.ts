@@ -6,9 +6,8 @@ import {
   type ToolAnnotations,
   type ToolDefinition,
 } from '@toolgate/core'
-import type { ToolOverlay } from '@toolgate/core/internal'
+import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
-import { isObject, type JsonObject } from './protocol.ts'
 
 /** What the operator says of a server's tools. */
 export interface ServerClaims {

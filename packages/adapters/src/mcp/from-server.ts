@@ -1,14 +1,6 @@
 import { type Progress, ToolgateError } from '@toolgate/core'
-import { checkShape } from '@toolgate/core/internal'
-import {
-  isObject,
-  type JsonObject,
-  type JsonRpcError,
-  LIST_CHANGED,
-  type RequestId,
-  RPC_CODES,
-  RpcError,
-} from '@toolgate/mcp'
+import { checkShape, isObject, type JsonObject } from '@toolgate/core/internal'
+import { type JsonRpcError, LIST_CHANGED, type RequestId, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { readContext } from './sdk-context.ts'
 import {
   type LinkCall,

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/mcp'
+import type { JsonObject } from '@toolgate/core/internal'
 
 /** A token that the host has validated, as both SDKs carry it (`AuthInfo`). */
 export interface McpAuthInfo {

@@ -1,5 +1,6 @@
 import { ConfigError, type JsonSchema } from '@toolgate/core'
-import { isObject, type JsonObject, type ListedTool, type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { type ListedTool, type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type Exchange, type SdkContext, toExchange } from './sdk-context.ts'
 
 /**

@@ -1,8 +1,16 @@
 import type { CallContext, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
-import { messageOf, type Shape, shapeOf, toNamedMap, type ToolOverlay } from '@toolgate/core/internal'
+import {
+  isObject,
+  type JsonObject,
+  messageOf,
+  type Shape,
+  shapeOf,
+  toNamedMap,
+  type ToolOverlay,
+} from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
-import { isObject, type JsonObject, type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
+import { type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
 import { checkOverlayFields } from '../shared/overlay.ts'
 
 /** What a source asks of the server that it stands for. */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
-import { isObject, type JsonObject, LIST_CHANGED, type ListWatch, META, type RequestId } from '@toolgate/mcp'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { LIST_CHANGED, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from './protocol.ts'
 
 export interface ChangeStreamsOptions {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, type JsonObject, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from './protocol.ts'
 
 /** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */

@@ -1,12 +1,10 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
-import { createCanceller } from '@toolgate/core/internal'
+import { createCanceller, isObject, type JsonObject } from '@toolgate/core/internal'
 import {
   callTool,
   checkListParams,
-  isObject,
-  type JsonObject,
   type ListWatch,
   type McpAnswer,
   type McpResult,

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { isObject, type RequestId } from '@toolgate/mcp'
+import { isObject } from '@toolgate/core/internal'
+import { type RequestId } from '@toolgate/mcp'
 
 /**
  * The one table of JSON-RPC errors that this endpoint answers: `rule → code and HTTP status`.

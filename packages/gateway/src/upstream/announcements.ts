@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { RPC_CODES } from '@toolgate/mcp'
 import type { Handshake } from './connection.ts'
-import { isObject, type JsonObject, METHOD_NOT_FOUND } from './json-rpc.ts'
 
 /** Before the first reopening, where the server names no time. It doubles each time. */
 export const REOPEN_MS = 1_000
@@ -90,6 +91,6 @@ export function createSubscription(onOpen: () => void): Subscription {
       if (!declined) onOpen()
     },
     // A server that knows no such request, or announces no tools, answers the same next time.
-    end: (code) => ({ again: !declined && code !== METHOD_NOT_FOUND && code !== INVALID_PARAMS }),
+    end: (code) => ({ again: !declined && code !== RPC_CODES.methodNotFound && code !== INVALID_PARAMS }),
   }
 }

@@ -1,6 +1,5 @@
 import type { Progress } from '@toolgate/core'
-import { type Cancelling, toCancelling } from '@toolgate/core/internal'
-import type { JsonObject } from './json-rpc.ts'
+import { type Cancelling, type JsonObject, toCancelling } from '@toolgate/core/internal'
 import { UpstreamError } from './upstream.ts'
 
 export type Era = 'legacy' | 'modern'

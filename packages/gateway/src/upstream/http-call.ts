@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsonObject } from '@toolgate/core/internal'
 import type { Pool } from 'undici'
 import { REOPEN_MS, reopenMs } from './announcements.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
 import { answerError, createPool, type HttpAnswer, HttpExchange, type HttpRequest } from './http-exchange.ts'
-import { clip, type JsonObject, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { DISCOVER, encode, encodeRequest, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 

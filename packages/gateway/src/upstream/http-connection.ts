@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsonObject } from '@toolgate/core/internal'
 import {
   ACKNOWLEDGE_MS,
   announcesChanges,
@@ -18,7 +19,7 @@ import {
 } from './connection.ts'
 import { type CallHost, HttpCall, HttpEndpoint, modernHeaders, type Received, type Session } from './http-call.ts'
 import { answerError, type HttpAnswer, type HttpRequest, SessionLost, StatusError } from './http-exchange.ts'
-import { clip, type JsonObject, parseMessages, type ServerMessage, toRefusal } from './json-rpc.ts'
+import { clip, parseMessages, type ServerMessage, toRefusal } from './json-rpc.ts'
 import { DISCOVER, discover, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 

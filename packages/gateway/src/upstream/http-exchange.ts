@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher, Pool } from 'undici'
-import { clip, notMcp, parseMessages, type RpcError, rpcError } from './json-rpc.ts'
+import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
@@ -233,7 +234,7 @@ function losesSession({ status, text }: HttpAnswer, id: number): boolean {
 }
 
 /** Returns the JSON-RPC error in a body: about this request or, unless it must be `named`, about an unknown one. */
-function errorIn(text: string, id: number, { named }: { readonly named: boolean }): RpcError | undefined {
+function errorIn(text: string, id: number, { named }: { readonly named: boolean }): JsonRpcError | undefined {
   try {
     const message = parseMessages(text)[0]
     return message?.kind === 'error' && (message.id === id || (message.id === null && !named))

@@ -1,30 +1,30 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
+import { type JsonRpcError, type RequestId, RPC_CODES } from '@toolgate/mcp'
 import { describeExcess, findMembers, type JsonExcess, measureJson, type Span, splitItems } from '../json-text.ts'
 import { isLarge, markLarge } from '../next-turn.ts'
 import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 
-export type JsonObject = { readonly [key: string]: unknown }
-export type RpcId = string | number
-export type RpcError = NonNullable<UpstreamError['rpc']>
-
 /** A JSON-RPC 2.0 message of an upstream, checked. */
 export type RpcMessage =
-  | { readonly kind: 'result'; readonly id: RpcId; readonly result: JsonObject }
-  | { readonly kind: 'error'; readonly id: RpcId | null; readonly error: RpcError }
-  | { readonly kind: 'request'; readonly id: RpcId; readonly method: string }
+  | { readonly kind: 'result'; readonly id: RequestId; readonly result: JsonObject }
+  | { readonly kind: 'error'; readonly id: RequestId | null; readonly error: JsonRpcError }
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
   /** An answer that cannot be used, to a request that is known. */
-  | { readonly kind: 'unusable'; readonly id: RpcId; readonly error: UpstreamError }
+  | { readonly kind: 'unusable'; readonly id: RequestId; readonly error: UpstreamError }
 
 /** What a server sends without being asked. */
 export type ServerMessage = Extract<RpcMessage, { readonly kind: 'request' | 'notification' }>
 
-export const METHOD_NOT_FOUND = -32_601
-
 /** Returns the answer to a request of a server: no such request is supported here. */
-export function toRefusal({ id, method }: { readonly id: RpcId; readonly method: string }): JsonObject {
-  return { jsonrpc: '2.0', id, error: { code: METHOD_NOT_FOUND, message: `${clip(method, 100)} is not supported` } }
+export function toRefusal({ id, method }: { readonly id: RequestId; readonly method: string }): JsonObject {
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: RPC_CODES.methodNotFound, message: `${clip(method, 100)} is not supported` },
+  }
 }
 
 /** A tool of a list that is too large to be parsed at once. */
@@ -53,10 +53,6 @@ export function parseMessages(text: string): readonly RpcMessage[] {
   }
   const value = parseJson(text)
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Gives the error for text that is no answer of an MCP server. */
@@ -145,7 +141,7 @@ function toMessage(value: unknown, text: string): RpcMessage {
   throw notMcp(text)
 }
 
-function toRpcError(error: unknown): RpcError | undefined {
+function toRpcError(error: unknown): JsonRpcError | undefined {
   if (!isObject(error)) return undefined
   const { code, message, data } = error
   if (typeof code !== 'number' || !Number.isInteger(code)) return undefined
@@ -153,7 +149,7 @@ function toRpcError(error: unknown): RpcError | undefined {
   return data === undefined ? rpc : { ...rpc, data }
 }
 
-function isId(id: unknown): id is RpcId {
+function isId(id: unknown): id is RequestId {
   return typeof id === 'string' || typeof id === 'number'
 }
 
@@ -162,6 +158,6 @@ function quote(text: string): string {
 }
 
 /** Gives the error for a request that was answered with a JSON-RPC error. */
-export function rpcError(rpc: RpcError): UpstreamError {
+export function rpcError(rpc: JsonRpcError): UpstreamError {
   return new UpstreamError('upstream_rpc', `answered error ${rpc.code}: ${clip(rpc.message)}`, { rpc })
 }

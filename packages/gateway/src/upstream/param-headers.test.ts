@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { JsonObject } from '@toolgate/core/internal'
 
-import type { JsonObject } from './json-rpc.ts'
 import { findParamHeaders, toParamHeaders } from './param-headers.ts'
 
 const header = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name })

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './json-rpc.ts'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { toHeaderValue } from './protocol.ts'
 
 /** An argument that is repeated in a header `Mcp-Param-<name>`, for what stands before the server. */

@@ -1,6 +1,7 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
-import { clip, isObject, type JsonObject, notMcp } from './json-rpc.ts'
+import { clip, notMcp } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
 import { VERSION } from '../version.ts'
 

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsonObject } from '@toolgate/core/internal'
+import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../next-turn.ts'
 import {
   ACKNOWLEDGE_MS,
@@ -21,16 +23,7 @@ import {
   type Pending,
   type RequestOptions,
 } from './connection.ts'
-import {
-  clip,
-  type JsonObject,
-  notMcp,
-  parseMessages,
-  type RpcId,
-  type RpcMessage,
-  rpcError,
-  toRefusal,
-} from './json-rpc.ts'
+import { clip, notMcp, parseMessages, type RpcMessage, rpcError, toRefusal } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createLineSplitter } from './lines.ts'
 import { discover, encode, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
@@ -66,9 +59,9 @@ class StdioConnection {
   readonly #child: Child
   readonly #options: ConnectOptions
   readonly #era: 'legacy' | 'modern'
-  readonly #waiting = new Map<RpcId, Pending<JsonObject>>()
+  readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
   /** Requests without an answer, the oldest first, including those that nobody waits for any longer. */
-  readonly #unanswered = new Set<RpcId>()
+  readonly #unanswered = new Set<RequestId>()
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
   readonly #split: (chunk: Buffer) => void
   #nextId = 1
@@ -181,7 +174,7 @@ class StdioConnection {
   }
 
   /** Returns `true` for the answer that ends the subscription. */
-  #endsSubscription(id: RpcId | null, code?: number): boolean {
+  #endsSubscription(id: RequestId | null, code?: number): boolean {
     if (this.#subscribed === undefined || id !== this.#subscribed.id) return false
     this.#subscribed.resolve(this.#subscribed.subscription.end(code))
     this.#subscribed = undefined
@@ -255,7 +248,7 @@ class StdioConnection {
     }
   }
 
-  #take(id: RpcId | null): Pending<JsonObject> | undefined {
+  #take(id: RequestId | null): Pending<JsonObject> | undefined {
     if (id === null) return undefined
     const pending = this.#waiting.get(id)
     this.#waiting.delete(id)
