@@ -293,7 +293,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
 /** Reads a time: RFC 3339, or how long ago. Returns milliseconds since 1970. */
 function timeAgo(text: string): number {
   const ago = /^(\d{1,9})([smhd])$/.exec(text)
-  if (ago) return Date.now() - Number(ago[1]) * (UNITS_MS.get(ago[2] as string) as number)
+  if (ago) return Date.now() - Number(ago[1]) * (UNITS_MS.get(ago[2] ?? '') ?? 0)
   const ms = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(ms)) return ms
   throw new InvalidArgumentError('It is a time such as 2026-11-21T09:00:00Z or 2026-11-21, or 90s, 15m, 2h or 7d ago.')

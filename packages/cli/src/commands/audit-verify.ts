@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { messageOf } from '@toolgate/core/internal'
 import {
   type AuditFinding,
   type AuditVerdict,
@@ -112,7 +113,7 @@ function read(path: string, what: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new CliError('usage', `The ${what} cannot be read: ${(cause as Error).message}.`, { cause })
+    throw new CliError('usage', `The ${what} cannot be read: ${messageOf(cause)}.`, { cause })
   }
 }
 

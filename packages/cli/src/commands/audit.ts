@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync, readSync } from 'node:fs'
+import { messageOf } from '@toolgate/core/internal'
 import type {
   AuditEvent,
   AuditExporter,
@@ -248,6 +249,6 @@ function firstBytes(path: string, length: number): string {
       closeSync(file)
     }
   } catch (cause) {
-    throw new CliError('usage', `The audit file cannot be read: ${(cause as Error).message}.`, { cause })
+    throw new CliError('usage', `The audit file cannot be read: ${messageOf(cause)}.`, { cause })
   }
 }

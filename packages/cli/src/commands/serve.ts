@@ -122,11 +122,7 @@ async function open(config: GatewayConfig, { io, start, portHint }: RunOptions):
 function printLog({ level, message, server, detail }: LogLine, io: Io): void {
   if (level === 'debug' || level === 'info') return
   const paint = painter(io.stderr, io.env)
-  const parts = [
-    server && `${server}:`,
-    printable(message),
-    detail && `(${printable(detail.split('\n', 1)[0] as string)})`,
-  ]
+  const parts = [server && `${server}:`, printable(message), detail && `(${printable(detail.split('\n', 1)[0] ?? '')})`]
   printLine(io.stderr, `${paint(level === 'warn' ? 'yellow' : 'red', level)}  ${parts.filter(Boolean).join(' ')}`)
 }
 

@@ -198,7 +198,7 @@ function wrap(text: string, columns: number = DEFAULT_COLUMNS): string {
   const [head = '', ...words] = text.split(/(?<=,) /)
   const lines = [head]
   for (const word of words) {
-    const last = lines.at(-1) as string
+    const last = lines.at(-1) ?? ''
     if (last.length + 1 + word.length < width) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(`      ${word}`)
   }

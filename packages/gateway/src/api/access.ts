@@ -63,7 +63,7 @@ export function admitToSocket(request: Request, rules: AccessRules): Admitted {
   if (request.headers.has('authorization')) return { person, holds: () => true, onEnd: () => () => {} }
   if (!request.headers.has('origin'))
     throw new ApiFault('origin_forbidden', 'A socket by cookie must be opened by a page of this gateway.')
-  const secret = readCookie(request.headers, rules.cookieName) as string
+  const secret = readCookie(request.headers, rules.cookieName) ?? ''
   return {
     person,
     holds: () => rules.sessions.find(secret) !== undefined,

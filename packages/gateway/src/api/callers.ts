@@ -9,7 +9,7 @@ import type {
   AuditReader,
   AuditRecord,
 } from '@toolgate/core/audit'
-import { nearestOf } from '@toolgate/core/internal'
+import { messageOf, nearestOf } from '@toolgate/core/internal'
 import { ApiFault } from './faults.ts'
 import { invalidQuery, type Parameter, required, shortText } from './request.ts'
 import type { CallerConfig } from '../config/config.ts'
@@ -93,7 +93,7 @@ function callerJson(value: string): Caller {
   try {
     return defineCaller(JSON.parse(value) as Caller)
   } catch (error) {
-    throw new RangeError(`is not a caller as JSON: ${(error as Error).message}`, { cause: error })
+    throw new RangeError(`is not a caller as JSON: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -84,7 +84,8 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   try {
     return parameter(value)
   } catch (error) {
-    throw invalidQuery(name, (error as RangeError).message)
+    if (!(error instanceof RangeError)) throw error
+    throw invalidQuery(name, error.message)
   }
 }
 

@@ -114,7 +114,7 @@ function reportPolicy({ source }: Reading, { message, offset }: PolicyProblem, p
 /** Reads back `policy[0].deny[1].when`, or `apps["7days"].policy[0]`: no key of these holds a quote. */
 function parsePath(path: string): ConfigPath {
   return [...path.matchAll(/\[(\d+)\]|([^.[\]"]+)/g)].map(([, index, key]) =>
-    index === undefined ? (key as string) : Number(index),
+    index === undefined ? (key ?? '') : Number(index),
   )
 }
 

@@ -139,7 +139,7 @@ function createRouter({
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?', 1)[0] as string
+  return url.split('?', 1)[0] ?? url
 }
 
 function mayKnowServers(

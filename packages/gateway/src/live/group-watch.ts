@@ -85,7 +85,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
         continue
       }
       changes.push({ name, before: one.state, now: state })
-      if (one.state?.available !== state?.available) counts.set(name, (counts.get(name) as number) + 1)
+      if (one.state?.available !== state?.available) counts.set(name, (counts.get(name) ?? 0) + 1)
       one.state = state
       one.reportedAtMs = now
     }

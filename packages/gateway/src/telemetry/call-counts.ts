@@ -133,11 +133,11 @@ function createHistogram() {
       sum += seconds
       count++
       const at = BOUNDS.findIndex((bound) => seconds <= bound)
-      if (at !== -1) counts[at] = (counts[at] as number) + 1
+      if (at !== -1) counts[at] = (counts[at] ?? 0) + 1
     },
     read(): Durations {
       let below = 0
-      return { buckets: BOUNDS.map((bound, i) => [bound, (below += counts[i] as number)] as const), sum, count }
+      return { buckets: BOUNDS.map((bound, i) => [bound, (below += counts[i] ?? 0)] as const), sum, count }
     },
   }
 }

@@ -46,9 +46,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const spoken = pipes ? 'pipe' : 'ignore'
   try {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: [spoken, spoken, 'pipe'] })
-    if (child.pid !== undefined) reaper.watch(child.pid)
+    const { pid } = child
+    if (pid !== undefined) reaper.watch(pid)
     await spawned(child)
-    return supervise(child, child.pid as number, reaper)
+    if (pid === undefined) throw new Error('it has no process id')
+    return supervise(child, pid, reaper)
   } catch (error) {
     throw new UpstreamError('upstream_down', whyNotStarted(error as NodeJS.ErrnoException, command, cwd), {
       cause: error,

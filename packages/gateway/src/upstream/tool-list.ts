@@ -109,9 +109,9 @@ class Sieve {
     this.#listed.push(text)
     this.#chars += text.length
     const { tool, problem } = readTool(listed, text, this.#isModern)
-    const twice = tool && this.#tools.has(tool.name) ? 'is listed twice; the first counts' : undefined
-    if (!tool || twice !== undefined) {
-      this.#rejected.push({ tool: nameIn(text) ?? `tools[${this.count - 1}]`, reason: problem ?? (twice as string) })
+    if (!tool || this.#tools.has(tool.name)) {
+      const reason = problem ?? 'is listed twice; the first counts'
+      this.#rejected.push({ tool: nameIn(text) ?? `tools[${this.count - 1}]`, reason })
       return
     }
     this.#tools.set(tool.name, tool)
