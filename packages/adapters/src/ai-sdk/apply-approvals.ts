@@ -2,6 +2,7 @@ import { type Approval, type Caller, type FaultCode, type Gate, type Tool, Toolg
 import { toWireName } from '@toolgate/core/expose'
 import { canonicalize, checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/core/internal'
 import type { ModelMessage } from 'ai'
+import { fieldsOf } from '../shared/fields.ts'
 
 export interface ApplyApprovalsOptions {
   /** Whose calls they are. Default: the person's own. */
@@ -110,7 +111,7 @@ interface AnsweredCall {
   readonly reason: string | undefined
 }
 
-type Part = Readonly<Record<string, unknown>>
+type Part = ReturnType<typeof fieldsOf>
 
 /** Gives the calls that the last message answers, as the SDK reads it: they run, or are denied, before the next step. */
 export function answeredCalls(messages: readonly unknown[] | undefined): readonly AnsweredCall[] {
@@ -140,14 +141,14 @@ export function answeredCalls(messages: readonly unknown[] | undefined): readonl
 /** What has its result was answered before; only a denial stands beside the result that it is. */
 function isOver(result: Part | undefined, approved: unknown): boolean {
   if (!result) return false
-  return approved === true || (result['output'] as Part | undefined)?.['type'] !== 'execution-denied'
+  return approved === true || fieldsOf(result['output'])['type'] !== 'execution-denied'
 }
 
 const NONE: readonly AnsweredCall[] = []
 
 function partsOf(message: unknown, role: string): readonly Part[] {
-  const { role: its, content } = (message ?? {}) as Part
-  return its === role && Array.isArray(content) ? (content as Part[]) : []
+  const { role: its, content } = fieldsOf(message)
+  return its === role && Array.isArray(content) ? content.map(fieldsOf) : []
 }
 
 /** In a Map, as the ids are the model's and the client's. */

@@ -1,5 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import { toWireName } from '@toolgate/core/expose'
+import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun } from './run.ts'
 
 /**
@@ -19,7 +20,7 @@ export const GUARDED_BY: unique symbol = Symbol('toolgate')
 
 /** Whether the SDK runs this tool through the gate of this run, or hands over what it offered for others to run. */
 function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {
-  const { [GUARDED_BY]: mark, execute } = (tool ?? {}) as { readonly [GUARDED_BY]?: object; readonly execute?: unknown }
+  const { [GUARDED_BY]: mark, execute } = fieldsOf(tool)
   if (mark !== undefined) return mark === run.mark
   return execute === undefined && run.offered(name)?.isEnforceable === false
 }

@@ -66,7 +66,8 @@ function tell(error: Error, text: string): null {
 function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   if (text.trim() === '') return { value: {} }
   try {
-    return { value: JSON.parse(text) as unknown }
+    const value: unknown = JSON.parse(text)
+    return { value }
   } catch {
     return { problem: 'is not JSON' }
   }

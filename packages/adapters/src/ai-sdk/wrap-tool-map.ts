@@ -1,7 +1,7 @@
 import { ConfigError, type Decision, ToolgateError } from '@toolgate/core'
 import {
-  type AskedCall,
   askEach,
+  type AskedCall,
   chain,
   checkShape,
   createDeadlines,
@@ -23,6 +23,7 @@ import {
   watchStream,
 } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
+import { fieldsOf } from '../shared/fields.ts'
 import { isStream } from '../shared/refused.ts'
 
 /** Tools by their names, as the AI SDK takes them. */
@@ -395,7 +396,7 @@ function readStandard(answer: unknown): Checked {
 }
 
 function readSdk(answer: unknown): Checked {
-  const { success, value, error } = answer as { success?: unknown; value?: unknown; error?: unknown }
+  const { success, value, error } = fieldsOf(answer)
   return success === true ? { value } : { problem: messageOf(error) }
 }
 

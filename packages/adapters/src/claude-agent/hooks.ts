@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { fieldsOf } from '../shared/fields.ts'
 import type { HarnessCall, QueryCalls, Verdict } from './calls.ts'
 import type {
   CanUseTool,
@@ -141,7 +142,7 @@ async function decidePermission(
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+  return fieldsOf(value)[name]
 }
 
 function toObject(value: unknown): object {

@@ -1,5 +1,6 @@
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
 import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
+import { fieldsOf } from '../shared/fields.ts'
 import { checkVerdict } from '../shared/guard-options.ts'
 import type { GuardedCall } from '../shared/runs.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
@@ -62,7 +63,7 @@ function pause(request: ApprovalInterrupt): void {
   try {
     interrupt(request)
   } catch (error) {
-    if ((error as { lc_error_code?: unknown }).lc_error_code === 'MISSING_CHECKPOINTER')
+    if (fieldsOf(error)['lc_error_code'] === 'MISSING_CHECKPOINTER')
       throw new ConfigError('approvals', '"interrupt" needs a checkpointer: createAgent({ …, checkpointer })', {
         cause: error,
       })
@@ -102,7 +103,7 @@ export async function decideApprovals(
 }
 
 function approvalsOf(paused: object): readonly string[] {
-  const { [INTERRUPT]: interrupts } = paused as Readonly<Record<string, unknown>>
+  const { [INTERRUPT]: interrupts } = fieldsOf(paused)
   if (!Array.isArray(interrupts)) return []
   return interrupts.flatMap((one: { readonly value?: Partial<ApprovalInterrupt> } | undefined) => {
     const id: unknown = one?.value?.toolgate?.approval

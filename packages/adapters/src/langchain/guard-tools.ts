@@ -4,6 +4,7 @@ import { StructuredTool } from '@langchain/core/tools'
 import { getConfig } from '@langchain/langgraph'
 import type { Gate, Tool } from '@toolgate/core'
 import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { fieldsOf } from '../shared/fields.ts'
 import { checkGuard, GUARD_KEYS } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { createOnCall } from '../shared/runs.ts'
@@ -122,5 +123,5 @@ class GuardedTool extends StructuredTool {
 }
 
 function isToolCall(input: unknown): input is ToolCall {
-  return typeof input === 'object' && input !== null && (input as { type?: unknown }).type === 'tool_call'
+  return fieldsOf(input)['type'] === 'tool_call'
 }

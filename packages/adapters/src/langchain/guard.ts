@@ -11,6 +11,7 @@ import {
   type ToolCallRequest,
 } from 'langchain'
 import { z } from 'zod'
+import { fieldsOf } from '../shared/fields.ts'
 import {
   checkGuard,
   createUngoverned,
@@ -137,7 +138,7 @@ const BEFORE_1_2_35 =
 
 /** Hooks of nodes are given a context that only their own schema fills; the agent's own stands in the configuration. */
 function withContext(runtime: GuardRuntime): GuardRuntime {
-  return { ...runtime, context: getConfig().context as unknown }
+  return { ...runtime, context: getConfig().context }
 }
 
 /**
@@ -180,7 +181,7 @@ function narrowTo(view: GivenStep['view'], bound: readonly LangChainTool[], name
 /** Middlewares and structured answers wrap what a model has said in different ways. */
 function answersOf(answer: unknown): readonly AIMessage[] {
   if (AIMessage.isInstance(answer)) return [answer]
-  const { messages } = (answer ?? {}) as { readonly messages?: unknown }
+  const { messages } = fieldsOf(answer)
   return Array.isArray(messages) ? messages.filter((message) => AIMessage.isInstance(message)) : []
 }
 
@@ -191,7 +192,7 @@ function stepNumber(messages: ModelRequest['messages']): number {
 }
 
 function nameOfModel(model: object): string | undefined {
-  const { model: name } = model as { readonly model?: unknown }
+  const { model: name } = fieldsOf(model)
   return typeof name === 'string' ? name : undefined
 }
 

@@ -1,6 +1,7 @@
 import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
 import type { CallOutcome, Tool } from '@toolgate/core'
+import { fieldsOf } from '../shared/fields.ts'
 import { type Calls, RefusedMastraCall } from './calls.ts'
 import {
   ANY_SCHEMA,
@@ -44,7 +45,7 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
       return Object.freeze(wrapped)
     },
     isOurs(made) {
-      const { onInputAvailable } = (made ?? {}) as { onInputAvailable?: unknown }
+      const { onInputAvailable } = fieldsOf(made)
       return typeof onInputAvailable === 'function' && marks.get(onInputAvailable) === gate
     },
   }

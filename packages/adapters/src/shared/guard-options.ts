@@ -12,6 +12,7 @@ import {
 } from '@toolgate/core'
 import { checkShape, type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { fieldsOf } from './fields.ts'
 import type { GuardListeners } from './runs.ts'
 
 /** The options of every guard of one run. */
@@ -99,7 +100,7 @@ const MISSING =
   'is missing: say who the run is for, such as { user: "vera", roles: ["viewer"] }. {} is a caller of whom nothing is known'
 
 function checkGate(gate: unknown): void {
-  const { view, catalog } = (gate ?? {}) as { readonly view?: unknown; readonly catalog?: unknown }
+  const { view, catalog } = fieldsOf(gate)
   if (typeof view !== 'function' || typeof catalog !== 'object')
     throw new ConfigError('guard.gate', 'must be what createGate returned')
 }

@@ -7,7 +7,7 @@ import {
   type ExposeWarning,
   type Exposure,
 } from '@toolgate/core/expose'
-import { outputText } from '@toolgate/core/internal'
+import { messageOf, outputText } from '@toolgate/core/internal'
 import { createSteps, type PrepareStep, type Step } from '@toolgate/core/steps'
 import { RUN_KEYS, type RunOptions, viewFor } from './guard-options.ts'
 import { failureText, isStream, lastOf } from './refused.ts'
@@ -183,9 +183,10 @@ function describeError({ tool, message }: { readonly tool: string; readonly mess
 function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   try {
     // An empty text is how providers write a call without arguments.
-    return { value: text.trim() === '' ? {} : (JSON.parse(text) as unknown) }
+    const value: unknown = text.trim() === '' ? {} : JSON.parse(text)
+    return { value }
   } catch (error) {
-    return { problem: `the arguments are not JSON: ${(error as Error).message}` }
+    return { problem: `the arguments are not JSON: ${messageOf(error)}` }
   }
 }
 
