@@ -1,7 +1,8 @@
 // The names that most programs need. The rest is by topic: `@toolgate/core/stores`, `/audit`, `/toolset` and so on.
 
 // The gate, and what one caller sees through it
-export { createGate, type ForkOptions, type Gate, type GateOptions } from './gate/gate.ts'
+export { createGate, type Gate } from './gate/gate.ts'
+export type { ForkOptions, GateOptions } from './gate/options.ts'
 export type { NarrowOptions, View } from './gate/view.ts'
 export type { ViewOptions, Visibility } from './gate/views.ts'
 

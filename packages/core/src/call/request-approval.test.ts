@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type GateOptions } from '../gate/gate.ts'
+import { createGate } from '../gate/gate.ts'
+import type { GateOptions } from '../gate/options.ts'
 import type { Telemetry } from '../ports.ts'
 import { defineTool } from '../tools/tool.ts'
 

@@ -23,7 +23,7 @@ export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 // Callers, gates and views
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../caller.ts'
-export type { NamedGateOptions, NativeGateOptions } from '../gate/gate.ts'
+export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
 export { isView, isViewOf } from '../gate/view-of.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
-import { createGate, type GateOptions } from './gate.ts'
+import { createGate } from './gate.ts'
+import type { GateOptions } from './options.ts'
 import { TERMINAL_EVENTS } from '../ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 

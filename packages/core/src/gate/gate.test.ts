@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, type GateOptions } from './gate.ts'
+import { createGate } from './gate.ts'
+import type { GateOptions } from './options.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { defineTool, type Tool } from '../tools/tool.ts'
 import type { Visibility } from './views.ts'

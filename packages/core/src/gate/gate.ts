@@ -1,167 +1,41 @@
-import { randomUUID } from 'node:crypto'
-import { memoryAudit } from '../audit/memory.ts'
+import { parseHooks } from '../call/hooks.ts'
 import { type Apps, createApps } from './apps.ts'
-import { type AppsInput, listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
 import type { Caller } from '../caller.ts'
 import { createPolicySnapshots } from '../decide/policy-snapshot.ts'
-import { unknownTools, checkTool } from '../tools/toolset.ts'
-import { type Approvals, createApprovals } from '../call/approvals.ts'
-import { checkPorts } from '../call/check-ports.ts'
+import { unknownTools } from '../tools/toolset.ts'
+import type { Approvals } from '../call/approvals.ts'
 import type { CallPorts } from '../call/attempt.ts'
-import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
 import { GateClosedError } from '../call/closed.ts'
-import { HaltedError } from '../call/halted.ts'
-import { type HooksInput, parseHooks } from '../call/hooks.ts'
-import { createLiveCalls } from '../call/live.ts'
-import { type CapInput, createSlots, parseCaps } from '../call/slots.ts'
-import { guardTelemetry } from '../telemetry/combine.ts'
-import { createUses, type LimitInput, parseLimits, type UsesOf } from '../call/limits.ts'
-import { createValidator } from '../call/validate.ts'
-import { safely } from '../util/async.ts'
 import { ConfigError } from '../errors.ts'
 import { groupsOpenedBy } from '../decide/layers/groups.ts'
-import { memoryApprovals } from '../memory/approvals.ts'
-import { alwaysAvailable } from '../memory/availability.ts'
-import { steadyClock, systemClock } from '../memory/clock.ts'
-import { memoryCounters } from '../memory/counters.ts'
-import { memoryState } from '../memory/state.ts'
-import { createEmitter } from '../util/emitter.ts'
-import { createAvailability } from '../groups/availability.ts'
 import { createNeeds, type Need } from '../groups/needs.ts'
-import { createLoads, type Loads, type LoadsOfGate } from '../groups/loads.ts'
-import { createHalts, type Halt, type HaltRequest, type Halts, type HaltTarget } from '../state/halts.ts'
-import {
-  type DefinitionMode,
-  parseDefinitionMode,
-  parsePinRules,
-  type PinMode,
-  type PinRules,
-} from '../state/pins/pin-rules.ts'
-import { createPins, type Pins } from '../state/pins/pins.ts'
-import { redactor, type Redactor } from '../redact/redact.ts'
-import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
-import { lintAll, type LintWarning, selectorsOfGroups } from '../policy/lint.ts'
-import { createNameWatch, emitWarning, type NameWatch, createSchemaWatch } from '../policy/watch.ts'
-import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
+import type { Loads } from '../groups/loads.ts'
+import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
+import type { Pins } from '../state/pins/pins.ts'
+import type { GateNotice } from '../audit/gate-events.ts'
+import { lintAll, type LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
-import { selectorsOfList, selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'
-import { policyDocumentOf, createPolicyStack, type PolicyStack } from '../policy/document.ts'
-import type {
-  ApprovalStore,
-  AuditSink,
-  AvailabilitySource,
-  Clock,
-  CounterStore,
-  MayApprove,
-  StateStore,
-  Telemetry,
-  ValidateInput,
-} from '../ports.ts'
-import { type AliasesInput, parseAliases, selectorsOfAliases } from '../tools/aliases.ts'
-import { type Catalog, createCatalog, type Source } from '../tools/catalog.ts'
-import { noGroupIsNamed, checkJoined, type Group, type Groups, parseGroups, toGroupMap } from '../tools/groups.ts'
-import type { REQUEST_TOOL_ID } from '../tools/own-tool.ts'
-import { type NativeToolRecord, type ToolRecord, toolsOfRecord } from '../tools/record.ts'
+import { createPolicyStack, type PolicyStack } from '../policy/document.ts'
+import type { Catalog } from '../tools/catalog.ts'
+import { noGroupIsNamed, type Group, type Groups } from '../tools/groups.ts'
 import { matchesSelector, parseSelector } from '../tools/selector.ts'
-import { withRequestTool } from '../search/request-tool.ts'
-import { createUnlocks, type Unlocks } from '../groups/unlocks.ts'
-import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
+import type { Unlocks } from '../groups/unlocks.ts'
+import { checkShape } from '../util/shape.ts'
 import type { Tool } from '../tools/tool.ts'
-import { createPreferences, type UserPreferences } from '../state/preferences.ts'
+import type { UserPreferences } from '../state/preferences.ts'
 import type { View, ViewHost } from './view.ts'
 import { rememberGate } from './view-of.ts'
 import { createViews, type ViewOptions } from './views.ts'
-
-export interface GateOptions {
-  readonly tools?: Iterable<Tool>
-  /** Dynamic sources, such as MCP servers. */
-  readonly sources?: readonly Source[]
-  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
-  /** Bundles of groups and of tools of their own, which `view` may be asked for. */
-  readonly apps?: AppsInput
-  /**
-   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`. They are never listed
-   * and cannot be called.
-   */
-  readonly aliases?: AliasesInput
-  /** All are met. None allows everything. */
-  readonly policy?: Policies
-  readonly limits?: LimitInput
-  /** Asked before each call and told after it. Those of a fork are asked before these. */
-  readonly hooks?: HooksInput
-  /** How many calls may run at once: `browser:*:2`, or objects. */
-  readonly concurrency?: CapInput
-  /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
-  readonly availability?: AvailabilitySource
-  readonly counters?: CounterStore
-  readonly approvals?: ApprovalStore
-  /** Keeps halts, pins and preferences. Default: in memory. */
-  readonly state?: StateStore
-  /**
-   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`.
-   * `{ new: 'suspend' }` also holds tools that were not there before.
-   */
-  readonly pins?: PinMode | PinRules
-  /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
-  readonly definitions?: DefinitionMode
-  /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
-  readonly redactor?: Redactor
-  /** Default: none. */
-  readonly telemetry?: Telemetry
-  /** Default: the newest 10,000 records, in memory. */
-  readonly audit?: AuditSink
-  readonly clock?: Clock
-  readonly validateInput?: ValidateInput
-  /** Default: the requester as a person, or anyone of the same tenant with the role `approver`. */
-  readonly mayApprove?: MayApprove
-  /** Ends an execution. Default 60,000 ms. */
-  readonly deadlineMs?: number
-  /** Ends the wait for a store, which then has failed. Default 5,000 ms. */
-  readonly storeDeadlineMs?: number
-  /** Ends the wait for a hook, which then has failed. Default 5,000 ms. */
-  readonly hookDeadlineMs?: number
-  /** Characters of JSON that an output may have; the rest is cut, and says so. Default 10,000,000. */
-  readonly maxOutputChars?: number
-  /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
-  readonly visibilityDeadlineMs?: number
-  /** Hears of faults that must not change an answer. Default: ignores them. */
-  readonly onFault?: (error: unknown) => void
-  /**
-   * Called once for each name that no tool has, and for each keyword of a tool's schema that is not checked, as soon as
-   * the tools are known. `gate.lint()` lists them too.
-   * Default: `process.emitWarning`.
-   */
-  readonly onWarning?: (warning: LintWarning) => void
-}
-
-/** What a gate adds to its tools by itself, where a group opens by request. */
-export type OwnToolName = typeof REQUEST_TOOL_ID
-
-/** Tools by their ids: those names are a type, and any other is a compile error. */
-export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<
-  GateOptions,
-  'tools' | 'sources' | 'policy' | 'aliases'
-> {
-  /** The key is the id of the tool, or names a definition that has no name. */
-  readonly tools: ToolRecord<Name>
-  readonly sources?: undefined
-  readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
-  readonly policy?: Policies<NoInfer<Name | Alias | OwnToolName>>
-}
-
-/** Tools that an adapter brought in: the framework's own types of them are kept. */
-export interface NativeGateOptions<Native, Alias extends string = never> extends Omit<
-  NamedGateOptions<keyof Native & string, Alias>,
-  'tools'
-> {
-  readonly tools: NativeToolRecord<Native>
-}
-
-/** Tools by their ids, beside sources whose names nobody knows beforehand: names are texts, checked at run time. */
-export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
-  readonly tools: ToolRecord
-  readonly sources: readonly Source[]
-}
+import {
+  type GateOptions,
+  type OwnToolName,
+  type NamedGateOptions,
+  type NativeGateOptions,
+  type RecordGateOptions,
+  type ForkOptions,
+  FORK,
+} from './options.ts'
+import { createParts, type Shared, revisionsOf } from './parts.ts'
 
 /** The long-lived, shareable object: catalog, policy and stores. */
 export interface Gate<Name extends string = string, Native = unknown> {
@@ -256,51 +130,6 @@ export interface Locks {
   forget(caller: Caller): void
 }
 
-export interface ForkOptions<Name extends string = string> {
-  readonly policy?: Policies<Name> | undefined
-  /** Asked before those of the gate that is forked, which keep the last word. */
-  readonly hooks?: HooksInput | undefined
-  /** Default `true`. */
-  readonly inherit?: boolean | undefined
-}
-
-const GATE = shapeOf<GateOptions>({
-  tools: true,
-  sources: true,
-  groups: true,
-  apps: true,
-  policy: true,
-  limits: true,
-  hooks: true,
-  concurrency: true,
-  availability: true,
-  counters: true,
-  approvals: true,
-  state: true,
-  pins: true,
-  definitions: true,
-  redactor: true,
-  telemetry: true,
-  audit: true,
-  clock: true,
-  validateInput: true,
-  mayApprove: true,
-  deadlineMs: true,
-  storeDeadlineMs: true,
-  hookDeadlineMs: true,
-  maxOutputChars: true,
-  visibilityDeadlineMs: true,
-  onFault: true,
-  onWarning: true,
-  aliases: true,
-})
-const FORK = shapeOf<ForkOptions>({ policy: true, hooks: true, inherit: true })
-
-const DEFAULT_DEADLINE_MS = 60_000
-const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
-const DEFAULT_WAIT_MS = 5000
-const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
-
 /**
  * Gives a gate.
  *
@@ -320,182 +149,10 @@ export function createGate(options?: GateOptions | RecordGateOptions): Gate
 export function createGate(
   options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
 ): Gate {
-  checkShape('createGate', options, GATE)
-  checkPorts(options)
-  const clock = options.clock ? steadyClock(options.clock) : systemClock
-  const onFault = safely(options.onFault)
-  const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
-  const aliases = parseAliases(options.aliases)
-  const groups = parseGroups(definitions, aliases)
-  const appsByName = listApps(options.apps)
-  const tools = withRequestTool(collectTools(listTools(options.tools), appsByName), groups, () => gate)
-  for (const tool of tools) checkJoined(tool, groups.selectors)
-  const watched =
-    options.availability === undefined && groups.probed
-      ? createAvailability(definitions, { clock, onFault })
-      : undefined
-  const availability = options.availability ?? watched ?? alwaysAvailable
-  const loads = createLoads({ groups, availability, clock, onFault })
-  // A source may tell of a change while it is subscribed to.
-  const reading = { ended: () => {} }
-  const catalog = createCatalog({
-    tools,
-    sources: [...checkSources(options.sources), ...loads.sources],
-    groups: groups.selectors,
-    onRead: () => reading.ended(),
-    onFault,
-  })
-  const warn = options.onWarning ? safely(options.onWarning, onFault) : emitWarning
-  const names = createNameWatch(catalog, aliases, warn)
-  const lookAtSchemas = createSchemaWatch(catalog, warn)
-  names.checkAliases()
-  reading.ended = () => {
-    names.look()
-    lookAtSchemas()
-  }
-  const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
-  const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
-    const parsed = read(policy)
-    names.check(selectorsOfPolicies(parsed))
-    return parsed
-  }
-  const apps = parseApps(appsByName, { groups, definitions, parsePolicy: read })
-  const policies = read(options.policy)
-  const limits = parseLimits(options.limits, groups.selectors)
-  const caps = parseCaps(options.concurrency, groups.selectors)
-  const written = [
-    ...selectorsOfList(limits, 'limits'),
-    ...selectorsOfList(caps, 'concurrency'),
-    ...[...apps.values()].flatMap(selectorsOfApp),
-  ]
-  names.check([
-    ...selectorsOfPolicies(policies),
-    ...selectorsOfGroups(groups.selectors),
-    ...selectorsOfAliases(aliases),
-    ...written,
-  ])
-  lookAtSchemas()
-  const audit = options.audit ?? memoryAudit({ redact: options.redactor })
-  const state = options.state ?? memoryState({ clock })
-  const events = createEmitter<[GateNotice]>(onFault)
-  const live = createLiveCalls()
-  const deadlines = createDeadlines(() => clock.monotonicMs())
-  const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const halts = createHalts({
-    state,
-    groups: groups.selectors,
-    clock,
-    onFault,
-    deadlineMs: storeDeadlineMs,
-    onHalted: () =>
-      live.stopWhere(({ caller, tool }) => {
-        const halt = halts.stopping(caller, tool)
-        return halt && new HaltedError(halt.reason)
-      }),
-  })
-  const preferences = createPreferences({
-    state,
-    groups: groups.selectors,
-    onChanged: () => events.emit({ event: 'preferences-changed' }),
-    onFault,
-    deadlineMs: storeDeadlineMs,
-  })
-  const stack = createPolicyStack(policies)
-  const revisions = () => revisionsOf(stack, catalog, groups)
-  const recorder = createGateRecorder({ audit, clock, events, revisions, onFault })
-  const pins = createPins({
-    state,
-    catalog,
-    clock,
-    ...parsePinRules(options.pins),
-    check: parseDefinitionMode(options.definitions),
-    onEvent: recorder.pinned,
-    onFault,
-  })
-  const ports: CallPorts = {
-    counters: options.counters ?? memoryCounters({ clock }),
-    approvals: options.approvals ?? memoryApprovals(),
-    audit,
-    clock,
-    deadlines,
-    validate: options.validateInput ?? createValidator(),
-    newCallId: randomUUID,
-    hooks: parseHooks(options.hooks),
-    slots: createSlots(caps),
-    live,
-    telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
-    redactor: options.redactor ?? redactor,
-    deadlineMs: checkDeadline('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS),
-    storeDeadlineMs,
-    hookDeadlineMs: checkDeadline('hookDeadlineMs', options.hookDeadlineMs ?? DEFAULT_WAIT_MS),
-    maxOutputChars: checkCount('maxOutputChars', options.maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS),
-    onApproval: recorder.requested,
-    onFault,
-  }
-  const shared: Shared = {
-    catalog,
-    groups,
-    definitions,
-    availability,
-    loads,
-    unlocks: createUnlocks(),
-    halts,
-    pins,
-    apps,
-    preferences,
-    recorder,
-    subscribe: events.subscribe,
-    usesOf: createUses(limits),
-    names,
-    written,
-    parse,
-    approvals: createApprovals({ approvals: ports.approvals, clock, onDecided: recorder.decided }, options.mayApprove),
-    visibilityDeadlineMs: checkDeadline(
-      'visibilityDeadlineMs',
-      options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
-    ),
-    closeGroups() {
-      loads.close()
-      watched?.close()
-    },
-  }
-  void watched?.start()
-  const gate = openGate(shared, ports, stack, { isFork: false, tightens: undefined })
+  const parts = createParts(options, () => gate)
+  const gate = openGate(parts.shared, parts.ports, parts.policies, { isFork: false, tightens: undefined })
+  parts.start()
   return gate
-}
-
-function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
-  const { revision, parsed } = stack.current()
-  return {
-    policy_revision: revision,
-    catalog_revision: catalog.revision,
-    in_force: policyDocumentOf(parsed, selectors),
-  }
-}
-
-/** What a gate and its forks have in common. */
-interface Shared {
-  readonly catalog: Catalog
-  readonly groups: Groups
-  readonly definitions: ReadonlyMap<string, Group>
-  readonly availability: AvailabilitySource
-  readonly loads: LoadsOfGate
-  readonly unlocks: Unlocks
-  readonly halts: Halts
-  readonly pins: Pins
-  readonly apps: ReadonlyMap<string, ParsedApp>
-  readonly preferences: UserPreferences
-  readonly recorder: GateRecorder
-  readonly subscribe: Gate['subscribe']
-  readonly usesOf: UsesOf
-  readonly names: NameWatch
-  /** The selectors of limits, caps and apps. */
-  readonly written: readonly WrittenSelector[]
-  readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
-  readonly approvals: Approvals
-  readonly visibilityDeadlineMs: number
-  /** Ends what is asked and loaded of the groups. */
-  readonly closeGroups: () => void
 }
 
 interface Lineage {
@@ -632,28 +289,6 @@ function createLocks(
   }
 }
 
-function listTools(tools: Iterable<Tool> | ToolRecord = []): readonly Tool[] {
-  if (typeof tools !== 'object' || tools === null)
-    throw new ConfigError('tools', 'must be a list of tools or an object')
-  if (!isIterable(tools)) checkObject('tools', tools)
-  return isIterable(tools) ? Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)) : toolsOfRecord(tools)
-}
-
-function checkSources(sources: readonly Source[] = []): readonly Source[] {
-  if (!Array.isArray(sources)) throw new ConfigError('sources', 'must be a list of sources')
-  for (const [i, source] of (sources as readonly Source[]).entries()) checkObject(`sources[${i}]`, source)
-  return sources
-}
-
-function isIterable(tools: Iterable<Tool> | ToolRecord): tools is Iterable<Tool> {
-  return Symbol.iterator in tools
-}
-
-function checkDeadline(name: string, deadlineMs: number): number {
-  if (deadlineMs > 0 && deadlineMs <= MAX_TIMER_MS) return deadlineMs
-  throw new ConfigError(name, `${deadlineMs} is not a number of milliseconds from 1 to ${MAX_TIMER_MS}`)
-}
-
 /** Whoever halts in a hurry must not be left thinking that a misspelt name is halted. */
 function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): void {
   if (typeof tool !== 'string') return
@@ -661,11 +296,6 @@ function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): vo
   const snapshot = catalog.snapshot()
   if (snapshot.tools.some((one) => matchesSelector(selector, one, 'possible'))) return
   throw unknownTools([tool], snapshot.ids)
-}
-
-function checkCount(name: string, count: number): number {
-  if (Number.isSafeInteger(count) && count >= 1) return count
-  throw new ConfigError(name, `${count} is not a whole number above 0`)
 }
 
 function checkNames(names: readonly string[], catalog: Catalog): void {

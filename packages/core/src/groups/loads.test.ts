@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createGate, type GateOptions } from '../gate/gate.ts'
+import { createGate } from '../gate/gate.ts'
+import type { GateOptions } from '../gate/options.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { manualTime } from '../testing/manual-time.ts'
 import type { Group } from '../tools/groups.ts'

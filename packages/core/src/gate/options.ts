@@ -1,0 +1,157 @@
+import type { AppsInput } from '../groups/app.ts'
+import type { HooksInput } from '../call/hooks.ts'
+import type { CapInput } from '../call/slots.ts'
+import type { LimitInput } from '../call/limits.ts'
+import type { DefinitionMode, PinMode, PinRules } from '../state/pins/pin-rules.ts'
+import type { Redactor } from '../redact/redact.ts'
+import type { LintWarning } from '../policy/lint.ts'
+import type { Policies } from '../policy/policy.ts'
+import type {
+  ApprovalStore,
+  AuditSink,
+  AvailabilitySource,
+  Clock,
+  CounterStore,
+  MayApprove,
+  StateStore,
+  Telemetry,
+  ValidateInput,
+} from '../ports.ts'
+import type { AliasesInput } from '../tools/aliases.ts'
+import type { Source } from '../tools/catalog.ts'
+import type { Group } from '../tools/groups.ts'
+import type { REQUEST_TOOL_ID } from '../tools/own-tool.ts'
+import type { NativeToolRecord, ToolRecord } from '../tools/record.ts'
+import { shapeOf } from '../util/shape.ts'
+import type { Tool } from '../tools/tool.ts'
+
+export interface GateOptions {
+  readonly tools?: Iterable<Tool>
+  /** Dynamic sources, such as MCP servers. */
+  readonly sources?: readonly Source[]
+  readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
+  /** Bundles of groups and of tools of their own, which `view` may be asked for. */
+  readonly apps?: AppsInput
+  /**
+   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`. They are never listed
+   * and cannot be called.
+   */
+  readonly aliases?: AliasesInput
+  /** All are met. None allows everything. */
+  readonly policy?: Policies
+  readonly limits?: LimitInput
+  /** Asked before each call and told after it. Those of a fork are asked before these. */
+  readonly hooks?: HooksInput
+  /** How many calls may run at once: `browser:*:2`, or objects. */
+  readonly concurrency?: CapInput
+  /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
+  readonly availability?: AvailabilitySource
+  readonly counters?: CounterStore
+  readonly approvals?: ApprovalStore
+  /** Keeps halts, pins and preferences. Default: in memory. */
+  readonly state?: StateStore
+  /**
+   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`.
+   * `{ new: 'suspend' }` also holds tools that were not there before.
+   */
+  readonly pins?: PinMode | PinRules
+  /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
+  readonly definitions?: DefinitionMode
+  /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
+  readonly redactor?: Redactor
+  /** Default: none. */
+  readonly telemetry?: Telemetry
+  /** Default: the newest 10,000 records, in memory. */
+  readonly audit?: AuditSink
+  readonly clock?: Clock
+  readonly validateInput?: ValidateInput
+  /** Default: the requester as a person, or anyone of the same tenant with the role `approver`. */
+  readonly mayApprove?: MayApprove
+  /** Ends an execution. Default 60,000 ms. */
+  readonly deadlineMs?: number
+  /** Ends the wait for a store, which then has failed. Default 5,000 ms. */
+  readonly storeDeadlineMs?: number
+  /** Ends the wait for a hook, which then has failed. Default 5,000 ms. */
+  readonly hookDeadlineMs?: number
+  /** Characters of JSON that an output may have; the rest is cut, and says so. Default 10,000,000. */
+  readonly maxOutputChars?: number
+  /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
+  readonly visibilityDeadlineMs?: number
+  /** Hears of faults that must not change an answer. Default: ignores them. */
+  readonly onFault?: (error: unknown) => void
+  /**
+   * Called once for each name that no tool has, and for each keyword of a tool's schema that is not checked, as soon as
+   * the tools are known. `gate.lint()` lists them too.
+   * Default: `process.emitWarning`.
+   */
+  readonly onWarning?: (warning: LintWarning) => void
+}
+
+/** What a gate adds to its tools by itself, where a group opens by request. */
+export type OwnToolName = typeof REQUEST_TOOL_ID
+
+/** Tools by their ids: those names are a type, and any other is a compile error. */
+export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<
+  GateOptions,
+  'tools' | 'sources' | 'policy' | 'aliases'
+> {
+  /** The key is the id of the tool, or names a definition that has no name. */
+  readonly tools: ToolRecord<Name>
+  readonly sources?: undefined
+  readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
+  readonly policy?: Policies<NoInfer<Name | Alias | OwnToolName>>
+}
+
+/** Tools that an adapter brought in: the framework's own types of them are kept. */
+export interface NativeGateOptions<Native, Alias extends string = never> extends Omit<
+  NamedGateOptions<keyof Native & string, Alias>,
+  'tools'
+> {
+  readonly tools: NativeToolRecord<Native>
+}
+
+/** Tools by their ids, beside sources whose names nobody knows beforehand: names are texts, checked at run time. */
+export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
+  readonly tools: ToolRecord
+  readonly sources: readonly Source[]
+}
+
+export interface ForkOptions<Name extends string = string> {
+  readonly policy?: Policies<Name> | undefined
+  /** Asked before those of the gate that is forked, which keep the last word. */
+  readonly hooks?: HooksInput | undefined
+  /** Default `true`. */
+  readonly inherit?: boolean | undefined
+}
+
+export const GATE = shapeOf<GateOptions>({
+  tools: true,
+  sources: true,
+  groups: true,
+  apps: true,
+  policy: true,
+  limits: true,
+  hooks: true,
+  concurrency: true,
+  availability: true,
+  counters: true,
+  approvals: true,
+  state: true,
+  pins: true,
+  definitions: true,
+  redactor: true,
+  telemetry: true,
+  audit: true,
+  clock: true,
+  validateInput: true,
+  mayApprove: true,
+  deadlineMs: true,
+  storeDeadlineMs: true,
+  hookDeadlineMs: true,
+  maxOutputChars: true,
+  visibilityDeadlineMs: true,
+  onFault: true,
+  onWarning: true,
+  aliases: true,
+})
+export const FORK = shapeOf<ForkOptions>({ policy: true, hooks: true, inherit: true })
