@@ -49,14 +49,7 @@ export class McpEndpoints {
     this.#deps = deps
     this.serve = this.#open(deps)
     for (const { name, instructions } of gate.apps.list)
-      this.#apps.set(
-        name,
-        this.#open({
-          ...deps,
-          gate: { ...gate, view: (caller, options) => gate.view(caller, { ...options, app: name }) },
-          instructions,
-        }),
-      )
+      this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name), instructions }))
   }
 
   /** Returns what serves `/mcp/<app>`. An unknown app is answered as such, to those who have a key. */
@@ -80,6 +73,18 @@ export class McpEndpoints {
     this.#watches.push(watch)
     const endpoint = new Endpoint(deps, watch, () => this.wake())
     return (request, response) => endpoint.answer(request, response)
+  }
+}
+
+/** Returns a gate whose every view is the app's. */
+function gateOfApp(gate: EndpointDeps['gate'], app: string): EndpointDeps['gate'] {
+  const { apps, catalog, locks } = gate
+  return {
+    apps,
+    catalog,
+    locks,
+    subscribe: (listener) => gate.subscribe(listener),
+    view: (caller, options) => gate.view(caller, { ...options, app }),
   }
 }
 
