@@ -13,7 +13,7 @@ export type GateNotice =
 
 export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
-/** Records what happens to a gate beside its calls, and tells those who listen. Never throws. */
+/** Records and emits what happens to a gate beside its calls. Never throws. */
 export interface GateRecorder {
   policyChanged(revisions: Revisions): void
   requested(approval: Approval): void

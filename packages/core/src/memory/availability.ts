@@ -1,4 +1,5 @@
 import type { AvailabilitySource, GroupState } from '../ports.ts'
+import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 /** Every group is available, always. */
@@ -22,7 +23,7 @@ const STATE = shapeOf<GroupState>(
 export function memoryAvailability(initial: Readonly<Record<string, GroupState>> = {}): MemoryAvailability {
   const states = new Map(Object.entries(initial))
   for (const [group, state] of states) checkShape(group, state, STATE)
-  const listeners = new Set<() => void>()
+  const changes = createEmitter()
   let revision = 1
   return {
     get revision() {
@@ -33,11 +34,8 @@ export function memoryAvailability(initial: Readonly<Record<string, GroupState>>
       checkShape(group, state, STATE)
       states.set(group, state)
       revision++
-      for (const listener of listeners) listener()
+      changes.emit()
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    subscribe: changes.subscribe,
   }
 }

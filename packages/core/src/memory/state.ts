@@ -1,6 +1,6 @@
-import { callAll } from '../util/cancelling.ts'
 import type { Clock, StateStore } from '../ports.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
+import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { systemClock } from './clock.ts'
 import { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './state-text.ts'
@@ -32,7 +32,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   checkShape('memoryState', given, OPTIONS)
   const { clock = systemClock } = given
   const entries = new Map<string, Entry>()
-  const listeners = new Set<() => void>()
+  const changes = createEmitter()
   let sweepAtSize = MIN_SWEEP_SIZE
 
   function find(key: string): Entry | undefined {
@@ -44,7 +44,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   function put(key: string, text: string, expiresAt: number): void {
     entries.set(key, { value: parseStateText(text), expiresAt })
     if (entries.size >= sweepAtSize) sweep()
-    callAll([...listeners])
+    changes.emit()
   }
 
   /** Done each time that the entries have doubled, so a change costs no more on average. */
@@ -74,7 +74,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
       const entry = find(key)
       if (!entry) return undefined
       entries.delete(key)
-      callAll([...listeners])
+      changes.emit()
       return entry.value
     },
     list(prefix) {
@@ -85,11 +85,6 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
         if (expiresAt > nowMs && key.startsWith(prefix)) found.push({ key, value })
       return found.toSorted((a, b) => compareToolIds(a.key, b.key))
     },
-    subscribe(listener) {
-      // The same function may be given twice; each is ended by itself.
-      const own = () => listener()
-      listeners.add(own)
-      return () => listeners.delete(own)
-    },
+    subscribe: changes.subscribe,
   }
 }

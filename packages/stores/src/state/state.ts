@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@toolgate/core/internal'
+import { createEmitter, type MaybePromise } from '@toolgate/core/internal'
 import {
   checkStateKey,
   checkStatePrefix,
@@ -135,7 +135,7 @@ export function createChanges(db: StoresDatabase): Changes {
   const countUp = db.prepare('UPDATE machine SET state_revision = state_revision + 1')
   const selectRevision = db.prepare('SELECT state_revision FROM machine')
   const selectVersion = db.prepare('PRAGMA data_version')
-  const listeners = new Set<() => void>()
+  const emitter = createEmitter()
   let timer: NodeJS.Timeout | undefined
   let version: unknown
   let revision: unknown
@@ -157,19 +157,7 @@ export function createChanges(db: StoresDatabase): Changes {
       // The next look is in a moment; whoever reads or writes meanwhile is told of the fault.
       return
     }
-    callListeners()
-  }
-
-  function callListeners(): void {
-    // One that a listener adds is told of what comes after.
-    const told = [...listeners]
-    for (const listener of told) {
-      try {
-        listener()
-      } catch {
-        // A listener has nobody to answer to: what it was told of has happened.
-      }
-    }
+    emitter.emit()
   }
 
   function stop(): void {
@@ -180,17 +168,16 @@ export function createChanges(db: StoresDatabase): Changes {
   return {
     count: () => void countUp.run(),
     tell() {
-      if (listeners.size === 0) return
+      if (emitter.size === 0) return
       try {
         // What others changed before this is told of with it.
         revision = readRevision()
       } catch {
         // The change was made; at worst the next look tells of it once more.
       }
-      callListeners()
+      emitter.emit()
     },
     subscribe(listener) {
-      const own = () => listener()
       if (timer === undefined) {
         db.read(() => {
           version = selectVersion.get()?.['data_version']
@@ -198,14 +185,14 @@ export function createChanges(db: StoresDatabase): Changes {
         })
         timer = setInterval(poll, POLL_MS).unref()
       }
-      listeners.add(own)
+      const unsubscribe = emitter.subscribe(listener)
       return () => {
-        listeners.delete(own)
-        if (listeners.size === 0) stop()
+        unsubscribe()
+        if (emitter.size === 0) stop()
       }
     },
     close() {
-      listeners.clear()
+      emitter.clear()
       stop()
     },
   }

@@ -2,7 +2,9 @@ import { definitionOf } from '../../tools/definition-hash.ts'
 import { findConfusions, skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { type CharacterCode, findCharacters, readTags } from './characters.ts'
-import { capped, codePoint, pointerStep, spellOut } from './spell.ts'
+import { escapePointer } from '../../util/json.ts'
+import { cut } from '../../util/text.ts'
+import { codePoint, spellOut } from './spell.ts'
 
 /**
  * The one table of findings: what they are, and whether quarantine hides a tool for them.
@@ -109,11 +111,11 @@ function* findInValue(value: unknown, pointer: string): Generator<DefinitionFind
   if (typeof value === 'string') yield* findInText(value, pointer, DEFINITION_LIMITS.schemaText)
   if (typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
-    for (const [i, item] of value.entries()) yield* findInValue(item, pointer + pointerStep(i))
+    for (const [i, item] of value.entries()) yield* findInValue(item, `${pointer}/${escapePointer(i)}`)
     return
   }
   for (const [key, item] of Object.entries(value)) {
-    const below = pointer + pointerStep(key)
+    const below = `${pointer}/${escapePointer(key)}`
     yield* findInText(key, below, DEFINITION_LIMITS.propertyName)
     yield* findInValue(item, below)
   }
@@ -137,7 +139,7 @@ function characterFinding(code: CharacterCode, pointer: string, characters: read
   const spelt = characters.slice(0, MAX_SPELT).map(codePoint).join(' ')
   const rest = characters.length > MAX_SPELT ? ' …' : ''
   const says = code === 'tag_characters' ? readTags(characters) : ''
-  const read = says === '' ? '' : `, which say ${JSON.stringify(capped(says, MAX_QUOTED))}`
+  const read = says === '' ? '' : `, which say ${JSON.stringify(cut(says, MAX_QUOTED))}`
   return finding(code, pointer, `holds ${count}: ${spelt}${rest}${read}`)
 }
 
@@ -182,7 +184,7 @@ function* findMixedWords(text: string, pointer: string): Generator<DefinitionFin
       continue
     if (!/^[\x20-\x7e]+$/.test(skeleton(word))) continue
     const strangers = [...new Set(word)].filter((character) => character > '~').map(codePoint)
-    const quoted = JSON.stringify(capped(word, MAX_QUOTED))
+    const quoted = JSON.stringify(cut(word, MAX_QUOTED))
     yield finding(
       'mixed_script',
       pointer,
@@ -193,6 +195,6 @@ function* findMixedWords(text: string, pointer: string): Generator<DefinitionFin
 }
 
 function finding(code: FindingCode, pointer: string, what: string): DefinitionFinding {
-  const where = capped(spellOut(pointer), MAX_POINTER)
+  const where = cut(spellOut(pointer), MAX_POINTER)
   return Object.freeze({ code, pointer: where, text: `${where} ${what}` })
 }

@@ -2,7 +2,8 @@ import { skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { DefinitionFinding } from './definition-check.ts'
-import { capped, codePoint } from './spell.ts'
+import { cut, editDistance } from '../../util/text.ts'
+import { codePoint } from './spell.ts'
 
 /** Shorter words are near too many honest ones: `get` and `set`, `list` and `lint`. */
 const MIN_WORD = 6
@@ -94,8 +95,7 @@ function slips(names: readonly string[]): readonly (readonly string[])[] {
     if (group.length < 2) continue
     for (const [i, a] of group.slice(0, MAX_COMPARED).entries()) {
       for (const b of group.slice(i + 1, MAX_COMPARED)) {
-        if (a.word !== b.word && isOneSlip(a.word, b.word))
-          pairs.set([a.name, b.name].toSorted().join(' '), [a.name, b.name])
+        if (editDistance(a.word, b.word, 2) === 1) pairs.set([a.name, b.name].toSorted().join(' '), [a.name, b.name])
       }
     }
   }
@@ -107,18 +107,9 @@ function deletionsOf(word: string): readonly string[] {
   return Array.from({ length: word.length - 1 }, (_, i) => word.slice(0, i + 1) + word.slice(i + 2))
 }
 
-/** One letter more, less or another, or two neighbours exchanged. */
-function isOneSlip(a: string, b: string): boolean {
-  let start = 0
-  while (start < a.length && a[start] === b[start]) start++
-  const [restA, restB] = [a.slice(start), b.slice(start)]
-  if (restA.slice(1) === restB.slice(1) || restA.slice(1) === restB || restA === restB.slice(1)) return true
-  return restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2)
-}
-
 function spelt(id: string): string {
   const codes = [...new Set(id)].filter((character) => character > '~').map(codePoint)
-  const quoted = JSON.stringify(capped(id, 200))
+  const quoted = JSON.stringify(cut(id, 200))
   return codes.length === 0 ? quoted : `${quoted} (with ${codes.join(' ')})`
 }
 

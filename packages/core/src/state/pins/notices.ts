@@ -4,13 +4,12 @@ import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { runWithDeadline } from '../../util/async.ts'
 import { sha256Hex } from '../../util/hash.ts'
-import type { DefinitionChecks } from './checks.ts'
+import { cut } from '../../util/text.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import { type DefinitionDiff, diffDefinitions } from './diff.ts'
-import type { Holding } from './holding.ts'
+import type { DefinitionChecks, Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
 import type { DefinitionMode, PinMode } from './pin-rules.ts'
-import { capped } from './spell.ts'
 
 export type PinEvent =
   | {
@@ -115,7 +114,7 @@ export function createNotices({
         hash: definitionHash(tool),
         pinnedHash: pin.hash,
         diff,
-        text: capped(diff.text, MAX_TEXT),
+        text: cut(diff.text, MAX_TEXT),
         suspended: mode === 'suspend',
       }),
     )
@@ -123,7 +122,7 @@ export function createNotices({
   const lookAtNew = ({ id, description }: Tool, hash: string) => {
     if (!book.isNew(id) || added.has(id)) return
     added.add(id)
-    const text = capped(`"${id}" is new: ${description}`, MAX_TEXT)
+    const text = cut(`"${id}" is new: ${description}`, MAX_TEXT)
     start(emitOnce(id, 'added', () => emit({ kind: 'added', tool: id, hash, text })))
   }
   const lookAtFindings = (tool: Tool, snapshot: Toolset) => {
@@ -137,7 +136,7 @@ export function createNotices({
       tool: tool.id,
       hash: definitionHash(tool),
       findings,
-      text: capped(text, MAX_TEXT),
+      text: cut(text, MAX_TEXT),
       quarantined: holding.quarantined(tool, snapshot) !== undefined,
     }
     start(emitOnce(tool.id, `flagged ${sha256Hex(text)}`, () => emit(event)))

@@ -9,14 +9,13 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { safely } from '../../util/async.ts'
 import { createEmitter } from '../../util/emitter.ts'
 import { checkShape, shapeOf } from '../../util/shape.ts'
-import { createDefinitionChecks } from './checks.ts'
+import { cut } from '../../util/text.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
-import { createHolding, type Holding, type PinStatus } from './holding.ts'
+import { createDefinitionChecks, createHolding, type Holding, type PinStatus } from './holding.ts'
 import { createNotices, type PinEvent } from './notices.ts'
 import { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
-import { capped } from './spell.ts'
 
 /** What is known of one tool's definition. */
 export interface PinnedTool {
@@ -215,7 +214,7 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
 }
 
 function checkLookedAt(id: string, tool: Tool | undefined, hash: string): Tool {
-  if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${capped(id, MAX_ECHO)}" now.`)
+  if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${cut(id, MAX_ECHO)}" now.`)
   if (definitionHash(tool) === hash) return tool
   throw new ToolgateError('pin_unknown', `The definition of "${id}" is not the one that was looked at: it has changed.`)
 }

@@ -16,18 +16,3 @@ export function spellOut(text: string): string {
 export function codePoint(character: string): string {
   return `U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
 }
-
-/** Gives the beginning of a text, in whole characters, with `…` where there was more. */
-export function capped(text: string, length: number): string {
-  return text.length > length
-    ? `${text
-        .slice(0, length)
-        .toWellFormed()
-        .replace(/\ufffd$/, '')}…`
-    : text
-}
-
-/** Gives one step of an RFC 6901 pointer. */
-export function pointerStep(key: string | number): string {
-  return `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
-}
