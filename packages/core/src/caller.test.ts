@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { type Caller, callerKey, defineCaller, isDefinedCaller } from './caller.ts'
+import { runs } from './testing/runs.ts'
 
 describe('defineCaller', () => {
   it('gives a frozen copy that later changes do not reach', () => {
@@ -124,7 +125,7 @@ describe('callerKey', () => {
         if (callerKey(a) === callerKey(b)) assert.deepEqual(defineCaller(a), defineCaller(b))
         else assert.equal(same && Object.keys(a).join() === Object.keys(b).join(), false)
       }),
-      { numRuns: 1000 },
+      runs(1000, 1000),
     )
   })
 

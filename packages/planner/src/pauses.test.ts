@@ -24,6 +24,7 @@ import {
   VERA,
   witnessed,
 } from './testing/stage.ts'
+import { runs } from '../../core/src/testing/runs.ts'
 
 const REFUSED = { name: 'ToolgateError', code: 'resume_refused', message: 'This run cannot be resumed so.' }
 const KEYS = [{ id: 'k1', secret: 'a secret of at least thirty-two bytes' }]
@@ -627,7 +628,7 @@ describe('a resume token', () => {
         const mutant = resumeToken.slice(0, at) + put + resumeToken.slice(at + removed)
         if (mutant !== resumeToken) await assert.rejects(resume(stage, mutant, { approve: true }), REFUSED)
       }),
-      { numRuns: 300 },
+      runs(300, 300),
     )
     assert.deepEqual(stage.witness.ran, [])
   })
@@ -709,7 +710,7 @@ describe('what a resumed run sees', () => {
           assert.deepEqual([...new Set(witness.ran)].toSorted(), both)
         },
       ),
-      { numRuns: 60 },
+      runs(60, 60),
     )
   })
 

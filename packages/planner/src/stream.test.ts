@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { type ModelServer, startModelServer } from '../../adapters/src/testing/model-server.ts'
 import type { PlannerStream } from './options.ts'
 import { callOf, paused, setStage, type StageOptions, toldOf, VERA } from './testing/stage.ts'
+import { runs } from '../../core/src/testing/runs.ts'
 
 /** Waits without a time of its own: the test's is the longest. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -126,7 +127,7 @@ describe('planner.stream', () => {
         assert.equal(sessions.size, 0)
         assert.equal((await stage.planner.run({ prompt: 'y', caller: VERA })).status, 'done')
       }),
-      { numRuns: 60 },
+      runs(60, 60),
     )
   })
 

@@ -6,6 +6,7 @@ import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createUses, LIMIT_PARTS, type LimitInput, parseLimits, type RateLimit } from './limits.ts'
+import { runs } from '../testing/runs.ts'
 
 const groups = new Map([['web', [parseSelector('web:*')]]])
 const parse = (limits: unknown) => parseLimits(limits as LimitInput, groups)
@@ -152,7 +153,7 @@ describe('createUses', () => {
         ]
         assert.equal(keyOf(one) === keyOf(other), JSON.stringify(parts(one)) === JSON.stringify(parts(other)))
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
 })

@@ -9,6 +9,7 @@ import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from './rate-limiter.ts'
+import { runs } from '../testing/runs.ts'
 
 const ALL = ['tenant', 'tool', 'chat', 'user']
 
@@ -282,7 +283,7 @@ describe('a rate limit', () => {
           if (check(limiter, calls, call)) calls.push(call)
         }
       }),
-      { numRuns: process.env['TOOLGATE_LONG'] ? 20_000 : 1000 },
+      runs(1000, 20_000),
     )
 
   it('never lets more than its number through in any window of its length, whatever other limits hold', () => {

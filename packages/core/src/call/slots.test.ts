@@ -17,6 +17,7 @@ import {
   isHeld,
   parseCaps,
 } from './slots.ts'
+import { runs } from '../testing/runs.ts'
 
 const groups = new Map([['web', [parseSelector('web:*')]]])
 const click = defineTool({ namespace: 'browser', name: 'click' })
@@ -325,7 +326,7 @@ describe('createSlots', () => {
         assert.equal(slots.size, 0)
         assert.equal(time.watched.size, 0)
       }),
-      { numRuns: 200 },
+      runs(200, 200),
     )
   })
 })

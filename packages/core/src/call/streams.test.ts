@@ -8,6 +8,7 @@ import { createCanceller } from '../util/cancelling.ts'
 import { systemClock } from '../memory/clock.ts'
 import { createDeadlines } from '../util/deadlines.ts'
 import { isStream, type StreamEnd, type StreamOptions, watchStream } from './streams.ts'
+import { runs } from '../testing/runs.ts'
 
 const boom = new Error('boom')
 const never = () => new Promise<never>(() => {})
@@ -285,7 +286,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
           assert.equal(ends.length, 1)
           if (count > stopAt) assert.equal(ends[0]?.how, 'abandoned')
         }),
-        { numRuns: 50 },
+        runs(50, 50),
       )
     })
   })

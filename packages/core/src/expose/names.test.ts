@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { createWireNames, toWireName } from './names.ts'
+import { runs } from '../testing/runs.ts'
 
 const part = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'b', '_', '-', 'A', '1'), minLength: 1, maxLength: 40 }),
@@ -48,7 +49,7 @@ describe('toWireName', () => {
       fc.property(toolArbitrary, toolArbitrary, (a, b) => {
         assert.equal(toWireName(a) === toWireName(b), a.id === b.id)
       }),
-      { numRuns: 3000 },
+      runs(3000, 3000),
     )
   })
 

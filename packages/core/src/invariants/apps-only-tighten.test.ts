@@ -4,15 +4,8 @@ import fc from 'fast-check'
 import type { App, AppImport } from '../groups/app.ts'
 import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
 import { referenceDecide } from '../testing/reference.ts'
-import {
-  idOf,
-  isNoWider,
-  openWorld,
-  runs,
-  viewOptionsOf,
-  type WorldWithMore,
-  worldWithMore,
-} from '../testing/worlds.ts'
+import { idOf, isNoWider, openWorld, viewOptionsOf, type WorldWithMore, worldWithMore } from '../testing/worlds.ts'
+import { runs } from '../testing/runs.ts'
 
 /** An app over a world, as data. */
 interface WrittenApp {

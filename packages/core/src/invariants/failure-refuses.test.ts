@@ -9,8 +9,9 @@ import { memoryState } from '../memory/state.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { systemClock } from '../memory/clock.ts'
-import { runs } from '../testing/worlds.ts'
+
 import { defineTool } from '../tools/tool.ts'
+import { runs } from '../testing/runs.ts'
 
 /** Of whatever is waited for. */
 const DEADLINE_MS = 3

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { toWireName } from '../expose/names.ts'
-import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
 import type { Tool } from '../tools/tool.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('what is hidden', () => {
   it('cannot run: not by any spelling, in a batch, again, or through a narrower view', async () => {

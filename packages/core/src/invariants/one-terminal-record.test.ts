@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { TERMINAL_EVENTS } from '../ports.ts'
 import { type Aftermath, type Chaos, chaosArbitrary, unleash } from '../testing/chaos.ts'
-import { runs } from '../testing/worlds.ts'
+import { runs } from '../testing/runs.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 /** On a busy machine what comes later may come after its deadline. */

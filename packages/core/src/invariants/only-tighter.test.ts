@@ -6,13 +6,13 @@ import { toPolicy } from '../testing/policies.ts'
 import {
   isNoWider,
   openWorld,
-  runs,
   viewOptionsOf,
   type World,
   type WorldWithMore,
   worldWithMore,
 } from '../testing/worlds.ts'
 import type { View } from '../gate/view.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('a layer', () => {
   const additions: readonly (readonly [what: string, add: (given: WorldWithMore) => World])[] = [

@@ -5,7 +5,8 @@ import { memoryAudit } from '../audit/memory.ts'
 import type { CallRequest } from '../call/attempt.ts'
 import { ToolgateError } from '../errors.ts'
 import { TERMINAL_EVENTS } from '../ports.ts'
-import { idOf, openWorld, runs, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { idOf, openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { runs } from '../testing/runs.ts'
 
 const STATUSES: ReadonlySet<string> = new Set(['done', 'refused', 'waiting', 'failed'])
 

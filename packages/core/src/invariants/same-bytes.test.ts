@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createWireNames } from '../expose/names.ts'
-import { openWorld, runs, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('the same world', () => {
   it('gives the same bytes, in whatever order its parts were written', async () => {

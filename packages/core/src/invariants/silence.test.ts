@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { openWorld, type Opened, runs, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, type Opened, viewOptionsOf, type World, worldArbitrary } from '../testing/worlds.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('a denied tool', () => {
   it('is answered for, byte by byte, as one that does not exist, unless every denial has a message', async () => {

@@ -9,9 +9,10 @@ import { memoryCounters } from '../memory/counters.ts'
 import { type ApprovalStore, type AuditSink, type CounterStore, TERMINAL_EVENTS } from '../ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { toPolicy } from '../testing/policies.ts'
-import { isNoWider, openWorld, runs, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
+import { isNoWider, openWorld, viewOptionsOf, wordOf, worldWithMore } from '../testing/worlds.ts'
 import type { Source } from '../tools/catalog.ts'
 import { defineTool } from '../tools/tool.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('a change between the view and the call', () => {
   it('holds at once where it tightens, and not at all where it widens', async () => {

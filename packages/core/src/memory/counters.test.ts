@@ -6,6 +6,7 @@ import { counterStoreContract } from '../testing/counter-store.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { naiveCounters } from '../testing/naive-counters.ts'
 import { memoryCounters } from './counters.ts'
+import { runs } from '../testing/runs.ts'
 
 counterStoreContract('memoryCounters', memoryCounters)
 
@@ -248,7 +249,7 @@ const anAdvance = fc.record({
 })
 const aTake = fc.record({ kind: fc.constantFrom('take' as const, 'take' as const, 'peek' as const), uses: someUses })
 const aGiveBack = fc.record({ kind: fc.constant('giveBack' as const), nth: fc.nat(9), told: fc.boolean() })
-const runs = { numRuns: process.env['TOOLGATE_LONG'] ? 50_000 : 1500 }
+const RUNS = runs(1500, 50_000)
 
 /** Runs the same steps on both stores, and gives both answers of each. */
 function besideNaive(steps: readonly Step[], maxKeys?: number): (readonly [LimitAnswer, LimitAnswer])[] {
@@ -289,7 +290,7 @@ describe('memoryCounters beside naive ones', () => {
       fc.property(steps, (some) => {
         for (const [answer, expected] of besideNaive(some)) assert.deepEqual(answer, expected)
       }),
-      runs,
+      RUNS,
     )
   })
 
@@ -308,7 +309,7 @@ describe('memoryCounters beside naive ones', () => {
           else assert.equal(resetMs, expectedMs)
         }
       }),
-      runs,
+      RUNS,
     )
   })
 

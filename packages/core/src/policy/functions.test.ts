@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import path from 'node:path'
 import { host, like, within } from './functions.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('within', () => {
   const inside = [
@@ -231,7 +232,7 @@ describe('within', () => {
         held++
         for (const reading of readingsOf(file)) assert.ok(isInside(reading), `${file} is read as ${reading}`)
       }),
-      { numRuns: 5000 },
+      runs(5000, 5000),
     )
     assert.ok(held > 50, `only ${held} texts were inside`)
   })
@@ -247,7 +248,7 @@ describe('within', () => {
         const expected = isBelow && !/^\/\/(?!\/)/.test(file)
         assert.equal(within(file, `/${below}`), expected)
       }),
-      { numRuns: 1000 },
+      runs(1000, 1000),
     )
   })
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { ConfigError } from '../errors.ts'
 import { createRedactor, redactor } from './redact.ts'
 import { SECRET_VALUES } from './secret-values.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('createRedactor', () => {
   it('hides exact secrets wherever they stand, and once where they overlap', () => {
@@ -231,7 +232,7 @@ describe('redaction, whatever comes', () => {
             assert.ok(!shown.includes(mark) && !canaried.redactText(text).includes(mark), `${text}\n${shown}`)
         }
       }),
-      { numRuns: 500 },
+      runs(500, 500),
     )
     assert.ok(count >= 1000, `${count} canaries were planted`)
   })
@@ -252,7 +253,7 @@ describe('redaction, whatever comes', () => {
         assert.equal(canaried.redactText(once), once)
         assert.equal(canaried.redactText(text), once)
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
   it('leaves harmless JSON unchanged', () => {

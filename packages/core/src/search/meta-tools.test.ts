@@ -7,11 +7,12 @@ import type { CallRequest } from '../call/attempt.ts'
 import { createWireNames } from '../expose/names.ts'
 import { createGate, type Gate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
-import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
 import { defineTool, type Progress, type Tool } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'
 import { callingOf } from './calling.ts'
 import { META_TEXTS, type MetaAnswer, metaTools } from './meta-tools.ts'
+import { runs } from '../testing/runs.ts'
 
 const SEND = defineTool({
   namespace: 'mail',

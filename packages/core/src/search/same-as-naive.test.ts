@@ -4,8 +4,9 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createGate } from '../gate/gate.ts'
 import { naiveSearch, naiveText } from '../testing/naive-search.ts'
-import { openWorld, runs, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
+import { openWorld, viewOptionsOf, worldArbitrary } from '../testing/worlds.ts'
 import { defineTool, type ToolDefinition } from '../tools/tool.ts'
+import { runs } from '../testing/runs.ts'
 
 const file = new URL('relevance-tools.test.json', import.meta.url)
 const { tools: definitions } = JSON.parse(readFileSync(file, 'utf8')) as { tools: readonly ToolDefinition[] }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
 import { endsInWord, joinWords, stem, tokenize } from './tokenize.ts'
+import { runs } from '../testing/runs.ts'
 
 const ROWS: readonly (readonly [shows: string, text: string, words: readonly string[]])[] = [
   ['snake_case', 'read_text_file', ['read', 'text', 'file']],
@@ -44,7 +45,7 @@ describe('tokenize', () => {
         for (const word of words) assert.match(word, /^[\p{L}\p{M}\p{N}]+$/u)
         assert.deepEqual(tokenize(text.normalize('NFD')), tokenize(text.normalize('NFC')))
       }),
-      { numRuns: 500 },
+      runs(500, 500),
     )
   })
 })

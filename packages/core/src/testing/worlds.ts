@@ -318,11 +318,6 @@ export function viewOptionsOf({ visibility, activeTools }: World): {
   return { ...(visibility && { visibility }), ...(activeTools && { activeTools }) }
 }
 
-/** How many runs a property takes: many more on demand. */
-export function runs(count: number): { numRuns: number } {
-  return { numRuns: process.env['TOOLGATE_LONG'] ? count * 50 : count }
-}
-
 /** The word of the decision that a call came to. */
 export function wordOf(outcome: CallOutcome): OutcomeWord {
   switch (outcome.status) {

@@ -10,6 +10,7 @@ import type { LintWarning } from '../policy/lint.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Source } from './catalog.ts'
 import { defineTool } from './tool.ts'
+import { runs } from '../testing/runs.ts'
 
 const toolsOf = (...ids: readonly string[]) =>
   ids.map((id) => {
@@ -119,7 +120,7 @@ describe('aliases', () => {
         }
         assert.deepEqual(await decide(written), await decide(withIds(written)))
       }),
-      { numRuns: 200 },
+      runs(200, 200),
     )
   })
 

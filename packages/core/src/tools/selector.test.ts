@@ -12,6 +12,7 @@ import {
   selectorsOverlap,
 } from './selector.ts'
 import { defineTool, type ToolAnnotations } from './tool.ts'
+import { runs } from '../testing/runs.ts'
 
 const groups = new Map([['web', [parseSelector('browser:*'), parseSelector('tag:net')]]])
 const tool = (id: string, more: object = {}) => {
@@ -100,7 +101,7 @@ describe('matchesGlob', () => {
         const regExp = new RegExp(`^${glob.replaceAll('.', String.raw`\.`).replaceAll('*', '.*')}$`)
         assert.equal(matchesGlob(parseGlob(glob), subject), regExp.test(subject))
       }),
-      { numRuns: 1000 },
+      runs(1000, 1000),
     )
   })
 

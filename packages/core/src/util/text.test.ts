@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { cut, didYouMean, editDistance, nearestNames, nearestOf } from './text.ts'
+import { runs } from '../testing/runs.ts'
 
 describe('didYouMean', () => {
   it('names the known word that was meant', () => {
@@ -66,7 +67,7 @@ describe('nearestNames', () => {
           ranked.toSorted((a, b) => a - b),
         )
       }),
-      { numRuns: 300 },
+      runs(300, 300),
     )
   })
 })

@@ -6,6 +6,7 @@ import { manualClock } from '@toolgate/core/testing'
 import fc from 'fast-check'
 import type { PauseState } from './state.ts'
 import { createPauseStore, createTokens, fromStoredText, type TokenKey, toStoredText } from './store.ts'
+import { runs } from '../../../core/src/testing/runs.ts'
 
 const stateOf = (content = 'hello'): PauseState => ({
   version: 1,
@@ -109,7 +110,7 @@ describe('toStoredText', () => {
       fc.property(json, (value) =>
         assert.deepEqual(fromStoredText(toStoredText(value)), JSON.parse(JSON.stringify(value))),
       ),
-      { numRuns: 500 },
+      runs(500, 500),
     )
   })
 
@@ -189,7 +190,7 @@ describe('createTokens', () => {
         fc.pre(mutant !== token)
         assert.equal(tokens.open(mutant, BINDING, 0), undefined)
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
 

@@ -7,8 +7,9 @@ import fc from 'fast-check'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 import { machineClock } from './machine.ts'
 import { openSqliteStores } from './open-stores.ts'
+import { runs } from '../../../core/src/testing/runs.ts'
 
-const runs = { numRuns: process.env['TOOLGATE_LONG'] ? 1000 : 30 }
+const RUNS = runs(30, 1000)
 const TTL_MS = 1000
 
 type ApprovalStep =
@@ -118,7 +119,7 @@ describe('openSqliteStores beside memory', () => {
           close()
         }
       }),
-      runs,
+      RUNS,
     )
   })
 
@@ -142,7 +143,7 @@ describe('openSqliteStores beside memory', () => {
           for (const close of closers) close()
         }
       }),
-      runs,
+      RUNS,
     )
   })
 })

@@ -14,8 +14,9 @@ import {
   type ImportedTools,
   type ImportOptions,
 } from './import-tools.ts'
+import { runs } from '../../testing/runs.ts'
 
-const RUNS = process.env['TOOLGATE_LONG'] ? 5000 : 200
+const RUNS = runs(200, 5000)
 const SCHEMA: JsonSchema = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] }
 
 type From = (definitions: readonly object[], options?: ImportOptions) => ImportedTools
@@ -261,7 +262,7 @@ describe('what is exposed and read again', () => {
             )
           },
         ),
-        { numRuns: RUNS },
+        RUNS,
       )
     })
   }

@@ -6,6 +6,7 @@ import * as dialects from './dialect.ts'
 import { KEYWORDS } from './keywords.ts'
 import { isObject, SchemaProblem } from './node.ts'
 import { writeSchema } from './writer.ts'
+import { runs } from '../../testing/runs.ts'
 
 const DIALECTS: readonly dialects.Dialect[] = [
   dialects.ANY,
@@ -20,7 +21,7 @@ const DIALECTS: readonly dialects.Dialect[] = [
   dialects.GEMINI_OUTPUT,
   dialects.GEMINI_OPENAPI,
 ]
-const RUNS = process.env['TOOLGATE_LONG'] ? 20_000 : 400
+const RUNS = runs(400, 20_000)
 
 const NAMES = ['a', 'b', 'constructor', 'toString', 'a/b', '~', '$ref'] as const
 const REFS = [
@@ -132,7 +133,7 @@ describe('writeSchema, for any schema and target', () => {
 })
 
 function each(check: (raw: JsonSchema, dialect: dialects.Dialect) => void): void {
-  fc.assert(fc.property(root, fc.constantFrom(...DIALECTS), check), { numRuns: RUNS })
+  fc.assert(fc.property(root, fc.constantFrom(...DIALECTS), check), RUNS)
 }
 
 function tryWrite(raw: JsonSchema, dialect: dialects.Dialect): JsonSchema | undefined {

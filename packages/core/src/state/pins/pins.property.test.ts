@@ -9,6 +9,7 @@ import { memoryState } from '../../memory/state.ts'
 import { manualClock } from '../../testing/manual-clock.ts'
 import { diffDefinitions } from './diff.ts'
 import { createPins } from './pins.ts'
+import { runs } from '../testing/runs.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
 const VERSIONS = [0, 1, 2] as const
@@ -122,7 +123,7 @@ describe('createPins', () => {
         }
         world.close()
       }),
-      { numRuns: 150 },
+      runs(150, 150),
     )
   })
 
@@ -137,7 +138,7 @@ describe('createPins', () => {
         assert.equal(new Set(world.told).size, world.told.length)
         world.close()
       }),
-      { numRuns: 100 },
+      runs(100, 100),
     )
   })
 })
@@ -233,7 +234,7 @@ describe('definitionHash and diffDefinitions', () => {
           assert.ok(pointer.startsWith(told) || told.startsWith(pointer), `${told} ${pointer}`)
         }
       }),
-      { numRuns: 300 },
+      runs(300, 300),
     )
   })
 })

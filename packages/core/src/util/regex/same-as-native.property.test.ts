@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createFinder, createPattern } from './pattern.ts'
+import { runs } from '../testing/runs.ts'
 
 const plenty = () => ({ left: 1e8 })
 
@@ -48,7 +49,7 @@ describe('createPattern', () => {
       fc.property(patterns(false), text, (source, sample) => {
         assert.equal(createPattern(source, 'ecma').test(sample, plenty()), new RegExp(source, 'u').test(sample))
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
 })
@@ -62,7 +63,7 @@ describe('createFinder', () => {
         )
         assert.deepEqual(createFinder(source, 'ecma').matches(sample, plenty()), expected)
       }),
-      { numRuns: 2000 },
+      runs(2000, 2000),
     )
   })
 })
