@@ -1,8 +1,11 @@
-// Runs the tests: `node scripts/test.js [--long] [file …]`.
+// Runs the tests: `node scripts/test.js [--e2e | --long] [--list] [file …]`. Without a file, those of one tier:
 //
-// Files named `*.test.ts` share one process, which is many times faster than a process each. Those named
-// `*.e2e.test.ts` start servers and children: each has a process of its own, one after the other.
-// `--long`, or TOOLGATE_LONG=1, adds `*.long.test.ts` and tells the tests that can do more.
+//   npm test           *.test.ts, in two processes, and *.smoke.test.ts; properties with a third of their runs
+//   npm run test:e2e   *.e2e.test.ts; and the properties again, in full
+//   npm run test:long  all of them, *.long.test.ts too, with many more runs
+//
+// Files of `*.test.ts` share a process, which is many times faster than a process each. Those of `*.smoke.test.ts`
+// and `*.e2e.test.ts` start servers and children: each has a process of its own, and two run at once.
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,15 +17,25 @@ const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
 const IDLE_MS = 150_000
 
-const long = process.argv.includes('--long') || process.env.TOOLGATE_LONG === '1'
-const patience = long ? 10 : 1
-const named = process.argv.slice(2).filter((arg) => arg !== '--long')
-const files = named.length > 0 ? named.map((file) => path.resolve(file)) : findFiles()
-for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
+/** Files of the first tier that take longer than the rest, in seconds of CPU time: two processes share them evenly. */
+const HEAVY = new Map(Object.entries({}))
+const USUAL_WEIGHT = 0.1
 
-const e2e = files.filter((file) => file.endsWith('.e2e.test.ts'))
-const unit = files.filter((file) => !e2e.includes(file))
-const batches = [...(unit.length > 0 ? [unit] : []), ...e2e.map((file) => [file])]
+const args = process.argv.slice(2)
+const named = args.filter((arg) => !arg.startsWith('--'))
+const long = args.includes('--long') || process.env.TOOLGATE_LONG === '1'
+const tier = named.length > 0 ? 'named' : long ? 'long' : args.includes('--e2e') ? 'e2e' : 'first'
+const patience = long ? 10 : 1
+const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
+for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
+if (args.includes('--list')) {
+  for (const file of files) console.log(path.relative(ROOT, file))
+  process.exit()
+}
+
+const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
+const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
+const batches = [...shared, ...alone.map((file) => [file])]
 
 const total = { passed: 0, failed: 0 }
 // Most of an end-to-end test is waiting, so two go at a time; more would disturb each other on two cores.
@@ -31,11 +44,43 @@ if (total.passed + total.failed === 0) console.error('scripts/test.js: no test r
 console.log(`${total.passed} passed, ${total.failed} failed`)
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
 
-function findFiles() {
+function filesOf(wanted) {
   return globSync(PATTERNS, { cwd: ROOT, exclude: (name) => name === 'node_modules' || name === 'dist' })
-    .filter((file) => long || !file.endsWith('.long.test.ts'))
     .map((file) => path.join(ROOT, file))
+    .filter((file) => {
+      const kind = kindOf(file)
+      if (wanted === 'long') return true
+      if (wanted === 'first') return kind === 'unit' || kind === 'smoke'
+      return kind === 'e2e' || (kind === 'unit' && hasProperties(file))
+    })
     .toSorted()
+}
+
+function kindOf(file) {
+  return /\.(smoke|e2e|long)\.test\.ts$/.exec(file)?.[1] ?? 'unit'
+}
+
+/** The first tier runs these with fewer runs. */
+function hasProperties(file) {
+  return readFileSync(file, 'utf8').includes("testing/runs.ts'")
+}
+
+/** The heaviest first, each to the lighter of two batches. */
+function splitByWeight(list) {
+  const halves = [
+    { weight: 0, files: [] },
+    { weight: 0, files: [] },
+  ]
+  for (const file of list.toSorted((a, b) => weightOf(b) - weightOf(a))) {
+    const lighter = halves[0].weight <= halves[1].weight ? halves[0] : halves[1]
+    lighter.files.push(file)
+    lighter.weight += weightOf(file)
+  }
+  return halves.map((half) => half.files.toSorted()).filter((half) => half.length > 0)
+}
+
+function weightOf(file) {
+  return HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHT
 }
 
 /** Takes batches from a queue that others take from too, until it is empty. */
@@ -88,7 +133,12 @@ function runNode(batch, results) {
     ...batch,
   ]
   const own = path.join(ROOT, 'node_modules/.bin/node')
-  const env = long ? { ...process.env, TOOLGATE_LONG: '1' } : process.env
+  const env = {
+    // Each process and its children load the same sources: their types are stripped once.
+    NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compile'),
+    ...process.env,
+    ...(long ? { TOOLGATE_LONG: '1' } : tier === 'first' ? { TOOLGATE_QUICK: '1' } : {}),
+  }
   const child = spawn(existsSync(own) ? own : process.execPath, args, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -87,7 +87,7 @@ describe('the packed packages', PATIENT, () => {
       /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
     /** Contract suites for stores of a host's own are offered to users. */
     const isOffered = ({ name }: Manifest, file: string): boolean =>
-      name === '@toolgate/core' && /^(?:dist|src)\/testing\//.test(file)
+      name === '@toolgate/core' && /^(?:dist|src)\/(?:testing\/|entry\/testing\.)/.test(file)
     for (const { manifest, files } of packed.values())
       assert.deepEqual(
         [...files].filter(
