@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -221,53 +219,3 @@ for (const [name, connect] of CLIENTS) {
     })
   })
 }
-
-describe("the Inspector's CLI", () => {
-  const program = join(import.meta.dirname, '../node_modules/.bin/mcp-inspector')
-
-  async function inspect(era: string, who: Who, ...args: string[]): Promise<Result> {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [
-        program,
-        '--cli',
-        gateway.mcpUrl,
-        '--transport',
-        'http',
-        '--protocol-era',
-        era,
-        '--header',
-        `Authorization: Bearer ${KEYS[who]}`,
-        ...args,
-      ],
-      { env: { PATH: process.env['PATH'], HOME: folder.path }, timeout: 30_000 },
-    )
-    return JSON.parse(stdout) as Result
-  }
-
-  for (const era of ['modern', 'auto', 'legacy']) {
-    it(`lists and calls, era ${era}`, async () => {
-      const [listed, called] = await Promise.all([
-        inspect(era, 'viewer', '--method', 'tools/list'),
-        inspect(
-          era,
-          'viewer',
-          '--method',
-          'tools/call',
-          '--tool-name',
-          'modern__add',
-          '--tool-args-json',
-          '{"a":20,"b":22}',
-        ),
-      ])
-      const names = new Set((listed.tools ?? []).map(({ name }) => name))
-      assert.ok(names.has('files__read_text_file') && !names.has('files__write_file'))
-      assert.deepEqual(called.structuredContent, { sum: 42 })
-    })
-  }
-
-  it('does not find a hidden tool', async () => {
-    const call = inspect('modern', 'viewer', '--method', 'tools/call', '--tool-name', 'files__write_file')
-    await assert.rejects(call, { code: 5 })
-  })
-})

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { afterEach, describe, it } from 'node:test'
-import { promisify } from 'node:util'
 import { Client as ClientV2 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -12,7 +10,6 @@ import { until } from './support/gateway.ts'
 /** Guarded servers as processes of their own, and clients that start them. */
 
 const PROGRAM = join(import.meta.dirname, 'support/guarded-stdio.ts')
-const INSPECTOR = join(import.meta.dirname, '../node_modules/.bin/mcp-inspector')
 const INFO = { name: 'test', version: '1' }
 
 const closing: (() => Promise<unknown>)[] = []
@@ -94,27 +91,3 @@ for (const [name, connect] of WAYS) {
     })
   })
 }
-
-describe("the Inspector's CLI and guarded servers on stdio", () => {
-  async function inspect(sdk: string, role: string, ...args: string[]): Promise<Result> {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [INSPECTOR, '--cli', process.execPath, '--conditions=toolgate-source', PROGRAM, sdk, role, ...args],
-      { env: { PATH: process.env['PATH'] }, timeout: 60_000 },
-    )
-    return JSON.parse(stdout) as Result
-  }
-
-  for (const sdk of ['v1', 'v2'])
-    it(`lists and calls, SDK ${sdk}`, async () => {
-      const { tools = [] } = await inspect(sdk, 'viewer', '--method', 'tools/list')
-      assert.deepEqual(
-        tools.map((tool) => tool.name),
-        ['add', 'tighten'],
-      )
-      const args = ['--method', 'tools/call', '--tool-name', 'add', '--tool-args-json', '{"a":20,"b":22}']
-      assert.deepEqual((await inspect(sdk, 'viewer', ...args)).structuredContent, { sum: 42 })
-      // It lists first, and does not find it.
-      await assert.rejects(inspect(sdk, 'viewer', '--method', 'tools/call', '--tool-name', 'delete_all'), { code: 5 })
-    })
-})
