@@ -14,6 +14,7 @@ import type {
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'
+import { backgroundTimeout } from '../util/async.ts'
 
 const SEAL_MS = 1000
 
@@ -76,7 +77,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
       if (closed) throw new ToolgateError('audit_closed', 'The audit is closed.')
       kept[written % capacity] = entry
       written++
-      sealTimer ??= setTimeout(seal, SEAL_MS).unref()
+      sealTimer ??= backgroundTimeout(seal, SEAL_MS)
     },
     query(query) {
       const checked = checkAuditQuery(query)

@@ -1,4 +1,5 @@
 import type { Clock, GroupState } from '../ports.ts'
+import { backgroundTimeout } from '../util/async.ts'
 
 /** What a group was when it was last emitted, and what it is now. */
 export interface GroupChange {
@@ -63,7 +64,7 @@ export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
     timerMs = dueMs
     clearTimeout(timer)
     // A timer may fire a little early: it emits what is due when it was to fire.
-    timer = setTimeout(() => emitDue(Math.max(dueMs, clock.monotonicMs())), Math.max(0, dueMs - nowMs)).unref()
+    timer = backgroundTimeout(() => emitDue(Math.max(dueMs, clock.monotonicMs())), Math.max(0, dueMs - nowMs))
   }
 
   return {

@@ -123,7 +123,7 @@ export function createLoads(deps: LoadsDeps): LoadsOfGate {
     } else {
       loading.failures++
       change(loading, { status: 'failed', failure })
-      wake(loading, backoffMs(loading.failures, { random })).unref()
+      wake(loading, backoffMs(loading.failures, { random })).unref?.()
     }
   }
 

@@ -2,7 +2,7 @@ import { messageOf } from '../errors.ts'
 import type { Clock, ProbeState } from '../ports.ts'
 import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
 import { createTurns, type Turns } from './turns.ts'
-import { type Outcome, TimeoutError } from '../util/async.ts'
+import { backgroundTimeout, type Outcome, TimeoutError } from '../util/async.ts'
 import { isObject } from '../util/json.ts'
 import { cut } from '../util/text.ts'
 import { NOT_CHECKED, type ProbeResult } from './states.ts'
@@ -73,7 +73,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     clearTimeout(asked.timer)
     if (!isStarted || asked.probe.subscribe) return
     const delayMs = asked.ttlMs + Math.max(1, asked.ttlMs * JITTER * random())
-    asked.timer = setTimeout(() => void ask(asked), delayMs).unref()
+    asked.timer = backgroundTimeout(() => void ask(asked), delayMs)
   }
 
   const keep = (asked: Asked, result: ProbeResult) => {
@@ -84,7 +84,7 @@ export function createQuestions(groups: ReadonlyMap<string, Group>, deps: Questi
     asked.answeredAtMs = clock.monotonicMs()
     onAnswer(asked)
     // In a turn of its own: one that says it changed whenever it is asked must not hold up everything.
-    if (askAgain) asked.timer = setTimeout(() => void ask(asked), 0).unref()
+    if (askAgain) asked.timer = backgroundTimeout(() => void ask(asked), 0)
     else schedule(asked)
   }
   const ask = (asked: Asked): Promise<void> => asked.task.begin()

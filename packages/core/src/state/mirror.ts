@@ -1,5 +1,5 @@
 import type { MaybePromise, StateEntry, StateStore } from '../ports.ts'
-import { backoffMs, type Outcome, runWithDeadline, startTask } from '../util/async.ts'
+import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '../util/async.ts'
 
 export interface MirrorOptions {
   readonly state: StateStore
@@ -197,10 +197,10 @@ export class Mirror {
       if (this.#isStale) return this.#read()
       if (failures === 0) return
       const delayMs = backoffMs(failures, { firstMs: retryMs, maxMs: maxRetryMs, random: () => 1 })
-      this.#retry = setTimeout(() => this.#read(), delayMs).unref()
+      this.#retry = backgroundTimeout(() => this.#read(), delayMs)
     }
     if (gapMs === 0) next()
-    else this.#gap = setTimeout(next, gapMs).unref()
+    else this.#gap = backgroundTimeout(next, gapMs)
   }
 
   #clearTimers(): void {

@@ -202,3 +202,10 @@ class Wait<T> implements Timed {
     this.#unlisten = undefined
   }
 }
+
+/** Starts a timer that does not keep the process running. In workerd a timer is a number, and nothing runs after the request. */
+export function backgroundTimeout(work: () => void, ms: number): NodeJS.Timeout {
+  const timer = setTimeout(work, ms)
+  timer.unref?.()
+  return timer
+}

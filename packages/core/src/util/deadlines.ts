@@ -66,13 +66,13 @@ export function createDeadlines(nowMs: () => number): Deadlines {
       else line.first = watched
       line.last = watched
       if (line.timer === undefined) arm(line, delayMs)
-      else if (!watched.before) line.timer.ref()
+      else if (!watched.before) line.timer.ref?.()
       return watched
     },
     unwatch(watched) {
       remove(watched)
       // An idle line must not keep the process alive.
-      if (!watched.line.first) watched.line.timer?.unref()
+      if (!watched.line.first) watched.line.timer?.unref?.()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../util/hash.ts'
 import type { StateEntry, StateStore } from '../../ports.ts'
 import type { Definition } from '../../tools/definition-hash.ts'
-import { type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
+import { backgroundTimeout, type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
 import { isObject } from '../../util/json.ts'
 
 /** The definition of a tool that its callers go by. */
@@ -69,7 +69,7 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
     let found = latest.get(batch)
     if (!found) {
       latest.set(batch, (found = later(() => state.get(DEFINITIONS + batch))))
-      setTimeout(() => latest.delete(batch), BATCH_KEPT_MS).unref()
+      backgroundTimeout(() => latest.delete(batch), BATCH_KEPT_MS)
     }
     return found
   }
