@@ -10,10 +10,11 @@ import { rolldown } from 'rolldown'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const CONDITION = 'toolgate-source'
+const WORKERD = path.join(ROOT, 'node_modules/.bin/workerd')
 const run = promisify(execFile)
 
 /** What somebody who bundles does with core: start, list, decide, call with an input that is checked, and redact. */
-const PROGRAM = `
+const MAIN = `
 import { createGate, defineTool } from '@toolgate/core'
 import { createRedactor } from '@toolgate/core/redact'
 
@@ -30,13 +31,31 @@ async function main() {
   const view = await gate.view({ user: 'vera', roles: [] })
   const done = await view.call({ tool: 'read', input: { path: 'a/b' } })
   const refused = await view.call({ tool: 'read', input: { path: 'A' } })
-  console.log(JSON.stringify({
+  return {
     ids: view.ids, drop: view.explain('drop').outcome, done: done.output, refused: refused.text,
     alike: gate.lint().some(({ text, message }) => String(text ?? message).includes('look alike')),
     redacted: createRedactor({ patterns: ['INT-[0-9]{4}'] }).redactText('see INT-1234'),
-  }))
+  }
 }
-main()
+`
+const PROGRAM = `${MAIN}
+main().then((result) => console.log(JSON.stringify(result)))
+`
+
+/** As workerd runs it. It forbids making code from text, here too: `generates` shows it. */
+const WORKER = `${MAIN}
+function generates() {
+  try {
+    return new Function('return true')()
+  } catch {
+    return false
+  }
+}
+export default {
+  async test() {
+    console.log(JSON.stringify({ ...(await main()), generates: generates() }))
+  },
+}
 `
 
 const EXPECTED = {
@@ -98,6 +117,17 @@ const BUNDLERS: Readonly<Record<string, readonly [extension: string, bundle: Bun
   ...(hasBun ? { 'bun as ESM': ['mjs', withBun('esm')], 'bun as CJS': ['cjs', withBun('cjs')] } : {}),
 }
 
+/** The flag is for `node:crypto` and `node:util`. It is the default from 2026-08-04 on. */
+const WORKERD_CONFIG = `
+using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (services = [(name = "main", worker = .main)]);
+const main :Workerd.Worker = (
+  modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
+  compatibilityDate = "2025-05-05",
+  compatibilityFlags = ["nodejs_compat"],
+);
+`
+
 describe('core, bundled', () => {
   let source = ''
   let away = ''
@@ -106,6 +136,7 @@ describe('core, bundled', () => {
     source = mkdtempSync(path.join(ROOT, 'tests', '.bundle-'))
     away = mkdtempSync(path.join(tmpdir(), 'toolgate-bundle-'))
     writeFileSync(path.join(source, 'program.ts'), PROGRAM)
+    writeFileSync(path.join(source, 'worker.ts'), WORKER)
   })
   after(() => {
     for (const folder of [source, away]) rmSync(folder, { recursive: true, force: true })
@@ -119,4 +150,21 @@ describe('core, bundled', () => {
       assert.deepEqual(JSON.parse(stdout), EXPECTED)
     })
   }
+
+  it('does the same in workerd, which makes no code from text', async () => {
+    await build({
+      entryPoints: [path.join(source, 'worker.ts')],
+      outfile: path.join(away, 'worker.mjs'),
+      format: 'esm',
+      bundle: true,
+      platform: 'neutral',
+      mainFields: ['module', 'main'],
+      external: ['node:*'],
+      conditions: [CONDITION, 'workerd'],
+      logLevel: 'silent',
+    })
+    writeFileSync(path.join(away, 'config.capnp'), WORKERD_CONFIG)
+    const { stdout } = await run(WORKERD, ['test', path.join(away, 'config.capnp')], { cwd: away })
+    assert.deepEqual(JSON.parse(stdout), { ...EXPECTED, generates: false })
+  })
 })
