@@ -28,21 +28,20 @@ const tier = named.length > 0 ? 'named' : long ? 'long' : args.includes('--e2e')
 const patience = long ? 10 : 1
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
-if (args.includes('--list')) {
-  for (const file of files) console.log(path.relative(ROOT, file))
-  process.exit()
-}
-
-const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
-const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
-const batches = [...shared, ...alone.map((file) => [file])]
-
 const total = { passed: 0, failed: 0 }
-// Most of an end-to-end test is waiting, so two go at a time; more would disturb each other on two cores.
-await Promise.all([runQueue(batches), runQueue(batches)])
-if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
-console.log(`${total.passed} passed, ${total.failed} failed`)
-process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
+if (args.includes('--list')) console.log(files.map((file) => path.relative(ROOT, file)).join('\n'))
+else await runAll()
+
+async function runAll() {
+  const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
+  const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
+  const batches = [...shared, ...alone.map((file) => [file])]
+  // Most of an end-to-end test is waiting, so two go at a time; more would disturb each other on two cores.
+  await Promise.all([runQueue(batches), runQueue(batches)])
+  if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
+  console.log(`${total.passed} passed, ${total.failed} failed`)
+  process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
+}
 
 function filesOf(wanted) {
   return globSync(PATTERNS, { cwd: ROOT, exclude: (name) => name === 'node_modules' || name === 'dist' })

@@ -8,6 +8,8 @@ export interface Import {
   readonly from: string
   readonly specifier: string
   readonly typeOnly: boolean
+  /** A call of `import` or `require`. */
+  readonly dynamic: boolean
 }
 
 /** Reads what a source imports, from its statements and calls. Files are named from the repository's root. */
@@ -17,8 +19,14 @@ export function readImports(root: string, from: string): Import[] {
     from,
     specifier,
     typeOnly: type !== undefined || onlyTypes(names),
+    dynamic: false,
   }))
-  const calls = [...text.matchAll(CALL)].map(([, , specifier = '']) => ({ from, specifier, typeOnly: false }))
+  const calls = [...text.matchAll(CALL)].map(([, , specifier = '']) => ({
+    from,
+    specifier,
+    typeOnly: false,
+    dynamic: true,
+  }))
   return [...statements, ...calls]
 }
 
