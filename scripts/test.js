@@ -21,15 +21,15 @@ const IDLE_MS = 150_000
 const HEAVY = new Map(Object.entries({}))
 const USUAL_WEIGHT = 0.1
 
-const args = process.argv.slice(2)
-const named = args.filter((arg) => !arg.startsWith('--'))
-const long = args.includes('--long') || process.env.TOOLGATE_LONG === '1'
-const tier = named.length > 0 ? 'named' : long ? 'long' : args.includes('--e2e') ? 'e2e' : 'first'
+const given = process.argv.slice(2)
+const named = given.filter((arg) => !arg.startsWith('--'))
+const long = given.includes('--long') || process.env.TOOLGATE_LONG === '1'
+const tier = named.length > 0 ? 'named' : long ? 'long' : given.includes('--e2e') ? 'e2e' : 'first'
 const patience = long ? 10 : 1
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
-if (args.includes('--list')) console.log(files.map((file) => path.relative(ROOT, file)).join('\n'))
+if (given.includes('--list')) console.log(files.map((file) => path.relative(ROOT, file)).join('\n'))
 else await runAll()
 
 async function runAll() {

@@ -30,7 +30,7 @@ describe('the tiers of tests', () => {
   it('run the properties twice: a third of their runs first, then all of them', () => {
     const both = e2e.filter((file) => first.includes(file))
     const withRuns = all.filter(
-      (file) => /\bruns\(\d/.test(readFileSync(path.join(ROOT, file), 'utf8')) && !/\.(?:long|e2e)\./.test(file),
+      (file) => /\bruns(?:Of)?\(\d/.test(readFileSync(path.join(ROOT, file), 'utf8')) && !/\.(?:long|e2e)\./.test(file),
     )
     assert.ok(both.length > 20, `${both.length} files`)
     assert.deepEqual(both, withRuns)

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { PlannerEvent } from './events.ts'
 import { identityOf, sessionKeyOf } from './pause/state.ts'
 import { callOf, paused, setStage, VERA } from './testing/stage.ts'
-import { runs } from '../../core/src/testing/runs.ts'
+import { runs as runsOf } from '../../core/src/testing/runs.ts'
 
 /** Model answers that a test lets through one by one; each names what its run was asked. */
 function createTaps() {
@@ -219,7 +219,7 @@ describe('runs of one session', () => {
           assert.ok(status === 'done' || runs[i]?.controller.signal.aborted)
         assert.equal((sessions as ReturnType<typeof memoryLock>).size, 0)
       }),
-      runs(60, 60),
+      runsOf(60, 60),
     )
   })
 })
@@ -236,7 +236,7 @@ describe('sessionKeyOf', () => {
           same,
         )
       }),
-      runs(1000, 1000),
+      runsOf(1000, 1000),
     )
   })
 

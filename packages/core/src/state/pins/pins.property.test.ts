@@ -9,7 +9,7 @@ import { memoryState } from '../../memory/state.ts'
 import { manualClock } from '../../testing/manual-clock.ts'
 import { diffDefinitions } from './diff.ts'
 import { createPins } from './pins.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../testing/runs.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
 const VERSIONS = [0, 1, 2] as const

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createFinder, createPattern } from './pattern.ts'
-import { runs } from '../testing/runs.ts'
+import { runs } from '../../testing/runs.ts'
 
 const plenty = () => ({ left: 1e8 })
 
