@@ -5,6 +5,7 @@ import { createGate, memoryAudit, type View } from '@toolgate/core'
 import type { AuditSink } from '@toolgate/core/audit'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
+import { createGlue, type LogRecord, logToMemory, logToPino } from './glue.ts'
 import { type Case, measure, printFigures } from './lib.ts'
 import { makeTools } from './tools.ts'
 
@@ -65,5 +66,32 @@ const inFiles = await measure([
   callsOf('… audit in SQLite, batched, chained', await viewWith(openSqliteAudit({ path: join(folder, 'a.db') }), true)),
 ])
 printFigures('The same, in files', inFiles, bareCall.name)
+
+/** The same call through well-known packages, put together by hand. */
+function gluedCall(name: string, log: LogRecord): Case {
+  const glue = createGlue(tools, log)
+  return {
+    name,
+    async run(count) {
+      for (let i = 0; i < count; i++) {
+        const outcome = await glue(caller, { tool, input, callId: 'call-1' })
+        if (outcome.status !== 'done') throw new Error(`the glued call was ${outcome.status}: ${outcome.reason}`)
+      }
+    },
+  }
+}
+
+const glued = gluedCall('casl + ajv + rate-limiter-flexible + pino to /dev/null', logToPino('/dev/null'))
+const beside = await measure([
+  glued,
+  gluedCall('… its records kept in memory instead', logToMemory()),
+  callsOf('a gated call: decision, schema, limit, audit in memory', await viewWith(memoryAudit(), true), '0.35 ×'),
+  callsOf(
+    '… audit in JSON lines, batched, chained',
+    await viewWith(openJsonlAudit({ path: join(folder, 'b.jsonl') }), true),
+    '1 ×',
+  ),
+])
+printFigures('Beside well-known packages, put together by hand', beside, glued.name)
 for (const sink of sinks) await sink.close()
 rmSync(folder, { recursive: true })
