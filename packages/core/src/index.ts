@@ -23,7 +23,7 @@ export {
 } from './tools/tool.ts'
 
 // Policy
-export { limitsFromEnv } from './call/limits-environment.ts'
+export { limitsFromEnv } from './call/limits.ts'
 export { lint } from './gate/lint.ts'
 export { combinePolicies, type Clause, type FunctionPolicy, type Policies, type Policy } from './policy/policy.ts'
 export { policyFromEnv, sendersFromEnv } from './policy/environment.ts'
@@ -55,6 +55,6 @@ export { memoryAudit } from './audit/memory.ts'
 export { combineTelemetry } from './telemetry/combine.ts'
 
 // Errors
-export { HaltedError } from './call/halted.ts'
+export { HaltedError } from './call/outcome.ts'
 export { StreamTooLongError } from './call/streams.ts'
 export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './errors.ts'

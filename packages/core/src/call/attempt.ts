@@ -21,12 +21,12 @@ import type {
   ValidateInput,
 } from '../ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress } from '../tools/tool.ts'
+import type { Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { type Hooks, type HooksInput, parseHooks } from './hooks.ts'
+import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
-import type { LiveCalls } from './live.ts'
+import type { LiveCalls } from './lifetime.ts'
 import type { CallOutcome } from './outcome.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
@@ -92,7 +92,8 @@ export interface CallPorts {
   readonly newCallId: () => string
   /** Of the gate and the gates above it, its own first. */
   readonly hooks: readonly Hooks[]
-  readonly slots: Slots
+  /** Absent where nothing caps how many calls run at once. */
+  readonly slots: Slots | undefined
   readonly live: LiveCalls
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
@@ -322,4 +323,14 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
     onFault(error)
   }
   live.end()
+}
+
+/** Gives an attempt as its hooks are asked about it. */
+export function toHooked(attempt: Attempt, tool: Tool, cancelling: Cancelling | undefined): HookedCall {
+  const { callId, input, view, onlyAsks } = attempt
+  return { tool, callId, input, caller: view.caller, cancelling, onlyAsks, visibleIds: () => view.idsToday() }
+}
+
+export function hookPorts({ deadlines, clock, hookDeadlineMs, onFault }: CallPorts): HookPorts {
+  return { deadlines, clock, deadlineMs: hookDeadlineMs, onFault }
 }

@@ -3,13 +3,20 @@ import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../po
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
-import { catchRejection, TimeoutError } from '../util/async.ts'
+import { catchRejection, TimeoutError, chain } from '../util/async.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize, frozenCopy, type InputProblem } from '../util/json.ts'
-import { type Attempt, type CallPorts, type CallRequest, type CallView, storeInTime, write } from './attempt.ts'
-import { chain } from './chain.ts'
+import {
+  type Attempt,
+  type CallPorts,
+  type CallRequest,
+  type CallView,
+  storeInTime,
+  write,
+  hookPorts,
+  toHooked,
+} from './attempt.ts'
 import { askBefore } from './hooks.ts'
-import { hookPorts, toHooked } from './hooked.ts'
 import {
   approvalNeeded,
   approvalRejected,
@@ -23,9 +30,9 @@ import {
   rateLimited,
   toolChanged,
 } from './refusals.ts'
-import { shownInput } from './shown-input.ts'
+import { shownInput } from './approvals.ts'
 import { isHeld } from './slots.ts'
-import { waitWhile } from './waiting.ts'
+import { waitWhile } from './lifetime.ts'
 
 /** Why a call ends before its tool runs. With an approval it is not refused: it waits for a person. */
 export interface Stop {
@@ -255,6 +262,7 @@ function bindingOf({ view, request, input }: Attempt, tool: Tool): ApprovalBindi
 /** Waits for a free slot before it takes anything that others could use meanwhile. */
 function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const { slots } = attempt.ports
+  if (!slots) return undefined
   const caps = slots.capsOf(tool, attempt.view.caller)
   if (caps.length === 0) return undefined
   const held = waitWhile(attempt, tool, (cancelling) => slots.acquire(caps, { ...attempt.ports, cancelling }))

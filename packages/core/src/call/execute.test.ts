@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createCanceller } from '../util/cancelling.ts'
 import { type CallContext, defineTool, type Progress } from '../tools/tool.ts'
 import { createDeadlines } from '../util/deadlines.ts'
-import { createLiveCalls } from './live.ts'
+import { createLiveCalls } from './lifetime.ts'
 import { execute, type Execution } from './execute.ts'
 
 type Execute = (input: unknown, call: CallContext) => unknown

@@ -4,9 +4,9 @@ import type { MaybePromise } from '../ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
-import type { LiveCall, LiveCalls } from './live.ts'
+import type { LiveCall, LiveCalls } from './lifetime.ts'
 import type { FailureCode } from './outcome.ts'
-import { isStream } from './streams.ts'
+import { isStream } from './output.ts'
 
 export interface Execution {
   readonly tool: Tool

@@ -12,6 +12,14 @@ import {
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import {
+  checkVariables,
+  type Environment,
+  ENVIRONMENT_OPTIONS,
+  type EnvironmentOptions,
+  readVariable,
+} from '../policy/environment.ts'
+import { parseGroups } from '../tools/groups.ts'
 
 /** At most `max` calls in any window of `windowMs`, for each tenant, tool, chat and user. */
 export interface RateLimit {
@@ -239,4 +247,26 @@ export function createUses(limits: readonly ParsedLimit[]): UsesOf {
     }
     return uses
   }
+}
+
+const VARIABLE = 'TOOL_RATE_LIMITS'
+
+/**
+ * Gives the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts and of
+ * objects as `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`. Blank is
+ * unset.
+ *
+ * @throws {ConfigError} naming the entry that cannot be read
+ * @example
+ * createGate({ tools, limits: ['*:100/60', ...limitsFromEnv(process.env)] })
+ */
+export function limitsFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly WrittenLimit[] {
+  checkShape('limitsFromEnv', options, ENVIRONMENT_OPTIONS)
+  const { groups } = options
+  checkVariables(env, VARIABLE, [''])
+  const text = readVariable(VARIABLE, env)
+  if (text === undefined) return []
+  const list = readLimits(text, VARIABLE)
+  parseLimits(list, parseGroups(groups).selectors, VARIABLE)
+  return list
 }

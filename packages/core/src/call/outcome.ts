@@ -42,3 +42,17 @@ export interface CallFailed {
   readonly durationMs: number
   readonly text: string
 }
+
+/** Why a call that was under way was stopped: its gate was closed. */
+export class GateClosedError extends Error {
+  override readonly name = 'GateClosedError'
+
+  constructor() {
+    super('the gate was closed')
+  }
+}
+
+/** Why a call that was under way was stopped: a person halted it. */
+export class HaltedError extends Error {
+  override readonly name = 'HaltedError'
+}

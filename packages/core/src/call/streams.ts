@@ -2,7 +2,7 @@ import type { Cancelling } from '../util/cancelling.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import { withDeadline, TimeoutError } from '../util/async.ts'
-import { sizeOf } from './output.ts'
+import { isReadableStream, sizeOf } from './output.ts'
 
 /** How a stream came to its end. */
 export type StreamEnd =
@@ -42,20 +42,6 @@ export class StreamTooLongError extends Error {
 }
 
 /**
- * Answers whether a value is read item by item as it comes: an async iterable or a `ReadableStream`.
- *
- * Lists, texts and other sync iterables are plain values.
- */
-export function isStream(value: unknown): value is AsyncIterable<unknown> {
-  if (typeof value !== 'object' || value === null) return false
-  try {
-    return isReadableStream(value) || typeof (value as AsyncIterable<unknown>)[Symbol.asyncIterator] === 'function'
-  } catch {
-    return false
-  }
-}
-
-/**
  * Gives a stream of the very same items in the same order, and tells how it ended.
  *
  * The end is told exactly once: when the items end, when the stream throws (the consumer gets the error too), when the
@@ -66,10 +52,6 @@ export function isStream(value: unknown): value is AsyncIterable<unknown> {
 export function watchStream<T extends AsyncIterable<unknown>>(stream: T, options: StreamOptions): T
 export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncIterable<unknown> {
   return isReadableStream(stream) ? watchReadable(stream, options) : watchIterable(stream, options)
-}
-
-function isReadableStream(value: unknown): value is ReadableStream<unknown> {
-  return value instanceof ReadableStream
 }
 
 /** What nobody holds any longer will not be read on. */

@@ -3,7 +3,7 @@
 // Helpers: options, texts, JSON, waiting and listeners
 export { messageOf } from '../errors.ts'
 export type { MaybePromise, CallTrace } from '../ports.ts'
-export { backoffMs, catchRejection, isThenable, runWithDeadline, safely, TimeoutError } from '../util/async.ts'
+export { backoffMs, catchRejection, chain, isThenable, runWithDeadline, safely, TimeoutError } from '../util/async.ts'
 export { createEmitter, type Emitter } from '../util/emitter.ts'
 export { sha256Hex } from '../util/hash.ts'
 export {
@@ -41,7 +41,6 @@ export { compareToolIds, toToolId } from '../tools/tool-id.ts'
 export type { ToolIcon, ToolMeta } from '../tools/tool.ts'
 
 // Hooks without a gate
-export { chain } from '../call/chain.ts'
 export {
   type AskedCall,
   askEach,
@@ -64,6 +63,6 @@ export { parsePolicies } from '../policy/parse.ts'
 
 // Results of calls
 export { outputText } from '../call/output.ts'
-export { isToolError } from '../call/tool-error.ts'
+export { isToolError } from '../call/output.ts'
 
 // Traces

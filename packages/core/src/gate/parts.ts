@@ -10,9 +10,9 @@ import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
-import { HaltedError } from '../call/halted.ts'
+import { HaltedError } from '../call/outcome.ts'
 import { parseHooks } from '../call/hooks.ts'
-import { createLiveCalls } from '../call/live.ts'
+import { createLiveCalls } from '../call/lifetime.ts'
 import { createSlots, parseCaps } from '../call/slots.ts'
 import { guardTelemetry } from '../telemetry/combine.ts'
 import { createUses, parseLimits, type UsesOf } from '../call/limits.ts'
@@ -271,7 +271,7 @@ function createPorts(
     validate: options.validateInput ?? createValidator(),
     newCallId: randomUUID,
     hooks: parseHooks(options.hooks),
-    slots: createSlots(caps),
+    slots: caps.length > 0 ? createSlots(caps) : undefined,
     live,
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,

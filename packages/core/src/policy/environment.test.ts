@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { limitsFromEnv } from '../call/limits-environment.ts'
+import { limitsFromEnv } from '../call/limits.ts'
 import type { Caller } from '../caller.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'

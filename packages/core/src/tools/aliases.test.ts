@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { limitsFromEnv } from '../call/limits-environment.ts'
+import { limitsFromEnv } from '../call/limits.ts'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { lint } from '../gate/lint.ts'
