@@ -205,12 +205,20 @@ function isCancelling(signal: object): boolean {
   return signal instanceof AbortSignal || typeof (signal as Partial<Cancelling>).onAbort === 'function'
 }
 
-/** Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects. */
-export async function giveBack(attempt: Attempt): Promise<void> {
+/**
+ * Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects.
+ *
+ * Where nothing was taken it does not wait: the refusal is recorded in the turn in which the call was made.
+ */
+export function giveBack(attempt: Attempt): MaybePromise<void> {
+  releaseSlots(attempt)
+  if (attempt.taken !== undefined || attempt.approvalId !== undefined) return giveBackTaken(attempt)
+}
+
+async function giveBackTaken(attempt: Attempt): Promise<void> {
   const { taken, approvalId, ports, uses } = attempt
   attempt.taken = undefined
   attempt.approvalId = undefined
-  releaseSlots(attempt)
   // Each by itself: that one store fails must not keep the other from giving back.
   if (taken) await tell(ports, () => ports.counters.giveBack(uses, taken))
   if (approvalId !== undefined) await tell(ports, () => ports.approvals.giveBack(approvalId))

@@ -159,6 +159,22 @@ describe('call', () => {
     assert.deepEqual(seen, { amount: 1 })
   })
 
+  it('records a refusal in the turn of the call, before a call made after it', async () => {
+    const { gate, log } = setup({ limits: 'pay:1/60', hooks: { beforeToolCall: () => undefined } })
+    const view = await gate.view(VERA)
+    const refused = view.call({ tool: 'pay', input: { bad: true } })
+    assert.deepEqual(log.splice(0), ['validate', 'tool_blocked'])
+    const done = view.call({ tool: 'pay' })
+    assert.deepEqual(log.splice(0), ['validate', 'take', 'tool_call', 'execute', 'tool_result'])
+    const limited = view.call({ tool: 'pay' })
+    assert.deepEqual(log.splice(0), ['validate', 'take', 'tool_rate_limited'])
+    const outcomes = await Promise.all([refused, done, limited])
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['refused', 'done', 'refused'],
+    )
+  })
+
   it('takes no input for an empty one', async () => {
     const { call, entries } = setup({ execute: (input) => assert.deepEqual(input, {}) })
     assert.equal((await call()).status, 'done')

@@ -112,8 +112,12 @@ function failure({ ports }: Attempt, error: unknown): Stop {
   return { decision: storeFailed(error) }
 }
 
-async function endStopped(attempt: Attempt, { decision, approval }: Stop): Promise<CallRefused | CallWaiting> {
-  await giveBack(attempt)
+function endStopped(attempt: Attempt, stop: Stop): Promise<CallRefused | CallWaiting> {
+  const giving = giveBack(attempt)
+  return giving === undefined ? recordStop(attempt, stop) : giving.then(() => recordStop(attempt, stop))
+}
+
+function recordStop(attempt: Attempt, { decision, approval }: Stop): Promise<CallRefused | CallWaiting> {
   if (attempt.onlyAsks) startTrace(attempt)
   return approval ? waitFor(attempt, approval, decision) : refuse(attempt, decision)
 }
