@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { combineTelemetry, createGate, type Gate, type GateOptions } from '@toolgate/core'
+import { createGate, type Gate, type GateOptions } from '@toolgate/core'
 import { createAvailability, parseGroups } from '@toolgate/core/groups'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
@@ -11,8 +11,7 @@ import { endsWithin, type Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
-import { createTelemetry } from './telemetry/lazy.ts'
-import type { FindTracing } from './telemetry/tracing.ts'
+import { createTelemetry, type FindTracing } from './telemetry/tracing.ts'
 import { createWarnings, type Warnings } from './warnings.ts'
 
 /** One line of the gateway's log. `detail` may hold what a caller must not see. */
@@ -71,8 +70,8 @@ export async function openGate(
 ): Promise<GateParts> {
   const { config, clock, redact, log, onFault, lifecycle } = base
   const { audit, auditProblems, stores } = await openStores(base)
-  const { calls: followed, tracing } = await createTelemetry(onFault)
-  const counts = countCalls(clock)
+  const { calls: traced, tracing } = await createTelemetry(onFault)
+  const counts = countCalls(clock, traced)
   const via = randomUUID()
   const fleet = new Fleet(config, via, { clock, log, redact, tracing })
   lifecycle.onClose(() => fleet.close())
@@ -105,7 +104,7 @@ export async function openGate(
     clock,
     onFault,
     onWarning: warnings.logOfGate,
-    telemetry: combineTelemetry(followed, counts),
+    telemetry: counts,
     redactor: redact,
     ...toGateOptions(config),
   })

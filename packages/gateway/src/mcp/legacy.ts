@@ -1,8 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, Progress } from '@toolgate/core'
 import { inSession, LEGACY_VERSIONS, type ToolLists, withoutHop } from '@toolgate/mcp'
-import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/tracing.ts'
-import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
+import {
+  type FindTracing,
+  type McpOperation,
+  recordAnswer,
+  type ServedRequest,
+  serveTraced,
+  type TracedMethod,
+} from '../telemetry/tracing.ts'
 import type { RpcMessage } from './envelope.ts'
 import { answerCall, knownName } from './modern.ts'
 import { Cancellations, readSession, SESSION_HEADER, type Sessions } from './sessions.ts'
@@ -75,8 +81,8 @@ function createServer(exchange: LegacyExchange) {
     capabilities: { tools: { listChanged: true } },
     ...(instructions === undefined ? {} : { instructions }),
   })
-  const follow = <T>(method: FollowedMethod, serve: (operation: McpOperation | undefined) => Promise<T>) =>
-    serveFollowed(tracing, () => toServed(method, exchange), serve)
+  const follow = <T>(method: TracedMethod, serve: (operation: McpOperation | undefined) => Promise<T>) =>
+    serveTraced(tracing, () => toServed(method, exchange), serve)
   server.setRequestHandler('tools/list', () =>
     follow('tools/list', async () => ({ tools: lists.listed(await gate.view(caller)) as never })),
   )
@@ -99,7 +105,7 @@ function createServer(exchange: LegacyExchange) {
                 mcpReq.notify({ method: 'notifications/progress', params: { ...progress, progressToken: token } }),
               ),
       })
-      noteAnswer(operation, answer)
+      recordAnswer(operation, answer)
       if ('error' in answer) throw new sdk.ProtocolError(answer.error.code, answer.error.message, answer.error.data)
       // The SDK rewrites output schemas in the list for earlier clients, and the result has to fit those.
       const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
@@ -109,7 +115,7 @@ function createServer(exchange: LegacyExchange) {
   return server
 }
 
-function toServed(method: FollowedMethod, { deps, request, message }: LegacyExchange): ServedRequest {
+function toServed(method: TracedMethod, { deps, request, message }: LegacyExchange): ServedRequest {
   const tool = knownName(deps.lists.names(), message.params?.['name'])
   const protocolVersion = LEGACY_VERSIONS.find((known) => known === request.headers['mcp-protocol-version'])
   return { method, tool, id: message.id, protocolVersion, meta: message.params?.['_meta'] }

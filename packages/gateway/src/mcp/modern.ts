@@ -18,8 +18,14 @@ import {
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import { findParamHeaders, toParamHeaders } from '../upstream/param-headers.ts'
-import type { FindTracing, FollowedMethod, McpOperation, ServedRequest } from '../telemetry/tracing.ts'
-import { noteAnswer, serveFollowed } from '../telemetry/served.ts'
+import {
+  type FindTracing,
+  type McpOperation,
+  recordAnswer,
+  type ServedRequest,
+  serveTraced,
+  type TracedMethod,
+} from '../telemetry/tracing.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { decodeHeader, type Message } from './envelope.ts'
 import { RpcFault, sendJson, toEvent } from './protocol.ts'
@@ -86,14 +92,14 @@ export class ModernPath {
   }
 
   #follow(
-    method: FollowedMethod,
+    method: TracedMethod,
     message: ModernRequest,
     serve: (operation: McpOperation | undefined) => Promise<void>,
   ): Promise<void> {
-    return serveFollowed(this.#deps.tracing, () => this.#toServed(method, message), serve)
+    return serveTraced(this.#deps.tracing, () => this.#toServed(method, message), serve)
   }
 
-  #toServed(method: FollowedMethod, { id, params }: ModernRequest): ServedRequest {
+  #toServed(method: TracedMethod, { id, params }: ModernRequest): ServedRequest {
     const { _meta: meta, name } = params
     const version = isObject(meta) ? meta[META.protocolVersion] : undefined
     const protocolVersion = typeof version === 'string' ? version : undefined
@@ -130,7 +136,7 @@ export class ModernPath {
     const onProgress =
       progressToken === undefined ? undefined : (progress: object) => sendProgress(response, progress, progressToken)
     const answer = await answerCall({ view, names, name, input, signal: gone, onProgress })
-    noteAnswer(operation, answer)
+    recordAnswer(operation, answer)
     const body = 'error' in answer ? { error: answer.error } : { result: this.#toOwnResult(answer.result) }
     const text = JSON.stringify({ jsonrpc: '2.0', id, ...body })
     if (response.headersSent) response.end(toEvent(text))

@@ -3,16 +3,17 @@ import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
+type TracedCall = Parameters<Telemetry['startCall']>[0]
 export type CallStatus = CallEnd['status']
 
-/** The calls of this process, counted as they go through the gate. */
+/** Counts of the calls of this process. */
 export interface CallCounts extends Telemetry {
   readonly running: number
-  /** By status and reason; the reason of a call that is done is empty. */
+  /** By status and reason. The reason of a finished call is empty. */
   readonly calls: readonly CallCount[]
-  /** By tool and status, the first {@link MAX_TOOLS} tools apart, the others together. */
+  /** By tool and status. Tools beyond {@link MAX_TOOLS} are counted together. */
   readonly tools: readonly ToolCount[]
-  /** How long the calls took that ran. */
+  /** The durations of the calls that ran, by status. */
   readonly durations: ReadonlyMap<CallStatus, Durations>
 }
 
@@ -23,20 +24,20 @@ export interface CallCount {
 }
 
 export interface ToolCount {
-  /** Its id; `_unknown` for what the catalog does not have, `_other` beyond the first. */
+  /** Its id, `_unknown` for a name that is not in the catalog, or `_other`. */
   readonly tool: string
   readonly status: CallStatus
   readonly count: number
 }
 
 export interface Durations {
-  /** Upper bounds in seconds, and how many took no longer. */
+  /** Upper bounds in seconds, each with the number of calls up to it. */
   readonly buckets: readonly (readonly [bound: number, count: number])[]
   readonly sum: number
   readonly count: number
 }
 
-/** Tools with series of their own: a server that renames its tools over and over must not fill the memory. */
+/** Tools with their own series. The bound keeps a server that renames its tools again and again from filling the memory. */
 export const MAX_TOOLS = 500
 const MAX_REASONS = 100
 const UNKNOWN = '_unknown'
@@ -44,58 +45,78 @@ const OTHER = '_other'
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RAN: readonly CallStatus[] = ['done', 'failed']
 
-/** Gives a telemetry that counts. It keeps a bounded number of figures, whatever is called. */
-export function countCalls(clock: Pick<Clock, 'monotonicMs'>): CallCounts {
-  const byReason = createCounts(MAX_REASONS)
-  const byTool = createCounts(MAX_TOOLS + 1)
-  const durations = new Map(RAN.map((status) => [status, createHistogram()]))
-  let running = 0
+/** Returns a telemetry that counts calls, and passes each on to `next`. Its memory is bounded. */
+export function countCalls(clock: Pick<Clock, 'monotonicMs'>, next?: Telemetry): CallCounts {
+  return new CallCounter(clock, next)
+}
 
-  const ended = (tool: string, { status, code = '' }: CallEnd, startedMs: number): void => {
-    running--
-    byReason.add(code, status)
-    byTool.add(tool, status)
-    durations.get(status)?.add((clock.monotonicMs() - startedMs) / 1000)
+class CallCounter implements CallCounts {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #next: Telemetry | undefined
+  readonly #byReason = createCounts(MAX_REASONS)
+  readonly #byTool = createCounts(MAX_TOOLS + 1)
+  readonly #durations = new Map(RAN.map((status) => [status, createHistogram()]))
+  #running = 0
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>, next: Telemetry | undefined) {
+    this.#clock = clock
+    this.#next = next
   }
-  return {
-    startCall({ tool }) {
-      running++
-      return new CountedCall(tool?.id ?? UNKNOWN, clock.monotonicMs(), ended)
-    },
-    get running() {
-      return running
-    },
-    get calls() {
-      return byReason.list().map(({ key, status, count }) => ({ status, reason: key, count }))
-    },
-    get tools() {
-      return byTool.list().map(({ key, status, count }) => ({ tool: key, status, count }))
-    },
-    get durations() {
-      return new Map([...durations].map(([status, histogram]) => [status, histogram.read()]))
-    },
+
+  startCall(call: TracedCall): CallTrace {
+    const trace = this.#next?.startCall(call)
+    this.#running++
+    return new CountedCall(this, call.tool?.id ?? UNKNOWN, this.#clock.monotonicMs(), trace)
+  }
+
+  /** Counts a call that has ended. */
+  add(tool: string, { status, code = '' }: CallEnd, startedMs: number): void {
+    this.#running--
+    this.#byReason.add(code, status)
+    this.#byTool.add(tool, status)
+    this.#durations.get(status)?.add((this.#clock.monotonicMs() - startedMs) / 1000)
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  get calls(): readonly CallCount[] {
+    return this.#byReason.list().map(({ key, status, count }) => ({ status, reason: key, count }))
+  }
+
+  get tools(): readonly ToolCount[] {
+    return this.#byTool.list().map(({ key, status, count }) => ({ tool: key, status, count }))
+  }
+
+  get durations(): ReadonlyMap<CallStatus, Durations> {
+    return new Map([...this.#durations].map(([status, histogram]) => [status, histogram.read()]))
   }
 }
 
 class CountedCall implements CallTrace {
-  readonly traceId = undefined
+  readonly traceId: string | undefined
   readonly #tool: string
   readonly #startedMs: number
-  #ended: ((tool: string, end: CallEnd, startedMs: number) => void) | undefined
+  readonly #trace: CallTrace | undefined
+  #counter: CallCounter | undefined
 
-  constructor(tool: string, startedMs: number, ended: (tool: string, end: CallEnd, startedMs: number) => void) {
+  constructor(counter: CallCounter, tool: string, startedMs: number, trace: CallTrace | undefined) {
+    this.traceId = trace?.traceId
+    this.#counter = counter
     this.#tool = tool
     this.#startedMs = startedMs
-    this.#ended = ended
+    this.#trace = trace
   }
 
   within<T>(work: () => T): T {
-    return work()
+    return this.#trace ? this.#trace.within(work) : work()
   }
 
   end(result: CallEnd): void {
-    this.#ended?.(this.#tool, result, this.#startedMs)
-    this.#ended = undefined
+    this.#counter?.add(this.#tool, result, this.#startedMs)
+    this.#counter = undefined
+    this.#trace?.end(result)
   }
 }
 
@@ -105,22 +126,18 @@ interface Counted {
   readonly count: number
 }
 
-/** Counts by key and status, so many keys apart and the rest together. */
+/** Counts by key and status. Keys beyond `maxKeys` are counted together. */
 function createCounts(maxKeys: number) {
   const counts = new Map<string, Map<CallStatus, number>>()
   return {
     add(key: string, status: CallStatus): void {
-      const own = counts.get(key) ?? open(counts.size < maxKeys ? key : OTHER)
+      const name = counts.has(key) || counts.size < maxKeys ? key : OTHER
+      let own = counts.get(name)
+      if (!own) counts.set(name, (own = new Map()))
       own.set(status, (own.get(status) ?? 0) + 1)
     },
     list: (): readonly Counted[] =>
       [...counts].flatMap(([key, own]) => [...own].map(([status, count]) => ({ key, status, count }))),
-  }
-
-  function open(key: string): Map<CallStatus, number> {
-    let own = counts.get(key)
-    if (!own) counts.set(key, (own = new Map()))
-    return own
   }
 }
 

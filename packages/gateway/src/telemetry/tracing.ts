@@ -1,50 +1,121 @@
-/** The methods whose requests are followed. What a client makes up is no name of a span. */
-export type FollowedMethod = 'tools/call' | 'tools/list' | 'server/discover'
+import type { Telemetry } from '@toolgate/core'
+import type { McpAnswer } from '@toolgate/mcp'
+import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
+
+/** The methods whose requests are traced. Other names come from clients and must not become span names. */
+export type TracedMethod = 'tools/call' | 'tools/list' | 'server/discover'
 
 /** HTTP, or the pipes of stdio. */
 export type Transport = 'tcp' | 'pipe'
 
 export interface ServedRequest {
-  readonly method: FollowedMethod
-  /** The name of the called tool, where the catalog has one of that name. */
+  readonly method: TracedMethod
+  /** The name of the called tool, if the catalog has it. */
   readonly tool?: string | undefined
   readonly id: string | number | undefined
-  /** A revision that is known here. */
+  /** A revision that the gateway supports. */
   readonly protocolVersion: string | undefined
-  /** `params._meta`, as it came. */
+  /** `params._meta`, unchecked. */
   readonly meta: unknown
 }
 
 export interface SentRequest {
-  readonly method: FollowedMethod
+  readonly method: TracedMethod
   readonly tool?: string | undefined
-  /** The server, as the configuration names it. */
+  /** The server's name in the configuration. */
   readonly server: string
   readonly transport: Transport
-  /** Where it is, where that is a place on the network. */
+  /** The server's network address, if it has one. */
   readonly host: string | undefined
   readonly port: number | undefined
   readonly protocolVersion: string | undefined
 }
 
-/** Follows one MCP request. None of its methods throws of itself. */
+/** The span and metrics of one MCP request. None of its methods throws by itself. */
 export interface McpOperation {
-  /** What the request takes along in its `_meta`, where its span is recorded. */
+  /** What the request sends in its `_meta`, if its span is recorded. */
   readonly meta: { readonly traceparent: string } | undefined
-  /** Runs work so that what it starts is traced beneath the request. */
+  /** Runs work so that its spans are children of the request's. */
   within<T>(work: () => T): T
-  /** The request has got its JSON-RPC id. */
+  /** Records the JSON-RPC id of the request. */
   sentAs(id: string | number): void
-  /** It will end as an error of this type: `tool_error`, a JSON-RPC code, or a code of ours. The first one counts. */
+  /** Records an error type: `tool_error`, a JSON-RPC code, or a code of ours. Only the first one counts. */
   fail(type: string, rpcCode?: number): void
   end(): void
 }
 
-/** Follows MCP requests, on both sides of the gateway. */
+/** Traces MCP requests on both sides of the gateway. */
 export interface McpTracing {
   startServed(request: ServedRequest): McpOperation | undefined
   startSent(request: SentRequest): McpOperation | undefined
 }
 
-/** Gives what follows MCP requests now: `undefined` while nobody listens. */
+/** Returns the current tracing, or `undefined` while no SDK is registered. */
 export type FindTracing = () => McpTracing | undefined
+
+export interface GatewayTelemetry {
+  /** For the gate. */
+  readonly calls: Telemetry
+  readonly tracing: FindTracing
+}
+
+/** Where every copy of `@opentelemetry/api` 1.x keeps its registrations. */
+const REGISTERED = Symbol.for('opentelemetry.js.api.1')
+
+/**
+ * Returns a telemetry that uses OpenTelemetry once an SDK is registered.
+ *
+ * The API is loaded only then, because it costs 15 ms and some megabytes and most gateways run without it. An SDK that
+ * is registered before the start is used from the first request.
+ */
+export async function createTelemetry(onFault: (error: unknown) => void): Promise<GatewayTelemetry> {
+  let loaded: { readonly calls: Telemetry; readonly tracing: FindTracing } | undefined
+  let loading: Promise<void> | undefined
+
+  const load = async (): Promise<void> => {
+    const [{ openTelemetry }, { createMcpTracing }] = await Promise.all([
+      import('@toolgate/core/telemetry'),
+      import('./mcp-tracing.ts'),
+    ])
+    loaded = { calls: openTelemetry({ onFault }), tracing: createMcpTracing(onFault) }
+  }
+  const current = (): typeof loaded => {
+    if (!loaded && REGISTERED in globalThis) loading ??= load().catch(onFault)
+    return loaded
+  }
+
+  if (REGISTERED in globalThis) await (loading = load())
+  return {
+    calls: { startCall: (call) => current()?.calls.startCall(call) },
+    tracing: () => current()?.tracing(),
+  }
+}
+
+/** Serves a request, and traces it if an SDK is registered. `toRequest` is called only then. */
+export function serveTraced<T>(
+  find: FindTracing | undefined,
+  toRequest: () => ServedRequest,
+  serve: (operation: McpOperation | undefined) => Promise<T>,
+): Promise<T> {
+  const operation = find?.()?.startServed(toRequest())
+  return operation ? trace(operation, serve) : serve(undefined)
+}
+
+async function trace<T>(operation: McpOperation, serve: (operation: McpOperation) => Promise<T>): Promise<T> {
+  try {
+    return await operation.within(() => serve(operation))
+  } catch (error) {
+    const { code } = RPC_ERRORS[error instanceof RpcFault ? error.rule : 'internal']
+    operation.fail(String(code), code)
+    throw error
+  } finally {
+    operation.end()
+  }
+}
+
+/** Records how a call was answered. A refusal is a result with `isError`. */
+export function recordAnswer(operation: McpOperation | undefined, answer: McpAnswer): void {
+  if (!operation) return
+  if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)
+  else if (answer.result.isError === true) operation.fail('tool_error')
+}
