@@ -11,7 +11,8 @@ import { endsWithin, type Lifecycle } from './lifecycle.ts'
 import { unlockByCalls } from './mcp/sessions.ts'
 import { type EvidenceProblem, findAuditProblems, openAudit, type OpenedAudit, openState } from './stores.ts'
 import { type CallCounts, countCalls } from './telemetry/call-counts.ts'
-import { createTelemetry, type FindTracing } from './telemetry/tracing.ts'
+import { createTelemetry } from './telemetry/create-telemetry.ts'
+import type { FindTracing } from './telemetry/tracing.ts'
 import { createWarnings, type Warnings } from './warnings.ts'
 
 /** One line of the gateway's log. `detail` may hold what a caller must not see. */

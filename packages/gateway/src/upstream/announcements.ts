@@ -2,24 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { RPC_CODES } from '@toolgate/mcp'
 import type { Handshake } from './connection.ts'
-
-/** Before the first reopening, where the server names no time. It doubles each time. */
-export const REOPEN_MS = 1_000
-const MIN_REOPEN_MS = 100
-const MAX_REOPEN_MS = 30_000
+import { FIRST_REOPEN_MS, MAX_REOPEN_MS, reopenDelayMs } from './lines.ts'
 
 /** How a stream of announcements ended. */
 export interface StreamEnd {
-  /** Whether it is worth opening again. */
+  /** Whether to open it again. */
   readonly again: boolean
-  /** How long the server asks to wait before that. */
+  /** The delay that the server asks for. */
   readonly retryMs?: number | undefined
 }
 
 interface ListeningOptions {
-  /** Opens the stream once, calls `onOpen` when it announces changes, and resolves at its end. Does not reject. */
+  /** Opens the stream, calls `onOpen` when the server starts to announce changes, and resolves at the end. Never rejects. */
   open(signal: AbortSignal, onOpen: () => void): Promise<StreamEnd>
-  /** Announcements between two streams are lost. */
+  /** Called after each reopening: announcements between two streams are lost. */
   onGap(): void
 }
 
@@ -29,7 +25,7 @@ export interface Listening {
   stop(): void
 }
 
-/** Keeps a stream of announcements open: a stream that ends is opened again, with growing delays. */
+/** Keeps a stream of announcements open. A stream that ends is opened again, with growing delays. */
 export function keepListening({ open, onGap }: ListeningOptions): Listening {
   const stopping = new AbortController()
   const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>()
@@ -38,15 +34,15 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
   return { begun, stop: () => stopping.abort() }
 
   async function listen(): Promise<void> {
-    for (let waitMs = REOPEN_MS; !stopping.signal.aborted; waitMs *= 2) {
+    for (let waitMs = FIRST_REOPEN_MS; !stopping.signal.aborted; waitMs *= 2) {
       const openedMs = performance.now()
       const end = await open(stopping.signal, onOpen)
       onBegun()
       if (stopping.signal.aborted || !end.again) return
-      if (performance.now() - openedMs > MAX_REOPEN_MS) waitMs = REOPEN_MS
-      // The wish of a server whose streams end again and again does not stop the growth.
-      const pauseMs = waitMs === REOPEN_MS ? (end.retryMs ?? waitMs) : Math.max(end.retryMs ?? 0, waitMs)
-      await sleep(reopenMs(pauseMs), undefined, { signal: stopping.signal }).catch(() => undefined)
+      if (performance.now() - openedMs > MAX_REOPEN_MS) waitMs = FIRST_REOPEN_MS
+      // A server whose streams end again and again cannot shorten the delay.
+      const pauseMs = waitMs === FIRST_REOPEN_MS ? (end.retryMs ?? waitMs) : Math.max(end.retryMs ?? 0, waitMs)
+      await sleep(reopenDelayMs(pauseMs), undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
 
@@ -56,15 +52,10 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
   }
 }
 
-/** Returns a delay within the bounds for opening a stream again. */
-export function reopenMs(ms: number): number {
-  return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
-}
-
 /** The request of MCP 2026-07-28 whose answer is a stream of announcements. */
 export const LISTEN = 'subscriptions/listen'
 export const LISTEN_PARAMS: JsonObject = { notifications: { toolsListChanged: true } }
-/** How long a server that starts may take to acknowledge. After that its list is read without waiting. */
+/** How long to wait for the acknowledgement before the first list is read anyway. */
 export const ACKNOWLEDGE_MS = 500
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
@@ -78,7 +69,7 @@ export function announcesChanges({ capabilities }: Pick<Handshake, 'capabilities
 /** One subscription to changes of a server's tools. */
 export interface Subscription {
   onNotification(method: string, params: JsonObject): void
-  /** Returns how the subscription ended; `code` is that of the JSON-RPC error which ended it. */
+  /** Returns how the subscription ended. `code` is the JSON-RPC error that ended it, if any. */
   end(code?: number): StreamEnd
 }
 
@@ -90,7 +81,7 @@ export function createSubscription(onOpen: () => void): Subscription {
       declined = !isObject(notifications) || notifications['toolsListChanged'] !== true
       if (!declined) onOpen()
     },
-    // A server that knows no such request, or announces no tools, answers the same next time.
+    // A server without this request, or without announcements of tools, gives the same answer next time.
     end: (code) => ({ again: !declined && code !== RPC_CODES.methodNotFound && code !== INVALID_PARAMS }),
   }
 }

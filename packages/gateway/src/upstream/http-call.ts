@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
 import type { Pool } from 'undici'
-import { REOPEN_MS, reopenMs } from './announcements.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
 import { answerError, createPool, type HttpAnswer, HttpExchange, type HttpRequest } from './http-exchange.ts'
 import { clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encode, encodeRequest, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
@@ -146,7 +146,7 @@ export class HttpCall {
   async #resume(broken: HttpAnswer): Promise<HttpAnswer | undefined> {
     let answer = broken
     for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
-      await sleep(reopenMs(answer.retryMs ?? REOPEN_MS), undefined, { ref: false })
+      await sleep(reopenDelayMs(answer.retryMs), undefined, { ref: false })
       if (this.#pending.isSettled()) return undefined
       const headers = [...this.#session.headers, 'last-event-id', answer.lastEventId ?? '']
       answer = await this.#exchangeWith({ method: 'GET', headers })

@@ -1,15 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
-import {
-  ACKNOWLEDGE_MS,
-  announcesChanges,
-  createSubscription,
-  keepListening,
-  LISTEN,
-  LISTEN_PARAMS,
-  type Listening,
-  type StreamEnd,
-} from './announcements.ts'
+import { announcesChanges } from './announcements.ts'
 import {
   abortedError,
   type Connection,
@@ -17,10 +8,11 @@ import {
   type Handshake,
   type RequestOptions,
 } from './connection.ts'
-import { type CallHost, HttpCall, HttpEndpoint, modernHeaders, type Received, type Session } from './http-call.ts'
-import { answerError, type HttpAnswer, type HttpRequest, SessionLost, StatusError } from './http-exchange.ts'
-import { clip, parseMessages, type ServerMessage, toRefusal } from './json-rpc.ts'
-import { DISCOVER, discover, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
+import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
+import { type CallHost, HttpCall, HttpEndpoint, type Received, type Session } from './http-call.ts'
+import { SessionLost, StatusError } from './http-exchange.ts'
+import { clip, type ServerMessage, toRefusal } from './json-rpc.ts'
+import { DISCOVER, discover, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
@@ -63,15 +55,15 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
   }
 }
 
-class HttpConnection implements CallHost {
+class HttpConnection implements CallHost, AnnouncementsHost {
   readonly endpoint: HttpEndpoint
   readonly #options: HttpOptions
   readonly #closing = new AbortController()
+  readonly #announcements = new HttpAnnouncements(this)
   #session: Session
   /** The session in which the server last answered a request. */
   #proven: Session | undefined
   #renewing: Promise<void> | undefined
-  #listening: Listening | undefined
   #nextId = 1
   #isConnected = false
   #isChecking = false
@@ -86,11 +78,8 @@ class HttpConnection implements CallHost {
   async open(): Promise<Handshake> {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
-    if (!announcesChanges(handshake)) return handshake
-    const listening = this.#listen(this.#session)
-    // A change between the reading of the list and the first stream would be missed.
-    if (this.#session.era === 'modern')
-      await Promise.race([listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
+    // Awaited, as a change between the first reading of the list and the first stream would be missed.
+    if (announcesChanges(handshake)) await this.#announcements.listen(this.#session)
     return handshake
   }
 
@@ -133,12 +122,41 @@ class HttpConnection implements CallHost {
   }
 
   onBroken(error: UpstreamError): void {
-    void this.#check(error)
+    void this.check(error)
+  }
+
+  onGap(): void {
+    this.#options.hooks.onListChanged()
+  }
+
+  nextId(): number {
+    return this.#nextId++
+  }
+
+  async ping(): Promise<void> {
+    await this.request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
+  }
+
+  /** One broken connection does not mean a dead server, so the server is asked whether it still answers. */
+  async check(reason: UpstreamError): Promise<boolean> {
+    if (!this.#isConnected || this.#isChecking) return this.#isConnected
+    this.#isChecking = true
+    try {
+      const method = this.#session.era === 'modern' ? DISCOVER : 'ping'
+      await this.request(method, {}, { timeoutMs: CHECK_TIMEOUT_MS })
+    } catch (thrown) {
+      const error = UpstreamError.from(thrown)
+      // Any answer counts, also a refusal.
+      if (error.code !== 'upstream_rpc') this.#fail(error.code === 'upstream_timeout' ? reason : error)
+    } finally {
+      this.#isChecking = false
+    }
+    return this.#isConnected
   }
 
   #send(session: Session, method: string, params: JsonObject, asked: RequestOptions): Promise<Received> {
     if (asked.signal?.aborted) return Promise.reject(abortedError(asked.signal))
-    return new HttpCall(this, session, this.#nextId++, method, asked).send(params, asked)
+    return new HttpCall(this, session, this.nextId(), method, asked).send(params, asked)
   }
 
   async #shakeHands(): Promise<Handshake> {
@@ -196,99 +214,11 @@ class HttpConnection implements CallHost {
       hooks.log('info', 'had lost the session and was given a new one')
       hooks.onRenewed(handshake)
       hooks.onListChanged()
-      if (announcesChanges(handshake)) this.#listen(this.#session)
+      if (announcesChanges(handshake)) void this.#announcements.listen(this.#session)
     } catch (error) {
       this.#fail(UpstreamError.from(error))
       throw new UpstreamError('upstream_down', 'lost its session', { cause: error })
     }
-  }
-
-  /** Keeps the stream open on which a server announces changes, as long as its session lives. */
-  #listen(session: Session): Listening {
-    this.#listening?.stop()
-    this.#listening = keepListening({
-      open: (stopped, onOpen) =>
-        session.era === 'modern'
-          ? this.#subscribe(session, stopped, onOpen)
-          : this.#openStream(session, stopped, onOpen),
-      onGap: this.#options.hooks.onListChanged,
-    })
-    return this.#listening
-  }
-
-  async #openStream(session: Session, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
-    onOpen()
-    const onEvent = (data: string) => this.#onAnnounced(data, session)
-    const answer = await this.#follow({ method: 'GET', headers: session.headers }, onEvent, stopped)
-    if (stopped.aborted) return { again: false }
-    if (answer instanceof UpstreamError) return { again: await this.#check(answer) }
-    const { status, contentType, retryMs } = answer
-    if (status === 200 && contentType === 'text/event-stream') return { again: true, retryMs }
-    // These statuses mean that the session is lost, or only that there is no such stream. A ping finds out.
-    if (session.id !== undefined && (status === 404 || status === 400))
-      await this.request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
-    return { again: false, retryMs }
-  }
-
-  async #subscribe(session: Session, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
-    const id = this.#nextId++
-    const subscription = createSubscription(onOpen)
-    let ended: StreamEnd | undefined
-    const take = (text: string) => {
-      for (const message of parseMessages(text)) {
-        if (message.kind === 'notification') subscription.onNotification(message.method, message.params)
-        if (message.kind === 'error') ended = subscription.end(message.error.code)
-      }
-    }
-    const onEvent = (data: string) => {
-      take(data)
-      this.#onAnnounced(data, session)
-    }
-    const headers = modernHeaders(session, LISTEN, LISTEN_PARAMS)
-    const body = encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })
-    const answer = await this.#follow({ method: 'POST', headers, body }, onEvent, stopped)
-    if (stopped.aborted) return { again: false }
-    if (answer instanceof UpstreamError) return { again: await this.#check(answer) }
-    if (answer.status === 200 && answer.contentType === 'application/json') take(answer.text)
-    if (ended || answer.contentType === 'text/event-stream')
-      return { ...(ended ?? subscription.end()), retryMs: answer.retryMs }
-    const code = answerError(answer, { id, inSession: false }).rpc?.code
-    return code === undefined ? { again: answer.status === 429 || answer.status >= 500 } : subscription.end(code)
-  }
-
-  #onAnnounced(text: string, session: Session): void {
-    for (const message of parseMessages(text))
-      if (message.kind === 'notification' || message.kind === 'request') this.onMessage(message, session)
-  }
-
-  #follow(
-    request: Omit<HttpRequest, 'path'>,
-    onEvent: (data: string) => void,
-    stopped: AbortSignal,
-  ): Promise<HttpAnswer | UpstreamError> {
-    const stream = this.endpoint.exchange(request, onEvent)
-    stopped.addEventListener('abort', stream.abort, { once: true })
-    return stream.answer.catch(UpstreamError.from).finally(() => stopped.removeEventListener('abort', stream.abort))
-  }
-
-  /**
-   * Asks a server that broke a connection whether it still answers, as one broken connection does not mean a dead server.
-   * Returns whether the connection goes on.
-   */
-  async #check(reason: UpstreamError): Promise<boolean> {
-    if (!this.#isConnected || this.#isChecking) return this.#isConnected
-    this.#isChecking = true
-    try {
-      const method = this.#session.era === 'modern' ? DISCOVER : 'ping'
-      await this.request(method, {}, { timeoutMs: CHECK_TIMEOUT_MS })
-    } catch (thrown) {
-      const error = UpstreamError.from(thrown)
-      // Any answer will do, a refusal too.
-      if (error.code !== 'upstream_rpc') this.#fail(error.code === 'upstream_timeout' ? reason : error)
-    } finally {
-      this.#isChecking = false
-    }
-    return this.#isConnected
   }
 
   #fail(error: UpstreamError): void {
@@ -300,7 +230,7 @@ class HttpConnection implements CallHost {
 
   #stop(): void {
     this.#closing.abort()
-    this.#listening?.stop()
+    this.#announcements.stop()
   }
 }
 

@@ -42,6 +42,16 @@ export function createLineSplitter(
   }
 }
 
+/** The delay before an event stream is first opened again, if the server names none. */
+export const FIRST_REOPEN_MS = 1_000
+const MIN_REOPEN_MS = 100
+export const MAX_REOPEN_MS = 30_000
+
+/** Returns the delay before an event stream is opened again, within bounds. */
+export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
+  return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
+}
+
 /** Reads `text/event-stream` (HTML Living Standard, 9.2.6; line endings LF and CRLF). */
 export interface EventStream {
   push(chunk: Buffer): void
