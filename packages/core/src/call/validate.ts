@@ -1,9 +1,9 @@
 import { compileDocument } from '../json-schema/compile.ts'
-import { dialectOf, toPointerToken } from '../json-schema/document.ts'
+import { dialectOf } from '../json-schema/document.ts'
 import type { Check, Violation, Run } from '../json-schema/run.ts'
 import { findSkipped } from '../json-schema/skipped.ts'
 import { messageOf } from '../errors.ts'
-import type { InputProblem } from '../util/json.ts'
+import { escapePointer, type InputProblem } from '../util/json.ts'
 import type { ValidateInput } from '../ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
 import { WorkSpentError } from '../util/work.ts'
@@ -65,7 +65,7 @@ function toProblem({ path, message }: Violation = { path: [], message: 'is not v
   return {
     pointer: path
       .toReversed()
-      .map((key) => `/${toPointerToken(String(key))}`)
+      .map((key) => `/${escapePointer(key)}`)
       .join(''),
     message,
   }

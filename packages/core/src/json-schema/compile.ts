@@ -1,13 +1,15 @@
 import { createPattern, type Pattern } from '../util/regex/pattern.ts'
 import { spend } from '../util/work.ts'
-import { createReferences, type Draft, isPlainObject, isSince, type PlainObject, type References } from './document.ts'
+import { isObject, type JsonObject } from '../util/json.ts'
+import { createReferences, type Draft, isSince, type References } from './document.ts'
 import {
   type Check,
   type Compiling,
   createEvaluated,
   type Evaluated,
   type Group,
-  GROUPS,
+  type GroupValues,
+  isList,
   type Keyword,
   mergeEvaluated,
   type Run,
@@ -16,7 +18,7 @@ import { ALWAYS, ANY_KEYWORDS, booleanCheck, PART_KEYWORDS } from './keywords-in
 import { PLAIN_KEYWORDS } from './keywords-plain.ts'
 import type { Skipped } from './skipped.ts'
 
-/** Keywords in the order in which they are asked, which decides what an input with several faults is told. */
+/** Keywords in the order in which they are checked. It decides which of several violations is reported. */
 const ALL_KEYWORDS: readonly Keyword[] = [
   ...PLAIN_KEYWORDS.slice(0, 1),
   ...ANY_KEYWORDS.slice(0, 3),
@@ -25,16 +27,17 @@ const ALL_KEYWORDS: readonly Keyword[] = [
   ...PART_KEYWORDS,
 ]
 
-/** Levels of schemas inside schemas that one input may lead through: what the stack holds. */
+/** Levels of schemas inside schemas that one input may lead through, so that the stack does not overflow. */
 const MAX_LEVELS = 800
 
-/** What asking one schema costs, in steps, and each of its keywords. */
+/** Steps for checking one schema, and for each of its keywords. */
 const SCHEMA_STEPS = 6
 const KEYWORD_STEPS = 3
 
 /**
- * Gives the check of a whole document. Nothing of it becomes code, and every keyword that is asked costs steps of the
- * run's work, so that no schema can keep the process, whoever wrote it.
+ * Returns the check of a whole document.
+ *
+ * No part of the document becomes code. Every keyword costs steps of the run's work, so that no schema can block the process.
  */
 export function compileDocument(document: object, draft: Draft, skipped: Skipped): Check {
   const references = createReferences(document, draft)
@@ -54,7 +57,7 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
   return check(document)
 
   function check(schema: unknown): Check {
-    if (!isPlainObject(schema)) return booleanCheck(schema !== false)
+    if (!isObject(schema)) return booleanCheck(schema !== false)
     let known = checks.get(schema)
     if (!known) checks.set(schema, (known = checkOf(rulesOf(schema), compiling.tracks)))
     return references.resources > 1 && references.resourceOf(schema) === schema ? inScope(known, schema) : known
@@ -67,17 +70,27 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
     return known
   }
 
-  function rulesOf(schema: PlainObject): Rules {
-    const rules = new Map<Group, Check[]>()
-    for (const { name, about, make } of keywords) {
-      if (!Object.hasOwn(schema, name)) continue
-      const made = make(schema[name] as never, schema, compiling)
-      if (made && made !== ALWAYS) rules.set(about, [...(rules.get(about) ?? []), made])
+  function rulesOf(schema: JsonObject): Rules {
+    const rules: Rules = {
+      type: [],
+      number: [],
+      string: [],
+      any: [],
+      array: [],
+      object: [],
+      'unevaluated items': [],
+      'unevaluated properties': [],
     }
-    return Object.fromEntries(GROUPS.map((group) => [group, rules.get(group) ?? []])) as unknown as Rules
+    for (const keyword of keywords) if (Object.hasOwn(schema, keyword.name)) addRule(rules, keyword, schema)
+    return rules
   }
 
-  function refer(reference: string, from: PlainObject, kind: string): Check {
+  function addRule<G extends Group>(rules: Rules, { name, about, make }: Keyword<G>, schema: JsonObject): void {
+    const made = make(schema[name], schema, compiling)
+    if (made && made !== ALWAYS) rules[about].push(made)
+  }
+
+  function refer(reference: string, from: JsonObject, kind: string): Check {
     const target = references.find(reference, from)
     if (target === undefined || skipped.loops.has(from)) return ALWAYS
     if (typeof target === 'boolean') return booleanCheck(target)
@@ -97,49 +110,53 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
   }
 }
 
-type Rules = Readonly<Record<Group, readonly Check[]>>
+type Rules = { readonly [G in Group]: Check<GroupValues[G]>[] }
 
 function checkOf(rules: Rules, tracks: boolean): Check {
   const steps = SCHEMA_STEPS + KEYWORD_STEPS * Object.values(rules).flat().length
-  const owns = tracks && rules['unevaluated items'].length + rules['unevaluated properties'].length > 0
-  const groupsOf = (groups: readonly Group[]) => groups.flatMap((group) => rules[group])
-  const [forNumber, forString, forArray, forObject, forOther] = (
-    [
-      ['type', 'number', 'any'],
-      ['type', 'string', 'any'],
-      ['type', 'any', 'array'],
-      ['type', 'any', 'object'],
-      ['type', 'any'],
-    ] as const
-  ).map(groupsOf) as [Check[], Check[], Check[], Check[], Check[]]
-  const rulesFor = (value: unknown) => {
-    if (typeof value === 'string') return forString
-    if (typeof value === 'number') return forNumber
-    if (Array.isArray(value)) return forArray
-    return isPlainObject(value) ? forObject : forOther
+  const unevaluatedItems = rules['unevaluated items']
+  const unevaluatedProperties = rules['unevaluated properties']
+  const owns = tracks && unevaluatedItems.length + unevaluatedProperties.length > 0
+  const forNumber = [...rules.type, ...rules.number, ...rules.any]
+  const forString = [...rules.type, ...rules.string, ...rules.any]
+  const forArray = [...rules.type, ...rules.any, ...rules.array]
+  const forObject = [...rules.type, ...rules.any, ...rules.object]
+  const forOther = [...rules.type, ...rules.any]
+
+  function passesOwn(value: unknown, run: Run, evaluated: Evaluated | undefined): boolean {
+    if (typeof value === 'string') return all(forString, value, run, evaluated)
+    if (typeof value === 'number') return all(forNumber, value, run, evaluated)
+    if (isList(value)) return all(forArray, value, run, evaluated)
+    return isObject(value) ? all(forObject, value, run, evaluated) : all(forOther, value, run, evaluated)
   }
-  const unevaluatedFor = (value: unknown) => {
-    if (Array.isArray(value)) return rules['unevaluated items']
-    return isPlainObject(value) ? rules['unevaluated properties'] : []
+
+  function passesUnevaluated(value: unknown, run: Run, evaluated: Evaluated | undefined): boolean {
+    if (isList(value)) return all(unevaluatedItems, value, run, evaluated)
+    return !isObject(value) || all(unevaluatedProperties, value, run, evaluated)
   }
+
   return (value, run, outer) => {
     spend(run.work, steps)
     if (++run.depth > MAX_LEVELS) throw new RangeError('its schemas lead too deep')
     const evaluated = owns ? createEvaluated() : outer
-    const passes =
-      all(rulesFor(value), value, run, evaluated) && (!owns || all(unevaluatedFor(value), value, run, evaluated))
+    const passes = passesOwn(value, run, evaluated) && (!owns || passesUnevaluated(value, run, evaluated))
     run.depth--
     if (passes && owns && outer && evaluated) mergeEvaluated(outer, evaluated, run)
     return passes
   }
 }
 
-function all(checks: readonly Check[], value: unknown, run: Run, evaluated: Evaluated | undefined): boolean {
+function all<Value>(
+  checks: readonly Check<Value>[],
+  value: Value,
+  run: Run,
+  evaluated: Evaluated | undefined,
+): boolean {
   for (const check of checks) if (!check(value, run, evaluated)) return false
   return true
 }
 
-/** Remembers which resource is entered, for the references that ask. */
+/** Records which resource is entered, for dynamic references. */
 function inScope(check: Check, resource: object): Check {
   return (value, run, evaluated) => {
     run.scope.push(resource)
@@ -149,7 +166,7 @@ function inScope(check: Check, resource: object): Check {
   }
 }
 
-/** `$dynamicRef` and `$recursiveRef` lead to the outermost resource that was entered and answers to the name. */
+/** Returns the choice of a `$dynamicRef` or `$recursiveRef`: the outermost resource that was entered and has the name. */
 function chooser(
   reference: string,
   target: object,
@@ -158,11 +175,11 @@ function chooser(
 ): ((run: Run) => object | undefined) | undefined {
   if (references.resources === 1) return undefined
   if (kind === '$recursiveRef') {
-    const isOpen = (resource: object) => (resource as PlainObject)['$recursiveAnchor'] === true
+    const isOpen = (resource: object) => isObject(resource) && resource['$recursiveAnchor'] === true
     return isOpen(target) ? (run) => run.scope.find(isOpen) : undefined
   }
   const name = reference.slice(1)
-  if ((target as PlainObject)['$dynamicAnchor'] !== name) return undefined
+  if (!isObject(target) || target['$dynamicAnchor'] !== name) return undefined
   return (run) => {
     const resource = run.scope.find((each) => references.findDynamic(name, each) !== undefined)
     return resource && references.findDynamic(name, resource)

@@ -1,14 +1,10 @@
+import { escapePointer, isObject, type JsonObject, unescapePointer } from '../util/json.ts'
+
 /** The drafts of JSON Schema, oldest first. */
 export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12'] as const
 export type Draft = (typeof DRAFTS)[number]
 
-export type PlainObject = Readonly<Record<string, unknown>>
-
-export function isPlainObject(value: unknown): value is PlainObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** What `$schema` may say, without `http://` or `https://` and without a `#` at its end. */
+/** Values of `$schema`, without `http://` or `https://` and without a `#` at the end. */
 const META_SCHEMAS: ReadonlyMap<string, Draft> = new Map([
   ['json-schema.org/draft-04/schema', 'draft-04'],
   ['json-schema.org/draft-06/schema', 'draft-06'],
@@ -21,36 +17,37 @@ const DEFAULT: Draft = '2020-12'
 
 export interface Dialect {
   readonly draft: Draft
-  /** Whether it is the draft that `$schema` names, or the default. */
+  /** Whether `$schema` names this draft or is absent. */
   readonly isKnown: boolean
 }
 
-/** Gives the draft that a document is read by: 2020-12 where it names none, or one that is not known. */
+/** Returns the draft by which a document is read: 2020-12 if it names none, or an unknown one. */
 export function dialectOf(document: object): Dialect {
-  const { $schema } = document as { readonly $schema?: unknown }
+  const $schema = '$schema' in document ? document.$schema : undefined
   if (typeof $schema !== 'string') return { draft: DEFAULT, isKnown: true }
   const draft = META_SCHEMAS.get($schema.replace(/^https?:\/\//, '').replace(/#$/, ''))
   return { draft: draft ?? DEFAULT, isKnown: draft !== undefined }
 }
 
-/** Answers whether a draft is at least as new as another. */
+/** Whether a draft is at least as new as another. */
 export function isSince(draft: Draft, oldest: Draft): boolean {
   return DRAFTS.indexOf(draft) >= DRAFTS.indexOf(oldest)
 }
 
-/** The keyword that names a schema within the document. */
+/** Returns the keyword that names a schema within its document. */
 export function idKeyword(draft: Draft): '$id' | 'id' {
   return draft === 'draft-04' ? 'id' : '$id'
 }
 
-/** The places that references of a document can lead to. */
+/** The targets of references within a document. */
 export interface References {
-  /** Gives the document, or the part of it with an id of its own, that an object's references are relative to. */
+  /** Returns the document, or the part with an `$id` of its own, to which an object's references are relative. */
   resourceOf(schema: object): object
-  /** Gives what a reference that begins with `#` leads to from a schema, if that is a schema. */
+  /** Returns the schema to which a reference that begins with `#` leads. */
   find(reference: string, from: object): object | boolean | undefined
-  /** Gives the schema of a resource that has a `$dynamicAnchor`. */
+  /** Returns the schema of a resource that has this `$dynamicAnchor`. */
   findDynamic(name: string, resource: object): object | undefined
+  /** How many resources the document has. */
   readonly resources: number
 }
 
@@ -67,7 +64,7 @@ export function createReferences(document: object, draft: Draft): References {
   index(document, document)
 
   function index(value: object, within: object): void {
-    const { [id]: own, $anchor, $dynamicAnchor } = value as Readonly<Record<string, unknown>>
+    const { [id]: own, $anchor, $dynamicAnchor }: JsonObject = isObject(value) ? value : {}
     const begins = value === document || (typeof own === 'string' && !own.startsWith('#'))
     const resource = begins ? value : within
     owners.set(value, resource)
@@ -98,16 +95,15 @@ export function createReferences(document: object, draft: Draft): References {
   }
 }
 
-/** RFC 6901 in the fragment of a URI. */
+/** Follows a JSON pointer in the fragment of a URI (RFC 6901 §6). */
 function follow(pointer: string, resource: object): object | boolean | undefined {
   let at: unknown = resource
   for (const step of pointer.slice(1).split('/')) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    const key = unescapePointer(step)
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined
-    at = (at as Record<string, unknown>)[key]
+    at = Reflect.get(at, key)
   }
-  if (typeof at === 'boolean') return at
-  return typeof at === 'object' && at !== null && !Array.isArray(at) ? at : undefined
+  return typeof at === 'boolean' || isObject(at) ? at : undefined
 }
 
 function decode(fragment: string): string | undefined {
@@ -118,11 +114,11 @@ function decode(fragment: string): string | undefined {
   }
 }
 
-/** A schema inside another one. */
+/** A schema inside another. */
 export interface Subschema {
   readonly pointer: string
-  readonly schema: PlainObject
-  /** Whether it is asked about the same value, not about a part of it. */
+  readonly schema: JsonObject
+  /** Whether it applies to the same value, not to a part of it. */
   readonly inPlace: boolean
 }
 
@@ -135,7 +131,7 @@ interface Row {
   readonly until?: Draft
 }
 
-/** Where schemas stand in a schema. */
+/** The keywords that contain schemas. */
 const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['properties', { shapes: ['map'] }],
   ['patternProperties', { shapes: ['map'] }],
@@ -158,13 +154,13 @@ const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['dependentSchemas', { shapes: ['map'], inPlace: true, since: '2019-09' }],
 ])
 
-/** Gives the schemas that a schema asks, with their pointers. Definitions that nothing refers to are not among them. */
-export function* subschemasOf(schema: PlainObject, pointer: string, draft: Draft): Generator<Subschema> {
+/** Returns the schemas that a schema applies, with their pointers. Definitions are applied only through references. */
+export function* subschemasOf(schema: JsonObject, pointer: string, draft: Draft): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const row = ROWS.get(keyword)
     if (!row || (row.since && !isSince(draft, row.since)) || (row.until && !isSince(row.until, draft))) continue
     for (const [path, inner] of innerOf(value, row.shapes))
-      if (isPlainObject(inner))
+      if (isObject(inner))
         yield { pointer: `${pointer}/${keyword}${path}`, schema: inner, inPlace: row.inPlace ?? false }
   }
 }
@@ -172,10 +168,5 @@ export function* subschemasOf(schema: PlainObject, pointer: string, draft: Draft
 function innerOf(value: unknown, shapes: readonly Shape[]): readonly (readonly [path: string, schema: unknown])[] {
   if (Array.isArray(value)) return shapes.includes('list') ? value.map((item, i) => [`/${i}`, item]) : []
   if (!shapes.includes('map')) return [['', value]]
-  return Object.entries(value as PlainObject).map(([key, item]) => [`/${toPointerToken(key)}`, item])
-}
-
-/** RFC 6901 §3. */
-export function toPointerToken(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+  return isObject(value) ? Object.entries(value).map(([key, item]) => [`/${escapePointer(key)}`, item]) : []
 }

@@ -1,32 +1,49 @@
 import { spend, type Work } from '../util/work.ts'
-import { isPlainObject, type PlainObject } from './document.ts'
-import { type Check, KEY_STEPS, type Keyword, type MakeCheck, refuse } from './run.ts'
-
-/** Keywords that look at one value alone. */
+import { isObject, type JsonObject } from '../util/json.ts'
+import {
+  type Check,
+  isList,
+  isNumber,
+  isString,
+  KEY_STEPS,
+  type Keyword,
+  type MakeCheck,
+  reads,
+  refuse,
+} from './run.ts'
 
 const TYPE_TESTS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
   ['null', (value) => value === null],
   ['boolean', (value) => typeof value === 'boolean'],
-  ['object', isPlainObject],
+  ['object', isObject],
   ['array', Array.isArray],
   ['number', (value) => typeof value === 'number'],
   ['string', (value) => typeof value === 'string'],
   ['integer', Number.isInteger],
 ])
 
-const type: MakeCheck = (types: string | readonly string[], { nullable }) => {
+const type = reads(isNameOrNames, (types, { nullable }) => {
+  const listed = typeof types === 'string' ? [types] : types
   // OpenAPI 3.0 says `nullable` where JSON Schema says `type: [..., "null"]`.
-  const names = [...[types].flat(), ...(nullable === true ? ['null'] : [])]
+  const names = nullable === true ? [...listed, 'null'] : listed
   const tests = names.flatMap((name) => TYPE_TESTS.get(name) ?? [])
-  const message = `must be ${[types].flat().join(',')}`
+  const message = `must be ${listed.join(',')}`
   const only = tests.length === 1 ? tests[0] : undefined
   const passes = only ?? ((value: unknown) => tests.some((test) => test(value)))
   return (value, run) => passes(value) || refuse(run, message)
+})
+
+function isNameOrNames(value: unknown): value is string | readonly string[] {
+  return isString(value) || isNames(value)
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return isList(value) && value.every(isString)
 }
 
 const MAX_LISTED = 20
 
-const enumeration: MakeCheck = (values: readonly unknown[]) => {
+const enumeration = reads(isList, (values) => {
   const plain = new Set(values.filter((value) => typeof value !== 'object' || value === null))
   const objects = values.filter((value) => typeof value === 'object' && value !== null)
   const message = `must be one of ${values
@@ -37,32 +54,39 @@ const enumeration: MakeCheck = (values: readonly unknown[]) => {
     (typeof value === 'object' && value !== null
       ? objects.some((choice) => isEqual(choice, value, run.work))
       : plain.has(value)) || refuse(run, message)
-}
+})
 
-const constant: MakeCheck = (expected: unknown) => (value, run) =>
+const constant: MakeCheck<unknown> = (expected) => (value, run) =>
   isEqual(expected, value, run.work) || refuse(run, 'must be equal to constant')
 
-function limit(sign: string, passes: (value: number, bound: number) => boolean): MakeCheck {
-  return (bound: number) => (value, run) => passes(value as number, bound) || refuse(run, `must be ${sign} ${bound}`)
+function limit(sign: string, passes: (value: number, bound: number) => boolean): MakeCheck<number> {
+  return reads(isNumber, (bound) => (value, run) => passes(value, bound) || refuse(run, `must be ${sign} ${bound}`))
 }
 
-/** In draft-04 `exclusiveMaximum: true` turns `maximum` into the bound itself excluded. */
-function limitOf04(sign: string, exclusive: string, passes: (value: number, bound: number) => boolean): MakeCheck {
-  return (bound: number, schema) => (value, run) =>
-    (passes(value as number, bound) && !(schema[exclusive] === true && value === bound)) ||
-    refuse(run, `must be ${sign}${schema[exclusive] === true ? '' : '='} ${bound}`)
+/** In draft-04, `exclusiveMaximum: true` excludes the bound of `maximum` itself. */
+function limitOf04(
+  sign: string,
+  exclusive: string,
+  passes: (value: number, bound: number) => boolean,
+): MakeCheck<number> {
+  return reads(
+    isNumber,
+    (bound, schema) => (value, run) =>
+      (passes(value, bound) && !(schema[exclusive] === true && value === bound)) ||
+      refuse(run, `must be ${sign}${schema[exclusive] === true ? '' : '='} ${bound}`),
+  )
 }
 
-/** Divided with the rounding errors of a few places: 19.99 is a multiple of 0.01. */
-const multipleOf: MakeCheck = (divisor: number) => (value, run) => {
-  const quotient = (value as number) / divisor
+/** Allows for rounding errors: 19.99 is a multiple of 0.01. */
+const multipleOf = reads(isNumber, (divisor) => (value: number, run) => {
+  const quotient = value / divisor
   const isMultiple = Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
   return isMultiple || refuse(run, `must be multiple of ${divisor}`)
-}
+})
 
 const LENGTH_CHARS_PER_STEP = 2
 
-/** Code points, of which a text has at most as many as code units and at least half. */
+/** Checks the number of code points: at most the number of code units, and at least half of it. */
 function isLength(text: string, passes: (length: number) => boolean, spendOn: (steps: number) => void): boolean {
   if (passes(text.length) === passes(Math.ceil(text.length / 2))) return passes(text.length)
   spendOn(text.length / LENGTH_CHARS_PER_STEP)
@@ -77,73 +101,73 @@ function isLength(text: string, passes: (length: number) => boolean, spendOn: (s
   return passes(length)
 }
 
-const maxLength: MakeCheck = (max: number) => (value, run) =>
-  isLength(
-    value as string,
-    (length) => length <= max,
-    (steps) => spend(run.work, steps),
-  ) || refuse(run, `must NOT have more than ${max} characters`)
-
-const minLength: MakeCheck = (min: number) => (value, run) =>
-  isLength(
-    value as string,
-    (length) => length >= min,
-    (steps) => spend(run.work, steps),
-  ) || refuse(run, `must NOT have fewer than ${min} characters`)
-
-const MAX_PATTERN_TOLD = 300
-
-const pattern: MakeCheck = (source: string, _, compiling): Check | undefined => {
-  const compiled = compiling.pattern(source)
-  if (!compiled) return undefined
-  const message = `must match pattern "${source.length > MAX_PATTERN_TOLD ? `${source.slice(0, MAX_PATTERN_TOLD)}…` : source}"`
-  return (value, run) => compiled.test(value as string, run.work) || refuse(run, message)
+function length(most: boolean): MakeCheck<string> {
+  return reads(
+    isNumber,
+    (bound) => (value, run) =>
+      isLength(
+        value,
+        (count) => (most ? count <= bound : count >= bound),
+        (steps) => spend(run.work, steps),
+      ) || refuse(run, `must NOT have ${most ? 'more' : 'fewer'} than ${bound} characters`),
+  )
 }
 
-function count(what: string, most: boolean, sizeOf: (value: never) => number): MakeCheck {
+const MAX_PATTERN_SHOWN = 300
+
+const pattern = reads(isString, (source, _, compiling) => {
+  const compiled = compiling.pattern(source)
+  if (!compiled) return undefined
+  const message = `must match pattern "${source.length > MAX_PATTERN_SHOWN ? `${source.slice(0, MAX_PATTERN_SHOWN)}…` : source}"`
+  return (value: string, run) => compiled.test(value, run.work) || refuse(run, message)
+})
+
+function count<Value>(what: string, most: boolean, sizeOf: (value: Value) => number): MakeCheck<Value> {
   const steps = what === 'properties' ? KEY_STEPS : 0
-  return (bound: number) => (value, run) => {
-    const size = sizeOf(value as never)
+  return reads(isNumber, (bound) => (value, run) => {
+    const size = sizeOf(value)
     spend(run.work, size * steps)
     return (
       (most ? size <= bound : size >= bound) ||
       refuse(run, `must NOT have ${most ? 'more' : 'fewer'} than ${bound} ${what}`)
     )
-  }
+  })
 }
 
 const itemsOf = (value: readonly unknown[]) => value.length
-const propertiesOf = (value: PlainObject) => Object.keys(value).length
+const propertiesOf = (value: JsonObject) => Object.keys(value).length
 
-const uniqueItems: MakeCheck = (isWanted: boolean) =>
-  isWanted
-    ? (value, run) => allDiffer(value as readonly unknown[], run.work) || refuse(run, 'must NOT have duplicate items')
-    : undefined
+const uniqueItems: MakeCheck<readonly unknown[]> = (isWanted) =>
+  isWanted ? (value, run) => allDiffer(value, run.work) || refuse(run, 'must NOT have duplicate items') : undefined
 
-const required: MakeCheck = (names: readonly string[]) => (value, run) => {
+const required = reads(isNames, (names) => (value: JsonObject, run) => {
   spend(run.work, names.length)
-  for (const name of names)
-    if (!Object.hasOwn(value as PlainObject, name)) return refuse(run, `must have required property '${name}'`)
+  for (const name of names) if (!Object.hasOwn(value, name)) return refuse(run, `must have required property '${name}'`)
   return true
-}
+})
 
-function dependency(name: string, names: readonly string[]): Check {
+function dependency(name: string, names: readonly string[]): Check<JsonObject> {
   return (value, run) => {
-    if (!Object.hasOwn(value as PlainObject, name)) return true
+    if (!Object.hasOwn(value, name)) return true
     spend(run.work, names.length)
-    const missing = names.find((other) => !Object.hasOwn(value as PlainObject, other))
+    const missing = names.find((other) => !Object.hasOwn(value, other))
     return missing === undefined || refuse(run, `must have property ${missing} when property ${name} is present`)
   }
 }
 
-const dependentRequired: MakeCheck = (lists: Readonly<Record<string, readonly string[]>>) => {
+function isNameMap(value: unknown): value is Readonly<Record<string, readonly string[]>> {
+  return isObject(value) && Object.values(value).every(isNames)
+}
+
+export const dependentRequired = reads(isNameMap, (lists): Check<JsonObject> => {
   const checks = Object.entries(lists).map(([name, names]) => dependency(name, names))
   return (value, run) => {
     spend(run.work, checks.length)
     return checks.every((check) => check(value, run, undefined))
   }
-}
+})
 
+/** Keywords that look at one value alone. */
 export const PLAIN_KEYWORDS: readonly Keyword[] = [
   { name: 'type', about: 'type', make: type },
   {
@@ -163,8 +187,8 @@ export const PLAIN_KEYWORDS: readonly Keyword[] = [
   { name: 'exclusiveMaximum', about: 'number', since: 'draft-06', make: limit('<', (value, max) => value < max) },
   { name: 'exclusiveMinimum', about: 'number', since: 'draft-06', make: limit('>', (value, min) => value > min) },
   { name: 'multipleOf', about: 'number', make: multipleOf },
-  { name: 'maxLength', about: 'string', make: maxLength },
-  { name: 'minLength', about: 'string', make: minLength },
+  { name: 'maxLength', about: 'string', make: length(true) },
+  { name: 'minLength', about: 'string', make: length(false) },
   { name: 'pattern', about: 'string', make: pattern },
   { name: 'const', about: 'any', since: 'draft-06', make: constant },
   { name: 'enum', about: 'any', make: enumeration },
@@ -178,10 +202,10 @@ export const PLAIN_KEYWORDS: readonly Keyword[] = [
 ]
 
 const NODE_STEPS = 4
-/** Characters that are compared or copied in the time of one step. */
+/** How many characters are compared or copied in one step. */
 const CHARS_PER_STEP = 16
 
-/** Answers whether two JSON values are equal: `1` and `1.0` are, and the order of keys does not matter. */
+/** Whether two JSON values are equal. `1` equals `1.0`, and the order of keys does not matter. */
 export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
@@ -191,7 +215,7 @@ export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   spend(work, NODE_STEPS)
   if (Array.isArray(a))
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i], work))
-  if (!isPlainObject(a) || !isPlainObject(b)) return a === b
+  if (!isObject(a) || !isObject(b)) return a === b
   const keys = Object.keys(a)
   spend(work, keys.length * NODE_STEPS)
   return (
@@ -202,10 +226,7 @@ export function isEqual(a: unknown, b: unknown, work: Work): boolean {
 const ITEM_STEPS = 36
 const HASHED_CHARS = 64
 
-/**
- * Answers whether no two items are equal, in time linear in the items; items that only look alike cost the steps of
- * comparing them.
- */
+/** Whether no two items are equal. Takes linear time, and steps for comparing items with equal hashes. */
 export function allDiffer(items: readonly unknown[], work: Work): boolean {
   const plain = new Set<unknown>()
   const alike = new Map<number, unknown[]>()
@@ -226,13 +247,13 @@ export function allDiffer(items: readonly unknown[], work: Work): boolean {
   return true
 }
 
-/** Equal for equal values. */
+/** Returns equal hashes for equal values. */
 function hashOf(value: unknown, work: Work): number {
   spend(work, NODE_STEPS)
   if (typeof value === 'string') return hashText(value, work)
   if (typeof value === 'number') return mix(3, Math.trunc(value) | 0, (value * 1_000_003) | 0)
   if (Array.isArray(value)) return value.reduce<number>((hash, item) => mix(hash, hashOf(item, work)), value.length)
-  if (!isPlainObject(value)) return value === null ? 1 : value === true ? 2 : 4
+  if (!isObject(value)) return value === null ? 1 : value === true ? 2 : 4
   // The order of keys does not matter, so their hashes are added.
   let hash = 0
   for (const key of Object.keys(value)) hash = (hash + mix(hashText(key, work), hashOf(value[key], work))) | 0

@@ -1,31 +1,32 @@
 import type { Pattern } from '../util/regex/pattern.ts'
 import type { Work } from '../util/work.ts'
-import type { Draft, PlainObject } from './document.ts'
+import type { JsonObject } from '../util/json.ts'
+import type { Draft } from './document.ts'
 
-/** What is wrong with an input, found at the innermost place; the path grows on the way out. */
+/** A violation of a schema. It is found at the innermost value; the path grows on the way out. */
 export interface Violation {
   /** Innermost key first. */
   readonly path: (string | number)[]
   readonly message: string
 }
 
-/** What it costs to list one key of an object. */
+/** Steps for listing one key of an object. */
 export const KEY_STEPS = 8
 
 /** One input under validation. */
 export interface Run {
   readonly work: Work
   violation: Violation | undefined
-  /** Schemas inside schemas that are being asked. */
+  /** How many schemas inside schemas are being checked. */
   depth: number
-  /** Resources that were entered, outermost first: what dynamic references ask. */
+  /** Resources that were entered, outermost first. Dynamic references depend on them. */
   readonly scope: object[]
 }
 
-/** Answers whether a value passes; where it does not, the run's finding says why. */
-export type Check = (value: unknown, run: Run, evaluated: Evaluated | undefined) => boolean
+/** Whether a value passes. If not, `run.violation` says why. */
+export type Check<Value = unknown> = (value: Value, run: Run, evaluated: Evaluated | undefined) => boolean
 
-/** Which properties and items of one value some keyword has looked at: what `unevaluated…` asks. */
+/** The properties and items of one value that some keyword has checked. `unevaluated…` applies to the others. */
 export interface Evaluated {
   readonly properties: Set<string>
   allProperties: boolean
@@ -38,7 +39,7 @@ export function createEvaluated(): Evaluated {
   return { properties: new Set(), allProperties: false, items: 0, furtherItems: new Set() }
 }
 
-/** What it costs to note one property, in steps. */
+/** Steps for recording one property. */
 const NOTE_STEPS = 25
 
 export function mergeEvaluated(into: Evaluated, from: Evaluated, run: Run): void {
@@ -55,13 +56,13 @@ export function notePropertyOf(evaluated: Evaluated | undefined, name: string, r
   evaluated.properties.add(name)
 }
 
-/** Says why a value does not pass. */
+/** Records why a value does not pass. */
 export function refuse(run: Run, message: string): false {
   run.violation = { path: [], message }
   return false
 }
 
-/** Asks about a part of a value; what is wrong with it is found at its key. */
+/** Checks a part of a value, and adds its key to the path of a violation. */
 export function passesAt(check: Check, value: unknown, key: string | number, run: Run): boolean {
   if (check(value, run, undefined)) return true
   run.violation?.path.push(key)
@@ -71,40 +72,69 @@ export function passesAt(check: Check, value: unknown, key: string | number, run
 /** What the keywords of one schema are compiled with. */
 export interface Compiling {
   readonly draft: Draft
-  /** Whether something in the document asks which parts were evaluated. */
+  /** Whether a keyword of the document depends on which parts were evaluated. */
   readonly tracks: boolean
-  /** Gives the check of a schema inside this one. */
+  /** Returns the check of a schema inside this one. */
   readonly check: (schema: unknown) => Check
-  /** Gives the check of what a reference leads to. */
-  readonly refer: (reference: string, from: PlainObject, kind: '$ref' | '$dynamicRef' | '$recursiveRef') => Check
-  /** Gives a pattern, or nothing for one that cannot be run: its keyword is skipped. */
+  /** Returns the check of the schema to which a reference leads. */
+  readonly refer: (reference: string, from: JsonObject, kind: '$ref' | '$dynamicRef' | '$recursiveRef') => Check
+  /** Returns a pattern, or nothing for one that cannot be run: its keyword is skipped. */
   readonly pattern: (source: string) => Pattern | undefined
-  /** Whether nothing in a schema is skipped: what passes it would pass it in full. */
+  /** Whether nothing in a schema is skipped. */
   readonly isExact: (schema: unknown) => boolean
 }
 
-/** Makes the check of a keyword; nothing where it has nothing to check. */
-export type MakeCheck = (value: never, schema: PlainObject, compiling: Compiling) => Check | undefined
-
-/** Which values a keyword is about; the checks of a schema are asked in this order. */
-export const GROUPS = [
-  'type',
-  'number',
-  'string',
-  'any',
-  'array',
-  'object',
-  'unevaluated items',
-  'unevaluated properties',
-] as const
-export type Group = (typeof GROUPS)[number]
-
-export interface Keyword {
-  readonly name: string
-  readonly about: Group
-  readonly make: MakeCheck
-  /** Default: the oldest draft. */
-  readonly since?: Draft
-  /** The last draft that has it. */
-  readonly until?: Draft
+/** The values to which each group of keywords applies. The checks of a schema run in the order of the groups. */
+export interface GroupValues {
+  readonly type: unknown
+  readonly number: number
+  readonly string: string
+  readonly any: unknown
+  readonly array: readonly unknown[]
+  readonly object: JsonObject
+  readonly 'unevaluated items': readonly unknown[]
+  readonly 'unevaluated properties': JsonObject
 }
+export type Group = keyof GroupValues
+
+/** Makes the check of a keyword from its own value; nothing if there is nothing to check. */
+export type MakeCheck<Value> = (given: unknown, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined
+
+/**
+ * Returns a `MakeCheck` for a keyword whose own value is of one type. A schema that came through the gate's check has
+ * such a value; with any other the check refuses every input.
+ */
+export function reads<Given, Value = unknown>(
+  is: (given: unknown) => given is Given,
+  make: (given: Given, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined,
+): MakeCheck<Value> {
+  return (given, schema, compiling) => (is(given) ? make(given, schema, compiling) : UNUSABLE)
+}
+
+const UNUSABLE: Check = (_, run) =>
+  refuse(run, "cannot be checked: a keyword of the tool's schema has an invalid value")
+
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
+}
+
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+export function isString(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+/** A keyword of any of the given groups. */
+export type Keyword<G extends Group = Group> = {
+  [Each in G]: {
+    readonly name: string
+    readonly about: Each
+    readonly make: MakeCheck<GroupValues[Each]>
+    /** Default: the oldest draft. */
+    readonly since?: Draft
+    /** The last draft that has it. */
+    readonly until?: Draft
+  }
+}[G]

@@ -1,14 +1,7 @@
 import { createPattern } from '../util/regex/pattern.ts'
 import { messageOf } from '../errors.ts'
-import {
-  createReferences,
-  type Dialect,
-  type Draft,
-  isPlainObject,
-  type PlainObject,
-  subschemasOf,
-  toPointerToken,
-} from './document.ts'
+import { escapePointer, isObject, type JsonObject } from '../util/json.ts'
+import { createReferences, type Dialect, type Draft, subschemasOf } from './document.ts'
 
 /** A keyword that is not checked, and why; the rest of the schema is. */
 export interface SchemaWarning {
@@ -17,26 +10,26 @@ export interface SchemaWarning {
   readonly message: string
 }
 
-/** What of a document cannot be checked. */
+/** The parts of a document that cannot be checked. */
 export interface Skipped {
   readonly warnings: readonly SchemaWarning[]
-  /** The patterns among it. */
+  /** The patterns among them. */
   readonly patterns: ReadonlySet<string>
-  /** Schemas whose references lead back to themselves without a step into the value. */
+  /** Schemas whose references lead back to themselves without descending into the value. */
   readonly loops: ReadonlySet<object>
-  /** Answers whether a schema is checked in full, with all that it refers to. */
+  /** Whether a schema is checked in full, with everything that it refers to. */
   readonly isExact: (schema: unknown) => boolean
 }
 
-/** What the patterns of one document may come to once their repeats are written out. */
+/** The size of all patterns of one document once their repeats are expanded. */
 const MAX_PATTERN_SIZE = 25_000
-/** Schemas that may follow on each other without a step into the value. */
+/** Schemas that may follow each other without descending into the value. */
 const MAX_CHAIN = 200
 const MAX_POINTER = 200
 
-/** Finds the keywords of a document that cannot be checked, whoever wrote it. */
+/** Finds the keywords of a document that cannot be checked. */
 export function findSkipped(document: object, { draft, isKnown }: Dialect): Skipped {
-  const nodes = collect(document as PlainObject, draft)
+  const nodes = isObject(document) ? collect(document, draft) : []
   const patterns = skippedPatterns(nodes)
   const loops = findLoops(nodes)
   return {
@@ -51,30 +44,30 @@ export function findSkipped(document: object, { draft, isKnown }: Dialect): Skip
   }
 }
 
-/** A schema that is asked, and what it asks. */
+/** A schema that is applied, and the schemas that it applies. */
 interface Node {
-  readonly schema: PlainObject
+  readonly schema: JsonObject
   readonly pointer: string
   readonly asks: { readonly node: Node; readonly inPlace: boolean; readonly isReference: boolean }[]
 }
 
-function collect(document: PlainObject, draft: Draft): readonly Node[] {
+function collect(document: JsonObject, draft: Draft): readonly Node[] {
   const references = createReferences(document, draft)
   const nodes = new Map<object, Node>()
-  const nodeOf = (schema: PlainObject, pointer: string): Node => {
+  const nodeOf = (schema: JsonObject, pointer: string): Node => {
     let node = nodes.get(schema)
     if (!node) nodes.set(schema, (node = { schema, pointer, asks: [] }))
     return node
   }
   nodeOf(document, '')
-  // The map grows while it is walked, until every schema that is asked is in it.
+  // The map grows during the loop, until it has every schema that is applied.
   for (const { schema, pointer, asks } of nodes.values()) {
     for (const inner of subschemasOf(schema, pointer, draft))
       asks.push({ node: nodeOf(inner.schema, inner.pointer), inPlace: inner.inPlace, isReference: false })
     for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
       const reference = schema[keyword]
       const target = typeof reference === 'string' ? references.find(reference, schema) : undefined
-      if (isPlainObject(target))
+      if (isObject(target))
         asks.push({ node: nodeOf(target, String(reference).slice(1)), inPlace: true, isReference: true })
     }
   }
@@ -116,14 +109,14 @@ function skippedPatterns(nodes: readonly Node[]): SkippedPatterns {
 
 function patternsOf({ schema, pointer }: Node): readonly (readonly [pointer: string, source: string])[] {
   const { pattern, patternProperties } = schema
-  const sources = isPlainObject(patternProperties) ? Object.keys(patternProperties) : []
+  const sources = isObject(patternProperties) ? Object.keys(patternProperties) : []
   return [
     ...(typeof pattern === 'string' ? [[`${pointer}/pattern`, pattern] as const] : []),
-    ...sources.map((source) => [`${pointer}/patternProperties/${toPointerToken(source)}`, source] as const),
+    ...sources.map((source) => [`${pointer}/patternProperties/${escapePointer(source)}`, source] as const),
   ]
 }
 
-/** Finds the references that would never come to an end, or only after a long chain. */
+/** Finds references that form a loop, or a long chain. */
 function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
   const loops = new Map<Node, string>()
   const lengths = new Map<Node, number>()
@@ -131,7 +124,7 @@ function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
   for (const node of nodes) lengthOf(node)
   return loops
 
-  /** Gives how many schemas follow on each other from one on. */
+  /** Returns the length of the longest chain that begins at a schema. */
   function lengthOf(node: Node): number {
     const known = lengths.get(node)
     if (known !== undefined) return known
@@ -154,7 +147,7 @@ function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
   }
 }
 
-/** A schema is checked in full unless something in it is skipped, or in what it asks. */
+/** A schema is checked in full unless a part of it, or of a schema that it applies, is skipped. */
 function exactness(nodes: readonly Node[], skipped: readonly Node[]): Skipped['isExact'] {
   if (skipped.length === 0) return () => true
   const askers = new Map<Node, Node[]>()
@@ -163,5 +156,5 @@ function exactness(nodes: readonly Node[], skipped: readonly Node[]): Skipped['i
   const inexact = new Set(skipped)
   for (const node of inexact) for (const asker of askers.get(node) ?? []) inexact.add(asker)
   const schemas = new Set<object>([...inexact].map(({ schema }) => schema))
-  return (schema) => !isPlainObject(schema) || !schemas.has(schema)
+  return (schema) => !isObject(schema) || !schemas.has(schema)
 }
