@@ -37,7 +37,7 @@ const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 const runProgram = promisify(execFile)
 
-describe('the examples', { concurrency: true }, () => {
+describe('the examples', { concurrency: 4 }, () => {
   for (const program of programs) {
     const file = path.join(import.meta.dirname, program)
     const story = path.dirname(file)

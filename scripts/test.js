@@ -17,8 +17,26 @@ const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
 const IDLE_MS = 150_000
 
-/** Files of the first tier that take longer than the rest, in seconds of CPU time: two processes share them evenly. */
-const HEAVY = new Map(Object.entries({}))
+/** Files of the first tier that take longer than the rest, in seconds: two processes share them evenly. */
+const HEAVY = new Map(
+  Object.entries({
+    'examples/examples.test.ts': 14,
+    'packages/gateway/src/upstream/create-upstream.test.ts': 14,
+    'packages/stores/src/jsonl.test.ts': 12,
+    'packages/gateway/src/upstream/open.test.ts': 8,
+    'packages/stores/src/sqlite.test.ts': 8,
+    'tests/guide.test.ts': 7,
+    'packages/gateway/src/upstream/http-connection.test.ts': 6,
+    'packages/stores/src/recovery.test.ts': 5,
+    'packages/core/src/faults.test.ts': 5,
+    'packages/gateway/src/upstream/reaper.test.ts': 5,
+    'packages/core/src/call/streams.test.ts': 4,
+    'packages/core/src/redact/linear.test.ts': 4,
+    'packages/core/src/invariants/only-tighter.test.ts': 3,
+    'packages/core/src/search/same-as-naive.test.ts': 3,
+    'packages/core/src/invariants/hidden-cannot-run.test.ts': 2,
+  }),
+)
 const USUAL_WEIGHT = 0.1
 
 const given = process.argv.slice(2)

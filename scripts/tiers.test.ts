@@ -27,6 +27,16 @@ describe('the tiers of tests', () => {
     assert.deepEqual(filesOf('--long').toSorted(), all)
   })
 
+  it('know the weights of files that there are', () => {
+    const text = readFileSync(path.join(import.meta.dirname, 'test.js'), 'utf8')
+    const weighed = [...text.matchAll(/^ {4}'(.*)': \d+,$/gm)].map(([, file]) => file ?? '')
+    assert.ok(weighed.length > 0)
+    assert.deepEqual(
+      weighed.filter((file) => !first.includes(file)),
+      [],
+    )
+  })
+
   it('run the properties twice: a third of their runs first, then all of them', () => {
     const both = e2e.filter((file) => first.includes(file))
     const withRuns = all.filter(

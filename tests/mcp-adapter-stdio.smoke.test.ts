@@ -10,6 +10,8 @@ import { until } from './support/gateway.ts'
 /** Guarded servers as processes of their own, and clients that start them. */
 
 const PROGRAM = join(import.meta.dirname, 'support/guarded-stdio.ts')
+/** The sources that each process loads, compiled. */
+const CACHE = process.env['NODE_COMPILE_CACHE']
 const INFO = { name: 'test', version: '1' }
 
 const closing: (() => Promise<unknown>)[] = []
@@ -32,7 +34,7 @@ interface Connected {
 const command = (...args: string[]) => ({
   command: process.execPath,
   args: ['--conditions=toolgate-source', PROGRAM, ...args],
-  env: {},
+  env: CACHE === undefined ? {} : { NODE_COMPILE_CACHE: CACHE },
 })
 
 async function connectV1(sdk: string, role: string): Promise<Connected> {

@@ -198,7 +198,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
 
       it('gives 100 records by default and 1,000 at most', async (t) => {
         const sink = await open(t)
-        for (let i = 0; i < 1001; i++) await sink.write(auditEntry())
+        await writeAll(sink, 1001, () => auditEntry())
         await sink.flush()
         assert.equal((await sink.query({})).length, 100)
         assert.equal((await sink.query({ limit: 1000 })).length, 1000)
@@ -244,7 +244,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
 
       it('gives all of more than any page holds', async (t) => {
         const sink = await open(t)
-        for (let i = 0; i < 2500; i++) await sink.write(auditEntry({ detail: 'x'.repeat(i % 500) }))
+        await writeAll(sink, 2500, (i) => auditEntry({ detail: 'x'.repeat(i % 500) }))
         assert.deepEqual(
           await seqsOf(sink.exportRecords()),
           Array.from({ length: 2500 }, (_, i) => i + 1),
@@ -289,14 +289,14 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       for (const [what, query] of asked) {
         it(`counts ${what}, as one would who reads all records`, async (t) => {
           const sink = await open(t)
-          for (let i = 0; i < 300; i++) await sink.write(nthEnding(i))
+          await writeAll(sink, 300, (i) => nthEnding(i))
           assert.deepEqual(await sink.countOutcomes(query), await countNaively(sink, query))
         })
       }
 
       it('counts more records than any page holds, up to the newest', async (t) => {
         const sink = await open(t)
-        for (let i = 0; i < 2500; i++) await sink.write(auditEntry({ event: 'tool_result', wallMs: i }))
+        await writeAll(sink, 2500, (i) => auditEntry({ event: 'tool_result', wallMs: i }))
         const { buckets, newestSeq } = await sink.countOutcomes({ since: 0, until: 2500, bucketMs: 1250 })
         assert.deepEqual([buckets.map(({ done }) => done), newestSeq], [[1250, 1250], 2500])
       })
@@ -564,3 +564,8 @@ const EVERY_FIELD = {
   catalog_revision: 8,
   input: { b: 1, a: [-0, 'x'] },
 } as const
+
+/** Writes that overlap share what it costs to make them durable. */
+async function writeAll(sink: AuditSink, count: number, entry: (i: number) => AuditEntry): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, i) => sink.write(entry(i))))
+}
