@@ -61,7 +61,7 @@ const fails = (error: unknown) => ({
   },
 })
 
-/** As a gateway throws it. */
+/** The error that a gateway throws. */
 class ServerError extends McpError {
   readonly rpc: JsonRpcError | undefined
 
@@ -72,23 +72,23 @@ class ServerError extends McpError {
 }
 
 describe('callTool', () => {
-  it('gives the result of the tool as it came, with everything in it', async () => {
+  it('returns the result of the tool unchanged', async () => {
     assert.deepEqual(await ask(), { result: RESULT })
   })
 
-  it('gives an error of the tool as its result', async () => {
+  it('returns an error of the tool as a result', async () => {
     const failed = { content: [{ type: 'text', text: 'no such file' }], isError: true }
     assert.deepEqual(await ask({ execute: () => failed }), { result: failed })
   })
 
-  it('tells of a tool that does not exist in the words for one that is denied, and names the others as the client knows them', async () => {
+  it('answers an unknown tool like a denied one, and names the other tools by their wire names', async () => {
     const denied = await ask({ policy: { deny: ['files:read'] } })
     assert.equal(toldOf(denied), 'Tool "files__read" is not available. Available tools: files__list.')
     const missing = await ask({ name: 'files__reat', policy: { deny: ['files:read'] } })
     assert.deepEqual(missing, JSON.parse(JSON.stringify(denied).replace('files__read', 'files__reat')))
   })
 
-  it('does not take a tool id, or any other spelling, for a name', async () => {
+  it('accepts no tool id and no other spelling as a name', async () => {
     let ran = 0
     const execute = () => {
       ran++
@@ -99,11 +99,11 @@ describe('callTool', () => {
     assert.equal(ran, 0)
   })
 
-  it('tells what is wrong with an input', async () => {
+  it('describes what is wrong with an input', async () => {
     assert.match(toldOf(await ask({ input: { path: 5 } })), /^TOOL_CALL_BLOCKED: invalid input at "\/path"/)
   })
 
-  it('tells that a person is asked, and gives the number of the approval beside the text', async () => {
+  it('says that a person is asked, and has the id of the approval in _meta', async () => {
     const waiting = await ask({ policy: { ask: ['files:read'] } })
     assert.equal(toldOf(waiting), 'Waiting for approval of files__read.')
     assert.ok('result' in waiting)
@@ -112,14 +112,14 @@ describe('callTool', () => {
     assert.ok(approval.expiresAt > Date.now())
   })
 
-  it('tells when to call again after a rate limit, in whole seconds, beside the text', async () => {
+  it('has the whole seconds until a retry in _meta after a rate limit', async () => {
     const limited = await ask({ limits: ['files:read:1/60'], times: 2 })
     assert.equal(toldOf(limited), 'TOOL_CALL_BLOCKED: rate limited (1/60). Try again in 60 s.')
     assert.ok('result' in limited)
     assert.deepEqual(limited.result._meta, { 'dev.toolgate/retry-after': 60 })
   })
 
-  it('says nothing of time where another refusal decides, so that a denied tool is as one that is not there', async () => {
+  it('has no retry time if another reason decides, so that a denied tool looks like an unknown one', async () => {
     for (const policy of [{ deny: ['files:read'] }, { deny: [{ match: 'files:read', message: 'No.' }] }]) {
       const denied = await ask({ policy, limits: ['files:read:1/60'], times: 3 })
       assert.ok('result' in denied)
@@ -127,19 +127,19 @@ describe('callTool', () => {
     }
   })
 
-  it('gives the JSON-RPC error of an upstream as one', async () => {
+  it('returns the JSON-RPC error of an upstream as a JSON-RPC error', async () => {
     const rpc = { code: -32_050, message: 'no such thing', data: { hint: 'try another' } }
     assert.deepEqual(await ask(fails(new ServerError('failed', rpc))), { error: rpc })
     const bare = { code: -32_602, message: 'Unknown tool' }
     assert.deepEqual(await ask(fails(new ServerError('failed', bare))), { error: bare })
   })
 
-  it('passes on the error of an upstream that wants a capability of its client', async () => {
+  it('passes on the error of an upstream that requires a client capability', async () => {
     const rpc = { code: -32_021, message: 'needs sampling', data: { requiredCapabilities: { sampling: {} } } }
     assert.deepEqual(await ask(fails(new ServerError('failed', rpc))), { error: rpc })
   })
 
-  it('explains an error about the hop to the upstream under another code: a client would act on it', async () => {
+  it('replaces the code of an error about the hop to the upstream, because a client would act on it', async () => {
     for (const [code, why] of [
       [-32_020, 'The server refused the headers of the request to it'],
       [-32_022, 'The server does not speak the MCP revision of the request to it'],
@@ -151,7 +151,7 @@ describe('callTool', () => {
     }
   })
 
-  it('tells of a server that is not there in a result, which the model can read', async () => {
+  it('reports an unreachable server in a result, which the model can read', async () => {
     const down = new ServerError('server "files" is not running')
     assert.match(toldOf(await ask(fails(down))), /files__read.*failed: server "files" is not running/)
   })

@@ -2,7 +2,7 @@ import type { CallOutcome, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 
-/** The parameters of a `tools/call`, or what is wrong with them. */
+/** The parameters of a `tools/call`, with the problem if they are invalid. */
 export interface CallParams {
   readonly name: string
   readonly input: unknown
@@ -19,7 +19,7 @@ export function readCall({ name, arguments: input, _meta: meta }: JsonObject): C
   return { name, input, progressToken, problem: isValid ? undefined : 'params.arguments must be an object.' }
 }
 
-/** Returns what is wrong with the parameters of a list request: no list has a second page. */
+/** Returns the problem of a list request's parameters, if any. A cursor is one, because no list has a second page. */
 export function checkListParams({ cursor }: JsonObject): string | undefined {
   return cursor === undefined ? undefined : 'params.cursor is not a cursor of this server: its list has one page.'
 }
@@ -32,7 +32,7 @@ export interface ToolCall {
   readonly input: unknown
   readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** For the tool: what the host knows of the request. */
+  /** The host's context of the request, for the tool. */
   readonly context?: unknown
 }
 
@@ -50,7 +50,7 @@ export function callTool({ view, names, name, input, signal, onProgress, context
   })
 }
 
-/** Longer than any name of a tool, so that the start of a longer name is not a name either. */
+/** Longer than any tool's name, so a cut name is never a tool's name. */
 const MAX_RECORDED_NAME = 1024
 
 /**

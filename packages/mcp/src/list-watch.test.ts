@@ -10,7 +10,7 @@ const VERA = defineCaller({ user: 'vera' })
 const OLGA = defineCaller({ user: 'olga', roles: ['admin'] })
 
 describe('ListWatch', () => {
-  it('tells a caller of what changes its own list, and not of what changes that of others', async (t) => {
+  it('notifies a caller of changes to its own list, and not of changes to the lists of others', async (t) => {
     const { gate, hear, heard } = setup(t)
     await hear(VERA)
     await hear(OLGA)
@@ -20,14 +20,14 @@ describe('ListWatch', () => {
     assert.equal(heard('vera'), 0)
   })
 
-  it('tells of a group that becomes unavailable', async (t) => {
+  it('notifies of a group that becomes unavailable', async (t) => {
     const { availability, hear, heard } = setup(t)
     await hear(VERA)
     availability.set('web', { available: false })
     await until(() => heard('vera') === 1)
   })
 
-  it('tells a session what it has opened, and no other session of the same user', async (t) => {
+  it('notifies the session that has opened a group, and no other session of the same user', async (t) => {
     const { gate, watch, hear, heard } = setup(t)
     const [one, other] = [defineCaller({ ...VERA, session: 'one' }), defineCaller({ ...VERA, session: 'other' })]
     await hear(one)
@@ -39,7 +39,7 @@ describe('ListWatch', () => {
     assert.equal(heard('other'), 0)
   })
 
-  it('tells nobody who has no session of what is off the list', async (t) => {
+  it('does not notify a caller without a session of locked groups, which are not in its list', async (t) => {
     const { sources, hear, heard } = setup(t)
     await hear(VERA)
     sources.set([tool('git', 'push', 'Another text.')])
@@ -49,7 +49,7 @@ describe('ListWatch', () => {
     await until(() => heard('vera') === 1)
   })
 
-  it('keeps and does nothing once all have left', async (t) => {
+  it('keeps nothing and does nothing once all watchers have left', async (t) => {
     const { gate, watch, hear, heard, views } = setup(t)
     const leave = [await hear(VERA), await hear(VERA), await hear(OLGA)]
     assert.equal(watch.size, 3)

@@ -9,10 +9,10 @@ export interface ListWatchOptions {
   readonly lists: Pick<ToolLists, 'of'>
   readonly availability?: Pick<AvailabilitySource, 'subscribe'> | undefined
   readonly onFault: (error: unknown) => void
-  /** How often lists are compared for changes that nothing announces, such as on another replica. Default 1,000 ms. */
+  /** How often lists are compared to find changes without an event, such as on another replica. Default 1,000 ms. */
   readonly everyMs?: number | undefined
   /** The shortest time between two notifications of one client. Default 1,000 ms. */
-  readonly quietMs?: number | undefined
+  readonly minIntervalMs?: number | undefined
 }
 
 /** A client that has a list. */
@@ -20,11 +20,11 @@ export interface ListWatcher {
   readonly caller: Caller
   /** The key of the list that the client has; `undefined` while it is unknown. */
   readonly key?: string | undefined
-  /** The list of the caller has changed. */
+  /** Called when the caller's list has changed. */
   changed(): unknown
   /** Once this returns `false`, the watch forgets the client. */
   isOpen?(): boolean
-  /** The watch has found it closed. */
+  /** Called when the watch has found the client closed. */
   ended?(): void
 }
 
@@ -34,14 +34,14 @@ interface Watched {
   changedAtMs: number
 }
 
-/** Changes that come together are announced together, such as the tools of a server that starts. */
+/** Changes within this time are one notification, such as the tools of a server that starts. */
 const TOGETHER_MS = 25
 
 /**
- * Tells clients that their list of tools has changed.
+ * Notifies clients when their list of tools changes.
  *
- * It compares the lists themselves, so a client never learns of a change that does not affect its list. It does nothing
- * while nobody watches.
+ * It compares the lists themselves, so changes that do not affect a client's list are not sent to it. Without watchers it
+ * does nothing.
  */
 export class ListWatch {
   readonly #options: ListWatchOptions
@@ -58,14 +58,14 @@ export class ListWatch {
     return this.#watched.size
   }
 
-  /** Watches the list of a client. Returns the function that ends it. */
+  /** Watches the list of a client. Returns the function that stops it. */
   add(watcher: ListWatcher): () => void {
     const one = this.#start(watcher)
     if (one.key === undefined) this.#compare(one).catch(this.#options.onFault)
     return () => this.#remove(one)
   }
 
-  /** Watches the list of a caller from now on: resolves once today's list is known. */
+  /** Watches the list of a caller. Resolves once the current list is known. */
   async watch(caller: Caller, changed: () => void): Promise<() => void> {
     const one = this.#start({ caller, changed })
     try {
@@ -77,7 +77,7 @@ export class ListWatch {
     return () => this.#remove(one)
   }
 
-  /** Something may have changed that the gate does not announce, such as a group that a session has opened. */
+  /** Compares all lists soon. For changes that the gate does not announce, such as a group that a session has opened. */
   wake(): void {
     if (this.#watched.size > 0) this.#timer ??= setTimeout(() => this.#compareAll(), TOGETHER_MS).unref()
   }
@@ -130,9 +130,9 @@ export class ListWatch {
   }
 
   async #compare(one: Watched): Promise<void> {
-    const { openView, lists, quietMs = 1000 } = this.#options
-    // The interval comes back to a client that was told a moment ago.
-    if (performance.now() - one.changedAtMs < quietMs) return
+    const { openView, lists, minIntervalMs = 1000 } = this.#options
+    // The interval compares again for a client that was notified a moment ago.
+    if (performance.now() - one.changedAtMs < minIntervalMs) return
     const { key } = lists.of(await openView(one.watcher.caller))
     const before = one.key
     if (key === before || !this.#watched.has(one)) return

@@ -14,12 +14,11 @@ export interface ListedTool {
 }
 
 /**
- * Gives a tool as `tools/list` shows it, by its name on the wire: its own words, its schemas as they came, and nothing
- * that the operator has said about it.
+ * Returns a tool as `tools/list` shows it, under its name on the wire: its own texts and schemas, and nothing that the
+ * operator has added. Returns `undefined` for a tool whose input is not an object, since MCP cannot call it.
  *
- * `undefined` for a tool that takes no object, which nobody can call over MCP. The SDKs' clients give up the whole list
- * for one schema that they do not take, so its root says that it is of an object, and properties that are booleans are
- * the objects that mean the same.
+ * The SDKs' clients reject a whole list for one schema that they cannot read. So the root of each input schema says
+ * `type: object`, and boolean properties become the equivalent objects.
  */
 export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
   const { title, description, annotations, icons, _meta } = tool
@@ -30,7 +29,7 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
     ...(title === undefined ? {} : { title }),
     ...(description === '' ? {} : { description }),
     inputSchema,
-    // Its root may say what it likes since MCP 2026-07-28.
+    // Its root may be of any type since MCP 2026-07-28.
     ...(tool.outputSchema === undefined ? {} : { outputSchema: withObjects(tool.outputSchema) }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     ...(icons && { icons }),

@@ -5,9 +5,9 @@ import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import { type McpResult, toAnswer, errorResult, toResult, wrapAnswer } from './results.ts'
 
-/** Who is offered the tools that find other tools. */
+/** Which callers are offered the tools that find other tools. */
 export interface SearchOffer {
-  /** `auto`: callers for whom something is locked, or whose list is longer than `above`. */
+  /** `auto`: callers with a locked group, or with a list longer than `above`. */
   readonly offer: 'auto' | 'always' | 'never'
   /** A number of tools. */
   readonly above?: number | undefined
@@ -18,29 +18,29 @@ type LockedGate = Pick<Gate, 'locks' | 'membersOf'>
 export interface MetaToolDeps {
   readonly groups: Pick<ReturnType<typeof parseGroups>, 'locked' | 'selectors'>
   readonly search: SearchOffer
-  /** Asked when a tool is called: the gate is made with these tools. */
+  /** Read when a tool is called, because the gate is made with these tools. */
   readonly gate: () => LockedGate & Pick<Gate, 'view'>
-  /** A session has opened groups. */
+  /** Called when a session has opened groups. */
   readonly onUnlocked: (caller: Caller) => void
 }
 
 const made = new WeakSet<Tool>()
 
-/** Whether a tool is one of {@link createMetaTools}. */
+/** Returns whether a tool is one of {@link createMetaTools}. */
 export function isMetaTool(tool: Tool): boolean {
   return made.has(tool)
 }
 
-/** Whether anybody can be offered them. */
+/** Returns whether any caller can be offered the search tools. */
 export function isSearchWanted({ offer, above }: SearchOffer, locked: number): boolean {
   return offer === 'always' || above !== undefined || locked > 0
 }
 
 /**
- * Returns the tools with which a model finds, calls and opens other tools: none if no group is locked and search is
- * not offered. Their ids have no namespace, so they cannot clash with those of servers.
+ * Returns the tools with which a model finds, calls and opens other tools. The list is empty if no group is locked and
+ * search is not offered. Their ids have no namespace, so they cannot clash with the tools of servers.
  *
- * @throws {ConfigError} for a locked group that has one of these tools as a member: nothing could open it
+ * @throws {ConfigError} for a locked group with one of these tools as a member, since nothing could open it
  */
 export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
   const { groups, search, gate, onUnlocked } = deps
@@ -58,7 +58,7 @@ export function createMetaTools(deps: MetaToolDeps): readonly Tool[] {
   return tools
 }
 
-/** The result of `call_tool` is that of the called tool, so that both ways of calling give the client the same. */
+/** The result of `call_tool` is the result of the called tool, so a client sees no difference from a direct call. */
 function toToolResult(answer: MetaAnswer): McpResult {
   return answer.kind === 'outcome' ? wrapAnswer(toAnswer(answer.outcome)) : toOwnResult(answer)
 }
@@ -76,7 +76,7 @@ function toOwnResult(answer: Exclude<MetaAnswer, { kind: 'outcome' }>): McpResul
   return { content: [{ type: 'text', text: JSON.stringify(answer.value) }], structuredContent: answer.value }
 }
 
-/** Opens a group for the session that calls it. A group of which the caller may use nothing is unknown to them. */
+/** Opens a group for the session that calls it. A caller who may use no tool of a group does not learn that it exists. */
 function requestTool({ gate, onUnlocked }: MetaToolDeps): Tool {
   return defineTool({
     name: 'request_tools',
@@ -121,7 +121,7 @@ function checkLocked({ groups: { locked, selectors } }: Pick<MetaToolDeps, 'grou
     }
 }
 
-/** A locked group of which a caller may use something. */
+/** A locked group with a tool that the caller may use. */
 export interface LockedGroup {
   readonly name: string
   readonly group: Group
@@ -129,7 +129,7 @@ export interface LockedGroup {
   readonly isClosed: boolean
 }
 
-/** Returns the locked groups of which this caller may use something, open or not, by name. */
+/** Returns the locked groups with a tool that this caller may use, open or not, sorted by name. */
 export function lockedGroupsFor(gate: LockedGate, view: View): readonly LockedGroup[] {
   const found: LockedGroup[] = []
   for (const [name, group] of [...gate.locks.groups].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -140,7 +140,7 @@ export function lockedGroupsFor(gate: LockedGate, view: View): readonly LockedGr
   return found
 }
 
-/** Whether locks alone hold a tool back. The caller must not learn of any other. */
+/** Returns whether locks alone hold a tool back. The caller must not learn of other hidden tools. */
 function isOnlyLocked(view: View, id: string): boolean {
   if (view.caller.session === undefined) return false
   const { outcome, reasons } = view.explain(id)
@@ -151,7 +151,7 @@ export function isByRequest({ group }: LockedGroup): boolean {
   return group.unlock === 'request'
 }
 
-/** Returns the description of `request_tools`, with the groups that are still closed and what they are good for. */
+/** Returns the description of `request_tools`, with the closed groups and their hints. */
 export function toRequestDescription(locked: readonly LockedGroup[]): string {
   const closed = locked.filter((one) => one.isClosed && isByRequest(one))
   if (closed.length === 0) return `${REQUEST_TEXTS.description} All are open.`
@@ -159,7 +159,7 @@ export function toRequestDescription(locked: readonly LockedGroup[]): string {
   return `${REQUEST_TEXTS.description} The groups:${lines.join('')}`
 }
 
-/** Returns the description of `search_tools`, with what it finds beyond the caller's list. */
+/** Returns the description of `search_tools`, with the groups that it finds beyond the caller's list. */
 export function toSearchDescription(
   description: string,
   locked: readonly LockedGroup[],

@@ -29,8 +29,8 @@ export interface JsonRpcError {
 }
 
 /**
- * Codes with which a server refuses how it was asked (MCP 2026-07-28). They are about the request of this process, so
- * the client must not see them: it would change its own headers or revision.
+ * Codes with which a server rejects a request's headers or revision (MCP 2026-07-28). They concern the request of this
+ * process. A client that saw them would change its own headers or revision.
  */
 const HOP_ERRORS: ReadonlyMap<number, string> = new Map([
   [-32_020, 'The server refused the headers of the request to it'],
@@ -38,9 +38,9 @@ const HOP_ERRORS: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Returns a server's error as it is passed on to the client whose call it answers.
+ * Returns a server's error as the client gets it.
  *
- * Code, message and data stay. An error about the request to that server becomes an internal error that quotes it.
+ * Code, message and data stay. An error about the hop to that server becomes an internal error that quotes it.
  *
  * @example
  * relayedError({ code: -32_020, message: 'no Mcp-Name' }).code // -32603

@@ -20,7 +20,7 @@ export interface McpResult {
   readonly [field: string]: unknown
 }
 
-/** What a client is answered: a result, or the JSON-RPC error of the server behind the tool. */
+/** The answer to a client: a result, or the JSON-RPC error of the server behind the tool. */
 export type McpAnswer = { readonly result: McpResult } | { readonly error: JsonRpcError }
 
 /** An error that a JSON-RPC error of the server behind the tool may have caused. */
@@ -28,7 +28,7 @@ export abstract class McpError extends Error {
   abstract readonly rpc: JsonRpcError | undefined
 }
 
-/** A JSON-RPC error: a tool that throws one has its call answered with it, instead of with a result. */
+/** A JSON-RPC error. If a tool throws one, its call is answered with this error instead of a result. */
 export class RpcError extends McpError {
   override readonly name = 'RpcError'
   readonly code: number
@@ -46,7 +46,7 @@ export class RpcError extends McpError {
   }
 }
 
-/** Returns the answer to a call of a tool that gives a `CallToolResult`, as the tools of a server do. */
+/** Returns the answer to a call of a tool that returns a `CallToolResult`, as the tools of a server do. */
 export function toAnswer(outcome: CallOutcome): McpAnswer {
   switch (outcome.status) {
     case 'done':
@@ -116,17 +116,16 @@ async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<
   return resultOf(last ? last.item : text, tool)
 }
 
-/** Refusals reach the model as results (MCP 2026-07-28, tools, "error handling"): it can read these and act on them. */
+/** Returns a result with `isError`. Models can read these and act on them (MCP 2026-07-28, tools, "error handling"). */
 export function errorResult(text: string): McpResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
 /**
- * Returns the result of a call whose tool returned nothing.
+ * Returns the result of a call that was refused, waits for approval or failed.
  *
- * `_meta` has the same facts for the client's own code: the approval that the call waits for, the seconds until the
- * next try, or why not now and what to do. They are not in `structuredContent`, which has to fit the tool's
- * `outputSchema`.
+ * `_meta` has the same facts for the client's code: the approval that the call waits for, the seconds until a retry, or
+ * the reason and what to do. They are not in `structuredContent`, which must match the tool's `outputSchema`.
  */
 export function toErrorResult(outcome: CallRefused | CallWaiting | CallFailed): McpResult {
   const result = errorResult(outcome.text)
@@ -134,7 +133,7 @@ export function toErrorResult(outcome: CallRefused | CallWaiting | CallFailed): 
   return meta ? { ...result, _meta: meta } : result
 }
 
-/** The caller knows that such a tool exists, so the reason may be told in fields too. */
+/** Refusals whose text already reveals that the tool exists, so `_meta` may repeat the reason. */
 const EXPLAINED: ReadonlySet<(typeof REASONS)[ReasonCode]['message']> = new Set([
   'unavailable',
   'locked',
@@ -215,7 +214,7 @@ function isBlock(block: unknown): boolean {
   return BLOCKS.get(type)?.every((field) => typeof block[field] === 'string') ?? false
 }
 
-/** Returns a value that JSON can hold. The SDKs send no answer at all for one that it cannot, and the client waits. */
+/** Returns a value that can be sent as JSON. For any other, the SDKs send no answer at all and the client waits. */
 export function toSendable<Value>(value: Value): Value {
   try {
     JSON.stringify(value)

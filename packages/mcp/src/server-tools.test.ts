@@ -35,7 +35,7 @@ async function sees(tool: Tool, policy: Policy): Promise<boolean> {
 }
 
 describe('ServerTools', () => {
-  it("keeps the tool's own words, in the namespace of its server", () => {
+  it("keeps the tool's own texts, in the namespace of its server", () => {
     const words = {
       title: 'Read',
       description: 'Reads a file.',
@@ -51,12 +51,12 @@ describe('ServerTools', () => {
     assert.deepEqual(tool.tags, [])
   })
 
-  it('takes icons and _meta that are null as absent: some servers write what they have not', () => {
+  it('treats icons and _meta that are null as absent, since some servers write null', () => {
     const { icons, _meta } = offered({}, { icons: null, _meta: null })
     assert.deepEqual([icons, _meta], [undefined, undefined])
   })
 
-  it('adds up every overlay that names the tool, by name or by glob', () => {
+  it('adds up all overlays that match the tool, by name or by glob', () => {
     const tool = offered({
       '*': { tags: ['all'], category: 'general' },
       'read_*': { tags: ['read', 'all'], requiredScopes: ['files'] },
@@ -68,16 +68,16 @@ describe('ServerTools', () => {
     assert.equal(tool.category, 'storage')
   })
 
-  it('takes the category of the last overlay that gives one', () => {
+  it('takes the category of the last overlay that has one', () => {
     assert.equal(offered({ '*_file': { category: 'a' }, 'read_*': { category: 'b' }, '*': {} }).category, 'b')
   })
 
-  it('takes a name with special characters for itself, and matches upper case apart', () => {
+  it('matches special characters literally, and distinguishes upper case', () => {
     assert.deepEqual(offered({ 'read.file': { tags: ['x'] }, 'READ_*': { tags: ['y'] } }).tags, [])
     assert.deepEqual(offered({ 'a.b': { tags: ['x'] } }, { name: 'a.b' }).tags, ['x'])
   })
 
-  it("gives no tag or scope for the upstream's asking", () => {
+  it('takes no tag or scope from the upstream', () => {
     const tool = offered({}, { tags: ['reviewed'], requiredScopes: ['x'], category: 'safe', namespace: 'other' })
     assert.deepEqual([tool.tags, tool.requiredScopes, tool.category, tool.namespace], [[], [], undefined, 'files'])
   })
@@ -87,20 +87,20 @@ describe('ServerTools', () => {
     const harmless: Policy = { deny: ['hint:destructive'] }
     const claimed = { annotations: { readOnlyHint: true } }
 
-    it('of the upstream grant nothing: they are its own claim', async () => {
+    it('of the upstream grant nothing, since they are only its claim', async () => {
       const tool = offered({}, claimed)
       assert.equal(tool.hintsTrusted, false)
       assert.equal(await sees(tool, allowed), false)
       assert.equal(await sees(tool, harmless), false)
     })
 
-    it('of an upstream that the operator trusts hold', async () => {
+    it('of a trusted upstream apply', async () => {
       const tool = offered({}, claimed, { trustHints: true })
       assert.equal(await sees(tool, allowed), true)
       assert.equal(await sees(tool, harmless), true)
     })
 
-    it('that the operator says himself hold, and stand above those of the upstream', async () => {
+    it('of the operator apply, and take precedence over those of the upstream', async () => {
       const tool = offered(
         { read_file: { annotations: { readOnlyHint: true } } },
         { annotations: { readOnlyHint: false } },
@@ -110,7 +110,7 @@ describe('ServerTools', () => {
       assert.equal(await sees(strict, allowed), false)
     })
 
-    it('of several overlays are merged, the later one first', () => {
+    it('of several overlays are merged, and later ones take precedence', () => {
       const tool = offered({
         '*': { annotations: { readOnlyHint: true, idempotentHint: true } },
         read_file: { annotations: { readOnlyHint: false } },
@@ -118,17 +118,17 @@ describe('ServerTools', () => {
       assert.deepEqual(tool.annotations, { readOnlyHint: false, idempotentHint: true })
     })
 
-    it('that the operator says of one tool do not vouch for what the upstream says of it', async () => {
+    it('of the operator do not make the upstream’s hints for the same tool trusted', async () => {
       const tool = offered({ read_file: { annotations: { idempotentHint: true } } }, claimed)
       assert.equal(await sees(tool, allowed), false)
     })
 
-    it('are not trusted for an overlay that gives only tags', async () => {
+    it('are not trusted because of an overlay with only tags', async () => {
       assert.equal(await sees(offered({ read_file: { tags: ['read'] } }, claimed), allowed), false)
     })
   })
 
-  it('refuses a tool that no selector could name', () => {
+  it('rejects a tool that no selector could name', () => {
     for (const name of ['', 'a b', 'a:b', 'a*', 'x'.repeat(129)])
       assert.deepEqual(
         read({}, { name }).leftOut.map(({ error }) => error instanceof ConfigError),

@@ -9,14 +9,14 @@ import {
 import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 
-/** What the operator says of a server's tools. */
+/** What the operator declares about a server's tools. */
 export interface ServerClaims {
   readonly namespace: string | undefined
-  /** By name or glob. All that match a tool apply, the last one first. */
+  /** By name or glob. All that match a tool apply; later ones take precedence. */
   readonly overlays: Iterable<readonly [pattern: string, overlay: ToolOverlay]>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
-  /** Returns what calls the tool of that name on the server. */
+  /** Returns the function that calls the tool of that name on the server. */
   readonly executeOf: (name: string) => (input: unknown, call: CallContext) => unknown
 }
 
@@ -38,8 +38,8 @@ type Overlay = readonly [pattern: string, matches: (name: string) => boolean, ov
 /**
  * The tools that a server lists, under the operator's overlay.
  *
- * A tool that is listed again unchanged stays the same object: decisions about it stay cached, and a call under way does
- * not take it for a changed one. One invalid tool does not affect the others.
+ * A tool that is listed again unchanged stays the same object, so decisions about it stay cached and running calls do
+ * not see a change. One invalid tool does not affect the others.
  */
 export class ServerTools {
   readonly #claims: ServerClaims
@@ -69,7 +69,7 @@ export class ServerTools {
     return this.#overlays.flatMap(([pattern, matches]) => (names.some(matches) ? [] : [pattern]))
   }
 
-  /** Takes the server's latest list. */
+  /** Replaces the tools with the server's latest list. */
   read(list: readonly unknown[]): void {
     const known = new Map<string, Known>()
     const leftOut: LeftOutTool[] = []
@@ -128,8 +128,8 @@ export class ServerTools {
 }
 
 /**
- * Returns the hints of an untrusted server that may stand beside the operator's: none that an `allow` could go by.
- * Without hints of the operator's own all of the server's are kept, since none is trusted then.
+ * Returns those hints of an untrusted server that can only tighten: no `allow` rule depends on them. They are added to
+ * the operator's own hints. Without those, all of the server's hints are kept, since none of them is trusted.
  */
 function tightening({
   title,

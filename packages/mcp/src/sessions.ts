@@ -1,6 +1,6 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 
-/** Returns whose sessions a caller may use: those of their tenant and user, whichever key they call with. */
+/** Returns the owner of a caller's sessions: their tenant and user, whichever key they call with. */
 export function ownerOf({ tenant = '', user, agent = '' }: Caller): string {
   return [tenant, user ?? agent].map(encodeURIComponent).join('/')
 }

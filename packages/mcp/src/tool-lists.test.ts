@@ -30,7 +30,7 @@ async function listOf(caller: object, tools = TOOLS) {
 }
 
 describe('ToolLists.listed', () => {
-  it('shows what the view shows, by wire name, in the order of the ids', async () => {
+  it('lists the tools of the view, by wire name, in the order of the ids', async () => {
     const names = (await listOf({ scopes: ['files'] })).map(({ name }) => name)
     assert.deepEqual(names, ['files__read', 'files__write'])
     assert.deepEqual(
@@ -39,7 +39,7 @@ describe('ToolLists.listed', () => {
     )
   })
 
-  it("shows a tool's own words, its schema as it came, and nothing that the operator wrote about it", async () => {
+  it("shows a tool's own texts, its schema unchanged, and nothing that the operator wrote about it", async () => {
     const [read, write] = await listOf({ scopes: ['files'] })
     assert.deepEqual(read, {
       name: 'files__read',
@@ -54,7 +54,7 @@ describe('ToolLists.listed', () => {
     assert.deepEqual(write, { name: 'files__write', inputSchema: { type: 'object' } })
   })
 
-  it('shows no schema for which the SDKs’ clients give up the whole list', async () => {
+  it('shows no schema for which the SDKs’ clients reject the whole list', async () => {
     const odd = [
       ['any', {}, { type: 'object' }],
       ['union', { anyOf: [{ required: ['a'] }, { required: ['b'] }] }, { type: 'object' }],
@@ -66,18 +66,18 @@ describe('ToolLists.listed', () => {
     for (const [name, inputSchema, shown] of odd) assert.deepEqual(listed.get(name), { ...inputSchema, ...shown })
   })
 
-  it('leaves out a tool that takes no object: nobody could call it', async () => {
+  it('leaves out a tool whose input is not an object, since MCP cannot call it', async () => {
     const text = defineTool({ name: 'text', inputSchema: { type: 'string' }, execute: run })
     assert.deepEqual(await listOf({}, [text]), [])
   })
 
-  it('gives equal views equal bytes, whatever the order of the tools', async () => {
+  it('returns equal bytes for equal views, in any order of the tools', async () => {
     const one = JSON.stringify(await listOf({ scopes: ['files'] }))
     const other = JSON.stringify(await listOf({ scopes: ['files'] }, TOOLS.toReversed()))
     assert.equal(one, other)
   })
 
-  it('shows no name twice: each has its own, as hard as two ids may be to tell apart', async () => {
+  it('shows no name twice, even for ids that are hard to distinguish', async () => {
     const ids: readonly (readonly [string, string])[] = [
       ['a', 'b__c'],
       ['a__b', 'c'],
@@ -104,7 +104,7 @@ describe('ToolLists.names', () => {
     assert.notEqual(lists.names(), before)
   })
 
-  it('knows a tool by its wire name and by nothing else', () => {
+  it('finds a tool by its wire name only', () => {
     const names = new ToolLists(createGate({ tools: TOOLS })).names()
     assert.equal(names.toId('files__read'), 'files:read')
     for (const other of ['files:read', 'files_read', 'files__read ', 'Files__read', '__proto__', 'constructor', ''])

@@ -14,7 +14,7 @@ import {
   toSearchDescription,
 } from './meta-tools.ts'
 
-/** What `tools/list` shows of a view. */
+/** The tools of a view that `tools/list` shows. */
 export interface ToolList {
   /** In the order of their ids. */
   readonly tools: readonly Tool[]
@@ -27,9 +27,8 @@ type ListedGate = Pick<Gate, 'catalog' | 'locks' | 'membersOf'>
 /**
  * The lists of tools that callers get.
  *
- * A caller without a session has nowhere to keep what they open, so their list leaves out every tool of a locked group,
- * whatever they asked before. They find and call those tools through the tools that search. This decides what is
- * listed, never what may be called.
+ * A caller without a session cannot keep a group open, so their list leaves out the tools of every locked group. They
+ * find and call those tools through the search tools. This decides what is listed, never what may be called.
  */
 export class ToolLists {
   readonly #gate: ListedGate
@@ -37,7 +36,7 @@ export class ToolLists {
   readonly #lists = new WeakMap<View, ToolList>()
   readonly #names = new WeakMap<Toolset, WireNames>()
   readonly #locked = new WeakMap<Toolset, ReadonlySet<string>>()
-  /** Whether every list is its view. */
+  /** Whether every list has exactly the tools of its view. */
   readonly #isPlain: boolean
 
   constructor(gate: ListedGate, search: SearchOffer = { offer: 'auto' }) {
@@ -54,7 +53,7 @@ export class ToolLists {
     return list
   }
 
-  /** Returns the list as it is sent. A tool that cannot be called over MCP is left out. */
+  /** Returns the list as it is sent, without tools that MCP cannot call. */
   listed(view: View): readonly ListedTool[] {
     const names = this.names()
     return this.of(view).tools.flatMap((tool) => {
@@ -63,7 +62,7 @@ export class ToolLists {
     })
   }
 
-  /** Returns the names of all tools on the wire, hidden ones too, so that the audit names the tool that was asked for. */
+  /** Returns the wire names of all tools. Hidden ones are included, so that the audit can name the tool of a refused call. */
   names(): WireNames {
     const snapshot = this.#gate.catalog.snapshot()
     let names = this.#names.get(snapshot)

@@ -3,7 +3,7 @@ import type { Caller } from '@toolgate/core'
 import type { MaybePromise } from '@toolgate/core/internal'
 import type { ListWatch } from '@toolgate/mcp'
 
-/** What a server tells its clients has changed (`ServerEvent` of SDK v2). */
+/** A change that a server announces to its clients (`ServerEvent` of SDK v2). */
 export type McpChange = (
   | { kind: 'tools_list_changed' }
   | { kind: 'prompts_list_changed' }
@@ -17,18 +17,17 @@ export interface McpChangeBus {
   subscribe(listener: (change: McpChange) => void): () => void
 }
 
-/** A bus, and the way to say for whom it is subscribed to next. */
+/** A bus whose subscriptions belong to callers. */
 export interface ChangeBus extends McpChangeBus {
-  /** For the rest of the request that is being served. */
+  /** Sets the caller of later subscriptions within the current request. */
   enter(caller: () => MaybePromise<Caller>): void
 }
 
 /**
- * Gives a bus that tells each stream of `subscriptions/listen` of the changes of its own caller's list.
+ * Returns a bus that notifies each stream of `subscriptions/listen` of changes to its own caller's list.
  *
- * The SDK's bus does not say who subscribes, but does so while it serves the request for which the server was made:
- * the caller goes with the request. Who comes without one hears of nothing but what is published for all, and that
- * tools changed is never that.
+ * The SDK subscribes while it serves the request for which the server was made, so the caller is kept with the request.
+ * A subscription without a caller gets only the changes that are published to all. Changes of tools never are.
  */
 export function createChangeBus(watch: ListWatch, onFault: (error: unknown) => void): ChangeBus {
   const asking = new AsyncLocalStorage<() => MaybePromise<Caller>>()

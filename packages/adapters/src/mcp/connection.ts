@@ -17,10 +17,10 @@ import {
 import type { Exchange, McpRequest } from './sdk-context.ts'
 import { type HeldServer, holdTools, type SdkServer } from './sdk-server.ts'
 
-/** What a guard asks of a gate. */
+/** The part of a gate that a guard uses. */
 export type GuardedGate = Pick<Gate, 'apps' | 'catalog' | 'locks' | 'membersOf' | 'subscribe' | 'view'>
 
-/** What all servers of a guard share. */
+/** The parts that all servers of a guard share. */
 export interface Guarding {
   readonly gate: GuardedGate
   readonly openView: (caller: Caller) => Promise<View>
@@ -39,7 +39,7 @@ export class Connection {
   #unwatch: (() => void) | undefined
 
   /**
-   * Gives a server over to the gate.
+   * Makes the gate serve a server's tools.
    *
    * @throws {ConfigError} for a server that cannot be guarded
    */
@@ -66,7 +66,7 @@ export class Connection {
     })
     if (exchange.isLasting) this.#watch(caller, lists.of(view).key)
     const tools = this.#server.fitting.fitList(lists.listed(view))
-    // A list is for its caller alone, whatever the server was made with.
+    // A list is for its caller only, even if the server was made with another scope.
     return exchange.isModern ? { tools, ttlMs: listTtlMs, cacheScope: 'private' } : { tools }
   }
 
@@ -102,14 +102,14 @@ export class Connection {
     return this.#server.fitting.fitResult(result, outputSchema)
   }
 
-  /** Each connection is a session of its own, so that groups opened here are open nowhere else. */
+  /** Each connection is its own session, so a group opened here is open nowhere else. */
   async #callerFor({ from, isLasting }: Exchange): Promise<Caller> {
     const caller = await this.#guarding.callerOf(from)
     if (!isLasting || caller.session !== undefined) return caller
     return inSession(caller, from.sessionId ?? (this.#id ??= randomUUID()))
   }
 
-  /** Announces changes of the list that the client has now. */
+  /** Watches the list that the client has, and notifies it of changes. */
   #watch(caller: Caller, key: string): void {
     const { gate, watch } = this.#guarding
     const connection = this.#server.connection()
@@ -117,14 +117,14 @@ export class Connection {
     this.#unwatch = watch.add({
       caller,
       key,
-      changed: () => this.#server.tellChanged(),
+      changed: () => this.#server.announceChange(),
       isOpen: () => this.#server.connection() === connection,
       ended: () => gate.locks.forget(caller),
     })
   }
 
   /**
-   * Returns what depends on the caller. Only the host learns of a fault in finding the caller.
+   * Runs a function that needs the caller. Only the host gets the details if the caller cannot be found.
    *
    * @throws {RpcError} without details
    */
@@ -138,7 +138,7 @@ export class Connection {
     }
   }
 
-  /** Records a call by nobody in particular. Never rejects: a record that cannot be written changes no answer. */
+  /** Records a call of an unknown caller. Never rejects: a record that cannot be written does not change the answer. */
   async #recordUnknown(name: string): Promise<void> {
     const { gate, lists, onFault } = this.#guarding
     try {

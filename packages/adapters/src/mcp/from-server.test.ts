@@ -66,7 +66,7 @@ function createOwn(create: () => AnyMcpServer, witness: Witness) {
 
 for (const { sdk, create } of SERVERS) {
   describe(`fromMcpServer: an McpServer of SDK ${sdk}`, () => {
-    it('brings its tools in, with their definitions', async () => {
+    it('has the tools with their definitions', async () => {
       const source = await fromMcpServer(createOwn(create, createWitness()).server, { namespace: 'own' })
       const view = await createGate({ sources: [source] }).view(VIEWER)
       assert.deepEqual(view.ids, ['own:add', 'own:delete_all'])
@@ -75,7 +75,7 @@ for (const { sdk, create } of SERVERS) {
       assert.deepEqual(Object.keys((inputSchema?.['properties'] ?? {}) as object), ['a', 'b'])
     })
 
-    it('runs them with their own validation, and nothing that is hidden', async () => {
+    it('runs them with their own validation, and runs no hidden tool', async () => {
       const witness = createWitness()
       const source = await fromMcpServer(createOwn(create, witness).server, {
         overlay: { 'delete_*': { tags: ['danger'] } },
@@ -88,7 +88,7 @@ for (const { sdk, create } of SERVERS) {
       assert.deepEqual(witness.ran, ['add'])
     })
 
-    it('follows tools that come and go', async () => {
+    it('follows tools that are added and removed', async () => {
       const { server, remove, add } = createOwn(create, createWitness())
       const source = await fromMcpServer(server)
       const gate = createGate({ sources: [source] })
@@ -146,7 +146,7 @@ for (const { sdk, create } of SERVERS) {
       })
     })
 
-    it('says so when it is closed, and keeps the tools', async () => {
+    it('reports when it is closed, and keeps the tools', async () => {
       const { server } = createOwn(create, createWitness())
       const source = await fromMcpServer(server)
       const gate = createGate({ sources: [source] })
@@ -157,7 +157,7 @@ for (const { sdk, create } of SERVERS) {
       assert.equal((await gate.view(VIEWER)).size, 2)
     })
 
-    it('is closed though somebody who listens for that fails', async () => {
+    it('is closed even if a close listener throws', async () => {
       const { server } = createOwn(create, createWitness())
       const source = await fromMcpServer(server)
       const low = (server as unknown as { server: { onclose?: () => void } }).server
@@ -168,12 +168,12 @@ for (const { sdk, create } of SERVERS) {
         throw new Error('unheard')
       }
       source.close()
-      // A rejection that nobody hears would end the process.
+      // An unhandled rejection would end the process.
       await new Promise((resolve) => setImmediate(resolve))
       assert.deepEqual([told, source.failure?.message], [1, undefined])
     })
 
-    it('has no tools where it registered none', async () => {
+    it('has no tools if none are registered', async () => {
       const server = create()
       closing.push(() => server.close())
       assert.deepEqual([...(await fromMcpServer(server)).tools()], [])
@@ -216,7 +216,7 @@ for (const { sdk, create } of SERVERS) {
 }
 
 describe('fromMcpServer', () => {
-  it('rejects a server that is connected already', async () => {
+  it('rejects a server that is already connected', async () => {
     const { server } = createOwn(SERVERS[1].create, createWitness())
     await fromMcpServer(server)
     await assert.rejects(fromMcpServer(server))

@@ -12,22 +12,22 @@ import {
   SOURCE_SHAPE,
 } from './source.ts'
 
-/** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is connected to nothing yet. */
+/** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is not connected yet. */
 export interface OwnMcpServer {
   connect(transport: never): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Gives the tools of an MCP server of your own, such as an `McpServer` with `registerTool`, for a gate: then `guard`
- * serves them. The server is connected to the gate and to nothing else, so nobody reaches its tools past it.
+ * Returns the tools of your own MCP server, such as an `McpServer` with `registerTool`, as a source for a gate. `guard`
+ * then serves them. The server is connected only to the gate, so its tools cannot be reached around it.
  *
- * Its handlers get the `authInfo` and the headers of the request that they serve. Tools that are registered, enabled
- * or removed later come and go. Its hints are yours, and so trusted; say `trustHints: false` where they are not.
+ * Its handlers get the `authInfo` and the headers of the request that they serve. The source follows tools that are
+ * registered, enabled or removed later. The server's hints are trusted, unless you pass `trustHints: false`.
  *
- * @throws {ConfigError} for an overlay that cannot be used
- * @throws {ToolgateError} `source_invalid` for a server that does not answer as one
- * @throws what the SDK throws, where the server is connected already
+ * @throws {ConfigError} for an invalid overlay
+ * @throws {ToolgateError} `source_invalid` for a server that does not answer `initialize`
+ * @throws the SDK's error, if the server is already connected
  */
 export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOptions = {}): Promise<McpSource> {
   checkShape('fromMcpServer', options, SOURCE_SHAPE)
@@ -48,7 +48,7 @@ interface Message {
   readonly error?: JsonRpcError
 }
 
-/** The SDKs' `Transport`, as far as a server asks for it. */
+/** The part of the SDKs' `Transport` that a server uses. */
 interface Transport {
   onmessage?: (message: Message, extra?: object) => void
   onclose?: () => void
@@ -65,7 +65,7 @@ interface Pending {
 
 const LATEST_WITH_SESSIONS = '2025-11-25'
 
-/** The client's end of a connection within this process. It lists and calls tools, and can do nothing else. */
+/** The client's end of a connection within this process. It only lists and calls tools. */
 class Loopback implements McpLink {
   /** The server's end. */
   readonly transport: Transport
@@ -79,7 +79,7 @@ class Loopback implements McpLink {
     this.transport = {
       start: async () => {},
       send: async (message) => {
-        // Asynchronous like any other transport: the sender is not called back within the call.
+        // Asynchronous like other transports: `send` returns before the sender is called back.
         queueMicrotask(() => this.#receive(message))
       },
       close: async () => this.#close(),
@@ -142,7 +142,7 @@ class Loopback implements McpLink {
     }
   }
 
-  /** The server was promised no capabilities, so a ping is the only request that it may make. */
+  /** Answers a request of the server. The client has no capabilities, so a ping is the only valid one. */
   #answer(id: RequestId, method: string): void {
     const error = { code: RPC_CODES.methodNotFound, message: 'Method not found' }
     this.#deliver(method === 'ping' ? { id, result: {} } : { id, error })
@@ -165,14 +165,14 @@ function isProgress(value: object): value is Progress {
   return 'progress' in value && typeof value.progress === 'number'
 }
 
-/** What the SDKs tell a handler of the request that it serves, where the call came by one. */
+/** Returns what the SDKs pass to a handler about its request, if the call came from one. */
 function toExtra(context: unknown): object | undefined {
   const from = readContext(context)
   if (!from) return undefined
   const { authInfo, headers } = from
   return {
     ...(authInfo && { authInfo }),
-    // v2 asks for a request, v1 for its headers.
+    // v2 reads the request, v1 its headers.
     ...(headers && {
       request: new Request('http://localhost/', { headers }),
       requestInfo: { headers: Object.fromEntries(headers) },

@@ -38,7 +38,7 @@ const anyOrder = (a: string, b: string) => `(${a}, ${b}|${b}, ${a})`
 
 for (const way of WAYS) {
   describe(`guard: ${way.name}`, () => {
-    it('lists what the caller sees, in the order of the ids, with all that a definition says', async () => {
+    it('lists the tools that the caller sees, in the order of the ids, with their whole definitions', async () => {
       const { connect } = await world(way, {
         tools: [
           defineTool({ name: 'hidden', namespace: 'files' }),
@@ -72,7 +72,7 @@ for (const way of WAYS) {
       ])
     })
 
-    it('runs no tool that is hidden, and answers as to one that does not exist', async () => {
+    it('runs no hidden tool, and answers as for an unknown one', async () => {
       const { connect, witness, audit } = await world(way)
       const viewer = await connect(VIEWER)
       for (const name of ['delete_all', 'nothing_1', 'constructor', '__proto__', 'toString']) {
@@ -95,7 +95,7 @@ for (const way of WAYS) {
       ])
     })
 
-    it('runs no hidden tool by its id, where that is not its name', async () => {
+    it('runs no hidden tool by its id, if its wire name differs', async () => {
       const { connect, audit } = await world(way, {
         tools: [defineTool({ name: 'remove', namespace: 'files', execute: () => assert.fail('it ran') })],
         policy: { deny: ['files:remove'] },
@@ -136,7 +136,7 @@ for (const way of WAYS) {
         return pending
       }
 
-      it('are asked for, and let the call run exactly once', async () => {
+      it('are requested, and let the call run exactly once', async () => {
         const { connect, gate, witness, audit } = await world(way, asked)
         const admin = await connect(ADMIN)
         const waiting = await admin.call('delete_all')
@@ -155,7 +155,7 @@ for (const way of WAYS) {
         ])
       })
 
-      it('run nothing that is hidden by then', async () => {
+      it('do not run a tool that has been hidden since', async () => {
         const { connect, gate, witness } = await world(way, asked)
         const admin = await connect(ADMIN)
         await admin.call('search')
@@ -178,7 +178,7 @@ for (const way of WAYS) {
       })
     })
 
-    it('keeps a limit exactly, however many calls come at once', async () => {
+    it('keeps a limit exactly under concurrent calls', async () => {
       const { connect, witness, audit } = await world(way, { limits: 'search:3/60' })
       const viewer = await connect(VIEWER)
       const results = await Promise.all(Array.from({ length: 10 }, () => viewer.call('search')))
@@ -192,7 +192,7 @@ for (const way of WAYS) {
       assert.equal(audit.attempts().filter((attempt) => attempt === 'search tool_rate_limited rate_limited').length, 7)
     })
 
-    it('passes results of MCP as they are', async () => {
+    it('passes MCP results unchanged', async () => {
       const content = [
         { type: 'text', text: 'größe 🙂', annotations: { audience: ['user'] } },
         { type: 'image', data: 'AAAA', mimeType: 'image/png' },
@@ -215,7 +215,7 @@ for (const way of WAYS) {
       assert.deepEqual([bad.isError, textOf(bad)], [true, 'It failed.'])
     })
 
-    it('makes results of what other tools give', async () => {
+    it('turns the outputs of other tools into results', async () => {
       const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
       const { connect } = await world(way, {
         tools: [
@@ -254,7 +254,7 @@ for (const way of WAYS) {
       assert.deepEqual(await given('breaks'), ['breaks failed: no more', undefined, true])
     })
 
-    it('answers with what can be sent, whatever a tool gives', async () => {
+    it('answers with valid JSON for every output of a tool', async () => {
       const outputs: Readonly<Record<string, () => unknown>> = {
         big: () => ({ rows: 7n }),
         date: () => new Date(0),
@@ -288,7 +288,7 @@ for (const way of WAYS) {
       assert.deepEqual(await told('torn'), ['torn failed: an error without a text', undefined, true])
     })
 
-    it('lists and calls tools whose schemas clients would not take as they are', async () => {
+    it('lists and calls tools whose schemas clients would reject unchanged', async () => {
       const either = z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])
       const { connect } = await world(way, {
         tools: [
@@ -337,7 +337,7 @@ for (const way of WAYS) {
     })
 
     if (way.cancels)
-      it('stops a tool whose client cancels', async () => {
+      it('aborts a tool whose client cancels', async () => {
         const gone = new AbortController()
         let stopped: unknown
         const { connect, audit } = await world(way, {
@@ -359,7 +359,7 @@ for (const way of WAYS) {
         assert.deepEqual(audit.attempts(), ['hang tool_call', 'hang tool_abandoned tool_aborted'])
       })
 
-    it('tells the model of a tool that throws', async () => {
+    it('reports a tool that throws to the model', async () => {
       const { connect, audit } = await world(way, {
         tools: [
           tool('broken', () => {
@@ -372,7 +372,7 @@ for (const way of WAYS) {
       assert.deepEqual(audit.attempts(), ['broken tool_call', 'broken tool_result tool_failed'])
     })
 
-    it('answers with the error that a tool throws, whatever that holds', async () => {
+    it('answers with the RpcError that a tool throws, even with unusual fields', async () => {
       const { connect } = await world(way, {
         tools: [
           tool('taken', () => {
@@ -388,7 +388,7 @@ for (const way of WAYS) {
       await assert.rejects(viewer.call('odd'), { code: -32_603 })
     })
 
-    it('refuses an input that does not fit, naming the place', async () => {
+    it('refuses an invalid input, and names the place', async () => {
       const { connect, audit } = await world(way, {
         tools: [
           defineTool({
@@ -403,7 +403,7 @@ for (const way of WAYS) {
       assert.deepEqual(audit.attempts(), ['add tool_blocked input_invalid'])
     })
 
-    it('gives a tool the input as the client wrote it, and what the SDK knows of the request', async () => {
+    it('passes a tool the input as the client wrote it, and the SDK’s context of the request', async () => {
       let got: { input: unknown; context: unknown } | undefined
       const { connect } = await world(way, {
         tools: [
@@ -419,7 +419,7 @@ for (const way of WAYS) {
       assert.ok(fields.includes('mcpReq') || fields.includes('sendNotification'), fields.join())
     })
 
-    it('says in fields why a tool that the caller knows of is not to be had', async () => {
+    it('has fields with the reason why a known tool is unavailable', async () => {
       const { connect } = await world(way, {
         groups: {
           web: {
@@ -449,7 +449,7 @@ for (const way of WAYS) {
       for (const name of ['alpha', 'delete_all']) assert.equal((await admin.call(name)).isError, true)
     })
 
-    it('offers the meta-tools in the form of MCP', async () => {
+    it('offers the meta-tools with MCP results', async () => {
       const { connect, audit } = await world(way, {
         tools: [
           tool('search', () => 'found'),
@@ -480,7 +480,7 @@ for (const way of WAYS) {
       assert.deepEqual(witness.ran, [])
     })
 
-    it('lists nothing and runs nothing for a caller that is not known, and says nothing of why', async () => {
+    it('lists nothing and runs nothing for an unknown caller, and does not say why', async () => {
       const faults: unknown[] = []
       const caller = () => {
         throw new Error('the directory is down')
@@ -499,7 +499,7 @@ for (const way of WAYS) {
       assert.match(audit.attempts()[0] ?? '', /^search tool_blocked/)
     })
 
-    it('says no more where the host fails to hear of it, and it is on record', async () => {
+    it('says no more if onFault throws, and the call is recorded', async () => {
       const failing = (): never => {
         throw new Error('the log is full')
       }
@@ -512,7 +512,7 @@ for (const way of WAYS) {
     const LOCKED = { browser: { tools: ['search'], unlock: 'request' as const, hint: 'Pages.' } }
 
     if (way.tells) {
-      it('tells a client that its list has changed, and nobody else', async () => {
+      it('notifies a client that its list has changed, and no other client', async () => {
         const { connect, gate } = await world(way, {}, { watchEveryMs: 20 })
         const [viewer, admin] = [await connect(VIEWER), await connect(ADMIN)]
         await viewer.list()
@@ -525,7 +525,7 @@ for (const way of WAYS) {
         await until(() => admin.changes() === 2 && viewer.changes() === 1)
       })
 
-      it('opens locked groups for one connection, whatever others of the same caller have', async () => {
+      it('opens locked groups for one connection, not for others of the same caller', async () => {
         const { connect, audit } = await world(way, { groups: LOCKED }, { watchEveryMs: 20 })
         const [one, other] = [await connect(VIEWER), await connect(VIEWER)]
         assert.deepEqual(await namesOf(one), ['alpha', 'request_tools'])
@@ -541,7 +541,7 @@ for (const way of WAYS) {
         assert.deepEqual([await namesOf(other), other.changes()], [['alpha', 'request_tools'], 0])
       })
     } else
-      it('keeps what is locked off the list of a client without a session, and runs it all the same', async () => {
+      it('leaves locked tools out of the list of a client without a session, and runs them all the same', async () => {
         const { connect } = await world(way, { groups: LOCKED })
         const viewer = await connect(VIEWER)
         assert.deepEqual(await namesOf(viewer), ['alpha'])
@@ -551,7 +551,7 @@ for (const way of WAYS) {
 }
 
 describe('guard of MCP servers', () => {
-  it('refuses times that are none', () => {
+  it('rejects invalid times', () => {
     const gate = createGate({ tools: [] })
     for (const wrong of [{ listTtlMs: -1 }, { listTtlMs: Number.NaN }, { watchEveryMs: 0 }, { watchEveryMs: 2 ** 31 }])
       assert.throws(() => guard(gate, { server: () => assert.fail('none'), caller: VIEWER, ...wrong }), {

@@ -8,15 +8,15 @@ import type { McpAuthInfo, McpRequest } from './sdk-context.ts'
 import type { SdkServer } from './sdk-server.ts'
 
 export interface McpGuardOptions<Server extends SdkServer> extends Pick<ViewOptions, 'app' | 'visibility'> {
-  /** Makes a server of the SDK, new each time, without tools: `() => new Server({ name, version })`. */
+  /** Returns a new SDK server without tools: `() => new Server({ name, version })`. */
   readonly server: (context: McpServerContext) => Server
-  /** Who calls, or how to know it from a request. What throws here is answered with an error that says nothing. */
+  /** The caller, or a function that finds the caller of a request. If it throws, the client gets an error without details. */
   readonly caller: Caller | ((request: McpRequest) => MaybePromise<Caller>)
-  /** How long clients of MCP 2026-07-28 may keep a list, in milliseconds. Default 0. */
+  /** How long clients of MCP 2026-07-28 may cache a list, in milliseconds. Default 0. */
   readonly listTtlMs?: number | undefined
-  /** How often lists are looked at for changes that nobody tells of, such as availability. Default 1,000 ms. */
+  /** How often lists are compared to find changes without an event, such as on another replica. Default 1,000 ms. */
   readonly watchEveryMs?: number | undefined
-  /** Hears of faults that must not change an answer. Default: ignores them. */
+  /** Called with faults that do not change an answer. Default: ignores them. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
@@ -30,28 +30,28 @@ const SHAPE: Shape = shapeOf<McpGuardOptions<SdkServer>>({
   onFault: true,
 })
 
-/** What SDK v2 says to a factory of servers (`McpRequestContext`). v1 has no such thing. */
+/** The argument of a server factory in SDK v2 (`McpRequestContext`). v1 passes none. */
 export interface McpServerContext {
   readonly era?: 'legacy' | 'modern' | undefined
   readonly authInfo?: McpAuthInfo | undefined
   readonly requestInfo?: { readonly headers: Headers } | undefined
 }
 
-/** Makes guarded servers: one for each request, connection or session, as the SDK's transports want it. */
+/** Returns a guarded server for each request, connection or session, as the SDK's transports need it. */
 export interface McpGuard<Server extends SdkServer> {
   (context?: McpServerContext): Server
   /**
-   * For `createMcpHandler` of SDK v2: tells each `subscriptions/listen` of the changes of its own caller's list. Only
-   * where it is used do servers over HTTP say that they tell of changes.
+   * For `createMcpHandler` of SDK v2: notifies each `subscriptions/listen` of changes to its own caller's list. Servers
+   * over HTTP declare `listChanged` only if the bus is used.
    */
   readonly bus: McpChangeBus
 }
 
 /**
- * Gives servers whose tools are the gate's: `tools/list` shows what the caller sees, and `tools/call` goes through the
- * gate. For SDK v1 and v2 alike.
+ * Returns a factory of servers with the gate's tools: `tools/list` lists the tools that the caller sees, and `tools/call`
+ * goes through the gate. For SDK v1 and v2.
  *
- * @throws {ConfigError} for an app that there is not; each server is checked when it is made
+ * @throws {ConfigError} for an unknown app; each server is checked when it is made
  * @example
  * const serve = guard(gate, { server: () => new Server(INFO), caller: ({ authInfo }) => toCaller(authInfo) })
  * createMcpHandler(serve, { bus: serve.bus })  // SDK v2, over HTTP
@@ -69,7 +69,7 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
   const narrowed = app !== undefined || visibility !== undefined
   const openView = (caller: Caller) => gate.view(caller, narrowed ? { app, visibility } : undefined)
   const lists = new ToolLists(gate)
-  const watch = new ListWatch({ gate, openView, lists, onFault, everyMs: watchEveryMs, quietMs: 0 })
+  const watch = new ListWatch({ gate, openView, lists, onFault, everyMs: watchEveryMs, minIntervalMs: 0 })
   const callerOf = createCallerOf(options.caller)
   const guarding: Guarding = { gate, openView, lists, watch, callerOf, onFault, listTtlMs }
   let bus: ChangeBus | undefined
@@ -95,7 +95,7 @@ function checkMs(name: string, ms: number, least: number): void {
     throw new ConfigError(name, `must be a number of milliseconds from ${least} to ${MAX_MS}`)
 }
 
-/** A function reads the token that the host verified, so its answer may be made anew at each request. */
+/** A function reads the verified token of a request, so it runs for each request. */
 function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Guarding['callerOf'] {
   if (typeof given === 'function') return async (request) => defineCaller(await given(request))
   const caller = checkCaller(given)

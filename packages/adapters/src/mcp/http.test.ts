@@ -49,7 +49,7 @@ async function connect(url: string, caller: Caller): Promise<Client> {
 }
 
 describe('guard: MCP 2026-07-28 over HTTP', () => {
-  it('gives lists that are for nobody else, whatever the server was made with', async () => {
+  it('marks lists as private, even if the server was made with another scope', async () => {
     for (const [listTtlMs, expected] of [
       [undefined, 0],
       [5000, 5000],
@@ -64,7 +64,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     }
   })
 
-  it('answers a hidden tool and one that does not exist with the same bytes', async () => {
+  it('answers a hidden tool and an unknown one with the same bytes', async () => {
     const { url } = await serveV2(createWorld().gate)
     const answer = async (name: string) => {
       const response = await askModern(url, VIEWER, 'tools/call', { name, arguments: {} }, name)
@@ -75,7 +75,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     assert.deepEqual(await answer('delete_all'), await answer('__proto____'))
   })
 
-  it('records calls that are none, and answers them with an error', async () => {
+  it('records invalid calls, and answers them with an error', async () => {
     const { gate, audit, witness } = createWorld()
     const { url } = await serveV2(gate)
     for (const [params, problem] of [
@@ -98,7 +98,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     )
   })
 
-  it('lets nobody in whom the host has not authenticated', async () => {
+  it('lets in only callers that the host has authenticated', async () => {
     const { gate, audit, witness } = createWorld()
     const { url } = await serveV2(gate)
     for (const name of ['search', 'delete_all', 'nothing']) {
@@ -110,7 +110,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     assert.equal(audit.attempts().length, 3)
   })
 
-  it('does not say that it tells of changes where it cannot', async () => {
+  it('does not declare listChanged if it cannot notify', async () => {
     for (const bus of [false, true]) {
       const { url } = await serveV2(createWorld().gate, { bus })
       const client = await connect(url, VIEWER)
@@ -118,7 +118,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     }
   })
 
-  it('tells the streams of those whose list changed, and nobody else', async () => {
+  it('notifies the streams of callers whose list changed, and no others', async () => {
     const { gate } = createWorld()
     const { url, handler } = await serveV2(gate, { bus: true })
     const heard = { viewer: 0, admin: 0, updates: 0 }
@@ -128,7 +128,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
       client.setNotificationHandler('notifications/prompts/list_changed', () => void heard.updates++)
       return client.listen({ toolsListChanged: true, promptsListChanged: true })
     }
-    // At once, so that a mix-up of who subscribes would show.
+    // Concurrently, so that a mix-up of subscribers would show.
     const streams = await Promise.all(
       Array.from({ length: 6 }, (_, i) => (i % 2 === 0 ? follow('viewer', VIEWER) : follow('admin', ADMIN))),
     )
@@ -146,7 +146,7 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
   })
 })
 
-describe('guard: JSON-RPC batches of the revisions that had them', () => {
+describe('guard: JSON-RPC batches of revisions that have them', () => {
   for (const name of ['SDK v1 over HTTP, with sessions', 'SDK v2 over HTTP, a client of before'])
     it(`go through the gate one by one, ${name}`, async () => {
       const { gate, audit, witness } = createWorld()
@@ -176,8 +176,8 @@ describe('guard: JSON-RPC batches of the revisions that had them', () => {
     })
 })
 
-describe('guard: a session that another caller takes', () => {
-  it('shows and runs what that one may, request by request', async () => {
+describe('guard: a session that another caller uses', () => {
+  it('lists and runs what each request’s caller may', async () => {
     const { gate, witness } = createWorld()
     const open = await WAYS.find(({ name }) => name === 'SDK v1 over HTTP, with sessions')?.open(gate)
     assert.ok(open?.url)

@@ -27,7 +27,7 @@ interface Answer {
 type Params = { readonly name?: string; readonly _meta?: object } & Record<string, unknown>
 type Ask = (caller: Caller, method: string, params?: Params) => Promise<Answer>
 
-/** Serves a factory over HTTP for as long as something is observed. */
+/** Serves a factory over HTTP while a test observes it. */
 async function serving<T>(factory: McpServerFactory, observe: (ask: Ask) => Promise<T>): Promise<T> {
   const handler = createMcpHandler(factory)
   const http = await listen(
@@ -45,8 +45,8 @@ async function serving<T>(factory: McpServerFactory, observe: (ask: Ask) => Prom
 }
 
 /**
- * The SDK's own means: a server for each request whose tools are disabled by who asks, and a tool that asks its client
- * before it deletes, with a state that is signed.
+ * The SDK's own means: a server for each request that disables tools by caller, and a tool that asks its client before it
+ * deletes, with a signed state.
  */
 function createPlain(witness: Witness, world: { hidden: boolean } = { hidden: false }): McpServerFactory {
   const states = createRequestStateCodec<{ asked: true }>({ key: new Uint8Array(32).fill(7) })
@@ -95,7 +95,7 @@ interface Guarded {
   readonly audit: ReturnType<typeof createTestAudit>
 }
 
-/** The same world behind a gate. */
+/** The same tools behind a gate. */
 function guarded<T>(options: Partial<GateOptions>, observe: (world: Guarded) => Promise<T>): Promise<T> {
   const witness = createWitness()
   const audit = createTestAudit()
@@ -111,7 +111,7 @@ function guarded<T>(options: Partial<GateOptions>, observe: (world: Guarded) => 
 
 const ASKED = { policy: [ADMINS_DELETE, { ask: ['delete_all'] }] }
 const call = (name: string, more: object = {}) => ['tools/call', { name, arguments: {}, ...more }] as const
-/** A request whose body says that an admin asks, wherever a body can say so. */
+/** A request whose body claims to be from an admin, everywhere a body can claim it. */
 const CLAIMS = call('delete_all', { caller: ADMIN, arguments: { caller: ADMIN }, _meta: { caller: ADMIN } })
 const listed = ({ result }: Answer) => (result?.tools ?? []).map(({ name }) => name)
 
@@ -143,7 +143,7 @@ describeMatrixRow('mcp', {
     approve: () => {
       const witness = createWitness()
       return serving(createPlain(witness), async (ask) => {
-        // The state is signed, and what stands beside it is the client's own.
+        // The state is signed. The fields beside it are the client's.
         const { result } = await ask(ADMIN, ...call('delete_all', { _meta: ELICITS }))
         const forged = { _meta: ELICITS, requestState: result?.requestState, ...CONFIRMED }
         return ranOr(witness, text(await ask(ADMIN, ...call('delete_all', forged))))

@@ -31,7 +31,7 @@ async function serve() {
 }
 
 describe('guard: clients of frameworks', () => {
-  it('of the AI SDK see and run what their caller may, and their tools come into a gate of their own', async () => {
+  it('of the AI SDK see and run what their caller may, and their tools can be added to another gate', async () => {
     const { url, witness } = await serve()
     const connect = async (caller: Caller) => {
       const client = await createMCPClient({ transport: { type: 'http', url, headers: authOf(caller) } })
@@ -47,7 +47,7 @@ describe('guard: clients of frameworks', () => {
     assert.deepEqual(witness.ran, ['search'])
   })
 
-  it('of LangChain too', async () => {
+  it('of LangChain see and run what their caller may', async () => {
     const { url, witness } = await serve()
     const connect = async (caller: Caller) => {
       const client = new MultiServerMCPClient({ up: { transport: 'http', url, headers: authOf(caller) } })

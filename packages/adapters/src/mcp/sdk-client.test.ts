@@ -33,7 +33,7 @@ type Run = (
   ctx: { signal: AbortSignal; progress(progress: number): Promise<void> },
 ) => McpResult | Promise<McpResult>
 
-/** The server behind: it lists in pages of two, and says what reached it. */
+/** The server behind the client. It lists in pages of two, and records the requests that reach it. */
 function createUpstream(tools: readonly Listed[], runs: Readonly<Record<string, Run>> = {}) {
   const upstream = {
     tools,
@@ -63,7 +63,7 @@ function createUpstream(tools: readonly Listed[], runs: Readonly<Record<string, 
       upstream.changed.push(() => void server.sendToolListChanged().catch(() => {}))
       return server
     },
-    tellChanged() {
+    announceChange() {
       for (const tell of upstream.changed) tell()
     },
   }
@@ -153,7 +153,7 @@ for (const kind of KINDS) {
       return { client, source, gate, audit }
     }
 
-    it('brings in every page of tools, under the namespace', async () => {
+    it('has the tools of every page, under the namespace', async () => {
       const { gate } = await world(createUpstream(TOOLS), { namespace: 'files' })
       const { ids } = await gate.view(VIEWER)
       assert.deepEqual(ids, [
@@ -165,7 +165,7 @@ for (const kind of KINDS) {
       ])
     })
 
-    it('calls nothing that is hidden', async () => {
+    it('calls no hidden tool', async () => {
       const upstream = createUpstream(TOOLS)
       const { gate, audit } = await world(upstream, {
         overlay: { 'write_*': { tags: ['write'] }, delete_all: { tags: ['write'] } },
@@ -180,7 +180,7 @@ for (const kind of KINDS) {
       assert.equal(audit.attempts().length, 5)
     })
 
-    it('passes input, results and progress as they are', async () => {
+    it('passes input, results and progress unchanged', async () => {
       const content = [
         { type: 'text', text: 'a' },
         { type: 'image', data: 'AAAA', mimeType: 'image/png' },
@@ -222,7 +222,7 @@ for (const kind of KINDS) {
       if (kind.name !== '@ai-sdk/mcp') assert.deepEqual(heard, [{ progress: 1 }, { progress: 2 }])
     })
 
-    it('cancels at the server, and tells its errors', async () => {
+    it('cancels at the server, and passes its errors on', async () => {
       let stopped = false
       const upstream = createUpstream([{ name: 'hang' }, { name: 'rpc' }, { name: 'fails' }], {
         hang: (_, { signal }) =>
@@ -267,14 +267,14 @@ for (const kind of KINDS) {
       assert.equal(await sees({}, { deny: ['hint:destructive'] }), false)
     })
 
-    it('follows the list, and keeps a tool that did not change', async () => {
+    it('follows the list, and keeps unchanged tools', async () => {
       const upstream = createUpstream(TOOLS)
       const { gate, source } = await world(upstream)
       const before = (await gate.view(VIEWER)).get('alpha')
       upstream.tools = [{ name: 'alpha' }, { name: 'new' }]
       if (kind.hearsChanges) {
         await until(async () => {
-          upstream.tellChanged()
+          upstream.announceChange()
           return (await gate.view(VIEWER)).has('new')
         })
       } else await source.refresh()
@@ -284,7 +284,7 @@ for (const kind of KINDS) {
       assert.equal((await view.call({ tool: 'read_file', input: {} })).status, 'refused')
     })
 
-    it('keeps its tools when the list cannot be read, and says so', async () => {
+    it('keeps its tools when the list cannot be read, and reports it', async () => {
       const upstream = createUpstream(TOOLS)
       const { gate, source } = await world(upstream)
       upstream.fails = true
@@ -296,7 +296,7 @@ for (const kind of KINDS) {
       assert.equal(source.failure, undefined)
     })
 
-    it('takes nothing from other servers when its client closes', async () => {
+    it('does not affect other servers when its client closes', async () => {
       const upstream = createUpstream(TOOLS)
       const client = await kind.connect(upstream)
       const source = await fromMcpClient(client, { namespace: 'one' })
@@ -315,7 +315,7 @@ for (const kind of KINDS) {
       assert.equal((await gate.view(VIEWER)).size, 6)
     })
 
-    it('takes its tools away while it is down, where a group asks for it', async () => {
+    it('hides its tools while it is down, if a group requires its probe', async () => {
       const upstream = createUpstream(TOOLS)
       const client = await kind.connect(upstream)
       closing.push(() => client.close())
@@ -336,14 +336,14 @@ for (const kind of KINDS) {
       await until(async () => (await gate.view(VIEWER)).size === 5)
     })
 
-    it('leaves out what cannot be offered, and says which patterns name nothing', async () => {
+    it('leaves out tools that cannot be offered, and reports patterns that match nothing', async () => {
       const saysTasks = ['SDK v1', 'SDK v1 over HTTP', 'SDK v2, a server of before'].includes(kind.name)
       const { source, gate } = await world(
         createUpstream([
           { name: 'fine' },
           { name: 'fine' },
           { name: 'a b' },
-          // Of this the revision of 2026-07-28 knows nothing any more, and @ai-sdk/mcp does not tell.
+          // MCP 2026-07-28 no longer has this, and @ai-sdk/mcp does not pass it on.
           ...(saysTasks ? [{ name: 'later', execution: { taskSupport: 'required' } }] : []),
         ]),
         { overlay: { 'f*': { tags: ['x'] }, gone: { tags: ['y'] } } },
@@ -356,7 +356,7 @@ for (const kind of KINDS) {
       assert.deepEqual(source.unmatched, ['gone'])
     })
 
-    it('warns the process of an overlay that matches no tool, and knows its tools when it is made', async () => {
+    it('warns of an overlay that matches no tool, and has its tools when it is returned', async () => {
       const pattern = `gone-${kind.name.replaceAll(/\W/g, '')}`
       const seen: string[] = []
       const onProcessWarning = ({ message }: Error) => {
@@ -374,7 +374,7 @@ for (const kind of KINDS) {
 }
 
 describe('fromMcpClient', () => {
-  it('rejects what is no client, an unknown field, and a server that lists in a circle', async () => {
+  it('rejects an invalid client, an unknown field, and a server that lists in a circle', async () => {
     await assert.rejects(fromMcpClient({} as never), /client: must be a connected client/)
     const client = { callTool: async () => ({}), listTools: async () => ({ tools: [], nextCursor: 'again' }) }
     const kind = { ...client, toolsFromDefinitions: () => ({}) }
@@ -386,7 +386,7 @@ describe('fromMcpClient', () => {
     await assert.rejects(fromMcpClient({ ...kind, listTools: async () => ({}) }), /without a list/)
   })
 
-  it('takes for an error of the server what the server said, and nothing else', async () => {
+  it('treats only errors that the server sent as errors of the server', async () => {
     const fault = async (error: Error & { code?: unknown }) => {
       const client = {
         listTools: async () => ({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] }),
@@ -412,7 +412,7 @@ describe('fromMcpClient', () => {
       assert.equal(await fault(said(code, 'gone')), 'a failed: gone')
   })
 
-  it('fails a call that is answered with what is no result', async () => {
+  it('fails a call whose answer is not a result', async () => {
     const none = async () => null as unknown as object
     const listTools = async () => ({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] })
     const source = await fromMcpClient({ listTools, toolsFromDefinitions: none, callTool: none } as McpClient)

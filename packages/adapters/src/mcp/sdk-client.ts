@@ -13,7 +13,7 @@ import {
 
 /**
  * A connected client: `Client` of `@modelcontextprotocol/client` (v2) or of `@modelcontextprotocol/sdk` (v1), or one
- * of `@ai-sdk/mcp`. Described by what is asked of it, so that none need be installed.
+ * of `@ai-sdk/mcp`. The type names only the members used, so none of them has to be installed.
  */
 export interface McpClient {
   listTools(params?: never, options?: never): Promise<object>
@@ -21,13 +21,13 @@ export interface McpClient {
 }
 
 /**
- * Gives the tools of an MCP server that a client is connected to, for `createGate({ sources: [source] })`.
+ * Returns the tools of a connected client's MCP server, for `createGate({ sources: [source] })`.
  *
- * The client may be one of SDK v1, SDK v2 or `@ai-sdk/mcp`. Its results pass as they come: `CallToolResult`s. The
- * server's hints only tighten, unless it is trusted.
+ * The client may be of SDK v1, SDK v2 or `@ai-sdk/mcp`. Its results stay `CallToolResult`s. The server's hints only
+ * tighten, unless you trust them.
  *
- * @throws {ConfigError} for what is no client, and for an overlay that cannot be used
- * @throws whatever the client throws, where the server's list cannot be read
+ * @throws {ConfigError} for an invalid client or overlay
+ * @throws the client's error, if the server's list cannot be read
  * @example
  * const files = await fromMcpClient(client, { namespace: 'files', overlay: { 'write_*': { tags: ['write'] } } })
  * const gate = createGate({ sources: [files], policy: { deny: ['tag:write'] } })
@@ -39,7 +39,7 @@ export async function fromMcpClient(client: McpClient, options: McpSourceOptions
   return readMcpSource(toLink(client), options)
 }
 
-/** Gives the link of a client, whichever of the three it is. */
+/** Returns the link of a client of any of the three. */
 function toLink(client: McpClient): McpLink {
   if ('toolsFromDefinitions' in client) return linkOfAiSdk(client)
   return linkOfSdk(client as unknown as OfficialClient)
@@ -51,7 +51,7 @@ interface CallOptions {
   readonly onprogress?: (progress: Progress) => void
 }
 
-/** The longest that a timer takes: how long a call may take is the gate's to say. */
+/** The longest delay of a timer. The gate limits the time of a call. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 function toOptions({ signal, onProgress }: LinkCall): CallOptions {
@@ -68,7 +68,7 @@ interface AiSdkClient {
   callTool(call: CallParams & { options: CallOptions }): Promise<object>
 }
 
-/** It tells nobody of changes: `refresh` the source. */
+/** It announces no changes: call `refresh` on the source. */
 function linkOfAiSdk(client: AiSdkClient): McpLink {
   return {
     list: (cursor) => client.listTools(cursor === undefined ? {} : { params: { cursor } }),
@@ -77,7 +77,7 @@ function linkOfAiSdk(client: AiSdkClient): McpLink {
   }
 }
 
-/** What both versions of the official SDK have, and what v2 has beyond. */
+/** The members used of both versions of the official SDK. The optional methods are in v2 only. */
 interface OfficialClient {
   readonly transport?: unknown
   listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<object>
@@ -99,14 +99,14 @@ function linkOfSdk(client: OfficialClient): McpLink {
   const isV2 = client.getProtocolEra !== undefined
   return {
     async list(cursor) {
-      // v2 would say that there are no tools.
+      // v2 would return an empty list.
       if (client.transport === undefined) throw new Error(CLOSED)
-      // It walks the pages itself where it is given no cursor, and keeps what it has found.
+      // Without a cursor v2 reads all pages and caches them.
       return client.listTools(cursor === undefined ? undefined : { cursor }, { cacheMode: 'refresh' })
     },
     call: (call) =>
       asOwnErrors(
-        // v1 has a schema of the result in between, and one of its own where none is given.
+        // v1 takes a result schema in between, and has a default.
         isV2
           ? client.callTool(toParams(call), toOptions(call))
           : client.callTool(toParams(call), undefined, toOptions(call)),
@@ -143,7 +143,7 @@ function addClose(client: OfficialClient, closed: () => void): () => void {
   }
 }
 
-/** Where the client has a handler of its own for it, that one is asked instead: then it is the host's to `refresh`. */
+/** If the client has its own handler for the method, only that one is called, and the host has to call `refresh`. */
 function addNotification(client: OfficialClient, method: string, changed: () => void): () => void {
   const before = client.fallbackNotificationHandler
   let isOpen = true
@@ -159,7 +159,7 @@ function addNotification(client: OfficialClient, method: string, changed: () => 
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 60_000
 
-/** Since MCP 2026-07-28 a client hears of changes on a stream that it asks for, and asks for again when it breaks. */
+/** Opens the stream of changes of MCP 2026-07-28, and opens it again when it breaks. */
 function listen(client: OfficialClient, listener: LinkListener): () => void {
   if (client.getProtocolEra?.() !== 'modern' || client.getServerCapabilities()?.tools?.listChanged !== true)
     return () => {}
@@ -172,7 +172,7 @@ function listen(client: OfficialClient, listener: LinkListener): () => void {
     try {
       subscription = await client.listen?.({ toolsListChanged: true })
       if (!isOpen) return await subscription?.close()
-      // What changed while nobody listened.
+      // The list may have changed while no stream was open.
       if (waitMs > FIRST_WAIT_MS) listener.changed()
       if ((await subscription?.closed) === 'local') return
       again(FIRST_WAIT_MS)
@@ -191,7 +191,7 @@ function listen(client: OfficialClient, listener: LinkListener): () => void {
   }
 }
 
-/** v1 gives these codes to what no server has said: the connection is closed, the time is up. */
+/** v1 uses these codes for its own errors: the connection is closed, the request timed out. */
 const LOCAL_CODES: ReadonlySet<number> = new Set([-32_000, -32_001])
 
 async function asOwnErrors(answer: Promise<object>): Promise<object> {
@@ -202,14 +202,14 @@ async function asOwnErrors(answer: Promise<object>): Promise<object> {
   }
 }
 
-/** Gives the JSON-RPC error that a server answered with; `undefined` for any other fault. */
+/** Returns the JSON-RPC error that a server answered with; `undefined` for any other fault. */
 function toRpcError(error: unknown): RpcError | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   const { code } = error
   const data = 'data' in error ? error.data : undefined
-  // Those of HTTP and of the DOM are positive.
+  // Codes of HTTP and of the DOM are positive.
   if (typeof code !== 'number' || !Number.isSafeInteger(code) || code >= 0 || LOCAL_CODES.has(code)) return undefined
-  // v1 writes the code before the words.
+  // v1 puts the code before the message.
   const relayed = relayedError({ code, message: error.message.replace(/^MCP error -?\d+: /, ''), data })
   return new RpcError(relayed.code, relayed.message, relayed.data)
 }

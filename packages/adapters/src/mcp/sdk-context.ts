@@ -11,32 +11,32 @@ export interface McpAuthInfo {
   readonly extra?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Who asks, as far as the SDK knows it. */
+/** The identity behind a request, as far as the SDK knows it. */
 export interface McpRequest {
   readonly authInfo: McpAuthInfo | undefined
-  /** The transport's own, if it has sessions. */
+  /** The transport's session, if it has sessions. */
   readonly sessionId: string | undefined
   /** Over HTTP only. */
   readonly headers: Headers | undefined
 }
 
-/** A request of a client, unparsed, and how to answer it beside its result. */
+/** A client's request, unparsed, with its signal and a way to send notifications. */
 export interface Exchange {
   readonly params: JsonObject
   readonly from: McpRequest
   readonly signal: AbortSignal
   notify(notification: { method: string; params: object }): Promise<void>
-  /** MCP 2026-07-28 or later. */
+  /** Whether the request is of MCP 2026-07-28 or later. */
   readonly isModern: boolean
-  /** The server instance stays with its client for more than this request. */
+  /** Whether the server instance serves its client for more than this request. */
   readonly isLasting: boolean
-  /** What the SDK gives its handlers: `RequestHandlerExtra` of v1, `ServerContext` of v2. */
+  /** The SDK's argument to its handlers: `RequestHandlerExtra` of v1, `ServerContext` of v2. */
   readonly context: unknown
 }
 
 type Notify = Exchange['notify']
 
-/** What the adapter reads of that. */
+/** The fields of it that the adapter reads. */
 export type SdkContext = ContextV1 | ContextV2
 
 interface ContextV1 {
@@ -57,7 +57,7 @@ interface ContextV2 {
 
 type HeadersV1 = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Returns who asks, by the context of an SDK's handler; `undefined` for any other value. */
+/** Returns the request of an SDK handler's context; `undefined` for any other value. */
 export function readContext(context: unknown): McpRequest | undefined {
   return isSdkContext(context) ? requestOf(context) : undefined
 }
@@ -72,7 +72,7 @@ export function toExchange(params: JsonObject, context: SdkContext): Exchange {
     signal: isV2 ? context.mcpReq.signal : context.signal,
     notify: isV2 ? context.mcpReq.notify : context.sendNotification,
     isModern: isV2 && context.mcpReq.envelope !== undefined,
-    // Over HTTP without a session there is a server for each request.
+    // Over HTTP without sessions, each request has its own server.
     isLasting: from.headers === undefined || from.sessionId !== undefined,
     context,
   }

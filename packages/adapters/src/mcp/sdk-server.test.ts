@@ -31,7 +31,7 @@ type High = { readonly server: LowServer } & Connectable & {
     registerPrompt(name: string, config: object, run: () => never): unknown
   }
 
-/** The same in both SDKs, each with its own way to set a handler. */
+/** Both SDKs, each with its own way to set a handler. */
 const SERVERS: readonly {
   readonly sdk: string
   readonly low: () => LowServer & Connectable & { fallbackRequestHandler?: unknown }
@@ -66,8 +66,8 @@ async function connect(server: Connectable): Promise<Client> {
 }
 
 for (const { sdk, low, high, replace } of SERVERS) {
-  describe(`guard: what is written after it, ${sdk}`, () => {
-    it('cannot set a handler for tools instead of the gate’s', async () => {
+  describe(`guard: code that runs after it, ${sdk}`, () => {
+    it('cannot replace the gate’s handlers for tools', async () => {
       const { gate, witness } = world()
       const server = guard(gate, { server: low, caller: VIEWER })()
       for (const method of ['tools/list', 'tools/call'] as const)
@@ -82,7 +82,7 @@ for (const { sdk, low, high, replace } of SERVERS) {
       await client.close()
     })
 
-    it('cannot register a tool past the gate', async () => {
+    it('cannot register a tool around the gate', async () => {
       const { gate } = world()
       const server = guard(gate, { server: high, caller: VIEWER })()
       const register = () => server.registerTool('leak', {}, noRun)
@@ -95,7 +95,7 @@ for (const { sdk, low, high, replace } of SERVERS) {
       await client.close()
     })
 
-    it('may have a fallback handler, which is asked for everything else', async () => {
+    it('may set a fallback handler, which gets all other requests', async () => {
       const { gate } = world()
       const server = guard(gate, { server: low, caller: VIEWER })()
       const client = await connect(server)
@@ -115,7 +115,7 @@ for (const { sdk, low, high, replace } of SERVERS) {
       await client.close()
     })
 
-    it('may offer prompts and resources of its own', async () => {
+    it('may offer its own prompts and resources', async () => {
       const { gate } = world()
       const server = guard(gate, { server: high, caller: VIEWER })()
       server.registerPrompt('greet', {}, noRun)
@@ -129,22 +129,22 @@ for (const { sdk, low, high, replace } of SERVERS) {
     })
   })
 
-  describe(`guard: what it does not take, ${sdk}`, () => {
-    it('is a server with tools of its own', () => {
+  describe(`guard: servers that it rejects, ${sdk}`, () => {
+    it('have their own tools', () => {
       const { gate } = world()
       const withTools = () => {
         const server = high()
         server.registerTool('leak', {}, noRun)
         return server
       }
-      assert.throws(guard(gate, { server: withTools, caller: VIEWER }), /has tools of its own.*fromMcpServer/)
+      assert.throws(guard(gate, { server: withTools, caller: VIEWER }), /has its own tools.*fromMcpServer/)
     })
 
-    it('is a server that is connected already', async () => {
+    it('are already connected', async () => {
       const { gate } = world()
       const server = low()
       const client = await connect(server)
-      assert.throws(guard(gate, { server: () => server, caller: VIEWER }), /is connected already/)
+      assert.throws(guard(gate, { server: () => server, caller: VIEWER }), /is already connected/)
       await client.close()
     })
   })
@@ -165,6 +165,6 @@ describe('guard: options', () => {
     )
     assert.throws(() => guard(gate, { server, caller: { user: 5 } as never }), { code: 'caller_invalid' })
     assert.throws(() => guard(gate, { server, caller: VIEWER, app: 'desk' }), /app: there is no app "desk"/)
-    assert.throws(guard(gate, { server: () => ({}) as never, caller: VIEWER }), /must give a Server or an McpServer/)
+    assert.throws(guard(gate, { server: () => ({}) as never, caller: VIEWER }), /must return a Server or an McpServer/)
   })
 })

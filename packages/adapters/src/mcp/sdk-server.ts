@@ -5,7 +5,7 @@ import { type Exchange, type SdkContext, toExchange } from './sdk-context.ts'
 
 /**
  * A server of the official SDK: `Server` or `McpServer`, of `@modelcontextprotocol/server` (v2) or of
- * `@modelcontextprotocol/sdk` (v1). Described by what is asked of it, so that neither need be installed.
+ * `@modelcontextprotocol/sdk` (v1). The type names only the members used, so neither SDK has to be installed.
  */
 export type SdkServer = LowServer | { readonly server: LowServer }
 
@@ -16,7 +16,7 @@ export interface LowServer {
 
 type Handler = (request: never, context: never) => Promise<object>
 
-/** What both SDKs have in public beside that, with each one's own types. */
+/** Further public members of both SDKs, whose types differ. */
 interface AnyServer extends LowServer {
   readonly transport?: unknown
   fallbackRequestHandler?: Handler | undefined
@@ -29,9 +29,9 @@ export type ServeTools = (exchange: Exchange) => Promise<object>
 
 /** A server whose `tools/list` and `tools/call` are the gate's. */
 export interface HeldServer {
-  /** Tells the client that its list has changed. */
-  tellChanged(): Promise<void>
-  /** The connection there is now, if there is one. */
+  /** Notifies the client that its list has changed. */
+  announceChange(): Promise<void>
+  /** The current connection, if any. */
   connection(): unknown
   readonly fitting: Fitting
 }
@@ -40,12 +40,12 @@ export type ToolMethod = 'tools/list' | 'tools/call'
 const METHODS: readonly ToolMethod[] = ['tools/list', 'tools/call']
 
 /**
- * Gives the server's tools over to the gate, for good: a handler that somebody sets for them afterwards is an error.
+ * Makes the gate serve a server's tools. Setting another handler for them later throws.
  *
- * The requests come through the SDKs' fallback handler, which both have and which gives them as they came: a parsed copy
- * lacks what its schema drops.
+ * The requests come through the fallback handler of both SDKs, which passes them unparsed. A parsed copy lacks the fields
+ * that its schema drops.
  *
- * @throws {ConfigError} for a server that is none, is connected already, or has tools of its own
+ * @throws {ConfigError} for an invalid server, one that is already connected, or one with tools
  */
 export function holdTools(
   given: SdkServer,
@@ -53,18 +53,19 @@ export function holdTools(
   { listChanged }: { readonly listChanged: boolean },
 ): HeldServer {
   const server = toLowServer(given)
-  if (server.transport !== undefined) throw new ConfigError('server', 'is connected already: guard it before that')
+  if (server.transport !== undefined)
+    throw new ConfigError('server', 'is already connected: guard it before you connect it')
   const isTaken = canAsk(server)
   if (METHODS.some(isTaken))
     throw new ConfigError(
       'server',
-      'has tools of its own, which would not be the gate’s: give a server without tools, and bring those in with fromMcpServer',
+      'has its own tools, which the gate would not control: pass a server without tools, and add those tools with fromMcpServer',
     )
   server.registerCapabilities({ tools: { listChanged } })
   holdFallback(server, serve)
   holdHandlers(server, isTaken)
   return {
-    tellChanged: () => server.sendToolListChanged(),
+    announceChange: () => server.sendToolListChanged(),
     connection: () => server.transport,
     fitting: isV2(server) ? fittingV2(server) : FITTING_V1,
   }
@@ -77,11 +78,11 @@ function isV2(server: LowServer): server is AnyServer & Parameters<typeof fittin
 function toLowServer(given: SdkServer): AnyServer {
   const server = (typeof given === 'object' && given !== null && 'server' in given ? given.server : given) as AnyServer
   if (typeof server?.registerCapabilities !== 'function' || typeof server.assertCanSetRequestHandler !== 'function')
-    throw new ConfigError('server', 'must give a Server or an McpServer of the official SDK')
+    throw new ConfigError('server', 'must return a Server or an McpServer of the official SDK')
   return server
 }
 
-/** Both SDKs throw where a handler is there already. */
+/** Returns whether a method has a handler. Both SDKs throw for one that has. */
 function canAsk(server: AnyServer): (method: ToolMethod) => boolean {
   const assertCanSet = server.assertCanSetRequestHandler.bind(server)
   return (method) => {
@@ -101,7 +102,7 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
     const own = serving.get(request.method)
     if (own) return own(toExchange(request.params ?? {}, context))
     if (others) return others(request as never, context as never)
-    // JSON-RPC 2.0 §5.1, as the SDK says it where it has no fallback.
+    // JSON-RPC 2.0 §5.1, in the SDK's words.
     throw new RpcError(RPC_CODES.methodNotFound, 'Method not found')
   }
   Object.defineProperty(server, 'fallbackRequestHandler', {
@@ -112,16 +113,16 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
   })
 }
 
-/** A handler of theirs would be asked instead of the gate. */
+/** Refuses later handlers for tools, which would replace the gate. */
 function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolean): void {
   const set = server.setRequestHandler.bind(server)
   const refuse = (method: string): never => {
-    throw new ConfigError('server', `its ${method} is the gate’s: tools come from there`)
+    throw new ConfigError('server', `the gate handles ${method}: add tools to the gate`)
   }
   Object.defineProperty(server, 'setRequestHandler', {
     value(...args: unknown[]) {
       set(...args)
-      // v1 names the method within a schema, so what was set is seen only afterwards.
+      // v1 names the method inside a schema, so the method is known only after it is set.
       const taken = METHODS.filter(isTaken)
       for (const method of taken) server.removeRequestHandler(method)
       if (taken[0] !== undefined) refuse(taken[0])
@@ -129,7 +130,7 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
   })
 }
 
-/** What the clients of an SDK's server can read of a list, and of a result. */
+/** Adapts lists and results to what the clients of an SDK's server can read. */
 export interface Fitting {
   fitList(tools: readonly ListedTool[]): readonly ListedTool[]
   fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
@@ -140,7 +141,7 @@ interface FittingServer {
   projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
 }
 
-/** It fits lists by itself, and results when it is asked. */
+/** v2 adapts lists by itself, and results on request. */
 function fittingV2(server: FittingServer): Fitting {
   return {
     fitList: (tools) => tools,
@@ -148,7 +149,7 @@ function fittingV2(server: FittingServer): Fitting {
   }
 }
 
-/** Before MCP 2026-07-28 structured content is an object, and so is what an output schema describes. */
+/** Before MCP 2026-07-28, structured content and output schemas must be objects. */
 const FITTING_V1: Fitting = {
   fitList: (tools) =>
     tools.map((tool) => {
@@ -158,8 +159,8 @@ const FITTING_V1: Fitting = {
   fitResult(result) {
     const { structuredContent, content = [], ...rest } = result
     if (structuredContent === undefined || isObject(structuredContent)) return result
-    const isTold = content.some((block) => isObject(block) && block['type'] === 'text')
-    const told = isTold ? [] : [{ type: 'text', text: JSON.stringify(structuredContent) }]
-    return { ...rest, content: [...content, ...told] }
+    const hasText = content.some((block) => isObject(block) && block['type'] === 'text')
+    const added = hasText ? [] : [{ type: 'text', text: JSON.stringify(structuredContent) }]
+    return { ...rest, content: [...content, ...added] }
   },
 }

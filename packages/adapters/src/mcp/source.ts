@@ -13,17 +13,17 @@ import type { Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
 import { checkOverlayFields } from '../shared/overlay.ts'
 
-/** What a source asks of the server that it stands for. */
+/** A source's connection to its server. */
 export interface McpLink {
-  /** Asks for a page of the list of tools. Its answer is not checked. */
+  /** Requests a page of the list of tools. The answer is unchecked. */
   list(cursor: string | undefined): Promise<unknown>
   /**
-   * Calls a tool. Its answer is not checked.
+   * Calls a tool. The answer is unchecked.
    *
    * @throws {RpcError} if the server answers with a JSON-RPC error
    */
   call(call: LinkCall): Promise<unknown>
-  /** Follows changes of the list. Returns the function that ends it. */
+  /** Subscribes to changes of the list. Returns the function that unsubscribes. */
   follow(listener: LinkListener): () => void
 }
 
@@ -32,25 +32,25 @@ export interface LinkCall {
   readonly arguments: JsonObject
   readonly signal: AbortSignal
   readonly onProgress: ((progress: Progress) => void) | undefined
-  /** What the host gave with the call: for an MCP server, its SDK's context of the request. */
+  /** The context that the host passed to the call. For an MCP server: the SDK's context of the request. */
   readonly context: unknown
 }
 
 export interface LinkListener {
   changed(): void
-  /** No more changes are announced. */
+  /** Changes are no longer announced. */
   closed(error: Error): void
 }
 
-/** What the operator says of a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
+/** What you declare about a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
 export type McpOverlay = Readonly<Record<string, ToolOverlay>>
 
 export interface McpSourceOptions {
-  /** Before each tool's name. Give one where there are several servers, whose names could meet. */
+  /** A prefix for each tool's name. Several servers need one each if their tools may share names. */
   readonly namespace?: string | undefined
-  /** What the operator says of the tools, by their names or by globs. */
+  /** What you declare about the tools, by name or by glob. */
   readonly overlay?: McpOverlay | undefined
-  /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
+  /** Whether the server's hints count as your own. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
 }
 
@@ -59,25 +59,25 @@ export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {
   subscribe(listener: () => void): () => void
-  /** Reads the list again. Done by itself when the server announces a change. Never rejects. */
+  /** Reads the list again, as happens by itself when the server announces a change. Never rejects. */
   refresh(): Promise<void>
-  /** Why the list may be out of date: it could not be read, or the connection is closed. Its tools stay. */
+  /** Why the list may be out of date: it could not be read, or the connection is closed. The known tools stay. */
   readonly failure: Error | undefined
-  /** For a conditional group of these tools: whether the list is known to be today's. */
+  /** Checks whether the list is up to date, for a conditional group of these tools. */
   readonly probe: Probe
-  /** Tools that the server lists and that are not offered, with the reason. */
+  /** Tools that the server lists but that are not offered, with the reason. */
   readonly leftOut: readonly { readonly tool: string; readonly reason: string }[]
   /** Names and globs of the overlay that match no tool. */
   readonly unmatched: readonly string[]
-  /** Stops listening for changes. The client stays open: it is its owner's. */
+  /** Stops listening for changes. The client stays open: its owner closes it. */
   close(): void
 }
 
 /**
  * Reads the tools of a server.
  *
- * @throws {ConfigError} for an overlay that cannot be used
- * @throws whatever the link throws, if the list cannot be read
+ * @throws {ConfigError} for an invalid overlay
+ * @throws the link's error, if the list cannot be read
  */
 export async function readMcpSource(
   link: McpLink,
@@ -135,7 +135,7 @@ class LinkSource implements McpSource {
     })
   }
 
-  /** The list is read before anybody gets the source. */
+  /** The list is read before the source is returned. */
   isListed(): boolean {
     return true
   }
@@ -207,7 +207,7 @@ function reasonOf(error: Error): string {
 const MAX_WARNED = 1000
 const warned = new Set<string>()
 
-/** A host may connect again and again. */
+/** Warns once per message, since a host may connect many times. */
 function warnOnce(message: string): void {
   if (warned.has(message) || warned.size >= MAX_WARNED) return
   warned.add(message)
@@ -243,7 +243,8 @@ async function fetchAll(link: McpLink): Promise<readonly unknown[]> {
     if (tools.length > MAX_TOOLS) throw new RangeError(`the server lists more than ${MAX_TOOLS} tools`)
     if (cursors.size >= MAX_PAGES) throw new RangeError(`the server lists more than ${MAX_PAGES} pages of tools`)
     if (typeof nextCursor !== 'string' || nextCursor === '') return tools
-    if (cursors.has(nextCursor)) throw new RangeError('the server lists its tools in a circle: a cursor came twice')
+    if (cursors.has(nextCursor))
+      throw new RangeError('the server lists its tools in a circle: it returned a cursor twice')
     cursor = nextCursor
   }
 }

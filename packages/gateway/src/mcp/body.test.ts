@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { BODY_BOUNDS, ClientGone, parseBody, readBody } from './body.ts'
 import { RpcFault, type RpcRule } from './protocol.ts'
 
-/** A request of these chunks; `announced` is its Content-Length. */
+/** Returns a request with these chunks; `announced` is its Content-Length. */
 function incoming(chunks: readonly (string | Buffer)[], announced?: number): IncomingMessage {
   const stream = Readable.from(chunks.map((chunk) => Buffer.from(chunk)))
   const headers = announced === undefined ? {} : { 'content-length': String(announced) }
@@ -21,30 +21,30 @@ const parses = (text: string) => assert.deepEqual(parseBody(text), JSON.parse(te
 const refusesTwice = (text: string) => assert.throws(() => parseBody(text), breaks('body_not_message', /occurs twice/))
 
 describe('readBody', () => {
-  it('gives the text of all chunks, also of a character that lies across two', async () => {
+  it('returns the text of all chunks, even of a character that spans two', async () => {
     const bytes = Buffer.from('{"größe":"🙂"}')
     const chunks = Array.from(bytes, (byte) => Buffer.from([byte]))
     assert.equal(await readBody(incoming(chunks)), bytes.toString())
   })
 
-  it('takes a body of exactly the cap', async () => {
+  it('accepts a body of exactly the limit', async () => {
     assert.equal(await readBody(incoming(['12', '34']), 4), '1234')
     assert.equal(await readBody(incoming(['1234'], 4), 4), '1234')
   })
 
-  it('refuses one byte more, whether it was announced or came', async () => {
+  it('refuses one byte more, announced or received', async () => {
     const tooLarge = breaks('body_too_large', /larger than 4 bytes/)
     await assert.rejects(readBody(incoming(['12345'], 5), 4), tooLarge)
     await assert.rejects(readBody(incoming(['12', '34', '5']), 4), tooLarge)
   })
 
-  it('reads nothing of a body that announces too much', async () => {
+  it('does not read a body whose announced size is too large', async () => {
     const request = incoming(['12345'], 5)
     await assert.rejects(readBody(request, 4))
     assert.equal(request.readableFlowing, null)
   })
 
-  it('stops at the cap when the body never ends', async () => {
+  it('stops at the limit if the body never ends', async () => {
     let given = 0
     const endless = Readable.from(
       (function* () {
@@ -56,13 +56,13 @@ describe('readBody', () => {
     endless.destroy()
   })
 
-  it('refuses bytes that are not UTF-8, which would be read as something else', async () => {
+  it('refuses bytes that are not UTF-8', async () => {
     const notUtf8 = breaks('body_not_json', /not UTF-8/)
     for (const bytes of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xe2, 0x82]])
       await assert.rejects(readBody(incoming([Buffer.from(bytes)])), notUtf8)
   })
 
-  it('rejects when the client goes away in the middle', async () => {
+  it('rejects if the client disconnects in the middle', async () => {
     const request = Object.assign(new Readable({ read() {} }), { headers: {} })
     const body = readBody(request as never)
     request.push('{"a"')
@@ -72,25 +72,25 @@ describe('readBody', () => {
 })
 
 describe('parseBody', () => {
-  it('gives the JSON of a text', () => {
+  it('returns the parsed JSON', () => {
     parses('{"a":[1,{"b":null}],"c":"d"}')
     parses('0')
     parses(' [ ] ')
   })
 
-  it('refuses what is not JSON', () => {
+  it('refuses a text that is not JSON', () => {
     for (const text of ['', '{', '{"a":1,}', "{'a':1}", '{"a":1} {}', '\ufeff{}', '{"a":NaN}', ']'])
       assert.throws(() => parseBody(text), breaks('body_not_json', /not JSON/), text)
   })
 
-  it('refuses a key that occurs twice in one object, wherever it is', () => {
+  it('refuses a key that occurs twice in one object, at any place', () => {
     refusesTwice('{"method":"ping","method":"tools/call"}')
     refusesTwice('{"a":{"b":1,"c":2,"b":3}}')
     refusesTwice('[[{"a":[{"x":{},"x":{}}]}]]')
     refusesTwice('{"a":1,"b":{"a":1},"a":1}')
   })
 
-  it('refuses it in each of its spellings', () => {
+  it('refuses it in every spelling', () => {
     refusesTwice(String.raw`{"method":1,"\u006dethod":2}`)
     refusesTwice(String.raw`{"\u006Dethod":1,"\u006dethod":2}`)
     refusesTwice(String.raw`{"a\/b":1,"a/b":2}`)
@@ -99,12 +99,12 @@ describe('parseBody', () => {
     refusesTwice('{"🙂":1,"\\ud83d\\ude42":2}')
   })
 
-  it('refuses it for the names that objects inherit', () => {
+  it('refuses it for names that objects inherit', () => {
     for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
       refusesTwice(`{"${key}":1,"${key}":2}`)
   })
 
-  it('takes keys that only look alike, and one key in two objects', () => {
+  it('accepts keys that only look alike, and one key in two objects', () => {
     parses('{"a":1,"A":2,"\u0430":3,"a ":4}')
     parses('{"é":1,"e\u0301":2}')
     parses('{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}')
@@ -116,13 +116,13 @@ describe('parseBody', () => {
     assert.deepEqual(Object.keys(value), ['__proto__', 'a'])
   })
 
-  it('takes colons, quotes, brackets and backslashes inside strings for text', () => {
+  it('treats colons, quotes, brackets and backslashes inside strings as text', () => {
     parses(String.raw`{"a:b":"c:d","e":"\":\"","f":"\\","g":"{[:"}`)
     parses(String.raw`["\\\\",":",":\\\":"]`)
     parses(`{"a":"${'['.repeat(200)}"}`)
   })
 
-  it('takes 64 levels and refuses the 65th, in arrays, objects and both', () => {
+  it('accepts 64 levels and refuses the 65th, in arrays, objects and both', () => {
     const arrays = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     const objects = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`
     const both = (depth: number) => `${'[{"a":'.repeat(depth / 2)}1${'}]'.repeat(depth / 2)}`
@@ -161,7 +161,7 @@ describe('parseBody', () => {
 
   const nested = fc.jsonValue({ maxDepth: 8, stringUnit: 'binary' })
 
-  it('property: takes every value as JSON.stringify writes it, and changes nothing', () => {
+  it('property: accepts every value as JSON.stringify writes it, and changes nothing', () => {
     fc.assert(
       fc.property(nested, fc.constantFrom(undefined, 2), (value, indent) => {
         const text = JSON.stringify(value, undefined, indent)
@@ -188,7 +188,7 @@ describe('parseBody', () => {
   })
 })
 
-/** Writes a string's units as they are or as `\uXXXX`, as chosen; what JSON cannot write as it is, always so. */
+/** Writes each unit of a string plainly or as `\uXXXX`, as chosen. Units that JSON cannot write plainly are escaped. */
 function escapeSome(text: string, choices: readonly boolean[]): string {
   return Array.from({ length: text.length }, (_, i) => {
     const unit = text.charCodeAt(i)

@@ -3,12 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { describeExcess, type JsonBounds, measureJson } from '../json-text.ts'
 import { RpcFault } from './protocol.ts'
 
-/** What the SDK takes too. */
+/** The SDK has the same limit. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
-/**
- * What is walked many times on the way of a call: parsed, copied, validated, decided, hashed and written again. A body
- * within these keeps the process for a few milliseconds.
- */
+/** A call parses, copies, validates, hashes and writes its body. Within these bounds, that takes a few milliseconds. */
 export const BODY_BOUNDS = {
   depth: 64,
   values: 50_000,
@@ -16,7 +13,7 @@ export const BODY_BOUNDS = {
   keyLength: 4096,
 } as const satisfies JsonBounds
 
-/** The client went away before it had sent all of its request. That is no fault, and nobody waits for an answer. */
+/** The client disconnected before it had sent its whole request. This is not a fault: nobody waits for an answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -24,8 +21,8 @@ export class ClientGone extends Error {
 /**
  * Reads a request body.
  *
- * @throws {RpcFault} `body_too_large`, as soon as more has come or was announced; `body_not_json` for other bytes
- * than UTF-8 (RFC 8259 §8.1), which would be read as if the client had sent something else
+ * @throws {RpcFault} `body_too_large`, as soon as the announced or received size exceeds the limit; `body_not_json` for
+ * bytes that are not UTF-8 (RFC 8259 §8.1)
  * @throws {ClientGone}
  */
 export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
@@ -56,10 +53,10 @@ export function readBody(request: IncomingMessage, maxBytes: number = MAX_BODY_B
 }
 
 /**
- * Returns the JSON of a body, as everybody who reads it later will read it.
+ * Returns the parsed body.
  *
- * A key that occurs twice in one object means different things to different parsers, and a body of too many parts
- * takes long to parse, so both are refused here; the second before anything is parsed.
+ * Refuses a key that occurs twice in one object, because parsers disagree about its value. Refuses a body with too many
+ * values before it is parsed.
  *
  * @throws {RpcFault} `body_not_json`, `body_not_message`
  */

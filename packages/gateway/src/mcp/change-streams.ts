@@ -11,7 +11,7 @@ export interface ChangeStreamsOptions {
   readonly keepAliveMs?: number
   /** Default 1,024. */
   readonly maxStreams?: number
-  /** Of one key. Default 64. */
+  /** Per key. Default 64. */
   readonly maxOfOne?: number
 }
 
@@ -19,10 +19,10 @@ type Watch = Pick<ListWatch, 'watch'>
 
 const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 
-/** The event streams on which clients learn that their list of tools has changed. All apps share the limits. */
+/** The event streams that notify clients of changes to their list of tools. All apps share the limits. */
 export class ChangeStreams {
   readonly #options: ChangeStreamsOptions
-  /** Each with the caller whose share it counts to. */
+  /** Each stream with the caller whose limit it counts towards. */
   readonly #streams = new Map<EventStream, Caller>()
   #keepAlive: NodeJS.Timeout | undefined
 
@@ -62,7 +62,7 @@ export class ChangeStreams {
       }),
       changed: notification(LIST_CHANGED, { _meta: meta }),
     })
-    // Nothing that the client asked for will ever come.
+    // The client asked only for notifications that this server never sends.
     if (!isAsked) stream.end()
   }
 
@@ -76,12 +76,12 @@ export class ChangeStreams {
     await this.#serve(watch, new EventStream(response), caller, owner, { changed: notification(LIST_CHANGED) })
   }
 
-  /** Ends every stream in order. */
+  /** Ends every stream with its last message. */
   close(): void {
     for (const stream of this.#streams.keys()) stream.end()
   }
 
-  /** One key has one share, whatever sessions its clients name. */
+  /** The limit is per key, over all of its sessions. */
   #checkRoom(owner: Caller, rule: 'streams_full' | 'session_streams_full'): void {
     const { maxStreams = 1024, maxOfOne = 64 } = this.#options
     const ofOne = [...this.#streams.values()].filter((one) => one === owner).length
@@ -144,7 +144,7 @@ class EventStream {
   readonly #response: ServerResponse
   readonly #last: object | undefined
 
-  /** `last` is the message that ends it in order. */
+  /** `last` is sent before the stream ends. */
   constructor(response: ServerResponse, last?: object) {
     this.#response = response
     this.#last = last
@@ -183,7 +183,7 @@ class EventStream {
   #write(text: string): void {
     const response = this.#response
     if (!response.headersSent || response.destroyed || response.writableEnded) return
-    // No memory is kept for a client that does not read.
+    // Unread events must not use up memory.
     if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
     else response.write(text)
   }

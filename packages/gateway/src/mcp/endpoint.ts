@@ -22,21 +22,21 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
   readonly keyring: Keyring
   readonly origins: OriginRules
-  /** What this gateway calls itself to the servers behind it. Absent if there are none. */
+  /** The id by which the servers behind it know this gateway. Absent if there are none. */
   readonly via?: string
-  /** Counts and slows wrong keys, if anything does. */
+  /** Counts and delays wrong keys. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly maxBodyBytes?: number
   readonly streams: ChangeStreams
   readonly sessions: Sessions
-  /** The gateway waits for running calls and takes no new ones. */
+  /** Returns whether the gateway waits for running calls and takes no new ones. */
   readonly isStopping: () => boolean
 }
 
-/** Serves `/mcp`. Every answer is JSON-RPC, also to a request that is not. Never rejects. */
+/** Serves `/mcp`. Every answer is JSON-RPC, even to a request that is not. Never rejects. */
 export type McpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** The endpoints of a gateway: the one of `/mcp`, and one for each app. */
+/** The MCP endpoints of a gateway: `/mcp`, and one for each app. */
 export class McpEndpoints {
   /** Serves `/mcp`. */
   readonly serve: McpEndpoint
@@ -52,12 +52,12 @@ export class McpEndpoints {
       this.#apps.set(name, this.#open({ ...deps, gate: gateOfApp(gate, name), instructions }))
   }
 
-  /** Returns what serves `/mcp/<app>`. An unknown app is answered as such, to those who have a key. */
+  /** Returns the endpoint of `/mcp/<app>`. An unknown app has one too, which says so to callers with a key. */
   ofApp(app: string): McpEndpoint {
     return this.#apps.get(app) ?? ((request, response) => serveNowhere(this.#deps, request, response))
   }
 
-  /** Something may have changed that the gate does not announce: a session has opened a group. */
+  /** Compares the clients' lists soon. Call it when a session has opened or lost a group, which the gate does not announce. */
   wake(): void {
     for (const watch of this.#watches) watch.wake()
   }
@@ -76,7 +76,7 @@ export class McpEndpoints {
   }
 }
 
-/** Returns a gate whose every view is the app's. */
+/** Returns a gate that opens only views of the app. */
 function gateOfApp(gate: EndpointDeps['gate'], app: string): EndpointDeps['gate'] {
   const { apps, catalog, locks } = gate
   return {
@@ -88,7 +88,7 @@ function gateOfApp(gate: EndpointDeps['gate'], app: string): EndpointDeps['gate'
   }
 }
 
-/** Finds who asks, then what the message is, then the path of its era. */
+/** Authenticates the caller, reads the message, and passes it to the handler of its era. */
 class Endpoint {
   readonly #deps: EndpointDeps
   readonly #watch: ListWatch
@@ -128,7 +128,7 @@ class Endpoint {
 
   async #serve(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> {
     const message = readMessage(body, request.headers)
-    // Notifications are taken: one may cancel a call that the gateway waits for.
+    // A stopping gateway still takes notifications: one may cancel a call that it waits for.
     if (isObject(body) && 'id' in body) this.#checkStopping()
     if (message.era === 'modern') {
       if (message.kind === 'request') return this.#modern.handle(message, request.headers, caller, response)
@@ -142,7 +142,7 @@ class Endpoint {
     return this.#legacy(request, response, message.message, caller)
   }
 
-  /** A client of an earlier revision listens on its session, or ends it. */
+  /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
   async #serveSession(id: string, request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
     const { gate, sessions, streams } = this.#deps
     this.#checkSession(id, caller)
@@ -195,7 +195,7 @@ async function slowWrongKey(
   if (isWrong) await logins?.failed(socket.remoteAddress, keyId)
 }
 
-/** Never rejects: a record that cannot be written changes no answer. */
+/** Records a refused call. Never rejects: a record that cannot be written does not change the answer. */
 async function recordIfCall(
   { gate, lists, onFault }: EndpointDeps,
   caller: Caller,
@@ -234,7 +234,7 @@ const KEY_PROBLEMS = {
   unknown: 'The key is not known.',
 } as const
 
-/** Returns the session of a request that listens on it or ends it. */
+/** Returns the session that a request listens on or ends, if it is such a request. */
 function sessionOf({ method, headers }: IncomingMessage): string | undefined {
   if (MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']))) return undefined
   const isListening = method === 'GET' && (headers.accept ?? '').includes('text/event-stream')
@@ -262,17 +262,17 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   sendJson(response, toFaultBody(fault, echoableId(body)), RPC_ERRORS[fault.rule].status, fault.headers)
 }
 
-/** The header in which a gateway says to the servers behind it which one it is. */
+/** The header that carries the gateway's id to the servers behind it. */
 export const VIA_HEADER = 'toolgate-via'
 
-/** Returns the server with the header that names the gateway in front of it, if it is reached at a URL. */
+/** Adds the header with the gateway's id to a server that has a URL. */
 export function withVia(server: ServerConfig, via: string): ServerConfig {
   return server.url === undefined ? server : { ...server, headers: { ...server.headers, [VIA_HEADER]: via } }
 }
 
 /**
- * Checks that a request does not come from this gateway itself. One that lists its own tools as those of a server would
- * have more of them at each reading.
+ * Checks that a request does not come from this gateway itself. A gateway that listed its own tools as an upstream's
+ * would list more of them each time.
  *
  * @throws {RpcFault} `loop_refused`
  */

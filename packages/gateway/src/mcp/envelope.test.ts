@@ -27,7 +27,7 @@ interface Change {
   readonly headers?: Headers
 }
 
-/** Gives the correct call with some of its parts replaced; `undefined` takes a part away. */
+/** Returns the correct call with some parts replaced; `undefined` removes a part. */
 function changed({ body, params, meta, headers }: Change): [unknown, Headers] {
   const _meta = without({ ...META_OK, ...meta })
   const whole = { ...BODY_OK, params: without({ ...BODY_OK.params, _meta, ...params }), ...body }
@@ -61,7 +61,7 @@ const LEGACY_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 describe('readMessage', () => {
   for (const [field, max, rule, change] of MAX_LENGTHS) {
-    it(`refuses ${field} of more than ${max} characters, in both eras, and names the bound`, () => {
+    it(`refuses ${field} of more than ${max} characters, in both eras, and names the limit`, () => {
       const legacy = { [META.protocolVersion]: undefined }
       for (const meta of [{}, legacy]) {
         const of = (text: string) => {
@@ -76,7 +76,7 @@ describe('readMessage', () => {
     })
   }
 
-  it('refuses a version of the envelope that is too long without echoing it', () => {
+  it('refuses a version of the envelope that is too long, and does not echo it', () => {
     const fault = faultOf(changed({ meta: { [META.protocolVersion]: 'x'.repeat(513) } }))
     assert.equal(fault.rule, 'params_invalid')
     assert.ok(fault.message.length < 100)
@@ -92,7 +92,7 @@ describe('readMessage', () => {
     })
   })
 
-  describe('tells the era by the envelope first, and by the header where there is none', () => {
+  describe('takes the era from the envelope, or from the header without one', () => {
     const cases: readonly [string, unknown, Headers, 'legacy' | 'modern' | RpcRule][] = [
       ['no envelope, no header', LEGACY_LIST, {}, 'legacy'],
       ['no envelope, a header of before', LEGACY_LIST, { 'mcp-protocol-version': '2025-06-18' }, 'legacy'],
@@ -118,7 +118,7 @@ describe('readMessage', () => {
     }
   })
 
-  describe('refuses what is no single JSON-RPC message, in every era', () => {
+  describe('refuses a body that is not a single JSON-RPC message, in every era', () => {
     const refused: readonly [string, unknown, RpcRule, RegExp][] = [
       ['a batch', [BODY_OK], 'batch_refused', /Batches are not served/],
       ['an empty batch', [], 'batch_refused', /one message/],
@@ -286,13 +286,13 @@ describe('readMessage', () => {
       })
     }
 
-    it('gives the numbers of MCP 2026-07-28 for them', () => {
+    it('uses the codes of MCP 2026-07-28 for them', () => {
       assert.deepEqual(RPC_ERRORS.header_mismatch, { code: -32_020, status: 400 })
       assert.deepEqual(RPC_ERRORS.version_unsupported, { code: -32_022, status: 400 })
       assert.deepEqual(RPC_ERRORS.envelope_invalid, { code: -32_602, status: 400 })
     })
 
-    it('says which versions it speaks, and both sides of a disagreement', () => {
+    it('names the supported versions, and both values of a mismatch', () => {
       const unsupported = faultOf(
         changed({
           meta: { [META.protocolVersion]: '2027-01-01' },
@@ -305,7 +305,7 @@ describe('readMessage', () => {
     })
   })
 
-  describe('takes what the rules leave free', () => {
+  describe('accepts variations that the rules allow', () => {
     const taken: readonly [string, Change][] = [
       ['no client info', { meta: { [META.clientInfo]: undefined } }],
       ['an id that is a text', { body: { id: '' } }],
@@ -350,7 +350,7 @@ describe('readMessage', () => {
 })
 
 describe('decodeHeader', () => {
-  it('gives a plain value as it is', () => {
+  it('returns a plain value unchanged', () => {
     for (const value of ['files__read', '', 'a b', '=?base64?', '=?utf-8?Q?a?=', '=?BASE64?YQ==?='])
       assert.equal(decodeHeader(value), value)
   })
@@ -360,7 +360,7 @@ describe('decodeHeader', () => {
       assert.equal(decodeHeader(base64(value)), value)
   })
 
-  it('gives nothing for base64 that is not canonical or not UTF-8, so that it agrees with no body', () => {
+  it('returns undefined for base64 that is not canonical or not UTF-8, so that it agrees with no body', () => {
     for (const encoded of ['YQ', 'YQ=', 'YR==', 'Y', '/w==', '7aCA'])
       assert.equal(decodeHeader(`=?base64?${encoded}?=`), undefined, encoded)
   })

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from './protocol.ts'
 
-/** A message as the endpoint reads it: for the gateway's own path, or for the SDK, which speaks the earlier revisions. */
+/** A message by its era: the gateway serves `modern` itself, and the SDK serves `legacy`. */
 export type Message =
   | {
       readonly era: 'modern'
@@ -32,11 +32,11 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 /**
  * Reads a parsed body and its headers.
  *
- * The body says which era a message is of, by the envelope in `params._meta`; where it is silent, a header that
- * names a modern revision does. Headers and body of a modern request must agree (MCP 2026-07-28, transports,
- * "standard headers"), because proxies and gateways in front go by the headers.
+ * The envelope in `params._meta` determines the era. Without one, a header that names a modern revision does. Headers and
+ * body of a modern request must agree (MCP 2026-07-28, transports, "standard headers"), because proxies in front read
+ * only the headers.
  *
- * @throws {RpcFault} naming the rule that the message breaks
+ * @throws {RpcFault} with the rule that the message breaks
  */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message {
   if (Array.isArray(body))
@@ -67,7 +67,7 @@ function checkMessage(body: unknown): asserts body is RpcMessage {
   checkLengths(body)
 }
 
-/** The revision that the envelope names: a text, `null` where it is present and is none, `undefined` where it is absent. */
+/** Returns the revision that the envelope names: `null` if it is not a string, `undefined` if it is absent. */
 function claimOf(params: JsonObject): string | null | undefined {
   const meta = params['_meta']
   if (!isObject(meta) || !Object.hasOwn(meta, META.protocolVersion)) return undefined
@@ -144,7 +144,7 @@ function mismatch(header: string, value: string | undefined, body: string): RpcF
 
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
-/** Decodes `=?base64?…?=`, the form of a value that a header cannot carry as it is. */
+/** Decodes `=?base64?…?=`, the form of values that a header cannot carry. Returns `undefined` if it is invalid. */
 export function decodeHeader(value: string): string | undefined {
   const encoded = ENCODED.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -157,7 +157,7 @@ export function decodeHeader(value: string): string | undefined {
   }
 }
 
-/** A header that is sent twice is joined by Node with a comma, and so agrees with no body. */
+/** Node joins repeated headers with a comma, so they never agree with a body. */
 function one(value: string | string[] | undefined): string | undefined {
   return (Array.isArray(value) ? value.join(', ') : value)?.trim()
 }
@@ -174,7 +174,7 @@ interface Bound {
 const ID: Bound = { rule: 'body_not_message', max: MAX_ID_LENGTH }
 const NAME: Bound = { rule: 'params_invalid', max: MAX_NAME_LENGTH }
 
-/** The texts of a message that are names, by where they stand: compared, kept in tables, logged and echoed. */
+/** The strings of a message that are compared, stored, logged and echoed, with their maximum lengths. */
 const OF_MESSAGE: readonly (readonly [field: string, bound: Bound])[] = [
   ['method', { rule: 'body_not_message', max: MAX_NAME_LENGTH }],
   ['id', ID],
@@ -191,9 +191,9 @@ const OF_META: readonly (readonly [field: string, bound: Bound])[] = [
 ]
 
 /**
- * Checks the length of each name that a client puts into a message.
+ * Checks the length of each name in a message.
  *
- * @throws {RpcFault} `body_not_message` or `params_invalid`, naming the field and its bound
+ * @throws {RpcFault} `body_not_message` or `params_invalid`, with the field and its bound
  */
 function checkLengths(message: JsonObject): void {
   checkFields(message, '', OF_MESSAGE)

@@ -6,7 +6,7 @@ import { createGate, defineTool, type JsonSchema, type Tool } from '@toolgate/co
 import { ToolLists } from '@toolgate/mcp'
 import { createLegacyHandler } from './legacy.ts'
 
-/** Serves tools to clients of MCP 2025-11-25. Gives what asks it, as such a client does. */
+/** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
 async function serve(t: TestContext, tools: readonly Tool[]) {
   const gate = createGate({ tools })
   const handle = createLegacyHandler({
@@ -50,7 +50,7 @@ const tool = (name: string, outputSchema: JsonSchema | undefined, structuredCont
   defineTool({ name, outputSchema, execute: () => ({ content: [], structuredContent, ...rest }) })
 
 describe('createLegacyHandler', () => {
-  it('lists only what an earlier client can read, and gives what fits that list: structured content is an object there', async (t) => {
+  it('lists only schemas that an earlier client can read, and returns results that match them: structured content is an object', async (t) => {
     const list = { type: 'array', items: { type: 'number' } }
     const ask = await serve(t, [
       tool('list', list, [1, 2]),
@@ -79,7 +79,7 @@ describe('createLegacyHandler', () => {
     ])
   })
 
-  it('passes an error on as it is', async (t) => {
+  it('passes an error on unchanged', async (t) => {
     const ask = await serve(t, [tool('fails', { type: 'array' }, undefined, { isError: true })])
     assert.deepEqual(await ask('tools/call', { name: 'fails', arguments: {} }), { content: [], isError: true })
   })

@@ -18,10 +18,10 @@ export interface LegacyDeps {
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
   readonly sessions: Pick<Sessions, 'begin'>
   readonly serverInfo: { readonly name: string; readonly version: string }
-  /** What clients are told at their beginning, for the model. */
+  /** Instructions for the model, which clients get when they connect. */
   readonly instructions?: string | undefined
   readonly onFault: (error: unknown) => void
-  /** Finds what traces requests, if anything does. */
+  /** Returns the tracing of requests, if it is on. */
   readonly tracing?: FindTracing | undefined
 }
 
@@ -33,9 +33,9 @@ export type LegacyHandler = (
 ) => Promise<void>
 
 /**
- * Returns the handler for clients of MCP 2025-03-26 to 2025-11-25. It makes a server of the SDK for each request.
+ * Returns the handler for clients of MCP 2025-03-26 to 2025-11-25. It makes an SDK server for each request.
  *
- * The SDK is loaded at the first such client, so a gateway that never meets one does not pay for it.
+ * The SDK is loaded at the first such request, so a gateway without such clients does not pay for it.
  */
 export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
   let loading: ReturnType<typeof loadHandler> | undefined
@@ -62,7 +62,7 @@ async function loadHandler(deps: LegacyDeps): Promise<LegacyHandler> {
   }
 }
 
-/** One request of an earlier client, and what serves it. */
+/** A request of an earlier client, with its caller and its SDK. */
 interface LegacyExchange {
   readonly deps: LegacyDeps
   readonly sdk: typeof import('@modelcontextprotocol/server')
@@ -95,7 +95,7 @@ function createServer(exchange: LegacyExchange) {
         view,
         names,
         name: params.name,
-        // As the endpoint checked it: the SDK's copy lacks the fields that its schema does not know.
+        // From the message that the endpoint checked. The SDK's copy drops fields that its schema does not know.
         input: exchange.message.params?.['arguments'],
         signal: exchange.cancelled ? AbortSignal.any([mcpReq.signal, exchange.cancelled]) : mcpReq.signal,
         onProgress:
@@ -107,7 +107,7 @@ function createServer(exchange: LegacyExchange) {
       })
       recordAnswer(operation, answer)
       if ('error' in answer) throw new sdk.ProtocolError(answer.error.code, answer.error.message, answer.error.data)
-      // The SDK rewrites output schemas in the list for earlier clients, and the result has to fit those.
+      // The SDK rewrites output schemas in the list for earlier clients. The result must match those.
       const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
       return server.projectCallToolResult(withoutHop(answer.result) as never, outputSchema) as never
     }),
@@ -126,21 +126,21 @@ function relayProgress(
   notify: (progress: Progress) => Promise<void>,
 ): (progress: Progress) => void {
   return (progress) => {
-    // Progress may be lost, but no memory is kept for a client that does not read.
+    // Progress may be lost. It must not use up memory for a client that does not read.
     if (!response.writableNeedDrain) notify(progress).catch(deps.onFault)
   }
 }
 
-/** Whether a connection stays open is between Node and the client: the SDK would keep it open against the client's wish. */
+/** Removes the SDK's header, which would keep the connection open even if the client asked to close it. */
 function withoutConnection(response: Response): Response {
   response.headers.delete('connection')
   return response
 }
 
 /**
- * Cancels the call that a message names. For a call of a session, returns the signal that a later message aborts.
+ * Cancels the call that a message names. For a call in a session, returns the signal that a later message aborts.
  *
- * The session tells apart the calls of two clients with one key.
+ * Two clients with one key may use the same ids, so calls are kept by session.
  */
 function followCancellation(
   cancellations: Cancellations,

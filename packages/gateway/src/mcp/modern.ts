@@ -34,19 +34,19 @@ export interface ModernDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
   readonly serverInfo: { readonly name: string; readonly version: string }
-  /** What clients are told at their beginning, for the model. */
+  /** Instructions for the model, which clients get when they connect. */
   readonly instructions?: string | undefined
   readonly watch: Pick<ListWatch, 'watch'>
   readonly streams: Pick<ChangeStreams, 'listen'>
-  /** How long a client may keep a list, in milliseconds. */
+  /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
-  /** Finds what traces requests, if anything does. */
+  /** Returns the tracing of requests, if it is on. */
   readonly tracing?: FindTracing | undefined
 }
 
 export type ModernRequest = Extract<Message, { era: 'modern'; kind: 'request' }>
 
-/** The gateway's own path for MCP 2026-07-28: `server/discover`, `tools/list`, `tools/call` and `subscriptions/listen`. */
+/** Serves MCP 2026-07-28 without an SDK: `server/discover`, `tools/list`, `tools/call` and `subscriptions/listen`. */
 export class ModernPath {
   readonly #deps: ModernDeps
   readonly #shared: object
@@ -143,20 +143,20 @@ export class ModernPath {
     else sendJson(response, text)
   }
 
-  /** A result stays as it came, except for who answers: that is this server, not one behind it. */
+  /** Returns the result unchanged, except that `_meta` names this server and not the one behind it. */
   #toOwnResult({ _meta: meta, ...result }: McpResult): McpResult {
     return { ...result, _meta: { ...meta, [META.serverInfo]: this.#deps.serverInfo }, resultType: 'complete' }
   }
 }
 
-/** Calls a tool and returns what its client is answered. */
+/** Calls a tool and returns the answer for the client. */
 export async function answerCall(call: ToolCall): Promise<McpAnswer> {
   const answer = toAnswer(await callTool(call))
   if ('result' in answer && isLargeResult(answer.result)) await nextTurn()
   return answer
 }
 
-/** Returns a name that a client calls if a tool has it: clients must not be able to name a span or a series. */
+/** Returns the name that a client calls, if a tool has it. Otherwise clients could create spans and series of any name. */
 export function knownName(names: WireNames, name: unknown): string | undefined {
   return typeof name === 'string' && names.toId(name) !== undefined ? name : undefined
 }
@@ -176,7 +176,7 @@ export function parseCall(params: JsonObject): ParsedCall {
   return { name, input, progressToken }
 }
 
-/** Arguments that a tool's schema repeats in headers must agree with them. Hidden tools have no schema here. */
+/** Checks that arguments agree with the headers that repeat them. Tools hidden from the caller are not checked. */
 function checkParamHeaders(
   view: View,
   names: WireNames,
@@ -190,7 +190,7 @@ function checkParamHeaders(
   const expected = toParamHeaders(declared, input)
   for (let i = 0; i < expected.length; i += 2) {
     const [header = '', value = ''] = expected.slice(i, i + 2)
-    // Node gives the names of headers in lower case.
+    // Node's header names are in lower case.
     const sent = headers[header.toLowerCase()]
     const decoded = typeof sent === 'string' ? decodeHeader(sent.trim()) : undefined
     if (decoded === undefined || decoded !== decodeHeader(value)) {
@@ -212,9 +212,9 @@ function paramHeadersOf(schema: JsonObject): ReturnType<typeof findParamHeaders>
 
 const MAX_UNREAD_BYTES = 1024 * 1024
 
-/** The answer becomes an event stream at the first progress, and not before: most calls have none. */
+/** Sends progress. Only the first progress turns the response into an event stream, since most calls send none. */
 function sendProgress(response: ServerResponse, progress: object, progressToken: RequestId): void {
-  // Progress may be lost, but no memory is kept for a client that does not read.
+  // Progress may be lost. It must not use up memory for a client that does not read.
   if (response.destroyed || response.writableEnded || response.writableLength > MAX_UNREAD_BYTES) return
   if (!response.headersSent) {
     response.writeHead(200, {

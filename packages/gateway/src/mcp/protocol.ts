@@ -3,10 +3,10 @@ import { isObject } from '@toolgate/core/internal'
 import { type RequestId } from '@toolgate/mcp'
 
 /**
- * The one table of JSON-RPC errors that this endpoint answers: `rule → code and HTTP status`.
+ * The JSON-RPC errors of this endpoint: `rule → code and HTTP status`.
  *
  * JSON-RPC 2.0 §5.1, and MCP 2026-07-28 for -32020 (header mismatch) and -32022 (unsupported version).
- * -32000 is the implementation's own range, as the SDK uses it for what never became a request.
+ * -32000 is in the range for implementations. The SDK uses it too, for HTTP requests that are not JSON-RPC.
  */
 export const RPC_ERRORS = {
   body_not_json: { code: -32700, status: 400 },
@@ -27,17 +27,17 @@ export const RPC_ERRORS = {
   session_unknown: { code: -32001, status: 404 },
   loop_refused: { code: -32600, status: 400 },
   app_unknown: { code: -32000, status: 404 },
-  /** What came before goes on to its end. */
+  /** Running calls are finished. */
   stopping: { code: -32000, status: 503 },
   streams_full: { code: -32603, status: 200 },
-  /** Of a GET: 200 would be the stream. */
+  /** For a GET, where 200 would open the stream. */
   session_streams_full: { code: -32603, status: 429 },
   internal: { code: -32603, status: 500 },
 } as const satisfies Record<string, { code: number; status: number }>
 
 export type RpcRule = keyof typeof RPC_ERRORS
 
-/** A request that this endpoint refuses before it means anything: which rule, and the words. */
+/** Thrown for a request that this endpoint refuses, with the rule that it breaks. */
 export class RpcFault extends Error {
   override readonly name = 'RpcFault'
   readonly rule: RpcRule
@@ -52,7 +52,7 @@ export class RpcFault extends Error {
   }
 }
 
-/** Gives the body of a fault. `id` is `null` where the request's could not be read (JSON-RPC 2.0 §5). */
+/** Returns the response body of a fault. `id` is `null` if the request's id could not be read (JSON-RPC 2.0 §5). */
 export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
   const { code } = RPC_ERRORS[fault.rule]
   return JSON.stringify({
@@ -65,7 +65,7 @@ export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
 /** Longer than any id that a client makes. */
 export const MAX_ID_LENGTH = 256
 
-/** Returns the id of a parsed body if it is a request with one that may be echoed. Responses are not answered. */
+/** Returns the id of a parsed request, if it may be echoed. Responses are not answered. */
 export function echoableId(body: unknown): RequestId | null {
   if (!isObject(body) || !Object.hasOwn(body, 'id')) return null
   const { id, method } = body
@@ -74,7 +74,7 @@ export function echoableId(body: unknown): RequestId | null {
   return isEchoable ? id : null
 }
 
-/** Answers with JSON. */
+/** Sends a JSON response. */
 export function sendJson(
   response: ServerResponse,
   text: string,
@@ -89,7 +89,7 @@ export function sendJson(
   response.end(text)
 }
 
-/** Returns a JSON-RPC message as an event of an event stream. */
+/** Returns a JSON-RPC message as a server-sent event. */
 export function toEvent(text: string): string {
   return `event: message\ndata: ${text}\n\n`
 }

@@ -11,7 +11,7 @@ function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
 }
 
 describe('Sessions', () => {
-  it('knows the sessions that it began, and no others', () => {
+  it('has the sessions that it began, and no others', () => {
     const { sessions } = timed()
     const id = sessions.begin(VERA)
     assert.equal(sessions.has(VERA, id), true)
@@ -19,7 +19,7 @@ describe('Sessions', () => {
     assert.notEqual(sessions.begin(VERA), id)
   })
 
-  it('knows a session by any key of its user, and by none of another', () => {
+  it('has a session for every key of its user, and for no key of another', () => {
     const { sessions } = timed()
     const id = sessions.begin(VERA)
     assert.equal(sessions.has({ ...VERA, roles: ['admin'] }, id), true)
@@ -27,7 +27,7 @@ describe('Sessions', () => {
     assert.equal(sessions.has({ ...VERA, user: 'paul' }, id), false)
   })
 
-  it('does not know an ended session, and ends its streams', () => {
+  it('forgets an ended session, and ends its streams', () => {
     const { sessions } = timed()
     const id = sessions.begin(VERA)
     let ended = 0
@@ -38,7 +38,7 @@ describe('Sessions', () => {
     assert.equal(sessions.end(VERA, id), false)
   })
 
-  it('forgets a session that nobody uses, and keeps one that is used or has a stream', () => {
+  it('forgets an idle session, and keeps one that is used or has a stream', () => {
     const { sessions, pass } = timed()
     const [unused, used, open] = [sessions.begin(VERA), sessions.begin(VERA), sessions.begin(VERA)]
     const release = sessions.hold(VERA, open, () => {})
@@ -55,7 +55,7 @@ describe('Sessions', () => {
     assert.equal(sessions.has(VERA, open), false)
   })
 
-  it('makes room by the least recently used session: of one user first, and of all', () => {
+  it('drops the least recently used session at a limit, of one user or of all', () => {
     const { sessions } = timed({ maxOfOne: 2, maxSessions: 3 })
     const other = sessions.begin({ user: 'paul' })
     const [first, second] = [sessions.begin(VERA), sessions.begin(VERA)]
@@ -82,7 +82,7 @@ describe('Cancellations', () => {
     assert.equal(signal.aborted, true)
   })
 
-  it('leaves alone the calls of other callers, sessions and ids', () => {
+  it('does not cancel the calls of other callers, sessions and ids', () => {
     const calls = new Cancellations()
     const { signal } = calls.open(vera, 's', 1)
     calls.cancel(other, 's', 1)
@@ -93,7 +93,7 @@ describe('Cancellations', () => {
     assert.equal(signal.aborted, false)
   })
 
-  it('forgets a call that has ended, and not another of the same id', () => {
+  it('forgets a call that has ended, but not another with the same id', () => {
     const calls = new Cancellations()
     const first = calls.open(vera, 's', 1)
     const second = calls.open(vera, 's', 1)

@@ -14,8 +14,8 @@ export function readSession(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Returns the hook that raises the event `called:<tool id>` when a call of a session has ended well. Groups that wait
- * for that event open.
+ * Returns the hook that raises the event `called:<tool id>` when a call in a session succeeds. It opens the groups that
+ * wait for that event.
  */
 export function unlockByCalls(
   locks: () => Pick<Gate['locks'], 'event'>,
@@ -31,11 +31,11 @@ export function unlockByCalls(
 
 export interface SessionsOptions {
   readonly clock: Clock
-  /** How long a session without a request or a stream is known. Default: a day. */
+  /** How long a session is kept without a request or a stream. Default: a day. */
   readonly idleMs?: number
   /** Default 100,000. */
   readonly maxSessions?: number
-  /** Of one user. Default 10,000. */
+  /** Per user. Default 10,000. */
   readonly maxOfOne?: number
 }
 
@@ -90,7 +90,7 @@ export class Sessions {
     }
   }
 
-  /** Ends a session. Returns `false` if there was none. */
+  /** Ends a session. Returns `false` if it is unknown. */
   end(caller: Caller, id: string): boolean {
     const session = this.#find(caller, id)
     this.#drop(session)
@@ -133,15 +133,15 @@ function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {
 }
 
 /**
- * The calls of sessions that are under way.
+ * The running calls of sessions.
  *
- * Before MCP 2026-07-28 a client cancels a call with a separate message. The session tells apart two clients with one
- * key, which use the same ids; the caller tells apart a client from another that knows its session.
+ * Before MCP 2026-07-28 a client cancels a call with a separate message. Two clients with one key use the same ids, so
+ * calls are kept by session. They are also kept by caller, so that nobody else who knows a session can cancel its calls.
  */
 export class Cancellations {
   readonly #calls = new WeakMap<Caller, Map<string, AbortController>>()
 
-  /** Returns the signal of a call, and `end`, to be called when the call has ended. */
+  /** Returns the signal of a call, and `end`, to call when the call has ended. */
   open(caller: Caller, session: string, id: RequestId): { readonly signal: AbortSignal; readonly end: () => void } {
     const calls = this.#calls.get(caller) ?? new Map<string, AbortController>()
     this.#calls.set(caller, calls)
@@ -156,7 +156,7 @@ export class Cancellations {
     }
   }
 
-  /** Cancels the call of this caller, session and id, if it is under way. */
+  /** Cancels the call of this caller, session and id, if it is running. */
   cancel(caller: Caller, session: string, id: RequestId): void {
     const controller = this.#calls.get(caller)?.get(toKey(session, id))
     controller?.abort(new Error('the client cancelled the call'))
