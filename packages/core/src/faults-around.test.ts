@@ -4,6 +4,7 @@ import { memoryAudit } from './audit/memory.ts'
 import type { CallOutcome } from './call/outcome.ts'
 import { createGate } from './gate/gate.ts'
 import type { GateOptions } from './gate/options.ts'
+import { Revision } from './util/revision.ts'
 import { createHalts } from './state/halts.ts'
 import { memoryApprovals } from './memory/approvals.ts'
 import { memoryCounters } from './memory/counters.ts'
@@ -190,6 +191,7 @@ describe('a state store that is slow', () => {
     let asked = 0
     const faults: unknown[] = []
     const halts = createHalts({
+      changes: new Revision(),
       state: {
         ...memoryState(),
         subscribe: fail,

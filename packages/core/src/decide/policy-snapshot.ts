@@ -10,6 +10,7 @@ import type { Catalog } from '../tools/catalog.ts'
 import type { Groups } from '../tools/groups.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import type { Revision } from '../util/revision.ts'
 import { createBoundedCache } from '../util/bounded-cache.ts'
 import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
@@ -32,12 +33,15 @@ export interface PolicySnapshot {
   evaluation(caller: Caller): Evaluation
 }
 
-/** All that decisions are made of. Each part has a revision that grows whenever a decision may change. */
+/** All that decisions are made of. */
 export interface World {
+  /** Grows with every change of a part, in the same turn. */
+  readonly changes: Pick<Revision, 'now'>
   readonly catalog: Catalog
   readonly groups: Groups
+  /** The one part that may be the host's own: it is compared by its own revision. */
   readonly availability: AvailabilitySource
-  readonly unlocks: { readonly revision: number; openFor(caller: Caller): ReadonlySet<string> }
+  readonly unlocks: { openFor(caller: Caller): ReadonlySet<string> }
   readonly halts: CallerEffects
   readonly pins: PinSource
   readonly preferences: CallerEffects
@@ -46,13 +50,11 @@ export interface World {
 
 /** What holds tools of a snapshot back from a caller: the same effects for as long as nothing changes. */
 export interface CallerEffects {
-  readonly revision: number
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
 }
 
 /** What holds tools back from everybody because of what they say of themselves. */
 export interface PinSource {
-  readonly revision: number
   /** The same list for as long as neither changes. */
   effectsFor(snapshot: Toolset): readonly Effect[]
 }
@@ -63,49 +65,36 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly heldBack: readonly Effect[]
 }
 
-/** Gives a function that answers with today's snapshot: the same one until something changes. */
+/** Returns a function that returns today's snapshot: the same one until something changes. */
 export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
+  const { changes, availability } = world
   let indexes: Indexes | undefined
-  let latest: (BuiltPolicySnapshot & Revisions) | undefined
-  return () => {
+  let latest: BuiltPolicySnapshot | undefined
+  let revision = 0
+  let availabilityRevision = 0
+  const build = (): BuiltPolicySnapshot => {
     const { revision: policyRevision, parsed } = world.policies()
     const catalogRevision = world.catalog.revision
-    const availabilityRevision = world.availability.revision
-    const lockRevision = world.unlocks.revision
-    const haltRevision = world.halts.revision
-    const pinRevision = world.pins.revision
-    const preferenceRevision = world.preferences.revision
-    if (
-      latest?.policyRevision === policyRevision &&
-      latest.catalogRevision === catalogRevision &&
-      latest.availabilityRevision === availabilityRevision &&
-      latest.lockRevision === lockRevision &&
-      latest.haltRevision === haltRevision &&
-      latest.pinRevision === pinRevision &&
-      latest.preferenceRevision === preferenceRevision
-    ) {
-      return latest
-    }
     if (indexes?.policyRevision !== policyRevision || indexes.catalogRevision !== catalogRevision) {
       indexes = { policyRevision, catalogRevision, ...indexSnapshot(world, world.catalog.snapshot(), parsed) }
     }
     const heldBack = [
-      ...availabilityEffects(indexes.groups, world.groups, world.availability),
+      ...availabilityEffects(indexes.groups, world.groups, availability),
       ...world.pins.effectsFor(indexes.snapshot),
     ]
-    const revisions = { availabilityRevision, lockRevision, haltRevision, pinRevision, preferenceRevision }
-    latest = { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack, ...revisions }
+    return { ...createPolicySnapshot(indexes, heldBack, world), indexes, heldBack }
+  }
+  return () => {
+    const now = changes.now
+    const availabilityNow = availability.revision
+    if (latest === undefined || revision !== now || availabilityRevision !== availabilityNow) {
+      latest = build()
+      // After it is built: what failed to build is built again by the next decision.
+      revision = now
+      availabilityRevision = availabilityNow
+    }
     return latest
   }
-}
-
-/** Of all that is held back for the moment. */
-interface Revisions {
-  readonly availabilityRevision: number
-  readonly lockRevision: number
-  readonly haltRevision: number
-  readonly pinRevision: number
-  readonly preferenceRevision: number
 }
 
 /** What is the same for as long as catalog and policies are. */

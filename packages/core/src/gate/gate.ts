@@ -163,8 +163,8 @@ interface Lineage {
 
 function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork, tightens }: Lineage): Gate {
   const { catalog, groups, unlocks, halts, pins, availability, usesOf, parse, approvals, visibilityDeadlineMs } = shared
-  const { recorder, subscribe, loads, preferences, names } = shared
-  const world = { catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
+  const { recorder, subscribe, loads, preferences, names, changes } = shared
+  const world = { changes, catalog, groups, availability, unlocks, halts, pins, preferences, policies: stack.current }
   const today = createPolicySnapshots(world)
   const { apps, hostOf } = createApps(shared.apps, today, world)
   const host: ViewHost = {
@@ -213,7 +213,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
         throw new ConfigError('fork.inherit', 'only a gate that is not itself a fork can have its policy replaced')
       }
       const forkPorts = { ...ports, hooks: [...parseHooks(hooks), ...ports.hooks] }
-      return openGate(shared, forkPorts, createPolicyStack(parse(policy), inherit ? stack : undefined), {
+      return openGate(shared, forkPorts, createPolicyStack(parse(policy), changes, inherit ? stack : undefined), {
         isFork: true,
         tightens: inherit ? ports : undefined,
       })

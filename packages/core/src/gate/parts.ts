@@ -45,6 +45,7 @@ import { type ToolRecord, toolsOfRecord } from '../tools/record.ts'
 import { withRequestTool } from '../search/request-tool.ts'
 import { createUnlocks, type Unlocks } from '../groups/unlocks.ts'
 import { checkObject, checkShape } from '../util/shape.ts'
+import { Revision } from '../util/revision.ts'
 import type { Tool } from '../tools/tool.ts'
 import { createPreferences, type UserPreferences } from '../state/preferences.ts'
 import {
@@ -73,6 +74,8 @@ export interface GateParts {
 
 /** What a gate and its forks have in common. */
 export interface Shared {
+  /** Grows with every change that a decision may depend on. */
+  readonly changes: Revision
   readonly catalog: Catalog
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
@@ -101,11 +104,12 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   checkShape('createGate', options, GATE)
   checkPorts(options)
   const basis: Basis = {
+    changes: new Revision(),
     clock: options.clock ? steadyClock(options.clock) : systemClock,
     onFault: safely(options.onFault),
   }
   const tools = readTools(options, basis, gateOf)
-  const rules = readRules(options, tools)
+  const rules = readRules(options, basis, tools)
   const state = openState(options, basis, tools, rules)
   const { halts, preferences, recorder, pins, events } = state
   const ports = createPorts(options, basis, rules, state)
@@ -113,12 +117,13 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   const { apps, usesOf, written, parse } = rules
   const { catalog, groups, definitions, availability, names } = tools
   const shared: Shared = {
+    changes: basis.changes,
     catalog,
     groups,
     definitions,
     availability,
     loads,
-    unlocks: createUnlocks(),
+    unlocks: createUnlocks(basis),
     halts,
     pins,
     apps,
@@ -146,6 +151,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
 }
 
 interface Basis {
+  readonly changes: Revision
   readonly clock: Clock
   readonly onFault: (error: unknown) => void
 }
@@ -156,7 +162,7 @@ type GateRules = ReturnType<typeof readRules>
 type GateState = ReturnType<typeof openState>
 
 /** The groups, the catalog and those who watch what it names. */
-function readTools(options: AnyOptions, { clock, onFault }: Basis, gateOf: GateOf) {
+function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
   const groups = parseGroups(definitions, aliases)
@@ -172,6 +178,7 @@ function readTools(options: AnyOptions, { clock, onFault }: Basis, gateOf: GateO
   // A source may tell of a change while it is subscribed to.
   const reading = { ended: () => {} }
   const catalog = createCatalog({
+    changes,
     tools,
     sources: [...checkSources(options.sources), ...loads.sources],
     groups: groups.selectors,
@@ -190,7 +197,11 @@ function readTools(options: AnyOptions, { clock, onFault }: Basis, gateOf: GateO
 }
 
 /** The policies, apps, limits and caps: all that names tools. */
-function readRules(options: AnyOptions, { definitions, aliases, groups, appsByName, names, lookAtSchemas }: GateTools) {
+function readRules(
+  options: AnyOptions,
+  { changes }: Basis,
+  { definitions, aliases, groups, appsByName, names, lookAtSchemas }: GateTools,
+) {
   const read = (policy: Policies | undefined) => parsePolicies(policy, groups.selectors)
   const parse = (policy: Policies | undefined): readonly ParsedPolicy[] => {
     const parsed = read(policy)
@@ -213,13 +224,13 @@ function readRules(options: AnyOptions, { definitions, aliases, groups, appsByNa
     ...written,
   ])
   lookAtSchemas()
-  return { apps, policies: createPolicyStack(own), usesOf: createUses(limits), caps, written, parse }
+  return { apps, policies: createPolicyStack(own, changes), usesOf: createUses(limits), caps, written, parse }
 }
 
 /** What people and changes hold back, and the record of what happens to the gate. */
 function openState(
   options: AnyOptions,
-  { clock, onFault }: Basis,
+  { changes, clock, onFault }: Basis,
   { groups, catalog }: GateTools,
   { policies }: GateRules,
 ) {
@@ -228,7 +239,7 @@ function openState(
   const events = createEmitter<[GateNotice]>(onFault)
   const live = createLiveCalls()
   const storeDeadlineMs = checkDeadline('storeDeadlineMs', options.storeDeadlineMs ?? DEFAULT_WAIT_MS)
-  const ofStore = { state, groups: groups.selectors, onFault, deadlineMs: storeDeadlineMs }
+  const ofStore = { changes, state, groups: groups.selectors, onFault, deadlineMs: storeDeadlineMs }
   const halts = createHalts({
     ...ofStore,
     clock,
@@ -253,6 +264,7 @@ function openState(
     onEvent: recorder.pinned,
     onFault,
   })
+  pins.subscribe(() => changes.bump())
   return { audit, events, live, storeDeadlineMs, halts, preferences, recorder, pins }
 }
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Revision } from '../util/revision.ts'
 import { createUnlocks } from './unlocks.ts'
 
 const of = (user: string, session: string) => ({ user, session })
 
 describe('createUnlocks', () => {
   it('forgets the oldest session of the user who has most, once there are too many in all', () => {
-    const unlocks = createUnlocks({ max: 4 })
+    const unlocks = createUnlocks({ changes: new Revision(), max: 4 })
     for (const session of ['1', '2', '3']) unlocks.open(of('omar', session), ['web'])
     unlocks.open(of('vera', '1'), ['web'])
     unlocks.open(of('ines', '1'), ['web'])
@@ -18,7 +19,7 @@ describe('createUnlocks', () => {
   })
 
   it('forgets the oldest session of a user who has more than a user may', () => {
-    const unlocks = createUnlocks({ maxOfUser: 2 })
+    const unlocks = createUnlocks({ changes: new Revision(), maxOfUser: 2 })
     for (const session of ['1', '2', '3']) unlocks.open(of('omar', session), ['web'])
     assert.equal(unlocks.openFor(of('omar', '1')).size, 0)
     assert.equal(unlocks.openFor(of('omar', '3')).size, 1)
@@ -26,7 +27,7 @@ describe('createUnlocks', () => {
 
   it('looks at no more entries for an unlock when many users have sessions than when few have', (t) => {
     const steps = (users: number): number => {
-      const unlocks = createUnlocks({ max: users })
+      const unlocks = createUnlocks({ changes: new Revision(), max: users })
       for (let i = 0; i < users; i++) unlocks.open(of(`user${i}`, '1'), ['web'])
       const counted = countSteps(t)
       unlocks.open(of('one more', '1'), ['web'])

@@ -1,10 +1,9 @@
 import { type Caller, callerParts } from '../caller.ts'
+import type { Revision } from '../util/revision.ts'
 import { createShares } from '../util/shares.ts'
 
 /** Which groups each session has opened. */
 export interface Unlocks {
-  /** Grows when something was locked again: what was decided before holds no more. */
-  readonly revision: number
   /** The groups open for a caller's session: the same object until that changes. */
   openFor(caller: Caller): ReadonlySet<string>
   open(caller: Caller, groups: readonly string[]): void
@@ -18,19 +17,27 @@ const MAX_SESSIONS_OF_USER = 1000
 /** The sessions that opened something longest ago are forgotten first, which locks. */
 const MAX_SESSIONS = 100_000
 
-/** Gives unlocks that live in this process. A session is the host's own, within its tenant and user. */
+/**
+ * Returns unlocks that live in this process. A session is the host's own, within its tenant and user.
+ *
+ * Locking again bumps `changes`. Opening does not: it shows in `openFor`, for its session only.
+ */
 export function createUnlocks({
+  changes,
   maxOfUser = MAX_SESSIONS_OF_USER,
   max = MAX_SESSIONS,
-}: { readonly maxOfUser?: number; readonly max?: number } = {}): Unlocks {
+}: {
+  readonly changes: Revision
+  readonly maxOfUser?: number
+  readonly max?: number
+}): Unlocks {
   const bySession = new Map<string, ReadonlySet<string>>()
   const byUser = createShares<string>()
-  let revision = 1
 
   function drop(user: string, session: string): void {
     bySession.delete(session)
     byUser.delete(user, session)
-    revision++
+    changes.bump()
   }
 
   /** What is over the share of its user goes first; over that of all, what is of the user who has most. */
@@ -45,9 +52,6 @@ export function createUnlocks({
   }
 
   return {
-    get revision() {
-      return revision
-    },
     openFor(caller) {
       const key = sessionKey(caller)
       return (key !== undefined && bySession.get(key)) || NOTHING

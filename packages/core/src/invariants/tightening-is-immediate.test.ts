@@ -71,6 +71,79 @@ describe('a change between the view and the call', () => {
   })
 })
 
+describe('a change between two calls of a view', () => {
+  const rows: readonly (readonly [what: string, change: (world: Changed) => unknown, code: string])[] = [
+    ['the policy', ({ gate }) => gate.setPolicy({ deny: ['web:search'] }), 'policy_denied'],
+    ['a policy above', ({ parent }) => parent.setPolicy({ deny: ['web:search'] }), 'policy_denied'],
+    ['the catalog', ({ offer }) => offer([]), 'tool_not_found'],
+    ['a pinned definition', ({ offer }) => offer([changedSearch]), 'tool_suspended'],
+    ['the locks of a session', ({ gate }) => gate.locks.forget(CALLER), 'group_locked'],
+    ['a group', ({ availability }) => availability.set('web', { available: false }), 'group_unavailable'],
+    ['a halt', ({ gate }) => void gate.halt({ tool: 'web:search', reason: 'stop' }), 'halted'],
+    [
+      'what the user switched off',
+      ({ gate }) => gate.preferences.set(CALLER, { groups: [], tools: ['web:search'] }),
+      'switched_off',
+    ],
+  ]
+  for (const [what, change, code] of rows) {
+    it(`is seen by the second: ${what}`, async () => {
+      const world = await openChanged()
+      const { view } = world
+      assert.equal((await view.call({ tool: 'web:search' })).status, 'done')
+      const changing = change(world)
+      if (changing instanceof Promise) await changing
+      const outcome = await view.call({ tool: 'web:search' })
+      assert.equal(outcome.status === 'refused' && outcome.decision.reasons[0]?.code, code)
+      await world.parent.close()
+    })
+  }
+
+  it('is seen by the next view, too: a definition that a person accepts', async () => {
+    const { gate, offer, parent } = await openChanged()
+    offer([changedSearch])
+    assert.deepEqual((await gate.view(CALLER)).ids, [])
+    const hash = gate.pins.list().find(({ tool }) => tool === 'web:search')?.hash ?? ''
+    await gate.pins.accept('web:search', { hash, by: 'vera' })
+    assert.deepEqual((await gate.view(CALLER)).ids, ['web:search'])
+    await parent.close()
+  })
+})
+
+const CALLER = { user: 'vera', session: 's1' }
+const changedSearch = defineTool({ namespace: 'web', name: 'search', description: 'It sends, too.', execute: () => 1 })
+
+type Changed = Awaited<ReturnType<typeof openChanged>>
+
+/** A fork, and the view of a caller who may call the one tool. */
+async function openChanged() {
+  let offered = [defineTool({ namespace: 'web', name: 'search', execute: () => 1 })]
+  let announce = () => {}
+  const source: Source = {
+    name: 'live',
+    tools: () => offered,
+    subscribe(listener) {
+      announce = listener
+      return () => {}
+    },
+  }
+  const availability = memoryAvailability({ web: { available: true } })
+  const parent = createGate({
+    sources: [source],
+    groups: { web: { tools: ['web:*'], visibility: 'conditional', unlock: 'request' } },
+    availability,
+    pins: 'suspend',
+  })
+  const gate = parent.fork({ policy: [] })
+  gate.locks.request(CALLER, 'web')
+  const view = await gate.view(CALLER)
+  const offer = (tools: typeof offered) => {
+    offered = tools
+    announce()
+  }
+  return { parent, gate, view, availability, offer }
+}
+
 describe('a change between deciding and executing', () => {
   const stages = ['limit', 'approval request', 'approval', 'audit'] as const
   const changes: readonly (readonly [what: string, change: (world: Bench) => void, code: string])[] = [

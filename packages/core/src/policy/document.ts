@@ -4,6 +4,7 @@ import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import type { ParsedCondition } from './condition.ts'
 import type { ParsedClause, ParsedPolicy } from './parse.ts'
+import type { Revision } from '../util/revision.ts'
 
 const documents = new WeakMap<readonly ParsedPolicy[], PolicyDocument>()
 
@@ -95,8 +96,8 @@ export interface PolicyStack {
   replace(own: readonly ParsedPolicy[]): void
 }
 
-/** Gives a stack on top of another, or one that stands by itself. */
-export function createPolicyStack(own: readonly ParsedPolicy[], parent?: PolicyStack): PolicyStack {
+/** Returns a stack of a gate's own policies, on top of its parent's. Replacing them bumps `changes`. */
+export function createPolicyStack(own: readonly ParsedPolicy[], changes: Revision, parent?: PolicyStack): PolicyStack {
   let above = parent?.current()
   let current: CurrentPolicies = { revision: 1, parsed: [...(above?.parsed ?? []), ...own] }
   const renew = () => {
@@ -111,6 +112,7 @@ export function createPolicyStack(own: readonly ParsedPolicy[], parent?: PolicyS
     replace(next) {
       own = next
       renew()
+      changes.bump()
     },
   }
 }

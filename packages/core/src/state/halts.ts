@@ -18,6 +18,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
+import type { Revision } from '../util/revision.ts'
 import { Mirror } from './mirror.ts'
 
 /** What is halted: all that every field names. `all` stands alone. */
@@ -53,8 +54,6 @@ export interface Halt {
 
 /** What people have halted: in force here at once, and wherever the store reaches within a second. */
 export interface Halts {
-  /** Grows whenever a decision may change. */
-  readonly revision: number
   list(): readonly Halt[]
   /** The selectors of those that name tools, with their place in the list. */
   selectors(): readonly WrittenSelector[]
@@ -80,6 +79,8 @@ export interface HaltsOptions {
   readonly state: StateStore
   readonly groups: GroupSelectors
   readonly clock: Pick<Clock, 'wallMs'>
+  /** Bumped when what is halted changes. */
+  readonly changes: Revision
   /** Called after something was halted, here or elsewhere. */
   readonly onHalted: () => void
   readonly onFault: (error: unknown) => void
@@ -101,7 +102,6 @@ class StoredHalts implements Halts {
   #halts: ReadonlyMap<string, ParsedHalt> = new Map()
   /** Set here and not yet in the store: no reading of the store takes these away. */
   readonly #unsaved = new Map<string, ParsedHalt>()
-  #revision = 1
 
   constructor(options: HaltsOptions) {
     this.#options = options
@@ -114,10 +114,6 @@ class StoredHalts implements Halts {
       onFailed: onFault,
     })
     this.#mirror.start()
-  }
-
-  get revision(): number {
-    return this.#revision
   }
 
   list(): readonly Halt[] {
@@ -179,7 +175,7 @@ class StoredHalts implements Halts {
   #replace(next: ReadonlyMap<string, ParsedHalt>): void {
     const added = [...next.values()].some((halt) => !isSame(this.#halts.get(halt.id), halt))
     this.#halts = next
-    this.#revision++
+    this.#options.changes.bump()
     if (added) this.#options.onHalted()
   }
 

@@ -8,6 +8,7 @@ import type { GroupSelectors } from '../tools/selector.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { isObject } from '../util/json.ts'
+import type { Revision } from '../util/revision.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { Mirror } from './mirror.ts'
 
@@ -16,8 +17,6 @@ export type Preferences = SwitchedOff
 
 /** What users have switched off for themselves: in force here at once, and wherever the store reaches within a second. */
 export interface UserPreferences {
-  /** Grows whenever a decision may change. */
-  readonly revision: number
   get(caller: Caller): Preferences
   /**
    * Replaces them. In force, and kept, when it resolves.
@@ -34,6 +33,8 @@ export interface UserPreferences {
 export interface PreferencesOptions {
   readonly state: StateStore
   readonly groups: GroupSelectors
+  /** Bumped when they change, here or elsewhere. */
+  readonly changes: Revision
   /** Called after they have changed, here or elsewhere. */
   readonly onChanged: () => void
   readonly onFault: (error: unknown) => void
@@ -54,14 +55,13 @@ const NO_EFFECTS: readonly Effect[] = []
  * while the store fails, the preferences stay as they were last read.
  */
 export function createPreferences(options: PreferencesOptions): UserPreferences {
-  const { state, groups, onChanged, onFault, deadlineMs } = options
+  const { state, groups, changes, onChanged, onFault, deadlineMs } = options
   let byKey: ReadonlyMap<string, Preferences> = new Map()
-  let revision = 1
 
   const replace = (next: ReadonlyMap<string, Preferences>) => {
     if (isSame(byKey, next)) return
     byKey = next
-    revision++
+    changes.bump()
     onChanged()
   }
   const restore = (entries: readonly StateEntry[]) => {
@@ -81,9 +81,6 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
   mirror.start()
 
   return {
-    get revision() {
-      return revision
-    },
     get: (caller) => within(byKey.get(keyOf(caller) ?? '') ?? NOTHING, groups),
     async set(caller, preferences) {
       const key = keyOf(caller)

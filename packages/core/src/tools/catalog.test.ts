@@ -1,3 +1,4 @@
+import { Revision } from '../util/revision.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { z } from 'zod'
@@ -30,7 +31,11 @@ function liveSource(name: string, offered: readonly Tool[]) {
 
 describe('createCatalog', () => {
   it('has the tools of all sources, and is fixed where none can change', () => {
-    const catalog = createCatalog({ tools: [tool('a')], sources: [{ name: 's', tools: () => [tool('b')] }] })
+    const catalog = createCatalog({
+      changes: new Revision(),
+      tools: [tool('a')],
+      sources: [{ name: 's', tools: () => [tool('b')] }],
+    })
     assert.deepEqual(catalog.snapshot().ids, ['a', 'b'])
     assert.deepEqual([catalog.revision, catalog.dynamic], [1, false])
     assert.equal(catalog.get('b')?.id, 'b')
@@ -38,7 +43,7 @@ describe('createCatalog', () => {
 
   it('grows its revision with every change, and tells who listens', () => {
     const live = liveSource('s', [tool('a')])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     const before = catalog.snapshot()
     let heard = 0
     const unsubscribe = catalog.subscribe(() => heard++)
@@ -52,7 +57,7 @@ describe('createCatalog', () => {
 
   it('remembers every id that it has had', () => {
     const live = liveSource('s', [tool('a')])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     live.change(() => [])
     assert.deepEqual([catalog.hasSeen('a'), catalog.get('a'), catalog.hasSeen('b')], [true, undefined, false])
   })
@@ -60,7 +65,7 @@ describe('createCatalog', () => {
   it('forgets the oldest of very many ids that are gone, and none that is there', () => {
     const listed = (list: number) => Array.from({ length: 50_100 }, (_, i) => tool(`${list}-${i}`))
     const live = liveSource('s', listed(0))
-    const catalog = createCatalog({ tools: [tool('a')], sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), tools: [tool('a')], sources: [live.source] })
     live.change(() => listed(1))
     const known = ['a', '0-0', '0-50099', '1-0', '1-50099'].map(catalog.hasSeen)
     assert.deepEqual(known, [true, false, true, true, true])
@@ -68,6 +73,7 @@ describe('createCatalog', () => {
 
   it('keeps the first of two tools of one id, and names both sources', () => {
     const catalog = createCatalog({
+      changes: new Revision(),
       tools: [tool('a', 'fixed')],
       sources: [
         { name: 'one', tools: () => [tool('a', 'one'), tool('b', 'one')] },
@@ -83,7 +89,10 @@ describe('createCatalog', () => {
 
   it('keeps the tools of a source that fails, and the other sources as they are', () => {
     const live = liveSource('flaky', [tool('a')])
-    const catalog = createCatalog({ sources: [live.source, { name: 'steady', tools: () => [tool('b')] }] })
+    const catalog = createCatalog({
+      changes: new Revision(),
+      sources: [live.source, { name: 'steady', tools: () => [tool('b')] }],
+    })
     const error = new Error('gone')
     live.change(() => {
       throw error
@@ -96,7 +105,7 @@ describe('createCatalog', () => {
 
   it('takes a source that fails halfway for one that fails', () => {
     const live = liveSource('flaky', [tool('a')])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     live.change(function* () {
       yield tool('b')
       throw new Error('gone')
@@ -106,9 +115,12 @@ describe('createCatalog', () => {
 
   it('takes only what defineTool made, and makes a tool of its own of each definition', () => {
     const fake = { ...tool('a') }
-    assert.throws(() => createCatalog({ tools: [fake] }), { code: 'tool_invalid' })
+    assert.throws(() => createCatalog({ changes: new Revision(), tools: [fake] }), { code: 'tool_invalid' })
     const definition = { name: 'b', tags: ['read'] }
-    const catalog = createCatalog({ sources: [{ name: 's', tools: () => [fake, definition] }] })
+    const catalog = createCatalog({
+      changes: new Revision(),
+      sources: [{ name: 's', tools: () => [fake, definition] }],
+    })
     definition.tags.push('danger')
     assert.deepEqual(catalog.snapshot().ids, ['a', 'b'])
     assert.notEqual(catalog.get('a'), fake)
@@ -116,12 +128,14 @@ describe('createCatalog', () => {
   })
 
   it('refuses two fixed tools of one id', () => {
-    assert.throws(() => createCatalog({ tools: [tool('a'), tool('a')] }), { code: 'tool_duplicate' })
+    assert.throws(() => createCatalog({ changes: new Revision(), tools: [tool('a'), tool('a')] }), {
+      code: 'tool_duplicate',
+    })
   })
 
   it('hears nothing more once it is closed', () => {
     const live = liveSource('s', [tool('a')])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     catalog.close()
     assert.equal(live.listeners.size, 0)
   })
@@ -130,7 +144,7 @@ describe('createCatalog', () => {
 describe('Catalog.subscribe', () => {
   const changes = (offered: readonly Tool[], onFault?: (error: unknown) => void) => {
     const live = liveSource('s', offered)
-    const catalog = createCatalog({ sources: [live.source], ...(onFault && { onFault }) })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source], ...(onFault && { onFault }) })
     const heard: CatalogChange[] = []
     catalog.subscribe((change) => heard.push(change))
     return { ...live, catalog, heard }
@@ -148,7 +162,7 @@ describe('Catalog.subscribe', () => {
     const make = (): readonly (Tool | ToolDefinition)[] => [tool('a'), { name: 'b', inputSchema, execute }]
     const live = liveSource('s', [])
     live.change(make)
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     const [a, b] = [catalog.get('a'), catalog.get('b')]
     let heard = 0
     catalog.subscribe(() => heard++)
@@ -186,7 +200,10 @@ describe('Catalog.subscribe', () => {
 
   it('tells what another source’s tool gives way to', () => {
     const first = liveSource('first', [tool('a', 'first')])
-    const catalog = createCatalog({ sources: [first.source, { name: 'second', tools: () => [tool('a', 'second')] }] })
+    const catalog = createCatalog({
+      changes: new Revision(),
+      sources: [first.source, { name: 'second', tools: () => [tool('a', 'second')] }],
+    })
     const heard: CatalogChange[] = []
     catalog.subscribe((change) => heard.push(change))
     first.change(() => [])
@@ -225,7 +242,7 @@ describe('Catalog.subscribe', () => {
 
   it('survives a source that says it changed whenever it is read', () => {
     const live = liveSource('s', [])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     let reads = 0
     live.change(function* () {
       for (const listener of live.listeners) listener()
@@ -246,7 +263,7 @@ describe('Catalog.rejected', () => {
     }
     const tools = () =>
       [{ name: 'first' }, throwing, { name: 'deep', inputSchema: nested(5000) }, { name: 'last' }] as Tool[]
-    const { rejected, failures, snapshot } = createCatalog({ sources: [{ name: 's', tools }] })
+    const { rejected, failures, snapshot } = createCatalog({ changes: new Revision(), sources: [{ name: 's', tools }] })
     assert.deepEqual([snapshot().ids, failures], [['first', 'last'], []])
     assert.deepEqual(
       rejected.map((one) => one.tool),
@@ -276,7 +293,10 @@ describe('Catalog.rejected', () => {
   for (const [what, offered, name, code, reason] of refused) {
     it(`lists ${what} with the reason, and the other tools stay`, () => {
       const tools = () => [tool('ok'), offered, tool('other')] as Tool[]
-      const { rejected, failures, snapshot } = createCatalog({ sources: [{ name: 's', tools }] })
+      const { rejected, failures, snapshot } = createCatalog({
+        changes: new Revision(),
+        sources: [{ name: 's', tools }],
+      })
       assert.deepEqual([snapshot().ids, failures], [['ok', 'other'], []])
       assert.deepEqual(
         rejected.map((one) => [one.source, one.tool, one.code]),
@@ -288,7 +308,7 @@ describe('Catalog.rejected', () => {
 
   it('is empty again once the source offers what can be used', () => {
     const live = liveSource('s', [])
-    const catalog = createCatalog({ sources: [live.source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
     live.change(() => [{ name: 'a b' }])
     assert.deepEqual([catalog.rejected.length, catalog.revision], [1, 1])
     live.change(() => [])
@@ -305,7 +325,10 @@ describe('Catalog.failures', () => {
   ]
   for (const [what, tools] of broken) {
     it(`names a source whose tools are ${what}`, () => {
-      const { failures, snapshot } = createCatalog({ sources: [{ name: 's', tools: tools as Source['tools'] }] })
+      const { failures, snapshot } = createCatalog({
+        changes: new Revision(),
+        sources: [{ name: 's', tools: tools as Source['tools'] }],
+      })
       assert.equal(failures[0]?.source, 's')
       assert.ok(failures[0]?.error instanceof ToolgateError && failures[0].error.code === 'source_invalid')
       assert.equal(snapshot().size, 0)

@@ -3,6 +3,7 @@ import { type RejectedTool, readSource, type SourceReading } from './read-source
 import type { GroupSelectors } from './selector.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
+import type { Revision } from '../util/revision.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
 export interface Source {
@@ -67,6 +68,8 @@ export interface Catalog {
 }
 
 export interface CatalogOptions {
+  /** Bumped with every change of a tool. */
+  readonly changes: Revision
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
   /** Those that tools of sources may join. Default: any. */
@@ -86,6 +89,7 @@ export interface CatalogOptions {
  * @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool
  */
 export function createCatalog({
+  changes,
   tools = [],
   sources = [],
   groups,
@@ -112,6 +116,7 @@ export function createCatalog({
     const change = compare(before, state.snapshot, revision + 1)
     if (!change) return
     revision += 1
+    changes.bump()
     remember(seen, change.added)
     announce.tell(change)
   }

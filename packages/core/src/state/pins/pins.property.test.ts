@@ -1,3 +1,4 @@
+import { Revision } from '../../util/revision.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
@@ -56,7 +57,7 @@ function openWorld(mode: 'warn' | 'suspend') {
         return () => {}
       },
     }
-    const catalog = createCatalog({ sources: [source] })
+    const catalog = createCatalog({ changes: new Revision(), sources: [source] })
     const pins = createPins({
       catalog,
       state,

@@ -1,3 +1,4 @@
+import { Revision } from '../../util/revision.ts'
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { memoryState } from '../../memory/state.ts'
@@ -38,7 +39,7 @@ function open({ tools = [READ], state = newState(), ...options }: Options = {}) 
       return () => {}
     },
   }
-  const catalog = createCatalog({ sources: [source] })
+  const catalog = createCatalog({ changes: new Revision(), sources: [source] })
   const events: PinEvent[] = []
   const faults: unknown[] = []
   const pins = createPins({
@@ -164,6 +165,7 @@ describe('createPins', () => {
     let listed = READ
     let announce = () => {}
     const catalog = createCatalog({
+      changes: new Revision(),
       sources: [{ name: 's', tools: () => [listed], subscribe: (listener) => ((announce = listener), () => {}) }],
     })
     const seen: number[] = []
