@@ -302,7 +302,7 @@ describe('approvals in Mastra', () => {
   })
 
   it('says what is wrong with an output that waits for nothing, and with an agent without a guard', async () => {
-    assert.throws(() => pausedRun({ runId: 'r' }), /output.*of no run that waits/)
+    assert.throws(() => pausedRun({ runId: 'r' }), /output.*is not of a run that waits/)
     const unguarded = { name: 'plain', resolveProcessorById: () => Promise.resolve(null) }
     const paused = { runId: 'r', toolCallId: 'c', toolName: 'x', args: {} }
     await assert.rejects(

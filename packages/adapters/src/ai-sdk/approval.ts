@@ -1,5 +1,6 @@
-import type { CallOutcome } from '@toolgate/core'
+import { type CallOutcome, ConfigError } from '@toolgate/core'
 import { asSchema, type ToolApprovalStatus } from 'ai'
+import { fieldsOf, isFunction } from '../shared/fields.ts'
 import { answeredCalls } from './apply-approvals.ts'
 import { isImpostor } from './given-tools.ts'
 import type { ApprovalQuestion, LoopCall, LoopRun } from './run.ts'
@@ -107,44 +108,48 @@ function denied(outcome: CallOutcome, host: ApprovalStatus | undefined): Approva
 /** What is asked of a person, or of nobody: never the SDK's short forms. */
 type ApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
 
-type Answer = ToolApprovalStatus | PromiseLike<ToolApprovalStatus>
-type AskForAll = (question: ApprovalQuestion) => Answer
-type AskForOne = (input: unknown, options: object) => Answer
-
-/** Gives what the host's `toolApproval`, or what the tool's own `needsApproval`, says of a call, as the SDK would ask it. */
+/**
+ * Returns the answer of the host's `toolApproval`, or of the tool's own `needsApproval`, asked as the SDK asks it.
+ *
+ * @throws {ConfigError} for an unknown answer, which must not count as an approval
+ */
 async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<ApprovalStatus | undefined> {
   const status = await askHost(run, question)
-  if (status === undefined || status === 'not-applicable') return undefined
-  if (typeof status !== 'string') return status.type === 'not-applicable' ? undefined : status
-  return { type: status }
+  if (status === undefined || status === null) return undefined
+  const { type = status, reason } = fieldsOf(status)
+  switch (type) {
+    case 'not-applicable':
+      return undefined
+    case 'approved':
+    case 'denied':
+    case 'user-approval':
+      return typeof reason === 'string' ? { type, reason } : { type }
+    default:
+      throw new ConfigError('toolApproval', 'must return "approved", "denied", "user-approval" or "not-applicable"')
+  }
 }
 
-function askHost(run: LoopRun, question: ApprovalQuestion): Answer {
-  const { toolApproval } = run.options
-  if (typeof toolApproval === 'function') return (toolApproval as unknown as AskForAll)(question)
+function askHost(run: LoopRun, question: ApprovalQuestion): unknown {
+  const toolApproval: unknown = run.options.toolApproval
+  if (isFunction(toolApproval)) return toolApproval(question)
   const { toolName, input } = question.toolCall
   const ofTools = new Map<string, unknown>(Object.entries(toolApproval ?? {}))
   const ofTool = ofTools.get(toolName) ?? ofTools.get(run.offered(toolName)?.id ?? toolName)
-  if (typeof ofTool === 'function') return askOne(run, question, ofTool as AskForOne)
-  if (ofTool !== undefined && ofTool !== null) return ofTool as ToolApprovalStatus
+  if (isFunction(ofTool)) return askOne(run, question, ofTool)
+  if (ofTool !== undefined && ofTool !== null) return ofTool
   const needs = run.offered(toolName)?.imported?.tool.needsApproval
-  return typeof needs === 'function' ? askTool(run, question, needs as AskTool, input) : toStatus(needs)
+  return isFunction(needs) ? askTool(run, question, needs, input) : toStatus(needs)
 }
 
-async function askOne(run: LoopRun, question: ApprovalQuestion, one: AskForOne): Promise<ToolApprovalStatus> {
+type Ask = (input: unknown, options: object) => unknown
+
+async function askOne(run: LoopRun, question: ApprovalQuestion, one: Ask): Promise<unknown> {
   const { toolCall, messages, runtimeContext } = question
   const toolContext = await contextOf(run, question)
   return one(toolCall.input, { toolCallId: toolCall.toolCallId, messages, toolContext, runtimeContext })
 }
 
-type AskTool = (input: unknown, options: object) => boolean | PromiseLike<boolean>
-
-async function askTool(
-  run: LoopRun,
-  question: ApprovalQuestion,
-  needs: AskTool,
-  input: unknown,
-): Promise<ToolApprovalStatus> {
+async function askTool(run: LoopRun, question: ApprovalQuestion, needs: Ask, input: unknown): Promise<unknown> {
   const { toolCall, messages } = question
   const context = await contextOf(run, question)
   const { toolCallId } = toolCall

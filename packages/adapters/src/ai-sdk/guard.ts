@@ -2,7 +2,7 @@ import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
 import { isView, isViewOf, type Shape, shapeOf } from '@toolgate/core/internal'
 import * as sdk from 'ai'
 import { checkGuardFor, RUN_KEYS, viewFor } from '../shared/guard-options.ts'
-import { RefusedCall } from '../shared/refused.ts'
+import { isStream, lastOf, RefusedCall } from '../shared/refused.ts'
 import { createUnawaited } from '../shared/unawaited.ts'
 import { askHostLate, createToolApproval, needsApproval } from './approval.ts'
 import { createOnStart, GUARDED_BY } from './given-tools.ts'
@@ -94,11 +94,8 @@ export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean 
 
 async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
   const output = await settle(run, offered, input, execution)
-  if (!isStream(output)) return output
-  // It comes too late to be passed on item by item: the SDK takes the last one for the output.
-  let last: unknown
-  for await (const item of output) last = item
-  return last
+  // It is too late to pass a stream on item by item: the SDK takes its last item.
+  return isStream(output) ? lastOf(output) : output
 }
 
 async function* stream(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): AsyncGenerator {
@@ -120,8 +117,4 @@ function toCall({ options: { extend } }: LoopRun, { name }: WireTool, input: unk
   const { toolCallId, messages, abortSignal } = execution
   const context = extend ? { ...execution, ...extend(execution) } : execution
   return { toolName: name, toolCallId, input, messages, abortSignal, context }
-}
-
-function isStream(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

@@ -5,8 +5,9 @@ import {
   type StandardSchema,
   type ToolAnnotations,
 } from '@toolgate/core'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { isObject, isThenable, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core/internal'
 import { asSchema, type FlexibleSchema, type Schema, type ToolExecutionOptions, type ToolSet } from 'ai'
+import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
 /** A tool of the SDK, as far as it is looked at here. The rest of it is the SDK's, and stays as it is. */
@@ -77,7 +78,7 @@ function toDefinition(name: string, tool: SdkTool, hasTrustedHints: boolean): Un
 }
 
 function runnerOf(tool: SdkTool, parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined) {
-  const run = (input: unknown, call: CallContext): unknown => tool.execute?.(input, executionOf(call))
+  const run = (input: unknown, call: CallContext): unknown => tool.execute?.(input, new Execution(call))
   if (!parseLater) return run
   return (input: unknown, call: CallContext): unknown => {
     const parsed = parseLater(input)
@@ -85,22 +86,18 @@ function runnerOf(tool: SdkTool, parseLater: ((input: unknown) => Promise<unknow
   }
 }
 
-/** What the SDK's tool gets: what the SDK gave, and the abort signal of the call. */
-function executionOf(call: CallContext): ToolExecutionOptions<unknown> {
-  return new Execution(call) as unknown as ToolExecutionOptions<unknown>
-}
-
-/** A class, so that a signal is made only for a tool that looks at it. */
-class Execution {
+/** What the SDK's tool gets: the SDK's own options, and the call's signal. A getter makes the signal only if it is read. */
+class Execution implements ToolExecutionOptions<unknown> {
   readonly toolCallId: string
-  readonly messages: readonly unknown[]
+  readonly messages: ToolExecutionOptions<unknown>['messages']
+  readonly context: unknown
   readonly #call: CallContext
 
   constructor(call: CallContext) {
     this.toolCallId = call.callId
     this.messages = []
     this.#call = call
-    const { abortSignal: _, ...given } = (call.context ?? {}) as ToolExecutionOptions<unknown>
+    const { abortSignal: _, ...given } = fieldsOf(call.context)
     Object.assign(this, given)
   }
 
@@ -146,7 +143,7 @@ function importSchema(name: string, schema: FlexibleSchema<unknown> | undefined)
   const { json, validate } = read(name, schema)
   if (!validate) return { forGate: json, forSdk: toSchema(json), parseLater: undefined }
   let isAsync = false
-  const check = (value: unknown): Answer => {
+  const check = (value: unknown): unknown => {
     const answer = standardOf(schema)?.validate?.(value) ?? validate(value)
     if (!isThenable(answer)) return toAnswer(answer)
     // The gate asks at once: what takes longer is asked by the tool itself, before it runs.
@@ -178,14 +175,14 @@ async function parse(validate: NonNullable<Schema['validate']>, input: unknown):
  * input need not be an input.
  */
 export function asWritten(input: unknown): unknown {
-  return isObject(input) && written.has(input) ? written.get(input) : input
+  return isReference(input) && written.has(input) ? written.get(input) : input
 }
 
 const written = new WeakMap<object, unknown>()
 
 async function remember(value: unknown, answer: Validation | PromiseLike<Validation>): Promise<Validation> {
   const checked = await answer
-  if (checked.success && isObject(checked.value) && checked.value !== value) written.set(checked.value, value)
+  if (checked.success && isReference(checked.value) && checked.value !== value) written.set(checked.value, value)
   return checked
 }
 
@@ -206,11 +203,12 @@ function read(
   }
   if (isThenable(json)) throw problem('gives a promise of its JSON Schema: await it, and make the schema of the result')
   if (!isObject(json)) throw problem('has no JSON Schema')
-  return { json: json as JsonSchema, validate }
+  return { json, validate }
 }
 
 /** Gives a schema as the SDK's own `jsonSchema(…)` does, but with a document that is there at once. */
 export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schema {
+  // The type names the mark by a symbol that the SDK does not export.
   return { [SCHEMA]: true, [VALIDATOR]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
 }
 
@@ -218,34 +216,34 @@ export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schem
 const SCHEMA = Symbol.for('vercel.ai.schema')
 const VALIDATOR = Symbol.for('vercel.ai.validator')
 
-/** As Standard Schema 1 answers. */
-type Answer = { readonly value: unknown } | { readonly issues: readonly { readonly message: string }[] }
-
-function toAnswer(answer: unknown): Answer {
-  const { success, value, error } = answer as { success?: boolean; value?: unknown; error?: unknown }
-  if (success === undefined) return answer as Answer
+/** Returns an answer as Standard Schema 1 has it. The gate refuses what is neither that nor the SDK's. */
+function toAnswer(answer: unknown): unknown {
+  const { success, value, error } = fieldsOf(answer)
+  if (success === undefined) return answer
   return success ? { value } : { issues: issuesOf(error) }
 }
 
-function issuesOf(error: unknown): readonly { readonly message: string }[] {
-  const { issues } = (error ?? {}) as { issues?: unknown }
-  if (Array.isArray(issues) && issues.length > 0) return issues as { message: string }[]
+function issuesOf(error: unknown): readonly unknown[] {
+  const { issues } = fieldsOf(error)
+  if (Array.isArray(issues) && issues.length > 0) return issues
   return [{ message: error instanceof Error ? error.message : 'is not valid' }]
 }
 
-function valueOf(answer: Answer): unknown {
-  if ('value' in answer) return answer.value
-  throw new TypeError(`invalid input: ${answer.issues[0]?.message ?? 'is not valid'}`)
+function valueOf(answer: unknown): unknown {
+  const { value, issues } = fieldsOf(answer)
+  if ('value' in fieldsOf(answer)) return value
+  const { message } = fieldsOf(fieldsOf(issues)[0])
+  throw new TypeError(`invalid input: ${typeof message === 'string' ? message : 'is not valid'}`)
 }
 
 function standardOf(schema: unknown): StandardSchema['~standard'] | undefined {
-  return isObject(schema) || typeof schema === 'function' ? (schema as Partial<StandardSchema>)['~standard'] : undefined
+  return isStandard(schema) ? schema['~standard'] : undefined
 }
 
-function isObject(value: unknown): value is object {
+function isReference(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return isObject(value) && typeof (value as { then?: unknown }).then === 'function'
+function isStandard(schema: unknown): schema is StandardSchema {
+  return fieldsOf(schema)['~standard'] !== undefined
 }

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LanguageModel } from 'ai'
+import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
 /**
@@ -26,17 +27,14 @@ export function canMask({ options: { mode, provider }, warn }: LoopRun): boolean
   return false
 }
 
-interface OpenAiOptions {
-  readonly allowedTools?: { readonly toolNames: readonly string[]; readonly mode?: 'auto' | 'required' }
-}
-
-/** What the provider is told overrides `toolChoice`, so that is told with it. */
+/** Returns the options of OpenAI's `allowed_tools`. They override `toolChoice`, so they repeat it. */
 function maskOpenAi(names: readonly string[], change: StepChange | undefined): StepChange {
-  const { openai, ...providerOptions } = (change?.providerOptions ?? {}) as { openai?: OpenAiOptions }
-  const { toolNames: host, mode: hostMode } = openai?.allowedTools ?? {}
+  const { openai: given, ...providerOptions } = change?.providerOptions ?? {}
+  const openai = fieldsOf(given)
+  const { toolNames: host, mode: hostMode } = fieldsOf(openai['allowedTools'])
   const choice = change?.toolChoice
   const forced = typeof choice === 'object' ? [choice.toolName] : undefined
-  const isWanted = (name: string) => (forced ?? names).includes(name) && (host ?? names).includes(name)
+  const isWanted = (name: string) => (forced ?? names).includes(name) && (!Array.isArray(host) || host.includes(name))
   const toolNames = names.filter(isWanted)
   if (toolNames.length === 0) return { ...change, toolChoice: 'none' }
   const mode = choice === 'required' || forced ? 'required' : hostMode
@@ -77,10 +75,6 @@ function maskGoogle(run: LoopRun, names: readonly string[], model: LanguageModel
   }
 }
 
-interface GeminiRequest {
-  toolConfig?: { functionCallingConfig?: { mode?: string; allowedFunctionNames?: readonly string[] } }
-}
-
 /**
  * Gives a `fetch` for `createGoogle({ fetch: maskingFetch() })`, by which `mode: 'mask'` reaches Gemini:
  * `allowedFunctionNames`, with `VALIDATED` where the model may also answer in words. Any other request passes as it is.
@@ -92,18 +86,19 @@ export function maskingFetch(
     const mask = masked.getStore()
     if (!mask || typeof init?.body !== 'string') return fetch(url, init)
     mask.isApplied = true
-    return fetch(url, { ...init, body: JSON.stringify(allow(JSON.parse(init.body) as GeminiRequest, mask.names)) })
+    return fetch(url, { ...init, body: JSON.stringify(allow(fieldsOf(JSON.parse(init.body)), mask.names)) })
   }
 }
 
-function allow(request: GeminiRequest, names: readonly string[]): GeminiRequest {
-  const { mode, allowedFunctionNames: before, ...rest } = request.toolConfig?.functionCallingConfig ?? {}
+function allow(request: Readonly<Record<string, unknown>>, names: readonly string[]): object {
+  const toolConfig = fieldsOf(request['toolConfig'])
+  const { mode, allowedFunctionNames: before, ...rest } = fieldsOf(toolConfig['functionCallingConfig'])
   if (mode === 'NONE') return request
-  const allowedFunctionNames = before ? names.filter((name) => before.includes(name)) : names
+  const allowedFunctionNames = Array.isArray(before) ? names.filter((name) => before.includes(name)) : names
   const isForced = mode === 'ANY'
   const functionCallingConfig =
     allowedFunctionNames.length === 0
       ? { ...rest, mode: 'NONE' }
       : { ...rest, mode: isForced ? 'ANY' : 'VALIDATED', allowedFunctionNames }
-  return { ...request, toolConfig: { ...request.toolConfig, functionCallingConfig } }
+  return { ...request, toolConfig: { ...toolConfig, functionCallingConfig } }
 }

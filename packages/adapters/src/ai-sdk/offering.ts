@@ -1,6 +1,7 @@
 import type { Tool, View } from '@toolgate/core'
 import { expose, toWireName } from '@toolgate/core/expose'
 import { compareToolIds } from '@toolgate/core/internal'
+import { isAsyncGenerator } from '../shared/fields.ts'
 import { importedFrom, type ImportedTool, toSchema } from './import-tools.ts'
 import type { GuardOptions } from './options.ts'
 
@@ -84,7 +85,7 @@ function offerImported(tool: Tool): WireTool | undefined {
   if (offered) return offered
   const imported = importedFrom(tool.execute)
   if (!imported) return undefined
-  const { execute, needsApproval: _, ...rest } = imported.tool as ImportedTool['tool'] & Record<string, unknown>
+  const { execute, needsApproval: _, ...rest } = imported.tool
   const { inputSchema } = imported
   offered = {
     id: tool.id,
@@ -92,7 +93,7 @@ function offerImported(tool: Tool): WireTool | undefined {
     tool,
     imported,
     definition: inputSchema ? { ...rest, inputSchema } : rest,
-    isGenerator: isGeneratorFunction(execute),
+    isGenerator: isAsyncGenerator(execute),
     isEnforceable: imported.isEnforceable,
   }
   offeredByTool.set(tool, offered)
@@ -116,8 +117,4 @@ function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) 
     const definition = { ...exposed, inputSchema: toSchema(exposed.inputSchema.jsonSchema) }
     return [{ id, name, tool, imported: undefined, definition, isGenerator: false, isEnforceable: true }]
   })
-}
-
-function isGeneratorFunction(execute: unknown): boolean {
-  return Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]'
 }

@@ -2,10 +2,11 @@ import { ConfigError, type View } from '@toolgate/core'
 import { checkShape, isToolError, shapeOf } from '@toolgate/core/internal'
 import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
+import { fieldsOf, isFunction } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'
 import { canMask, maskTo } from './mask.ts'
-import type { GuardedStep, GuardedStepResult } from './options.ts'
+import type { GuardedStep } from './options.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
 /** What the SDK gives `prepareStep`, as far as it is looked at here. */
@@ -22,12 +23,12 @@ interface SdkStep {
 export function createPrepareStep(
   run: LoopRun,
 ): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
-  const host = run.options.prepareStep as ((options: SdkStep & GuardedStep) => unknown) | undefined
+  const { prepareStep: host } = run.options
   return (sdk) => {
     checkGivenTools(run, sdk.initialMessages)
     const seen = run.view.narrow({})
     run.offer(seen)
-    if (!host) return open(run, sdk, seen, undefined)
+    if (!isFunction(host)) return open(run, sdk, seen, undefined)
     return prepare(run, sdk, seen, host)
   }
 }
@@ -38,12 +39,8 @@ async function prepare(
   seen: View,
   host: (options: SdkStep & GuardedStep) => unknown,
 ): Promise<StepChange | undefined> {
-  const change = (await host({ ...sdk, ...lookBack(run, sdk, seen) })) as GuardedStepResult
-  return open(run, sdk, seen, isNothing(change) ? undefined : toChange(checked(change)))
-}
-
-function isNothing(change: unknown): change is undefined {
-  return change === undefined || change === null
+  const change = await host({ ...sdk, ...lookBack(run, sdk, seen) })
+  return open(run, sdk, seen, change === undefined || change === null ? undefined : toChange(change))
 }
 
 /** What the SDK takes, and what Toolgate's own steps are changed by. */
@@ -82,24 +79,23 @@ const SHAPE = shapeOf<AnyChange>(
   'key',
 )
 
-/** What is no answer may have been meant to narrow: it does not leave all tools open. */
-function checked(change: unknown): StepChange {
-  if (typeof change !== 'object' || Array.isArray(change))
-    throw new ConfigError('prepareStep', 'must give nothing or an object, such as { activeTools: [] }')
-  checkShape('prepareStep', change, SHAPE)
-  const { activeTools } = change as StepChange
-  if (activeTools !== undefined && !Array.isArray(activeTools))
-    throw new ConfigError('prepareStep.activeTools', 'must be a list of tool names; [] for none')
-  return change as StepChange
+/**
+ * Returns a change as the SDK takes it: Toolgate's `options` and `context` become the SDK's fields.
+ *
+ * @throws {ConfigError} for anything else, which may have been written to narrow: it must not leave all tools open
+ */
+function toChange(change: unknown): StepChange {
+  checkChange(change)
+  const { options, context, ...rest } = change
+  return { ...fieldsOf(options), ...rest, ...(context === undefined ? {} : { runtimeContext: context }) }
 }
 
-/** Both ways of saying it: the SDK's, and Toolgate's with its `options` and `context`. */
-function toChange({ options, context, ...change }: StepChange): StepChange {
-  return {
-    ...(options as object | undefined),
-    ...change,
-    ...(context === undefined ? {} : { runtimeContext: context }),
-  }
+function checkChange(change: unknown): asserts change is StepChange {
+  if (typeof change !== 'object' || change === null || Array.isArray(change))
+    throw new ConfigError('prepareStep', 'must return nothing or an object, such as { activeTools: [] }')
+  checkShape('prepareStep', change, SHAPE)
+  if ('activeTools' in change && change.activeTools !== undefined && !Array.isArray(change.activeTools))
+    throw new ConfigError('prepareStep.activeTools', 'must be a list of tool names; [] for none')
 }
 
 function open(run: LoopRun, sdk: SdkStep, seen: View, change: StepChange | undefined): StepChange | undefined {

@@ -23,8 +23,8 @@ import {
   watchStream,
 } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
-import { fieldsOf } from '../shared/fields.ts'
-import { isStream } from '../shared/refused.ts'
+import { copyWith, fieldsOf, isAsyncGenerator, isFunction } from '../shared/fields.ts'
+import { isStream, lastOf } from '../shared/refused.ts'
 
 /** Tools by their names, as the AI SDK takes them. */
 export type ToolMap = Readonly<Record<string, object>>
@@ -119,18 +119,29 @@ export function wrapToolMapWithHooks<Tools extends ToolMap>(
 ): WrappedToolMap<Tools> {
   checkShape('wrapToolMapWithHooks', options, OPTIONS)
   const wrapping = new Wrapping(parseHooks(hooks), options)
-  const names = Object.keys(tools) as (keyof Tools & string)[]
+  const names = namesOf(tools)
   const accepts = acceptance(names, options.acceptUnenforceable)
   const notEnforceable: (keyof Tools & string)[] = []
   const wrapped: [string, object][] = []
   for (const name of names) {
-    const tool = tools[name] as SdkTool
-    const isEnforceable = typeof tool?.execute === 'function' && tool.isProviderExecuted !== true
-    if (!isEnforceable) notEnforceable.push(name)
-    if (isEnforceable) wrapped.push([name, wrapping.wrap(name, tool as ExecutableTool)])
-    else if (accepts(name)) wrapped.push([name, tool])
+    const tool = tools[name]
+    if (isExecutable(tool)) wrapped.push([name, wrapping.wrap(name, tool)])
+    else {
+      notEnforceable.push(name)
+      if (tool && accepts(name)) wrapped.push([name, tool])
+    }
   }
+  // The tools keep their types: wrapping changes only how `execute` runs.
   return { tools: Object.fromEntries(wrapped) as Tools, notEnforceable }
+}
+
+function namesOf<Tools extends ToolMap>(tools: Tools): (keyof Tools & string)[] {
+  return Object.keys(tools)
+}
+
+function isExecutable(tool: object | undefined): tool is ExecutableTool {
+  const { execute, isProviderExecuted } = fieldsOf(tool)
+  return typeof execute === 'function' && isProviderExecuted !== true
 }
 
 function acceptance<Name extends string>(
@@ -147,13 +158,8 @@ function acceptance<Name extends string>(
   return (name) => accepted.includes(name)
 }
 
-interface SdkTool {
+interface ExecutableTool {
   readonly inputSchema?: unknown
-  readonly isProviderExecuted?: unknown
-  readonly execute?: unknown
-}
-
-interface ExecutableTool extends SdkTool {
   execute(input: unknown, execution: ToolMapExecution): unknown
 }
 
@@ -173,18 +179,15 @@ class Wrapping {
   }
 
   wrap(name: string, tool: ExecutableTool): object {
-    const isGenerator = Object.prototype.toString.call(tool.execute) === '[object AsyncGeneratorFunction]'
+    const isGenerator = isAsyncGenerator(tool.execute)
     const execute = (input: unknown, execution: ToolMapExecution): unknown => {
       const call = new WrappedCall(name, input, execution, this.#callerOf(execution), this.#hooks, this.#ports)
       const admitted = call.admit(tool)
       if (!isThenable(admitted)) return call.run(tool, admitted)
       // The SDK looks for an iterable before it waits, so what will be one must be one now.
-      return isGenerator ? runLater(call, tool, admitted) : admitted.then((given) => lastOf(call.run(tool, given)))
+      return isGenerator ? runLater(call, tool, admitted) : admitted.then((given) => settled(call.run(tool, given)))
     }
-    return Object.create(Object.getPrototypeOf(tool) as object | null, {
-      ...Object.getOwnPropertyDescriptors(tool),
-      execute: { value: execute, enumerable: true, configurable: true, writable: true },
-    }) as object
+    return copyWith(tool, { execute })
   }
 
   #callerOf(execution: ToolMapExecution): ToolMapCaller {
@@ -201,15 +204,13 @@ class Wrapping {
 }
 
 async function* runLater(call: WrappedCall, tool: ExecutableTool, admitted: PromiseLike<unknown>): AsyncGenerator {
-  return yield* call.run(tool, await admitted) as AsyncGenerator
+  const output = call.run(tool, await admitted)
+  if (isStream(output)) yield* output
 }
 
-/** An iterable that comes too late to be passed on item by item: the SDK takes the last one for the output. */
-async function lastOf(output: unknown): Promise<unknown> {
-  if (!isStream(output)) return output
-  let last: unknown
-  for await (const item of output) last = item
-  return last
+/** Returns an output. It is too late to pass a stream on item by item: the SDK takes its last item. */
+function settled(output: unknown): unknown {
+  return isStream(output) ? lastOf(output) : output
 }
 
 /** One call of one wrapped tool. */
@@ -365,34 +366,26 @@ function guarded(checked: MaybePromise<Checked>): MaybePromise<Checked> {
   return checked instanceof Promise ? checked.catch((error: unknown) => ({ problem: messageOf(error) })) : checked
 }
 
-interface AnySchema {
-  readonly '~standard'?: { readonly validate?: (value: unknown) => unknown }
-  readonly validate?: (value: unknown) => unknown
-  readonly jsonSchema?: unknown
-}
-
 function check(schema: unknown, input: unknown): MaybePromise<Checked> {
   if (schema === undefined || schema === null) return { value: input }
-  const { '~standard': standard, validate, jsonSchema } = schema as AnySchema
-  if (typeof standard?.validate === 'function') return chain(awaitable(standard.validate(input)), readStandard)
-  if (typeof schema === 'function') return check((schema as () => unknown)(), input)
-  if (typeof validate === 'function') return chain(awaitable(validate(input)), readSdk)
-  return chain(awaitable(jsonSchema), (document) => checkJson(document, input))
+  // Both may be methods, which read `this`.
+  const standard = fieldsOf(fieldsOf(schema)['~standard'])
+  if (isFunction(standard['validate'])) return chain(awaitable(standard['validate'](input)), readStandard)
+  if (isFunction(schema)) return check(schema(), input)
+  const own = fieldsOf(schema)
+  if (isFunction(own['validate'])) return chain(awaitable(own['validate'](input)), readSdk)
+  return chain(awaitable(own['jsonSchema']), (document) => checkJson(document, input))
 }
 
 function awaitable(answer: unknown): MaybePromise<unknown> {
-  return answer instanceof Promise
-    ? answer
-    : typeof (answer as PromiseLike<unknown> | undefined)?.then === 'function'
-      ? Promise.resolve(answer)
-      : answer
+  return isThenable(answer) && !(answer instanceof Promise) ? Promise.resolve(answer) : answer
 }
 
-/** Standard Schema 1: a failure has issues, and a success none. */
+/** Standard Schema 1: a failure has issues, and a success has none. */
 function readStandard(answer: unknown): Checked {
-  const { value, issues } = answer as { value?: unknown; issues?: readonly { message?: unknown }[] }
-  if (issues !== undefined) return { problem: messageOf(issues[0]?.message) }
-  return 'value' in (answer as object) ? { value } : { problem: 'the schema gave no value' }
+  const { value, issues } = fieldsOf(answer)
+  if (issues !== undefined) return { problem: messageOf(fieldsOf(fieldsOf(issues)[0])['message']) }
+  return 'value' in fieldsOf(answer) ? { value } : { problem: 'the schema returned no value' }
 }
 
 function readSdk(answer: unknown): Checked {

@@ -4,6 +4,7 @@ import type { CallFailed, CallOutcome, Gate } from '@toolgate/core'
 import { messageOf, outputText } from '@toolgate/core/internal'
 import * as langchain from 'langchain'
 import { type ToolCallRequest, ToolInvocationError, ToolMessage } from 'langchain'
+import { inheritWith } from '../shared/fields.ts'
 import { failureText, isStream, lastOf } from '../shared/refused.ts'
 import type { GuardedCall } from '../shared/runs.ts'
 import { asOwnRuntime, Bubbled } from './import-tools.ts'
@@ -36,13 +37,16 @@ export function sealedTool(
     asked = true
     return answerOf(await callOnce(seat, toolCall, config), toolCall, config.signal)
   }
-  const looks = (tool ?? { name: seat.call.name, description: '' }) as object
-  const sealed = Object.create(looks, { invoke: { value: invoke } }) as NonNullable<ToolCallRequest['tool']>
-  return { tool: sealed, wasAsked: () => asked }
+  return { tool: inheritWith(tool ?? { name: seat.call.name, description: '' }, { invoke }), wasAsked: () => asked }
 }
 
-/** Makes one call through the gate, as it came to the tool. */
-export function callOnce(seat: CallSeat, toolCall: ToolCall, config: ToolConfig): Promise<CallOutcome> {
+/** A call as a model or the host's own code made it. */
+export interface MadeCall extends Pick<ToolCall, 'name' | 'id' | 'type'> {
+  readonly args: unknown
+}
+
+/** Makes one call through the gate. */
+export function callOnce(seat: CallSeat, toolCall: MadeCall, config: ToolConfig): Promise<CallOutcome> {
   const { gate, run, call } = seat
   return callWithin(gate, run.view, () =>
     run.call({
@@ -143,17 +147,15 @@ async function lastItem(stream: AsyncIterable<unknown>, toolCall: ToolCall): Pro
 function toFailure({ error, text }: Pick<CallFailed, 'error' | 'text'>, toolCall: ToolCall): Error {
   const own = error instanceof Error ? error : new Error(messageOf(error))
   const { '~brand': brand } = new ToolInvocationError(own, toolCall)
-  const said: object = Object.assign(Object.create(Object.getPrototypeOf(own) as object) as object, {
-    '~brand': brand,
-    toolCall,
-    toolError: own,
+  const fields: Error = Object.create(Object.getPrototypeOf(own), {
+    ...Object.getOwnPropertyDescriptors({ '~brand': brand, toolCall, toolError: own }),
+    message: { value: text },
   })
-  Object.defineProperty(said, 'message', { value: text })
-  // The rest is asked of the error itself: getters of some, as those of a DOMException, answer nobody else.
-  const failure = new Proxy(said, {
-    get: (target, key) => (Object.hasOwn(target, key) ? Reflect.get(target, key) : Reflect.get(own, key)) as unknown,
+  // The rest is read from the error itself: some getters, such as those of a DOMException, work on nothing else.
+  const failure = new Proxy(fields, {
+    get: (target, key): unknown => Reflect.get(Object.hasOwn(target, key) ? target : own, key),
     has: (target, key) => key in target || key in own,
-  }) as Error
+  })
   failures.add(failure)
   return failure
 }

@@ -3,13 +3,13 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { StructuredTool } from '@langchain/core/tools'
 import { getConfig } from '@langchain/langgraph'
 import type { Gate, Tool } from '@toolgate/core'
-import { type Shape, shapeOf } from '@toolgate/core/internal'
+import { isObject, type Shape, shapeOf } from '@toolgate/core/internal'
 import { fieldsOf } from '../shared/fields.ts'
 import { checkGuard, GUARD_KEYS } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { createOnCall } from '../shared/runs.ts'
 import { pauseForApproval, pausesFor } from './approvals.ts'
-import { answerOf, callOnce, refusalOf } from './calls.ts'
+import { answerOf, callOnce, type MadeCall, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
 import { nativeOf } from './import-tools.ts'
 import { createNames } from './offer.ts'
@@ -75,12 +75,11 @@ export function guardTools<Name extends string, Native>(
   }
 }
 
-type Perform = (toolCall: ToolCall, config: RunnableConfig) => ReturnType<typeof callOnce>
+type Perform = (toolCall: MadeCall, config: RunnableConfig) => ReturnType<typeof callOnce>
 
 /** What a node hands to its tools names most of it; the rest stands in the graph's own configuration. */
 function runtimeOf(config: RunnableConfig): GuardRuntime {
-  const ofGraph = getConfig() as RunnableConfig | undefined
-  return { ...ofGraph, ...config } as GuardRuntime
+  return { ...getConfig(), ...config } as GuardRuntime
 }
 
 /** A class of LangChain's, so that nodes and models take it for one of theirs. */
@@ -92,11 +91,14 @@ class GuardedTool extends StructuredTool {
 
   constructor(name: string, tool: Tool, call: Perform) {
     const native = nativeOf(tool)
-    const { metadata, extras } = (native ?? {}) as Pick<StructuredTool, 'metadata' | 'extras'>
-    super({ ...(metadata && { metadata }), ...(extras && { extras }) })
+    const { metadata, extras, schema } = fieldsOf(native)
+    super({
+      ...(isObject(metadata) && { metadata: { ...metadata } }),
+      ...(isObject(extras) && { extras: { ...extras } }),
+    })
     this.name = name
     this.description = tool.description
-    this.schema = (native?.schema ?? tool.inputSchema) as StructuredTool['schema']
+    this.schema = (schema ?? tool.inputSchema) as StructuredTool['schema']
     this.#call = call
   }
 
@@ -106,15 +108,19 @@ class GuardedTool extends StructuredTool {
 
   /** Called as nodes call, it answers with a message; called by hand, with what the tool gives. */
   override async invoke(input: unknown, config: RunnableConfig = {}): Promise<never> {
-    const toolCall = isToolCall(input) ? input : { name: this.name, args: input as ToolCall['args'] }
-    const outcome = await this.#call(toolCall, config)
-    if (isToolCall(input)) {
-      // A node tells of errors in words of its own: a pause or an abort is for it, the rest is said here.
-      if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, toolCall) as never
-      return (await answerOf(outcome, toolCall, config.signal)) as never
+    return this.#invoke(input, config) as Promise<never>
+  }
+
+  async #invoke(input: unknown, config: RunnableConfig): Promise<unknown> {
+    if (!isToolCall(input)) {
+      const outcome = await this.#call({ name: this.name, args: input }, config)
+      if (outcome.status === 'done') return outcome.output
+      throw new RefusedCall(outcome)
     }
-    if (outcome.status === 'done') return outcome.output as never
-    throw new RefusedCall(outcome)
+    const outcome = await this.#call(input, config)
+    // A node has its own words for errors. It gets pauses and aborts; the rest becomes a message here.
+    if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, input)
+    return answerOf(outcome, input, config.signal)
   }
 
   protected override _call(): never {

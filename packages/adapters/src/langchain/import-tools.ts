@@ -19,7 +19,8 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@toolgate/core'
-import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { isObject, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core/internal'
+import { fieldsOf, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
 
 /** A tool as `createAgent` takes it: one that LangChain runs, or the description of one that the provider runs. */
@@ -57,8 +58,8 @@ export function fromLangChain<const Tools extends readonly LangChainTool[]>(
 
 /** Gives the name by which a tool is sent. What a provider runs may have none of its own, and is known by its type. */
 export function nameOfTool(tool: LangChainTool): string | undefined {
-  const { name, type, function: described } = tool as ServerTool & { readonly function?: { readonly name?: unknown } }
-  return [name, described?.name, type].find((text) => typeof text === 'string' && text !== '') as string | undefined
+  const { name, type, function: described } = fieldsOf(tool)
+  return [name, fieldsOf(described)['name'], type].find(isName)
 }
 
 /** Answers whether LangChain runs it, and not the provider. */
@@ -77,18 +78,15 @@ function definitionOf(tool: LangChainTool, overlay: ToolOverlay | undefined): Un
   const description = typeof tool.description === 'string' ? tool.description : undefined
   if (!isRun(tool)) return { description }
   const { inputSchema, parse } = inputOf(tool)
-  const execute = createNativeExecute(tool as Invokable, parse)
+  const execute = createNativeExecute(tool, parse)
   natives.set(execute, tool)
   const annotations = overlay?.annotations === undefined ? annotationsOf(tool) : undefined
   return { description, inputSchema, execute, ...(annotations && { annotations, hintsTrusted: false }) }
 }
 
 function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
-  const { metadata } = tool as { readonly metadata?: Record<string, unknown> }
-  const annotations = metadata?.['annotations']
-  return typeof annotations === 'object' && annotations !== null && !Array.isArray(annotations)
-    ? annotations
-    : undefined
+  const { annotations } = fieldsOf(fieldsOf(tool)['metadata'])
+  return isObject(annotations) ? annotations : undefined
 }
 
 /** What a tool of LangChain says its input is. */
@@ -112,12 +110,12 @@ function inputOf(tool: { readonly schema?: unknown }): InputOf {
   // Tools of one text take it out of the object by a transformation: the object is the better input to decide on.
   if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
   const { schema } = tool
-  if (!isInteropZodSchema(schema)) return { inputSchema: (schema ?? {}) as JsonSchema, parse: undefined }
+  if (!isInteropZodSchema(schema)) return { inputSchema: fieldsOf(schema), parse: undefined }
   return { inputSchema: standardOf(schema), parse: (value) => interopSafeParse(schema, value).data }
 }
 
 function standardOf(schema: InteropZodType): StandardSchema {
-  const jsonSchema = () => toJsonSchema(schema) as Record<string, unknown>
+  const jsonSchema = () => ({ ...toJsonSchema(schema) })
   return {
     '~standard': {
       version: 1,
@@ -219,8 +217,8 @@ class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
     this.name = tool.name
     this.description = tool.description
     // Only the compiler calls it protected, and it is asked of the tool itself: its private fields are its own.
-    const { _call } = tool as unknown as { _call: Body }
-    this.#body = _call.bind(tool)
+    const body = fieldsOf(tool)['_call']
+    this.#body = async (...args) => (isFunction(body) ? body.apply(tool, args) : undefined)
   }
 
   static override lc_name(): string {

@@ -2,6 +2,7 @@ import type { Gate, Tool, View } from '@toolgate/core'
 import { createWireNames, expose, type ExposedNames, type ExposedTools, type WireNames } from '@toolgate/core/expose'
 import type { Toolset } from '@toolgate/core/toolset'
 import { DynamicStructuredTool, type ModelRequest } from 'langchain'
+import { inheritWith } from '../shared/fields.ts'
 import { isRun, type LangChainTool, nameOfTool, nativeOf } from './import-tools.ts'
 
 type Definition = ExposedTools['langchain'][number]
@@ -135,7 +136,7 @@ function toShim({ name, description, schema, metadata, extras }: Definition): La
 }
 
 function renamed(name: string, native: LangChainTool): LangChainTool {
-  return Object.create(native, { name: { value: name, enumerable: true } }) as LangChainTool
+  return inheritWith(native, { name })
 }
 
 type Model = ModelRequest['model']

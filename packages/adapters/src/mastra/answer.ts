@@ -1,6 +1,7 @@
 import type { AgentExecutionOptions } from '@mastra/core/agent'
 import type { RequestContext } from '@mastra/core/request-context'
 import { type Caller, ConfigError } from '@toolgate/core'
+import { fieldsOf } from '../shared/fields.ts'
 import { checkDecision, checkGiven } from '../shared/guard-options.ts'
 import { type Guarding, guardingOf } from './guard.ts'
 import { PROCESSOR_ID } from './options.ts'
@@ -84,9 +85,9 @@ export function pausedRun(output: {
   readonly suspendPayload?: unknown
 }): PausedRun {
   const { runId, suspendPayload } = output
-  const { toolCallId, toolName, args } = (suspendPayload ?? {}) as Partial<PausedRun>
-  if (runId === undefined || toolCallId === undefined || toolName === undefined)
-    throw new ConfigError('output', 'is of no run that waits for an approval')
+  const { toolCallId, toolName, args } = fieldsOf(suspendPayload)
+  if (runId === undefined || typeof toolCallId !== 'string' || typeof toolName !== 'string')
+    throw new ConfigError('output', 'is not of a run that waits for an approval')
   return { runId, toolCallId, toolName, args }
 }
 

@@ -2,8 +2,9 @@ import type { ToolsInput } from '@mastra/core/agent'
 import { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 import type { Gate, View } from '@toolgate/core'
+import { fieldsOf } from '../shared/fields.ts'
 import { createUngoverned } from '../shared/guard-options.ts'
-import { type Calls, createCalls, RefusedMastraCall } from './calls.ts'
+import { Calls, RefusedMastraCall } from './calls.ts'
 import type { MastraTool } from './import-tools.ts'
 import { type AnyGate, checkOptions, type Guarded, type GuardOptions, type GuardRequest } from './options.ts'
 import { createProcessor } from './processor.ts'
@@ -31,14 +32,13 @@ export function guard<Name extends string, Native>(
   options: GuardOptions<NoInfer<Name>>,
 ): Guarded {
   checkOptions(gate, options)
-  const anyGate = gate as unknown as AnyGate
-  const requests = createRequests(anyGate, options)
-  const calls = createCalls(anyGate, options)
-  const wrapped = createWrappedTools(anyGate, requests, calls)
+  const requests = createRequests(gate, options)
+  const calls = new Calls(gate, options)
+  const wrapped = createWrappedTools(gate, requests, calls)
   const isUngoverned = createUngoverned(options.ungoverned)
   const processor = createProcessor({ requests, calls, wrapped, isUngoverned })
-  guardings.set(processor, { gate: anyGate, requests, calls })
-  const offer = createOffer(anyGate, calls, wrapped)
+  guardings.set(processor, { gate, requests, calls })
+  const offer = createOffer(gate, calls, wrapped)
   return {
     tools: async ({ requestContext }: GuardRequest) => offer((await requests.open(requestContext)).view),
     hooks: { beforeToolCall: (call) => refuseForeign(call, { requests, calls, isUngoverned }) },
@@ -79,6 +79,20 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
   }
 }
 
+/** Mastra types the context of a hook as anything. */
+function readContext(context: unknown): {
+  readonly requestContext: RequestContext
+  readonly callId: string | undefined
+  readonly signal: AbortSignal | undefined
+} {
+  const { requestContext, toolCallId, abortSignal } = fieldsOf(context)
+  return {
+    requestContext: requestContext instanceof RequestContext ? requestContext : new RequestContext(),
+    callId: typeof toolCallId === 'string' ? toolCallId : undefined,
+    signal: abortSignal instanceof AbortSignal ? abortSignal : undefined,
+  }
+}
+
 interface HookPorts {
   readonly requests: Requests
   readonly calls: Calls
@@ -92,8 +106,7 @@ async function refuseForeign(
 ): Promise<ToolBeforeHookResult | undefined> {
   const id = calls.names().toId(name)
   if (id === undefined && isUngoverned(name)) return undefined
-  const given = (context ?? {}) as { requestContext?: RequestContext; toolCallId?: string; abortSignal?: AbortSignal }
-  const { requestContext = new RequestContext(), toolCallId: callId, abortSignal: signal } = given
+  const { requestContext, callId, signal } = readContext(context)
   const request = await requests.current(requestContext)
   if (id !== undefined && request.view.explain(id).outcome !== 'deny') return undefined
   const outcome = await calls.make(request, {
@@ -122,9 +135,8 @@ export function searchFilter<Name extends string, Native>(
   options: GuardOptions<NoInfer<Name>>,
 ): (question: SearchQuestion) => Promise<boolean> {
   checkOptions(gate, options)
-  const anyGate = gate as unknown as AnyGate
-  const requests = createRequests(anyGate, options)
-  const calls = createCalls(anyGate, options)
+  const requests = createRequests(gate, options)
+  const calls = new Calls(gate, options)
   return async ({ toolName, requestContext = new RequestContext() }) => {
     const id = calls.names().toId(toolName)
     if (id === undefined) return false

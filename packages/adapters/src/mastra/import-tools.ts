@@ -1,6 +1,13 @@
 import { isProviderTool, isVercelTool, type Tool, validateToolInput } from '@mastra/core/tools'
-import { type CallContext, ConfigError, type StandardSchema, type ToolAnnotations } from '@toolgate/core'
+import {
+  type CallContext,
+  ConfigError,
+  type JsonSchema,
+  type StandardSchema,
+  type ToolAnnotations,
+} from '@toolgate/core'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
 /** What `createTool` gives, as far as it is looked at here. The rest of it is Mastra's, and stays as it is. */
@@ -55,8 +62,8 @@ function checkTool(id: string, tool: unknown): asserts tool is MastraTool {
   if (typeof tool !== 'object' || tool === null) refuse('must be a tool made with createTool')
   if (isProviderTool(tool)) refuse('runs at the provider, where no gate can stand')
   if (isVercelTool(tool as Parameters<typeof isVercelTool>[0]))
-    refuse('is a tool of the AI SDK: bring it in with fromAiSdk of @toolgate/adapters/ai-sdk')
-  if (typeof (tool as Partial<MastraTool>).execute !== 'function')
+    refuse('is a tool of the AI SDK: import it with fromAiSdk of @toolgate/adapters/ai-sdk')
+  if (typeof fieldsOf(tool)['execute'] !== 'function')
     refuse('has no execute, so a client would run it where no gate can stand')
 }
 
@@ -68,7 +75,7 @@ function toDefinition(tool: MastraTool, hasTrustedHints: boolean): UnnamedToolDe
   return {
     title,
     description,
-    inputSchema: inputSchema === undefined ? undefined : schemaForGate(inputSchema as MastraSchema),
+    inputSchema: inputSchema === undefined ? undefined : schemaForGate(inputSchema),
     annotations,
     hintsTrusted: mcpMetadata === undefined || annotations === undefined || hasTrustedHints,
     execute,
@@ -77,17 +84,25 @@ function toDefinition(tool: MastraTool, hasTrustedHints: boolean): UnnamedToolDe
 
 /** Mastra copies what it finds in a context, so it is a plain object. */
 function contextOf(call: CallContext): object {
-  return { ...(call.context as object | undefined), abortSignal: call.signal }
+  return { ...fieldsOf(call.context), abortSignal: call.signal }
 }
 
 /** A schema as a tool of Mastra keeps it, whatever library it was written with. */
 export type MastraSchema = NonNullable<Tool['inputSchema']>
 
+/** `createTool` turns every schema into a Standard Schema. */
+export function isSchema(schema: unknown): schema is MastraSchema {
+  return fieldsOf(schema)['~standard'] !== undefined
+}
+
 /**
- * Gives the schema by which the gate checks inputs: the tool's own, with the indulgence that Mastra has for what models
- * write - `null` for what is optional, an object as a text.
+ * Returns the schema with which the gate checks inputs. It is the tool's own, as tolerant as Mastra is with models: it
+ * accepts `null` for an optional field, and an object written as a text.
+ *
+ * @throws {ConfigError} for an unknown kind of schema
  */
-function schemaForGate(schema: MastraSchema): StandardSchema {
+function schemaForGate(schema: unknown): StandardSchema {
+  if (!isSchema(schema)) throw new ConfigError('inputSchema', 'must be a schema as createTool keeps it')
   const { '~standard': standard } = schema
   const validate = (value: unknown): unknown => {
     const strict = standard.validate(value)
@@ -98,19 +113,16 @@ function schemaForGate(schema: MastraSchema): StandardSchema {
   return { '~standard': { ...standard, validate } }
 }
 
-/**
- * Gives a schema that says the same to a model and takes any input: the gate is who refuses one, so that it is refused
- * with its reason and on record.
- */
+/** Returns a schema that shows the model the same, and accepts any input: the gate refuses and records invalid ones. */
 export function schemaForModel(schema: StandardSchema): MastraSchema {
   const validate = (value: unknown) => ({ value })
   return { '~standard': { ...schema['~standard'], validate } } as unknown as MastraSchema
 }
 
-/** The same of a JSON Schema. */
-export function jsonSchemaForModel(schema: object): MastraSchema {
-  const give = () => schema as Record<string, unknown>
-  return schemaForModel({ '~standard': { version: 1, vendor: 'toolgate', jsonSchema: { input: give, output: give } } })
+/** Does the same for a JSON Schema. */
+export function jsonSchemaForModel(schema: JsonSchema): MastraSchema {
+  const read = () => schema
+  return schemaForModel({ '~standard': { version: 1, vendor: 'toolgate', jsonSchema: { input: read, output: read } } })
 }
 
 export const ANY_SCHEMA: MastraSchema = jsonSchemaForModel({})

@@ -6,6 +6,7 @@ import type {
 } from '@mastra/core/processors'
 import { RequestContext } from '@mastra/core/request-context'
 import type { View } from '@toolgate/core'
+import { fieldsOf } from '../shared/fields.ts'
 import type { Calls } from './calls.ts'
 import { PROCESSOR_ID } from './options.ts'
 import { isSameCaller, type Request, type Requests } from './runs.ts'
@@ -106,9 +107,7 @@ async function readResponse(
   if (!prepared) return
   const { request, view, offered } = prepared
   const place = { request, view, step, model: model.modelId }
-  const made = chunks.filter(({ type }) => type === 'tool-call').map(({ payload }) => payload as ToolCallPayload)
-  for (const { toolName: name, toolCallId: callId, args: input, providerExecuted } of made) {
-    if (providerExecuted === true) continue
+  for (const { toolName: name, toolCallId: callId, args: input } of chunks.flatMap(callsOf)) {
     if (offered.has(name) && input != null) {
       if (requestContext) calls.expect(requestContext, callId, place)
       continue
@@ -133,9 +132,17 @@ function idsOf(names: ReadonlySet<string>, calls: Calls): string[] {
   return [...names].map((name) => toId(name)).filter((id) => id !== undefined)
 }
 
-interface ToolCallPayload {
+interface MadeCall {
   readonly toolName: string
   readonly toolCallId: string
   readonly args: unknown
-  readonly providerExecuted?: boolean | undefined
+}
+
+/** Returns the call of a chunk, unless the provider has run it. */
+function callsOf({ type, payload }: { readonly type: string; readonly payload?: unknown }): readonly MadeCall[] {
+  const { toolName, toolCallId, args, providerExecuted } = fieldsOf(payload)
+  const isCall = type === 'tool-call' && providerExecuted !== true
+  return isCall && typeof toolName === 'string' && typeof toolCallId === 'string'
+    ? [{ toolName, toolCallId, args }]
+    : []
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { Caller, View } from '@toolgate/core'
 import type { RunOfCall } from '@toolgate/core/audit'
-import { callerKey } from '@toolgate/core/internal'
+import { callerKey, isObject } from '@toolgate/core/internal'
 import { createCallerOf, openView } from '../shared/guard-options.ts'
 import { RunRegistry } from '../shared/runs.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
@@ -92,7 +92,7 @@ function createContextMarks() {
     latestIn(context: RequestContext): RequestContext {
       if (marked.has(context)) return context
       const entries = [...context.entries()].filter(([key]) => key.startsWith(MARK_PREFIX))
-      const found = entries.flatMap(([, value]) => marks.get(value as object) ?? [])
+      const found = entries.flatMap(([, value]) => (isObject(value) && marks.get(value)) || [])
       const [latest] = found.toSorted((one, other) => other.order - one.order)
       return latest && entries.length > 1 ? latest.context : context
     },

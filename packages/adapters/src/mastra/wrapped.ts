@@ -1,10 +1,11 @@
 import { RequestContext } from '@mastra/core/request-context'
 import { createTool, type ToolExecutionContext } from '@mastra/core/tools'
 import type { CallOutcome, Tool } from '@toolgate/core'
-import { fieldsOf } from '../shared/fields.ts'
+import { copyWith, fieldsOf } from '../shared/fields.ts'
 import { type Calls, RefusedMastraCall } from './calls.ts'
 import {
   ANY_SCHEMA,
+  isSchema,
   jsonSchemaForModel,
   type MastraSchema,
   type MastraTool,
@@ -34,14 +35,14 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
       const native = nativeOf(tool.execute)
       const onInputAvailable = (event: unknown) => native?.onInputAvailable?.(event)
       marks.set(onInputAvailable, gate)
-      const wrapped = Object.assign(native ? copyOf(native) : toNative(tool), {
+      const wrapped = copyWith(native ? openNative(native) : toNative(tool), {
         id: name,
         execute: (input: unknown, context?: Context) => execute(name, input, context),
         onInputAvailable,
-        // Mastra makes calls one after the other where one of them may pause, and this is how it knows.
+        // A tool with this schema may pause, so Mastra does not run it in parallel with others.
         suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
-      }) as unknown as MastraTool
-      // Callers who see the same share it, and `listTools` gives it to anybody.
+      })
+      // Callers with the same tools share it, and `listTools` returns it to everyone.
       return Object.freeze(wrapped)
     },
     isOurs(made) {
@@ -54,22 +55,20 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
 /** Mastra rebuilds tools, and keeps this one function of each as it is: the gate of each wrapped tool, by that. */
 const marks = new WeakMap<object, AnyGate>()
 
-/** The tool with all that Mastra and the model read of it, but its schema takes anything: the gate checks. */
-function copyOf(native: MastraTool): object {
-  const copy = Object.create(Object.getPrototypeOf(native) as object) as object
-  return Object.assign(copy, native, { inputSchema: native.inputSchema && takesAny(native.inputSchema) })
+/** Returns a copy of Mastra's tool whose schema accepts any input: the gate checks it. */
+function openNative(native: MastraTool): MastraTool {
+  return copyWith(native, { inputSchema: native.inputSchema && takesAny(native.inputSchema) })
 }
 
-function takesAny(schema: unknown): MastraSchema {
-  return schemaForModel(schema as MastraSchema)
+function takesAny(schema: unknown): MastraSchema | undefined {
+  return isSchema(schema) ? schemaForModel(schema) : undefined
 }
 
-/** A tool of the gate that Mastra does not know yet, such as one of an MCP server. */
-function toNative({ title, description, inputSchema, id }: Tool): object {
+/** Returns a tool of the gate, such as one of an MCP server, as a tool of Mastra. */
+function toNative({ title, description, inputSchema, id }: Tool): MastraTool {
   const execute = () => Promise.resolve()
-  return Object.assign(createTool({ id, description, inputSchema: jsonSchemaForModel(inputSchema), execute }), {
-    title,
-  })
+  const tool = createTool({ id, description, inputSchema: jsonSchemaForModel(inputSchema), execute })
+  return Object.assign(tool, { title })
 }
 
 function createExecute(requests: Requests, calls: Calls) {

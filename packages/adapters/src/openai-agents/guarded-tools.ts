@@ -4,6 +4,7 @@ import {
   type ToolInputGuardrailDefinition,
 } from '@openai/agents'
 import type { CallFailed, CallOutcome, CallRefused, CallWaiting, Tool } from '@toolgate/core'
+import { copyWith } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { Invocation, isHandoff, nativeOf, SwallowedError, toolNameOf } from './import-tools.ts'
 import type { Runs } from './runs.ts'
@@ -18,7 +19,8 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   const own = native && !isHandoff(native) ? native : ownTool(tool)
   const name = toolNameOf(tool)
   const guardrails = (own.inputGuardrails ?? []).map((guardrail) => recorded(guardrail, name, runs))
-  return copyOf(own, {
+  // The copy keeps what the SDK hides under symbols, such as a namespace and the check of the output.
+  const changes: Pick<AnyFunctionTool, 'isEnabled' | 'needsApproval' | 'inputGuardrails' | 'invoke'> = {
     async isEnabled(runContext, agent) {
       if (!(await own.isEnabled(runContext, agent))) return false
       return isRestoring() || runs.sees(runContext, agent, tool.id)
@@ -42,7 +44,8 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
       const outcome = await run.call({ name, input, malformed, callId, signal, context })
       return toResult(own, outcome, context)
     },
-  })
+  }
+  return copyWith(own, changes)
 }
 
 /** A tool that was defined for the gate, as the SDK takes one. */
@@ -51,7 +54,7 @@ function ownTool(tool: Tool): AnyFunctionTool {
     type: 'function',
     name: toolNameOf(tool),
     description: tool.description,
-    parameters: structuredClone(tool.inputSchema) as AnyFunctionTool['parameters'],
+    parameters: objectSchema(structuredClone(tool.inputSchema)),
     strict: false,
     isEnabled: () => Promise.resolve(true),
     needsApproval: () => Promise.resolve(false),
@@ -59,10 +62,9 @@ function ownTool(tool: Tool): AnyFunctionTool {
   }
 }
 
-/** Keeps what the SDK has hidden under symbols, such as a namespace and the check of the output. */
-function copyOf(tool: AnyFunctionTool, changes: Partial<AnyFunctionTool>): AnyFunctionTool {
-  const copy = Object.create(Object.prototype, Object.getOwnPropertyDescriptors(tool)) as AnyFunctionTool
-  return Object.assign(copy, changes)
+/** The SDK types the schema of a tool's input more closely than a gate does. */
+function objectSchema(schema: object): AnyFunctionTool['parameters'] {
+  return schema as AnyFunctionTool['parameters']
 }
 
 function keyOf(callId: string | undefined, input: unknown): string {

@@ -1,7 +1,8 @@
 import { Handoff, RunContext } from '@openai/agents'
-import { type CallContext, ConfigError, type JsonSchema, type Tool } from '@toolgate/core'
+import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
 import { type ExposedNames, toWireName } from '@toolgate/core/expose'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/internal'
+import { copyWith, fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import type { AnyFunctionTool, AnyHandoff, AnyRunContext, CallDetails, Governable } from './sdk.ts'
 
@@ -101,7 +102,7 @@ function functionDefinition(tool: AnyFunctionTool): UnnamedToolDefinition {
   }
   natives.set(execute, tool)
   const { description, parameters } = tool
-  return { description, inputSchema: parameters as JsonSchema, deadlineMs: deadlineOf(tool), execute }
+  return { description, inputSchema: fieldsOf(parameters), deadlineMs: deadlineOf(tool), execute }
 }
 
 function handoffDefinition(native: AnyHandoff): UnnamedToolDefinition {
@@ -113,12 +114,12 @@ function handoffDefinition(native: AnyHandoff): UnnamedToolDefinition {
     return call.context.target.name
   }
   natives.set(execute, native)
-  return { description: native.toolDescription, inputSchema: native.inputJsonSchema as JsonSchema, execute }
+  return { description: native.toolDescription, inputSchema: fieldsOf(native.inputJsonSchema), execute }
 }
 
 function isFunctionTool(native: unknown): native is AnyFunctionTool {
-  const tool = native as Partial<AnyFunctionTool> | null | undefined
-  return typeof tool === 'object' && tool?.type === 'function' && typeof tool.invoke === 'function'
+  const { type, invoke: run } = fieldsOf(native)
+  return type === 'function' && typeof run === 'function'
 }
 
 /** The SDK keeps it under a symbol of its own, which it does not export. */
@@ -129,7 +130,7 @@ function namespaceOf(tool: AnyFunctionTool): string | undefined {
 }
 
 function nameOf(native: unknown): string {
-  const { name } = (native ?? {}) as { name?: unknown }
+  const { name } = fieldsOf(native)
   return typeof name === 'string' ? name : typeof native
 }
 
@@ -214,8 +215,7 @@ function isAgentTool(tool: AnyFunctionTool): boolean {
 
 /** A copy with all that the SDK has hidden in the details of a call, and the gate's signal. */
 function copyOf(details: CallDetails, signal: AbortSignal): NonNullable<CallDetails> {
-  const { signal: _, ...descriptors } = Object.getOwnPropertyDescriptors(details ?? {})
-  return Object.assign(Object.create(Object.prototype, descriptors) as object, { signal })
+  return copyWith(details ?? {}, { signal })
 }
 
 /** Where the SDK keeps what a sub-agent's run takes over from the run that calls it. */

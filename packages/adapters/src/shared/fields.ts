@@ -6,3 +6,41 @@ export function fieldsOf(value: unknown): Readonly<Record<PropertyKey, unknown>>
 function hasFields(value: unknown): value is Readonly<Record<PropertyKey, unknown>> {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
+
+/** Whether a value is a function. What it accepts and returns is unknown. */
+export function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === 'function'
+}
+
+/** Whether a value is a non-empty text. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** Whether a function yields its output item by item. The AI SDK looks at this before it calls one. */
+export function isAsyncGenerator(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === '[object AsyncGeneratorFunction]'
+}
+
+/** Returns a copy of an object with these fields changed. It keeps the prototype, and what is hidden under symbols. */
+export function copyWith<T extends object, Changes extends object>(
+  original: T,
+  changes: Changes,
+): Omit<T, keyof Changes> & Changes {
+  return Object.create(Object.getPrototypeOf(original), {
+    ...Object.getOwnPropertyDescriptors(original),
+    ...descriptorsOf(changes),
+  })
+}
+
+/** Returns an object that has these fields and inherits the rest from another one, its private state included. */
+export function inheritWith<T extends object, Changes extends object>(
+  original: T,
+  changes: Changes,
+): Omit<T, keyof Changes> & Changes {
+  return Object.create(original, descriptorsOf(changes))
+}
+
+function descriptorsOf(fields: object): PropertyDescriptorMap {
+  return Object.getOwnPropertyDescriptors({ ...fields })
+}

@@ -92,7 +92,7 @@ export function checkGuardFor(gate: unknown, caller: unknown, options: unknown, 
 }
 
 /** @throws {ConfigError} for a caller that is missing */
-export function checkGiven(caller: unknown): void {
+export function checkGiven<T>(caller: T): asserts caller is NonNullable<T> {
   if (caller === undefined || caller === null) throw new ConfigError('guard.caller', MISSING)
 }
 
@@ -136,7 +136,7 @@ type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
  */
 export function checkCaller(caller: Caller | null | undefined): Caller {
   checkGiven(caller)
-  return defineCaller(caller as Caller)
+  return defineCaller(caller)
 }
 
 /**

@@ -38,4 +38,4 @@ export function createUnawaited<const Keys extends string>(
 }
 
 // oxlint-disable-next-line typescript/unbound-method -- called on the promise that it belongs to
-const { then } = Promise.prototype as Promise<unknown>
+const { then }: Promise<unknown> = Promise.prototype
