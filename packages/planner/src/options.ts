@@ -172,22 +172,3 @@ export const RESUME = shapeOf<ResumeOptions>({
 
 export const REJECTION = shapeOf<Extract<Answers['reject'], object>>({ calls: true, reason: true }, 'field')
 export const FORK = shapeOf<PlannerForkOptions>({ policy: true, hooks: true, name: true })
-
-export const SETTINGS = shapeOf<ModelSettings>(
-  {
-    maxOutputTokens: true,
-    temperature: true,
-    topP: true,
-    topK: true,
-    presencePenalty: true,
-    frequencyPenalty: true,
-    stopSequences: true,
-    seed: true,
-    headers: true,
-    maxRetries: true,
-    providerOptions: true,
-    telemetry: true,
-    toolCallConcurrency: true,
-  },
-  'setting',
-)

@@ -6,10 +6,16 @@ import { isStepCount, type LanguageModel } from 'ai'
 import { type Budgets, checkBudgets } from './budgets.ts'
 import { createCatalogPrompt } from './catalog-prompt.ts'
 import type { PlannerListener } from './events.ts'
-import { FORK, PLANNER, type PlannerForkOptions, type PlannerOptions, SETTINGS } from './options.ts'
+import { FORK, PLANNER, type PlannerForkOptions, type PlannerOptions } from './options.ts'
 import { forkLineage, type Lineage } from './pause/state.ts'
 import { createPauseStore, createTokens, type PauseStore, type TokenKey, type Tokens } from './pause/store.ts'
-import type { AnyPrepareStep, AnyStopCondition, ModelSettings, RunShared } from './run/scope.ts'
+import {
+  type AnyPrepareStep,
+  type AnyStopCondition,
+  type ModelSettings,
+  type RunShared,
+  SETTINGS,
+} from './run/scope.ts'
 
 /** What all runs of a planner have in common, checked and with nothing left to default. */
 export interface PlannerParts {

@@ -138,7 +138,8 @@ function askHost(run: LoopRun, question: ApprovalQuestion): unknown {
   if (isFunction(ofTool)) return askOne(run, question, ofTool)
   if (ofTool !== undefined && ofTool !== null) return ofTool
   const needs = run.offered(toolName)?.imported?.tool.needsApproval
-  return isFunction(needs) ? askTool(run, question, needs, input) : toStatus(needs)
+  if (isFunction(needs)) return askTool(run, question, needs, input)
+  return needs ? 'user-approval' : undefined
 }
 
 type Ask = (input: unknown, options: object) => unknown
@@ -153,11 +154,8 @@ async function askTool(run: LoopRun, question: ApprovalQuestion, needs: Ask, inp
   const { toolCall, messages } = question
   const context = await contextOf(run, question)
   const { toolCallId } = toolCall
-  return toStatus(await needs(input, { toolCallId, messages, context, experimental_context: context }))
-}
-
-function toStatus(needs: unknown): ToolApprovalStatus {
-  return needs ? 'user-approval' : undefined
+  const isNeeded = await needs(input, { toolCallId, messages, context, experimental_context: context })
+  return isNeeded ? 'user-approval' : undefined
 }
 
 /** The tool's own context, as its `contextSchema` makes it. */

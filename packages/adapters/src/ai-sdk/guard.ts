@@ -49,7 +49,7 @@ export function guard<Name extends string, Native>(
 
 async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOptions): Promise<object> {
   checkGuardFor(gate, callerOrView, options, SHAPE)
-  const view = await viewOf(gate, callerOrView, options)
+  const view = isView(callerOrView) ? narrowed(gate, callerOrView, options) : await viewFor(gate, callerOrView, options)
   const run = new LoopRun({ gate, view, options, wrap: wrapExecute })
   const repairToolCall = createRepair(run)
   return {
@@ -63,17 +63,15 @@ async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOp
   }
 }
 
-async function viewOf(gate: AnyGate, callerOrView: Caller | View, options: GuardOptions): Promise<View> {
-  if (!isView(callerOrView)) return viewFor(gate, callerOrView, options)
-  const { visibility, activeTools, app } = options
-  if (!isViewOf(gate, callerOrView))
+function narrowed(gate: AnyGate, view: View, { visibility, activeTools, app }: GuardOptions): View {
+  if (!isViewOf(gate, view))
     throw new ConfigError(
       'guard.view',
       'is of another gate: give the view to the gate that made it, or to the gate that it is a fork of',
     )
   if (visibility !== undefined || app !== undefined)
     throw new ConfigError('guard', 'visibility and app are given when a view is made, and this view is already made')
-  return activeTools === undefined ? callerOrView : callerOrView.narrow({ activeTools })
+  return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
 type Execution = sdk.ToolExecutionOptions<unknown>

@@ -7,7 +7,7 @@ import {
 } from '@toolgate/core'
 import { isObject, isThenable, type NativeToolRecord, type UnnamedToolDefinition } from '@toolgate/core/internal'
 import { asSchema, type FlexibleSchema, type Schema, type ToolExecutionOptions, type ToolSet } from 'ai'
-import { fieldsOf } from '../shared/fields.ts'
+import { fieldsOf, hasFields } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
 /** A tool of the SDK, as far as it is looked at here. The rest of it is the SDK's, and stays as it is. */
@@ -175,14 +175,14 @@ async function parse(validate: NonNullable<Schema['validate']>, input: unknown):
  * input need not be an input.
  */
 export function asWritten(input: unknown): unknown {
-  return isReference(input) && written.has(input) ? written.get(input) : input
+  return hasFields(input) && written.has(input) ? written.get(input) : input
 }
 
 const written = new WeakMap<object, unknown>()
 
 async function remember(value: unknown, answer: Validation | PromiseLike<Validation>): Promise<Validation> {
   const checked = await answer
-  if (checked.success && isReference(checked.value) && checked.value !== value) written.set(checked.value, value)
+  if (checked.success && hasFields(checked.value) && checked.value !== value) written.set(checked.value, value)
   return checked
 }
 
@@ -238,10 +238,6 @@ function valueOf(answer: unknown): unknown {
 
 function standardOf(schema: unknown): StandardSchema['~standard'] | undefined {
   return isStandard(schema) ? schema['~standard'] : undefined
-}
-
-function isReference(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 function isStandard(schema: unknown): schema is StandardSchema {

@@ -117,10 +117,7 @@ function open(run: LoopRun, sdk: SdkStep, seen: View, change: StepChange | undef
 }
 
 function offerTo(names: readonly string[] | undefined, change: StepChange | undefined): StepChange | undefined {
-  return names ? { ...change, activeTools: names } : withoutActiveTools(change)
-}
-
-function withoutActiveTools(change: StepChange | undefined): StepChange | undefined {
+  if (names) return { ...change, activeTools: names }
   if (!change || !('activeTools' in change)) return change
   const { activeTools: _, ...rest } = change
   return rest

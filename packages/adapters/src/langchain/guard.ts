@@ -22,7 +22,7 @@ import { createOnCall, createWarn, type GuardedCall } from '../shared/runs.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
-import { createNames, createOffers, watchModel } from './offer.ts'
+import { createNames, Offers, watchModel } from './offer.ts'
 import { type AgentRun, type GivenStep, type GuardRuntime, Runs, type SavedRun } from './runs.ts'
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRuntime> {
@@ -66,7 +66,7 @@ export function guard<Name extends string, Native>(
   const names = createNames(gate)
   const onWarning = createWarn(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
   const isUngoverned = createUngoverned(options.ungoverned)
-  const offers = createOffers(gate, { names, isUngoverned, onWarning })
+  const offers = new Offers(gate, { names, isUngoverned, onWarning })
   const runs = new Runs({
     gate,
     names,
@@ -78,7 +78,7 @@ export function guard<Name extends string, Native>(
   return createMiddleware({
     name: 'Toolgate',
     stateSchema: STATE,
-    tools: [...offers.registered],
+    tools: offers.registered,
     beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
     async wrapModelCall(request, handler) {
       const run = await runs.of(savedOf(request.state), request.runtime)

@@ -14,97 +14,110 @@ interface OfferOptions {
   readonly onWarning: (warning: string) => void
 }
 
-/** What one gate's tools are for a model of LangChain's. */
-interface Offers {
-  /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
-  readonly registered: readonly LangChainTool[]
-  /** Whether a name is of a tool that the host lets run beside the gate's. A name that the gate knows never is. */
-  isUngoverned(name: string): boolean
-  /** Gives what a step sends, of what LangChain and other middlewares would: in the order of the ids, and the ungoverned last. */
-  offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[]
-  /** Gives what of it may go to the provider, when all middlewares have had their say. */
-  admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[]
-}
-
-/** One step, with the definitions of the tools that are not LangChain's own: computed where there are any. */
+/** One step, with the definitions of the tools that LangChain does not have: computed when one is needed. */
 interface Step {
   readonly view: View
   readonly definitions: () => ReadonlyMap<string, Definition>
 }
 
-export function createOffers(gate: Pick<Gate, 'catalog'>, { names, isUngoverned, onWarning }: OfferOptions): Offers {
-  const shims = new WeakMap<object, LangChainTool>()
-  const named = (tool: Tool, native: LangChainTool): LangChainTool => {
-    const name = names.toName(tool.id)
-    if (name === undefined || name === nameOfTool(native)) return native
-    let shim = shims.get(native)
-    if (!shim) shims.set(native, (shim = renamed(name, native)))
-    return shim
-  }
-  const made = (definition: Definition): LangChainTool => {
-    let shim = shims.get(definition)
-    if (!shim) shims.set(definition, (shim = toShim(definition)))
-    return shim
+/** The tools of one gate, as LangChain's models take them. */
+export class Offers {
+  readonly #catalog: Gate['catalog']
+  readonly #options: OfferOptions
+  readonly #registered: ReadonlySet<LangChainTool>
+  /** LangChain's tools under other names, and the gate's own tools as LangChain's. */
+  readonly #shims = new WeakMap<object, LangChainTool>()
+
+  constructor({ catalog }: Pick<Gate, 'catalog'>, options: OfferOptions) {
+    this.#catalog = catalog
+    this.#options = options
+    this.#registered = new Set(
+      catalog.snapshot().tools.flatMap((tool) => {
+        const native = nativeOf(tool)
+        return native ? [this.#named(tool, native)] : []
+      }),
+    )
   }
 
-  const choose = (tool: Tool, given: ReadonlyMap<string, LangChainTool>, step: Step): LangChainTool | undefined => {
-    const name = names.toName(tool.id)
+  /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
+  get registered(): LangChainTool[] {
+    return [...this.#registered]
+  }
+
+  /** Whether the host lets a tool of this name run beside the gate's. Never for a name that the gate knows. */
+  isUngoverned(name: string): boolean {
+    return this.#options.isUngoverned(name) && this.#idOf(name) === undefined
+  }
+
+  /** Returns what a step sends, out of what LangChain and other middlewares would send: by id, the ungoverned last. */
+  offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[] {
+    const beside: LangChainTool[] = []
+    const byName = new Map<string, LangChainTool>()
+    for (const tool of given) {
+      const name = nameOfTool(tool)
+      if (name === undefined) continue
+      if (!byName.has(name)) byName.set(name, tool)
+      if (this.isUngoverned(name)) beside.push(tool)
+      else if (this.#idOf(name) === undefined) this.#options.onWarning(UNGOVERNED(name))
+    }
+    let definitions: ReadonlyMap<string, Definition> | undefined
+    const asked: Step = { view: step, definitions: () => (definitions ??= this.#definitionsOf(step)) }
+    const own = step.tools.map((tool) => this.#choose(tool, byName, asked)).filter((tool) => tool !== undefined)
+    return [...own, ...beside]
+  }
+
+  /** Returns what may go to the provider, out of what all middlewares have bound in the end. */
+  admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[] {
+    const admitted = new Set<unknown>(offered)
+    return bound.filter((tool) => {
+      const name = nameOfTool(tool) ?? ''
+      // LangChain adds a function that nobody runs, for a structured answer.
+      const isAnswer = !isRun(tool) && tool['type'] === 'function' && this.#idOf(name) === undefined
+      return admitted.has(tool) || isAnswer || this.isUngoverned(name)
+    })
+  }
+
+  #choose(tool: Tool, given: ReadonlyMap<string, LangChainTool>, step: Step): LangChainTool | undefined {
+    const name = this.#options.names.toName(tool.id)
     if (name === undefined) return undefined
     const found = given.get(name)
     const native = nativeOf(tool)
-    if (native) return chooseNative(named(tool, native), found)
-    // What the provider runs cannot be asked about, so nobody could approve it.
+    if (native) return this.#chooseNative(this.#named(tool, native), found)
+    // The provider runs this one without asking, so nobody could approve a call.
     if (!tool.execute)
       return found && !isRun(found) && step.view.explain(tool.id).outcome === 'allow' ? found : undefined
     if (found) return found
     const definition = step.definitions().get(name)
-    return definition && made(definition)
+    return definition && this.#shim(definition, () => toShim(definition))
   }
 
-  const chooseNative = (own: LangChainTool, found: LangChainTool | undefined): LangChainTool | undefined => {
-    if (found && found !== own) onWarning(OTHERS(nameOfTool(own)))
-    // What is registered and not among those given, another middleware has taken out of this step.
-    return found || !registered.has(own) ? own : undefined
+  #chooseNative(own: LangChainTool, found: LangChainTool | undefined): LangChainTool | undefined {
+    if (found && found !== own) this.#options.onWarning(OTHERS(nameOfTool(own)))
+    // A registered tool that is not among the given ones was taken out of this step by another middleware.
+    return found || !this.#registered.has(own) ? own : undefined
   }
 
-  const definitionsOf = (view: View): ReadonlyMap<string, Definition> => {
+  #definitionsOf(view: View): ReadonlyMap<string, Definition> {
     const { tools, errors } = expose(view, 'langchain')
-    for (const { tool, message } of errors) onWarning(`${tool} is not offered: it ${message}`)
+    for (const { tool, message } of errors) this.#options.onWarning(`${tool} is not offered: it ${message}`)
     return new Map(tools.map((definition) => [definition.name, definition]))
   }
 
-  const registered = new Set(
-    gate.catalog.snapshot().tools.flatMap((tool) => {
-      const native = nativeOf(tool)
-      return native ? [named(tool, native)] : []
-    }),
-  )
-  const mayPass = (name: string): boolean => isUngoverned(name) && idOf(gate, names, name) === undefined
-  return {
-    registered: [...registered],
-    isUngoverned: mayPass,
-    offer(given, step) {
-      const beside: LangChainTool[] = []
-      const byName = new Map<string, LangChainTool>()
-      for (const tool of given) {
-        const name = nameOfTool(tool)
-        if (name === undefined) continue
-        if (!byName.has(name)) byName.set(name, tool)
-        if (mayPass(name)) beside.push(tool)
-        else if (idOf(gate, names, name) === undefined) onWarning(UNGOVERNED(name))
-      }
-      let definitions: ReadonlyMap<string, Definition> | undefined
-      const asked: Step = { view: step, definitions: () => (definitions ??= definitionsOf(step)) }
-      const own = step.tools.map((tool) => choose(tool, byName, asked)).filter((tool) => tool !== undefined)
-      return [...own, ...beside]
-    },
-    admit(bound, offered) {
-      const admitted = new Set<unknown>(offered)
-      // What LangChain adds for a structured answer is no tool of anybody's: nothing runs by it.
-      const isAnswer = (tool: LangChainTool) =>
-        !isRun(tool) && tool['type'] === 'function' && idOf(gate, names, nameOfTool(tool) ?? '') === undefined
-      return bound.filter((tool) => admitted.has(tool) || isAnswer(tool) || mayPass(nameOfTool(tool) ?? ''))
-    },
+  #named(tool: Tool, native: LangChainTool): LangChainTool {
+    const name = this.#options.names.toName(tool.id)
+    if (name === undefined || name === nameOfTool(native)) return native
+    return this.#shim(native, () => inheritWith(native, { name }))
+  }
+
+  #shim(of: object, make: () => LangChainTool): LangChainTool {
+    let shim = this.#shims.get(of)
+    if (!shim) this.#shims.set(of, (shim = make()))
+    return shim
+  }
+
+  /** Returns the id of a tool by its name on the wire, or by its id. */
+  #idOf(name: string): string | undefined {
+    return this.#options.names.toId(name) ?? this.#catalog.snapshot().get(name)?.id
   }
 }
 
@@ -114,12 +127,7 @@ const UNGOVERNED = (name: string) =>
 const OTHERS = (name: string | undefined) =>
   `the agent has a tool "${name}" that is another than the gate's: the gate's is sent and run`
 
-/** A tool that was given by its id, and is sent by another name, is the gate's all the same. */
-function idOf({ catalog }: Pick<Gate, 'catalog'>, names: ExposedNames, name: string): string | undefined {
-  return names.toId(name) ?? catalog.snapshot().get(name)?.id
-}
-
-/** The gate runs it, and not LangChain. */
+/** Only the gate runs it. */
 function runsAtTheGate(): never {
   throw new TypeError('this tool is run by its gate only')
 }
@@ -133,10 +141,6 @@ function toShim({ name, description, schema, metadata, extras }: Definition): La
     ...(metadata && { metadata }),
     ...(extras && { extras }),
   })
-}
-
-function renamed(name: string, native: LangChainTool): LangChainTool {
-  return inheritWith(native, { name })
 }
 
 type Model = ModelRequest['model']

@@ -3,7 +3,8 @@ export function fieldsOf(value: unknown): Readonly<Record<PropertyKey, unknown>>
   return hasFields(value) ? value : {}
 }
 
-function hasFields(value: unknown): value is Readonly<Record<PropertyKey, unknown>> {
+/** Whether a value is an object, a list or a function. */
+export function hasFields(value: unknown): value is Readonly<Record<PropertyKey, unknown>> {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 

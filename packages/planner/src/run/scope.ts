@@ -1,5 +1,6 @@
 import type { GuardOptions } from '@toolgate/adapters/ai-sdk'
 import type { Gate, View } from '@toolgate/core'
+import { shapeOf } from '@toolgate/core/internal'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
 import type { BudgetReason, CallMeter, Meter } from '../budgets.ts'
@@ -7,23 +8,26 @@ import type { Emitter } from '../events.ts'
 import type { Conversation, PendingState } from '../pause/state.ts'
 import type { AgentCall } from '../result.ts'
 
-/** The SDK's own settings of a model's call, as a planner passes them on. */
-export type ModelSettings = Pick<
-  Parameters<typeof streamText>[0],
-  | 'maxOutputTokens'
-  | 'temperature'
-  | 'topP'
-  | 'topK'
-  | 'presencePenalty'
-  | 'frequencyPenalty'
-  | 'stopSequences'
-  | 'seed'
-  | 'headers'
-  | 'maxRetries'
-  | 'providerOptions'
-  | 'telemetry'
-  | 'toolCallConcurrency'
->
+const SETTING_KEYS = {
+  maxOutputTokens: true,
+  temperature: true,
+  topP: true,
+  topK: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  stopSequences: true,
+  seed: true,
+  headers: true,
+  maxRetries: true,
+  providerOptions: true,
+  telemetry: true,
+  toolCallConcurrency: true,
+} as const
+
+/** The SDK's own settings of a model call. The planner passes them on. */
+export type ModelSettings = Pick<Parameters<typeof streamText>[0], keyof typeof SETTING_KEYS>
+
+export const SETTINGS = shapeOf<ModelSettings>(SETTING_KEYS, 'setting')
 
 export type AnyStopCondition = StopCondition<ToolSet>
 
