@@ -1,14 +1,7 @@
 // A chat bot that people talk to alone and in groups. Its operator sets variables; its code stays as it is.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import {
-  type Caller,
-  combinePolicies,
-  createGate,
-  limitsFromEnv,
-  policyFromEnv,
-  type Reason,
-  sendersFromEnv,
-} from '@toolgate/core'
+import type { Caller, Reason } from '@toolgate/core'
+import { combinePolicies, createGate, limitsFromEnv, policyFromEnv, sendersFromEnv } from '@toolgate/core'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { scriptedModel } from '../support/scripted-model.ts'
