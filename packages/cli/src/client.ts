@@ -1,5 +1,6 @@
 import { type Approval, FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
+import { errnoOf, isObject, type JsonObject, messageOf } from '@toolgate/core/internal'
 import type { ApprovalFilter } from '@toolgate/core/stores'
 import {
   type AcceptPinBody,
@@ -20,7 +21,8 @@ import {
   type ToolsBody,
   type WhyBody,
 } from '@toolgate/gateway'
-import { CliError, type ExitName } from './exit.ts'
+import { CliError, EXITS, type ExitName } from './exit.ts'
+import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
 
 /** Which gateway is asked, and with which key. */
@@ -105,10 +107,9 @@ export interface Api extends AuditReader, AuditExporter {
 const TIMEOUT_MS = 10_000
 
 export function createApi(target: Target): Api {
-  const get = <T>(path: string, query: Record<string, string | number | undefined> = {}): Promise<T> =>
-    request(target, path, query) as Promise<T>
+  const get = <T>(path: string, query: Query = {}): Promise<T> => request<T>(target, path, query)
   const change = <T>(method: Change['method'], path: string, body?: object): Promise<T> =>
-    request(target, path, {}, { method, body }) as Promise<T>
+    request<T>(target, path, {}, { method, body })
   return {
     tools: (whose) => get<ToolsBody>('/api/tools', { ...whose }),
     why: (tool, whose) => get<WhyBody>('/api/why', { tool, ...whose }),
@@ -130,7 +131,7 @@ export function createApi(target: Target): Api {
       const query = { ...filter, before: beforeSeq, after: afterSeq }
       const response = await openStream(target, urlOf(target, '/api/audit/export', query))
       if (!response.headers.get('content-type')?.startsWith('application/x-ndjson') || !response.body)
-        throw faultOf(target, response.status, toObject(await response.text()))
+        throw faultOf(target, response.status, parseObject(await response.text()))
       for await (const line of linesOf(response.body)) yield JSON.parse(line) as AuditRecord
     },
   }
@@ -141,27 +142,25 @@ interface Change {
   readonly body: object | undefined
 }
 
-async function request(
-  target: Target,
-  path: string,
-  query: Record<string, string | number | undefined>,
-  change?: Change,
-): Promise<object> {
+type Query = Readonly<Record<string, string | number | undefined>>
+
+/** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
+async function request<T>(target: Target, path: string, query: Query, change?: Change): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
-  if (status === 200 && body) return body
+  if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
 }
 
-function urlOf(target: Target, path: string, query: Record<string, string | number | undefined>): URL {
+function urlOf(target: Target, path: string, query: Query): URL {
   const url = new URL(path, target.url)
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
   return url
 }
 
-/** Gives the error of an answer that is not what was asked for. */
-function faultOf(target: Target, status: number, body: object | undefined): CliError {
-  const error = body && 'error' in body ? (body as ErrorBody).error : undefined
-  if (!error)
+/** Returns the error for an answer without the expected body. */
+function faultOf(target: Target, status: number, body: JsonObject | undefined): CliError {
+  const error = body?.['error']
+  if (!isErrorBody(error))
     return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
   const exit = exitOf(status, error.code)
   return new CliError(exit, printable(error.message), {
@@ -170,14 +169,18 @@ function faultOf(target: Target, status: number, body: object | undefined): CliE
   })
 }
 
-/** Waits for the head of the answer only: what flows may take its time. */
+function isErrorBody(error: unknown): error is ErrorBody['error'] {
+  return isObject(error) && typeof error['code'] === 'string' && typeof error['message'] === 'string'
+}
+
+/** The timeout covers the head of the answer only, as a long export takes its time. */
 async function openStream(target: Target, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), TIMEOUT_MS)
   try {
     return await fetch(url, { headers: keyHeader(target), redirect: 'error', signal: late.signal })
   } catch (cause) {
-    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause as Error)}).`, cause)
+    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause)}).`, cause)
   } finally {
     clearTimeout(timer)
   }
@@ -203,7 +206,7 @@ async function answerOf(
   target: Target,
   url: URL,
   change?: Change,
-): Promise<{ status: number; body: object | undefined }> {
+): Promise<{ status: number; body: JsonObject | undefined }> {
   try {
     const { method, body: sent } = change ?? { method: 'GET', body: undefined }
     const headers = {
@@ -218,27 +221,17 @@ async function answerOf(
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    return { status: response.status, body: toObject(await response.text()) }
+    return { status: response.status, body: parseObject(await response.text()) }
   } catch (cause) {
-    const reason = reasonOf(cause as Error)
-    throw unreachable(target, `No gateway answers at ${target.url} (${reason}).`, cause)
+    throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause)}).`, cause)
   }
 }
 
-/** `fetch` says only that it failed; what it is caused by says why. */
-function reasonOf(error: Error): string {
+/** The error of `fetch` only says that it failed. Its cause says why. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return messageOf(error)
   if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`
-  const cause = (error.cause ?? {}) as { code?: string; message?: string }
-  return cause.code ?? cause.message ?? error.message
-}
-
-function toObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
+  return errnoOf(error.cause) ?? messageOf(error.cause ?? error)
 }
 
 function unreachable(target: Target, message: string, cause?: unknown): CliError {
@@ -249,6 +242,10 @@ const KEY_CODES: ReadonlySet<string> = new Set(['unauthenticated', 'key_not_for_
 
 function exitOf(status: number, code: string): ExitName {
   if (KEY_CODES.has(code)) return 'key'
-  const isMisuse = Object.hasOwn(FAULTS, code) ? FAULTS[code as keyof typeof FAULTS].exit === 2 : status < 500
+  const isMisuse = isFaultCode(code) ? FAULTS[code].exit === EXITS.usage.code : status < 500
   return isMisuse ? 'usage' : 'no'
+}
+
+function isFaultCode(code: string): code is keyof typeof FAULTS {
+  return Object.hasOwn(FAULTS, code)
 }

@@ -4,7 +4,7 @@ import { createStopSignals } from './stop-signals.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-// What reads our output may have had enough of it: `toolgate tools | head`.
+// The reader of our output may stop early: `toolgate tools | head`.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
@@ -19,5 +19,5 @@ const code = await runProgram(process.argv.slice(2), {
   start: async (...args) => (await import('@toolgate/gateway')).startGateway(...args),
 })
 process.exitCode = code
-// A child's pipe or a probe's socket must not keep a command alive that has ended.
+// A child's pipe or a probe's socket must not keep a finished command alive.
 process.stdout.write('', () => process.exit(code))

@@ -93,6 +93,11 @@ export function messageOf(error: unknown): string {
   }
 }
 
+/** Returns the code of a system error, such as `ENOENT`, or `undefined` for any other value. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
 /** Answers whether what was thrown is of a class. Never throws: it may be anything at all. */
 export function isErrorOf<E extends Error>(error: unknown, kind: new (...args: never[]) => E): error is E {
   try {

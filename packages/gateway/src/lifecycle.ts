@@ -1,4 +1,4 @@
-import { once } from './once.ts'
+import { endsWithin } from '@toolgate/core/internal'
 
 /** How long answers may take that are being written when the port is closed. */
 const ANSWER_MS = 250
@@ -52,10 +52,8 @@ export class Lifecycle {
   }
 }
 
-/** Resolves when the work is done, at the latest after `ms`. */
-export function endsWithin(work: Promise<void>, ms: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+/** Returns a function that makes its value at the first call, and returns the same value at each later call. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => (made ??= { value: make() }).value
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { isObject } from '@toolgate/core/internal'
 import type { McpResult } from '@toolgate/mcp'
 
 /** Characters of text that take some milliseconds to parse or to write. */
@@ -27,8 +28,7 @@ export function isLargeResult(result: McpResult): boolean {
 }
 
 function isLargeBlock(block: unknown): boolean {
-  if (typeof block !== 'object' || block === null) return false
-  const text = 'text' in block ? block.text : undefined
-  const data = 'data' in block ? block.data : undefined
+  if (!isObject(block)) return false
+  const { text, data } = block
   return (typeof text === 'string' && isLarge(text)) || (typeof data === 'string' && isLarge(data))
 }

@@ -10,6 +10,7 @@ import {
 import { loadConfig } from '@toolgate/gateway'
 import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
+import { parseObject } from '../json.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 
 export interface AuditVerifyOptions {
@@ -73,18 +74,16 @@ export function auditCheckProofCommand(file: string, { publicKey }: CheckProofOp
 }
 
 function parseProof(line: string): RecordProof | undefined {
-  try {
-    const { record, checkpoint, index, leaf, path } = JSON.parse(line) as Partial<RecordProof>
-    return typeof record === 'string' &&
-      typeof checkpoint === 'string' &&
-      typeof index === 'number' &&
-      typeof leaf === 'string' &&
-      Array.isArray(path)
-      ? { record, checkpoint, index, leaf, path }
-      : undefined
-  } catch {
-    return undefined
-  }
+  const proof = parseObject(line)
+  if (!proof) return undefined
+  const { record, checkpoint, index, leaf, path } = proof
+  return typeof record === 'string' &&
+    typeof checkpoint === 'string' &&
+    typeof index === 'number' &&
+    typeof leaf === 'string' &&
+    Array.isArray(path)
+    ? { record, checkpoint, index, leaf, path }
+    : undefined
 }
 
 function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { messageOf } from '@toolgate/core/internal'
+import { endsWithin, messageOf } from '@toolgate/core/internal'
 import type {
   AuditEvent,
   AuditExporter,
@@ -75,7 +75,7 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
     if (!options.follow) return 'ok'
     const { stopped, release } = signals.once()
     try {
-      while (!(await sleepUnless(stopped, POLL_MS))) {
+      while (!(await endsWithin(stopped, POLL_MS))) {
         for (const record of await allAfter(reader, filter, seen)) {
           print(record)
           seen = record.seq
@@ -181,16 +181,6 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
     printable(record.tool ?? '-'),
     printable(why || (duration === undefined ? '' : `${Math.round(duration)} ms`)),
   ]
-}
-
-function sleepUnless(stopped: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms, false)
-    void stopped.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
 }
 
 const POLICY_PAGE = 1000

@@ -120,11 +120,11 @@ It stays in force for what comes, until: toolgate release --id 4444
   })
 
   const wrong: [string[], RegExp][] = [
-    [['halt', '--reason', 'r'], /Say what is meant, with --user, --session, --tool, --tenant, or --all/],
+    [['halt', '--reason', 'r'], /Name what is halted, with --user, --session, --tool, --tenant, or --all/],
     [['halt', '--user', 'vera'], /required option '--reason <text>'/],
     [['halt', '--user', '', '--reason', 'r'], /--user is empty/],
-    [['halt', '--all', '--user', 'vera', '--reason', 'r'], /--all stands alone/],
-    [['release'], /Say what is meant/],
+    [['halt', '--all', '--user', 'vera', '--reason', 'r'], /--all cannot be combined with other options/],
+    [['release'], /Name what is halted/],
     [['release', '--user', 'omar'], /Nothing is halted so: user omar\.\n"toolgate halts" lists what is\./],
     [['release', '--user', 'vera'], /Nothing is halted so/],
     [['release', '--id', '1111', '--all'], /Give --id, or what is halted; not both/],

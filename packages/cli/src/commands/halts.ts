@@ -91,22 +91,22 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
 
 type Target = { readonly all: true } | Omit<Named, 'all'>
 
-function targetOf({ all, ...options }: Named): Target {
-  const named = FIELDS.flatMap((field) => {
-    const value = options[field]
-    if (value === '') throw new CliError('usage', `--${field} is empty.`)
-    return value === undefined ? [] : [[field, value]]
-  })
-  if (all && named.length > 0) throw new CliError('usage', '--all stands alone: it is everything already.')
+function targetOf({ all, user, session, tool, tenant }: Named): Target {
+  const named = { ...(user && { user }), ...(session && { session }), ...(tool && { tool }), ...(tenant && { tenant }) }
+  const empty = FIELDS.find((field) => ({ user, session, tool, tenant })[field] === '')
+  if (empty) throw new CliError('usage', `--${empty} is empty.`)
+  const isNamed = Object.keys(named).length > 0
+  if (all && isNamed)
+    throw new CliError('usage', '--all cannot be combined with other options, as it covers everything.')
   if (all) return { all }
-  if (named.length > 0) return Object.fromEntries(named) as Target
-  throw new CliError('usage', 'Say what is meant, with --user, --session, --tool, --tenant, or --all.')
+  if (isNamed) return named
+  throw new CliError('usage', 'Name what is halted, with --user, --session, --tool, --tenant, or --all.')
 }
 
 /** In one order, so that equal targets read the same. */
 function wordsOf(target: HaltRow['target'] | Target): string {
   if ('all' in target && target.all) return 'everything'
-  const named = target as Omit<Named, 'all'>
+  const named: { readonly [Field in (typeof FIELDS)[number]]?: string | undefined } = target
   return FIELDS.flatMap((field) => (named[field] === undefined ? [] : [`${field} ${named[field]}`])).join(', ')
 }
 

@@ -1,4 +1,5 @@
 import { ToolgateError } from '@toolgate/core'
+import { endsWithin, errnoOf } from '@toolgate/core/internal'
 import { type GatewayConfig, loadConfig, type LogLine, type RunningGateway, type startGateway } from '@toolgate/gateway'
 import { groupNotes, serverNotes } from './tools.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -112,7 +113,7 @@ async function open(config: GatewayConfig, { io, start, portHint }: RunOptions):
   } catch (cause) {
     if (cause instanceof ToolgateError && cause.code === 'port_taken')
       throw new CliError('port', cause.message, { hint: portHint, cause })
-    const { code } = cause as NodeJS.ErrnoException
+    const code = errnoOf(cause)
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
       throw new CliError('port', `Port ${port} on ${host} cannot be used (${code}).`, { hint: portHint, cause })
     throw cause
@@ -124,13 +125,6 @@ function printLog({ level, message, server, detail }: LogLine, io: Io): void {
   const paint = painter(io.stderr, io.env)
   const parts = [server && `${server}:`, printable(message), detail && `(${printable(detail.split('\n', 1)[0] ?? '')})`]
   printLine(io.stderr, `${paint(level === 'warn' ? 'yellow' : 'red', level)}  ${parts.filter(Boolean).join(' ')}`)
-}
-
-function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms, false)
-    work.then(() => resolve(true), reject).finally(() => clearTimeout(timer))
-  })
 }
 
 /**

@@ -11,6 +11,7 @@ import type {
 } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
+import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count, outcomeWord, renderTable } from '../render.ts'
 
@@ -189,7 +190,9 @@ function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
 
 function parseCaller(text: string): unknown {
   try {
-    return defineCaller(JSON.parse(text) as object)
+    const value = parseJson(text)
+    if (typeof value === 'object' && value !== null) return defineCaller(value)
+    throw new ToolgateError('caller_invalid', 'caller must be an object')
   } catch (cause) {
     const problem = cause instanceof ToolgateError ? cause.message : 'it is not JSON'
     throw new CliError('usage', `--caller cannot be used: ${problem}.`, {

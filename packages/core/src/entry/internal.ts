@@ -1,9 +1,19 @@
 // `@toolgate/core/internal`: what only the packages of Toolgate share. It is no part of the public API and may change in any release.
 
 // Helpers: options, texts, JSON, waiting and listeners
-export { messageOf } from '../errors.ts'
+export { errnoOf, messageOf } from '../errors.ts'
 export type { MaybePromise, CallTrace } from '../ports.ts'
-export { backoffMs, catchRejection, chain, isThenable, runWithDeadline, safely, TimeoutError } from '../util/async.ts'
+export {
+  backoffMs,
+  type BackoffOptions,
+  catchRejection,
+  chain,
+  endsWithin,
+  isThenable,
+  runWithDeadline,
+  safely,
+  TimeoutError,
+} from '../util/async.ts'
 export { createEmitter, type Emitter } from '../util/emitter.ts'
 export { sha256Hex } from '../util/hash.ts'
 export {

@@ -6,6 +6,7 @@ import { createDeadlines, type Deadlines } from './deadlines.ts'
 import {
   AbortedError,
   backoffMs,
+  endsWithin,
   isThenable,
   type Outcome,
   runWithDeadline,
@@ -128,6 +129,17 @@ describe('backoffMs', () => {
     const delays = [1, 2, 3, 7, 1000].map((failures) => backoffMs(failures, { random: () => 1 }))
     assert.deepEqual(delays, [1000, 2000, 4000, 60_000, 60_000])
     assert.equal(backoffMs(1, { firstMs: 250, random: () => 0 }), 125)
+  })
+})
+
+describe('endsWithin', () => {
+  it('tells work that ends in time from work that does not', async () => {
+    assert.equal(await endsWithin(Promise.resolve(), 1000), true)
+    assert.equal(await endsWithin(never(), 1), false)
+  })
+
+  it('rejects with work that rejects in time', async () => {
+    await assert.rejects(endsWithin(Promise.reject(new Error('no disk')), 1000), /no disk/)
   })
 })
 

@@ -112,6 +112,14 @@ export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Pro
   })
 }
 
+/** Whether a promise settles within a time. Rejects if it does. */
+export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms, false)
+    work.then(() => resolve(true), reject).then(() => clearTimeout(timer))
+  })
+}
+
 /** Whether a value must be awaited. Throws what its `then` throws when it is read. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function isThenable(value: unknown): value is PromiseLike<unknown>

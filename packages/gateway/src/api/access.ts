@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
+import { createEmitter, type Emitter } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from './faults.ts'
@@ -157,7 +158,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
   const end = (key: string) => {
     const session = sessions.get(key)
     sessions.delete(key)
-    for (const listener of session?.listeners ?? []) listener()
+    session?.ending.emit()
   }
   return {
     open(caller) {
@@ -166,7 +167,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const oldest = sessions.keys().next()
       if (sessions.size >= max && !oldest.done) end(oldest.value)
       const secret = randomBytes(32).toString('base64url')
-      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs, listeners: new Set() })
+      sessions.set(digest(secret), { caller, endsAtMs: now + ttlMs, ending: createEmitter() })
       return secret
     },
     find(secret) {
@@ -176,19 +177,14 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     close(secret) {
       end(digest(secret))
     },
-    onEnd(secret, listener) {
-      const listeners = sessions.get(digest(secret))?.listeners
-      const own = () => listener()
-      listeners?.add(own)
-      return () => void listeners?.delete(own)
-    },
+    onEnd: (secret, listener) => sessions.get(digest(secret))?.ending.subscribe(listener) ?? (() => {}),
   }
 }
 
 interface Session {
   readonly caller: Caller
   readonly endsAtMs: number
-  readonly listeners: Set<() => void>
+  readonly ending: Emitter<[]>
 }
 
 function digest(secret: string): string {

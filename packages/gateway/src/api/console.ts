@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
-import { once } from '../once.ts'
+import { once } from '../lifecycle.ts'
 
 export interface Console {
   /** Answers GET and HEAD of the console's files. */

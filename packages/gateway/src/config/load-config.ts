@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import { readAliases, checkPolicy as checkWithCore, readOwnPolicies } from './policy.ts'
 import { readApps } from './apps.ts'
@@ -61,8 +62,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    const reason = READ_ERRORS.get(code ?? '') ?? message
+    const reason = READ_ERRORS.get(errnoOf(cause) ?? '') ?? messageOf(cause)
     throw new ConfigFileError([{ file, line: 1, column: 1, path: '', message: `cannot be read: ${reason}` }], { cause })
   }
 }

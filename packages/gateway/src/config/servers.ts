@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { ServerConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
 import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
@@ -171,10 +172,10 @@ function readBins(file: string, name: string): ReadonlyMap<string, string> {
   return new Map(Object.entries(bin).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
-function readJson(file: string): Record<string, unknown> | undefined {
+function readJson(file: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -7,7 +7,7 @@ import type { Keyring } from '../auth/keyring.ts'
 import { toNetwork } from '../auth/failed-logins.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../mcp/protocol.ts'
-import { once } from '../once.ts'
+import { once } from '../lifecycle.ts'
 import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {

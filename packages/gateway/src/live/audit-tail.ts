@@ -1,4 +1,5 @@
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
+import { createEmitter } from '@toolgate/core/internal'
 
 export interface AuditTailDeps {
   readonly audit: AuditReader
@@ -18,15 +19,14 @@ const MAX_PAGES = 10
 
 /** Gives the records of an audit as they are written. While nobody listens, nothing is asked. */
 export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps): AuditTail {
-  const listeners = new Set<(records: readonly AuditRecord[]) => void>()
+  const listeners = createEmitter<[records: readonly AuditRecord[]]>(onFault)
   let started: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let afterSeq = 0
 
   return {
     async subscribe(listener) {
-      const own = (records: readonly AuditRecord[]) => listener(records)
-      listeners.add(own)
+      const unsubscribe = listeners.subscribe(listener)
       try {
         await (started ??= start())
       } catch (error) {
@@ -36,7 +36,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
       return leave
 
       function leave(): void {
-        listeners.delete(own)
+        unsubscribe()
         if (listeners.size > 0) return
         clearTimeout(timer)
         started = undefined
@@ -62,7 +62,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
       // Everybody may have left meanwhile, and somebody come.
       if (round !== started) return
       afterSeq = records.at(-1)?.seq ?? afterSeq
-      if (records.length > 0) for (const listener of listeners) listener(records)
+      if (records.length > 0) listeners.emit(records)
     } catch (error) {
       onFault(error)
     }

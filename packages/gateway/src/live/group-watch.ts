@@ -1,4 +1,5 @@
 import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
+import { createEmitter } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 
 /** How one group changed since its last report. */
@@ -43,18 +44,14 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
     names.map((name) => [name, { state: availability.get(name), reportedAtMs: -Infinity }]),
   )
   const counts = new Map(names.map((name) => [name, 0]))
-  const listeners = new Set<(changes: readonly GroupChange[]) => void>()
+  const listeners = createEmitter<[changes: readonly GroupChange[]]>(onFault)
   let timer: NodeJS.Timeout | undefined
   let dueAtMs = Infinity
   const unsubscribe = availability.subscribe(() => wake(TOGETHER_MS))
 
   return {
     counts,
-    subscribe(listener) {
-      const own = (changes: readonly GroupChange[]) => listener(changes)
-      listeners.add(own)
-      return () => void listeners.delete(own)
-    },
+    subscribe: listeners.subscribe,
     close() {
       unsubscribe()
       clearTimeout(timer)
@@ -90,15 +87,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
       one.reportedAtMs = now
     }
     if (waitMs < Infinity) wake(Math.ceil(waitMs))
-    if (changes.length > 0) for (const listener of listeners) notify(listener, changes)
-  }
-
-  function notify(listener: (changes: readonly GroupChange[]) => void, changes: readonly GroupChange[]): void {
-    try {
-      listener(changes)
-    } catch (error) {
-      onFault(error)
-    }
+    if (changes.length > 0) listeners.emit(changes)
   }
 }
 

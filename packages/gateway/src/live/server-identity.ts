@@ -1,5 +1,5 @@
 import type { AuditSink } from '@toolgate/core/audit'
-import { sha256Hex } from '@toolgate/core/internal'
+import { isObject, sha256Hex } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../config/config.ts'
@@ -115,14 +115,14 @@ function describe(before: Identity, now: Identity): string {
 
 /** What cannot be read is not known, and is pinned again. */
 function parseIdentity(value: unknown): Identity | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { command, args, url, info, change } = value as Readonly<Record<string, unknown>>
+  if (!isObject(value)) return undefined
+  const { command, args, url, info, change } = value
   if (typeof command !== 'string' || typeof args !== 'string' || typeof url !== 'string') return undefined
   return { command, args, url, info: typeof info === 'string' ? info : undefined, change: parseChange(change) }
 }
 
 function parseChange(value: unknown): IdentityChange | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { text, at } = value as Readonly<Record<string, unknown>>
+  if (!isObject(value)) return undefined
+  const { text, at } = value
   return typeof text === 'string' && typeof at === 'number' ? { text, at } : undefined
 }

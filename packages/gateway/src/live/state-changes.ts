@@ -1,5 +1,6 @@
 import type { AuditSink, GateEvent } from '@toolgate/core/audit'
 import type { GroupState } from '@toolgate/core/groups'
+import { safely } from '@toolgate/core/internal'
 import type { Redactor } from '@toolgate/core/redact'
 import type { Clock } from '@toolgate/core/stores'
 import { serverGroupName } from '../catalog/groups.ts'
@@ -48,13 +49,11 @@ export function recordStateChanges(deps: StateChangesDeps): () => void {
   }
 
   function record(event: GateEvent, reason: string, detail: string): void {
-    try {
+    const write = safely(() => {
       const entry = { event, reason, detail: deps.redact.redactText(detail), wallMs: deps.clock.wallMs() }
-      const written = deps.audit.write({ ...entry, ...deps.revisions() })
-      if (written instanceof Promise) written.catch(deps.onFault)
-    } catch (error) {
-      deps.onFault(error)
-    }
+      return deps.audit.write({ ...entry, ...deps.revisions() })
+    }, deps.onFault)
+    write()
   }
 }
 

@@ -2,6 +2,7 @@ import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import type { Probe, ProbeAnswer, ProbeAsking } from '@toolgate/core/groups'
+import { errnoOf } from '@toolgate/core/internal'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 
 export interface TcpTarget {
@@ -69,7 +70,7 @@ function whyUnreachable(target: TcpTarget, error: NodeJS.ErrnoException): string
 /** A name with several addresses fails with the errors of all of them. */
 function codeOf(error: NodeJS.ErrnoException): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined
-  return error.code ?? (first as NodeJS.ErrnoException | undefined)?.code ?? error.name
+  return error.code ?? errnoOf(first) ?? error.name
 }
 
 export interface HttpProbeOptions extends ProbeOptions {

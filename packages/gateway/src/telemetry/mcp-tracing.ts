@@ -13,6 +13,7 @@ import {
   trace,
   TraceFlags,
 } from '@opentelemetry/api'
+import { isObject } from '@toolgate/core/internal'
 import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/core/telemetry'
 import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './tracing.ts'
 import { VERSION } from '../version.ts'
@@ -192,8 +193,8 @@ const MAX_TRACESTATE = 512
  * Its `baggage` is not looked at: it is what anybody wrote, and would go on to every server behind.
  */
 export function readTraceContext(meta: unknown): SpanContext | undefined {
-  if (typeof meta !== 'object' || meta === null) return undefined
-  const { traceparent, tracestate } = meta as { traceparent?: unknown; tracestate?: unknown }
+  if (!isObject(meta)) return undefined
+  const { traceparent, tracestate } = meta
   if (typeof traceparent !== 'string' || traceparent.length > MAX_TRACEPARENT) return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? []
   if (version === undefined || (version === '00' && more !== undefined)) return undefined

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
 
 import { createFloodGuard, FLOOD } from './limits.ts'
 import { clip } from './json-rpc.ts'
@@ -52,7 +53,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if (pid === undefined) throw new Error('it has no process id')
     return supervise(child, pid, reaper)
   } catch (error) {
-    throw new UpstreamError('upstream_down', whyNotStarted(error as NodeJS.ErrnoException, command, cwd), {
+    throw new UpstreamError('upstream_down', whyNotStarted(error, command, cwd), {
       cause: error,
     })
   }
@@ -65,11 +66,12 @@ function spawned(child: ChildProcess): Promise<void> {
   return promise
 }
 
-function whyNotStarted(error: NodeJS.ErrnoException, command: string, cwd: string): string {
-  if (error.code === 'ENOENT' && !existsSync(cwd)) return `folder "${cwd}" does not exist`
-  if (error.code === 'ENOENT') return `command "${command}" was not found`
-  if (error.code === 'EACCES') return `command "${command}" may not be executed`
-  return `command "${command}" could not be started (${error.code ?? error.message})`
+function whyNotStarted(error: unknown, command: string, cwd: string): string {
+  const code = errnoOf(error)
+  if (code === 'ENOENT' && !existsSync(cwd)) return `folder "${cwd}" does not exist`
+  if (code === 'ENOENT') return `command "${command}" was not found`
+  if (code === 'EACCES') return `command "${command}" may not be executed`
+  return `command "${command}" could not be started (${code ?? messageOf(error)})`
 }
 
 function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {

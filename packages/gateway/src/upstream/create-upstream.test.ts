@@ -22,7 +22,7 @@ import { UpstreamError } from './upstream.ts'
 const { signal } = new AbortController()
 const call = (tool: string, input: unknown = {}) => ({ tool, arguments: input, signal })
 const hostile = (mode: string, given: Partial<ServerConfig> = {}) => nodeServer([HOSTILE, mode], given)
-const never = { firstMs: 1_000_000 }
+const never = { firstMs: 1_000_000, maxMs: 1_000_000 }
 
 async function tempFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'upstream-'))

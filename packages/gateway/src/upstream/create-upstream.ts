@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs, type BackoffOptions, createEmitter } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
@@ -26,7 +27,7 @@ export interface UpstreamDeps {
   readonly clock?: Clock
   /** Redacts the reasons that are shown. Default: the built-in tables. */
   readonly redact?: Redactor
-  readonly backoff?: BackoffOptions
+  readonly backoff?: RestartOptions
   /** Traces calls, where somebody listens. */
   readonly tracing?: FindTracing | undefined
 }
@@ -51,8 +52,8 @@ class SupervisedUpstream implements Upstream {
   readonly #deps: UpstreamDeps
   readonly #clock: Clock
   readonly #caller: ToolCaller
-  readonly #backoff: Backoff
-  readonly #listeners = new Set<() => void>()
+  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #changes = createEmitter((error) => this.#log('error', 'a listener failed', String(error)))
   readonly #stopping = new AbortController()
   readonly #firstStart = Promise.withResolvers<void>()
   #state: UpstreamState
@@ -81,8 +82,7 @@ class SupervisedUpstream implements Upstream {
   }
 
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#changes.subscribe(listener)
   }
 
   start(): Promise<void> {
@@ -246,13 +246,7 @@ class SupervisedUpstream implements Upstream {
 
   #setState(next: UpstreamState): void {
     this.#state = next
-    for (const listener of this.#listeners) {
-      try {
-        listener()
-      } catch (error) {
-        this.#log('error', 'a listener failed', String(error))
-      }
-    }
+    this.#changes.emit()
   }
 
   #log(level: LogLevel, message: string, detail?: string): void {
@@ -264,36 +258,18 @@ function ignore(): undefined {
   return undefined
 }
 
-export interface BackoffOptions {
-  /** Default 250. */
-  readonly firstMs?: number
-  /** Default 30,000. */
-  readonly maxMs?: number
-  /** How long a server must have been ready for the delay to begin anew. Default 60,000. */
+interface RestartOptions extends BackoffOptions {
+  /** A server that was ready for so long starts again with the shortest delay. Default 60,000. */
   readonly resetMs?: number
-  /** Gives 0 to 1. Default `Math.random`. */
-  readonly random?: () => number
 }
 
-interface Backoff {
-  /** How long to wait now: half to all of a delay that doubles each time. */
-  nextDelayMs(): number
-  /** Tells it how long things went well. */
-  ranFor(ms: number): void
-}
-
-export function createBackoff(options: BackoffOptions = {}): Backoff {
-  const { firstMs = 250, maxMs = 30_000, resetMs = 60_000, random = Math.random } = options
-  let nextMs = firstMs
+/** Returns the delays between the starts of a server. */
+export function createBackoff({ resetMs = 60_000, ...options }: RestartOptions = {}) {
+  let failures = 0
   return {
-    nextDelayMs() {
-      const fullMs = nextMs
-      nextMs = Math.min(nextMs * 2, maxMs)
-      // Half of it at random: servers that failed together do not come back together.
-      return fullMs * (0.5 + random() / 2)
-    },
-    ranFor(ms) {
-      if (ms >= resetMs) nextMs = firstMs
+    nextDelayMs: () => backoffMs(++failures, { firstMs: 250, maxMs: 30_000, ...options }),
+    ranFor(ms: number) {
+      if (ms >= resetMs) failures = 0
     },
   }
 }

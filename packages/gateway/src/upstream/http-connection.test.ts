@@ -23,7 +23,7 @@ import { findFreePort } from './open.ts'
 
 const { signal } = new AbortController()
 const call = (name: string, input: unknown = {}) => ({ tool: name, arguments: input, signal })
-const never = { backoff: { firstMs: 1_000_000 } }
+const never = { backoff: { firstMs: 1_000_000, maxMs: 1_000_000 } }
 const modernScript: Script = {
   'server/discover': (exchange) => discovered(exchange),
   'tools/list': (exchange) => result(exchange, { tools: [tool('t')], resultType: 'complete', ttlMs: 0 }),

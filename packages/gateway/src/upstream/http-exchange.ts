@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { IncomingHttpHeaders } from 'node:http'
+import { errnoOf, messageOf } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher, Pool } from 'undici'
 import { clip, notMcp, parseMessages, rpcError } from './json-rpc.ts'
@@ -184,8 +185,8 @@ function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
   // With several addresses for one name, each has failed in its own way.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  const { code, message }: NodeJS.ErrnoException = first instanceof Error ? first : new Error(String(first))
-  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? message)})`
+  const code = errnoOf(first)
+  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
   return new UpstreamError('upstream_down', reason, { cause: error })
 }
 

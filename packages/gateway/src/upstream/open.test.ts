@@ -97,7 +97,7 @@ describe('a server that is started and then spoken to over HTTP', () => {
     await exposed.start()
     assert.equal(exposed.state.status, 'ready')
     const outward = await exposedAddress(Number(await portOf(exposed)))
-    const refused = testUpstream(t, { ...open, loopback: true }, { backoff: { firstMs: 1_000_000 } })
+    const refused = testUpstream(t, { ...open, loopback: true }, { backoff: { firstMs: 1_000_000, maxMs: 1_000_000 } })
     await refused.start()
     // A machine that has no other address than loopback has nothing to be exposed on.
     if (outward === undefined) assert.equal(refused.state.status, 'ready')
@@ -133,9 +133,11 @@ describe('a server that is started and then spoken to over HTTP', () => {
 
   it('goes down with the reason of its child, or for want of a port', async (t) => {
     const given = { startTimeoutMs: 500 }
-    const exits = testUpstream(t, everythingOverHttp({ args: [HOSTILE, 'exit'] }), { backoff: { firstMs: 1_000_000 } })
+    const exits = testUpstream(t, everythingOverHttp({ args: [HOSTILE, 'exit'] }), {
+      backoff: { firstMs: 1_000_000, maxMs: 1_000_000 },
+    })
     const hangs = testUpstream(t, everythingOverHttp({ args: [HOSTILE, 'hang'], ...given }), {
-      backoff: { firstMs: 1_000_000 },
+      backoff: { firstMs: 1_000_000, maxMs: 1_000_000 },
     })
     await Promise.all([exits.start(), hangs.start()])
     assert.equal(exits.state.reason, 'exited with code 1 (Error: no such folder)')

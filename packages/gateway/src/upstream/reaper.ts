@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { isObject } from '@toolgate/core/internal'
 
 /**
  * Ends the process groups of children when this process is gone, even after `kill -9`.
@@ -101,8 +102,7 @@ export function createReaper(): Reaper {
 
 /** A pipe to the shell must not keep this process alive. */
 function unrefStream(stream: unknown): void {
-  const handle = stream as { unref?: () => void }
-  handle.unref?.()
+  if (isObject(stream) && typeof stream['unref'] === 'function') stream['unref']()
 }
 
 function bareEnv(): NodeJS.ProcessEnv {
