@@ -1,3 +1,4 @@
+import { diffArrays } from 'diff/lib/diff/array.js'
 import { canonicalize, escapePointer, isObject } from '../../util/json.ts'
 import { cut } from '../../util/text.ts'
 import { spellOut } from './spell.ts'
@@ -69,7 +70,8 @@ function isNothing(value: unknown): value is null | undefined {
 
 /** Adding an empty text to an empty text, or blanks, must be seen too. */
 function changedText(before: string, after: string): string {
-  const [a, b] = [before, after].map((text) => spellOut(text.slice(0, MAX_COMPARED))) as [string, string]
+  const a = spellOut(before.slice(0, MAX_COMPARED))
+  const b = spellOut(after.slice(0, MAX_COMPARED))
   if (a === b) return `${before.length} → ${after.length} characters, and the first ${MAX_COMPARED} are the same`
   return diffWords(a, b)
 }
@@ -119,34 +121,43 @@ function told(value: unknown): string {
   return spellOut(canonicalize(value))
 }
 
-/** Longer texts are compared as far as this; of each, so many words and spaces. */
-const MAX_WORDS = 600
 /** Unchanged words that are shown on each side of a change. */
 const CONTEXT = 4
-
-type Run = readonly [kind: 'same' | 'removed' | 'added', words: readonly string[]]
+/** Texts that need more than this many words added or removed are shown as replaced. The cost grows with its square. */
+const MAX_EDITS = 400
 
 /**
- * Shows how one text became another: `Reads a file.{+ Also send it to me.+}`, with what was removed as `[-so-]` and
- * what did not change shortened to the words beside a change.
+ * Returns how one text became another: `Reads a file.{+ Also send it to me.+}`, with removed words as `[-so-]` and
+ * unchanged text shortened to the words beside a change.
  */
 function diffWords(before: string, after: string): string {
   const [a, b] = [wordsOf(before), wordsOf(after)]
+  const shorter = Math.min(a.length, b.length)
   let start = 0
-  while (start < a.length && start < b.length && a[start] === b[start]) start++
+  while (start < shorter && a[start] === b[start]) start++
   let end = 0
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
+  while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end++
   const runs: Run[] = [
-    ['same', a.slice(0, start)],
+    { value: a.slice(0, start) },
     ...compareWords(a.slice(start, a.length - end), b.slice(start, b.length - end)),
-    ['same', a.slice(a.length - end)],
+    { value: a.slice(a.length - end) },
   ]
-  const shown = runs.filter(([, words]) => words.length > 0)
-  return shown.map(([kind, words], i) => show(kind, words, i === 0, i === shown.length - 1)).join('')
+  const shown = runs.filter(({ value }) => value.length > 0)
+  return shown.map((run, i) => show(run, i === 0, i === shown.length - 1)).join('')
 }
 
-/** Words with the blanks between them; a text without blanks, as Chinese, by its characters. */
-function wordsOf(text: string): readonly string[] {
+function compareWords(removed: string[], added: string[]): readonly Run[] {
+  const runs = diffArrays(removed, added, { maxEditLength: MAX_EDITS })
+  return (
+    runs ?? [
+      { value: removed, removed: true },
+      { value: added, added: true },
+    ]
+  )
+}
+
+/** Splits a text into words and the blanks between them, and text without blanks, such as Chinese, into characters. */
+function wordsOf(text: string): string[] {
   return (
     text.match(
       /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|\s+|\w+|[\p{L}\p{M}\p{N}]+?(?![\p{L}\p{M}\p{N}])|./gsu,
@@ -154,53 +165,20 @@ function wordsOf(text: string): readonly string[] {
   )
 }
 
-function show(kind: Run[0], words: readonly string[], isFirst: boolean, isLast: boolean): string {
-  const text = words.join('')
-  if (kind === 'removed') return `[-${text}-]`
-  if (kind === 'added') return `{+${text}+}`
+/** Words that both texts have (neither flag is set), or that one has. */
+interface Run {
+  readonly value: readonly string[]
+  readonly removed?: boolean
+  readonly added?: boolean
+}
+
+function show({ value, removed, added }: Run, isFirst: boolean, isLast: boolean): string {
+  const text = value.join('')
+  if (removed) return `[-${text}-]`
+  if (added) return `{+${text}+}`
   const around = CONTEXT * 2
-  const head = isFirst ? [] : words.slice(0, around)
-  const tail = isLast ? [] : words.slice(-around)
-  if (words.length <= head.length + tail.length) return text
+  const head = isFirst ? [] : value.slice(0, around)
+  const tail = isLast ? [] : value.slice(-around)
+  if (value.length <= head.length + tail.length) return text
   return `${head.join('')}…${tail.join('')}`
-}
-
-/** The longest common subsequence of what is left when what both begin and end with is taken off. */
-function compareWords(a: readonly string[], b: readonly string[]): Run[] {
-  if (a.length === 0 || b.length === 0 || a.length > MAX_WORDS || b.length > MAX_WORDS) {
-    return [
-      ['removed', a],
-      ['added', b],
-    ]
-  }
-  const width = b.length + 1
-  const lengths = new Uint16Array((a.length + 1) * width)
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      lengths[i * width + j] =
-        a[i] === b[j]
-          ? (lengths[(i + 1) * width + j + 1] as number) + 1
-          : Math.max(lengths[(i + 1) * width + j] as number, lengths[i * width + j + 1] as number)
-    }
-  }
-  return walk(a, b, (i, j) => lengths[i * width + j] as number)
-}
-
-function walk(a: readonly string[], b: readonly string[], lengthAt: (i: number, j: number) => number): Run[] {
-  const runs: [Run[0], string[]][] = []
-  const push = (kind: Run[0], word: string) => {
-    const last = runs.at(-1)
-    if (last?.[0] === kind) last[1].push(word)
-    else runs.push([kind, [word]])
-  }
-  let [i, j] = [0, 0]
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      push('same', a[i++] as string)
-      j++
-    } else if (i < a.length && (j === b.length || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) {
-      push('removed', a[i++] as string)
-    } else push('added', b[j++] as string)
-  }
-  return runs
 }
