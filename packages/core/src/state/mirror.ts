@@ -28,6 +28,30 @@ export type Completion = (done: (outcome: Outcome<void>) => void) => void
 
 const RETRY_MS = 1000
 
+/** What a mirror does now. A reading goes to `gap` at its end, or begins again; `gap` goes to `waiting`. */
+type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
+
+interface Reading {
+  readonly kind: 'reading'
+  /** What follows its end: nothing, a reading after the gap as the store has changed, or one at once. */
+  next: 'nothing' | 'after-gap' | 'at-once'
+  /** A write of this process began or ended meanwhile. */
+  isOutdated: boolean
+}
+
+interface Gap {
+  readonly kind: 'gap'
+  /** The store has changed: read it at the end of the gap. */
+  isStale: boolean
+  timer?: NodeJS.Timeout
+}
+
+/** For a change of the store, or after a failure for the time to try again. */
+interface Waiting {
+  readonly kind: 'waiting'
+  readonly timer?: NodeJS.Timeout
+}
+
 /**
  * Reads a part of a state store whole: at the beginning, whenever the store changes, and after each write of this
  * process.
@@ -37,25 +61,14 @@ const RETRY_MS = 1000
  */
 export class Mirror {
   readonly #options: MirrorOptions
-  #unsubscribe: (() => void) | undefined
+  #phase: Phase = { kind: 'waiting' }
   #isStarted = false
   #isRead = false
-  #isReading = false
-  #isClosed = false
-  /** The store has changed since the reading began. */
-  #isStale = false
-  /** The next reading does not wait for the gap. */
-  #isUrgent = false
-  /** How often in a row the store could not be read. */
-  #failures = 0
-  /** How often in a row the store could not be subscribed to. */
-  #deafness = 0
-  /** Grows when a write begins and when it ends. */
-  #writes = 0
+  #unsubscribe: (() => void) | undefined
+  /** How often in a row the store could not be read, and not be subscribed to. */
+  #failures = { reading: 0, subscribing: 0 }
   readonly #writing = new Map<string, Promise<unknown>>()
-  #gap: NodeJS.Timeout | undefined
-  #retry: NodeJS.Timeout | undefined
-  readonly #waiting: (() => void)[] = []
+  readonly #idle: (() => void)[] = []
 
   constructor(options: MirrorOptions) {
     this.#options = options
@@ -71,12 +84,12 @@ export class Mirror {
   }
 
   get isFailing(): boolean {
-    return this.#failures > 0
+    return this.#failures.reading > 0
   }
 
   /** Whether a reading is under way, or waits for the gap. */
   get isBusy(): boolean {
-    return this.#isReading || this.#isStale
+    return this.#isReading || (this.#phase.kind === 'gap' && this.#phase.isStale)
   }
 
   /** Follows the store from now on. A store that cannot be subscribed to is read again and again. */
@@ -87,19 +100,19 @@ export class Mirror {
 
   /** Reads the store now, or at the end of the reading that is under way. */
   refresh(): void {
-    if (this.#isReading) this.#isUrgent = true
-    else if (!this.#isClosed) this.#read()
+    if (this.#phase.kind === 'reading') this.#phase.next = 'at-once'
+    else if (this.#phase.kind !== 'closed') this.#read()
   }
 
-  /** Resolves when no reading is under way. One that waits for the gap begins at once. */
+  /** Resolves when no reading is under way. A reading that waits for the gap begins at once. */
   idle(): Promise<void> {
-    if (this.#isStale && !this.#isReading) this.#read()
-    return this.#isReading ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve()
+    if (this.#phase.kind === 'gap' && this.#phase.isStale) this.#read()
+    return this.#isReading ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve()
   }
 
-  /** Writes something. The writes of one key happen one after the other, each with a deadline of its own. */
+  /** Writes something. Writes to one key run one after the other, each with a deadline of its own. */
   async write(key: string, work: () => MaybePromise<unknown>): Promise<void> {
-    this.#writes++
+    this.#outdate()
     const before = this.#writing.get(key) ?? Promise.resolve()
     const written = before.then(() => runWithDeadline(work, this.#options.deadlineMs))
     const ended = written.catch(() => {})
@@ -108,55 +121,73 @@ export class Mirror {
       await written
     } finally {
       if (this.#writing.get(key) === ended) this.#writing.delete(key)
-      this.#writes++
+      this.#outdate()
       this.refresh()
     }
   }
 
   close(): void {
-    this.#isClosed = true
-    this.#isStale = false
+    this.#enter({ kind: 'closed' })
     this.#unsubscribe?.()
-    this.#clearTimers()
+    this.#resolveIdle()
+  }
+
+  get #isReading(): boolean {
+    return this.#phase.kind === 'reading'
+  }
+
+  #isIn(phase: Phase): boolean {
+    return this.#phase === phase
+  }
+
+  #enter(phase: Phase): void {
+    if ('timer' in this.#phase) clearTimeout(this.#phase.timer)
+    this.#phase = phase
+  }
+
+  #outdate(): void {
+    if (this.#phase.kind === 'reading') this.#phase.isOutdated = true
+  }
+
+  #resolveIdle(): void {
+    for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   #subscribe(): void {
     if (this.#unsubscribe || !this.#isStarted) return
     try {
-      this.#unsubscribe = this.#options.state.subscribe(() => this.#changed())
-      this.#deafness = 0
+      this.#unsubscribe = this.#options.state.subscribe(() => this.#onChange())
+      this.#failures.subscribing = 0
     } catch (error) {
-      this.#options.onFailed(error, ++this.#deafness)
+      this.#options.onFailed(error, ++this.#failures.subscribing)
     }
   }
 
-  #changed(): void {
-    if (this.#isClosed) return
-    if (this.#isReading || this.#gap) this.#isStale = true
-    else this.#read()
+  #onChange(): void {
+    const phase = this.#phase
+    if (phase.kind === 'gap') phase.isStale = true
+    else if (phase.kind === 'waiting') this.#read()
+    else if (phase.kind === 'reading' && phase.next === 'nothing') phase.next = 'after-gap'
   }
 
   #read(isSecond = false): void {
     const { state, prefix, deadlineMs } = this.#options
-    this.#isReading = true
-    this.#isStale = false
-    this.#isUrgent = false
-    this.#clearTimers()
+    const reading: Reading = { kind: 'reading', next: 'nothing', isOutdated: false }
+    this.#enter(reading)
     this.#subscribe()
-    const before = this.#writes
     startTask({
       run: () => state.list(prefix),
       deadlineMs,
       onEnd: (outcome) => {
-        const isDropped = before !== this.#writes
-        if (isDropped) this.#isUrgent = true
-        if ('error' in outcome || isDropped || this.#isClosed) this.#end(outcome)
-        else this.#use(outcome.value, isSecond)
+        if (!this.#isIn(reading)) return
+        if (reading.isOutdated) reading.next = 'at-once'
+        if ('error' in outcome || reading.isOutdated) this.#end(reading, outcome)
+        else this.#use(reading, outcome.value, isSecond)
       },
     })
   }
 
-  #use(entries: readonly StateEntry[], isSecond: boolean): void {
+  #use(reading: Reading, entries: readonly StateEntry[], isSecond: boolean): void {
     const isFirst = !this.#isRead
     let complete: Completion | undefined | void
     try {
@@ -165,47 +196,45 @@ export class Mirror {
       complete = this.#options.onRead(entries, isFirst)
     } catch (error) {
       this.#isRead = !isFirst
-      return this.#end({ error })
+      return this.#end(reading, { error })
     }
-    if (!complete || isSecond) return this.#end({ value: undefined })
+    if (!complete || isSecond) return this.#end(reading, { value: undefined })
     complete((completed) => {
-      if ('error' in completed || this.#isClosed) this.#end(completed)
+      if (!this.#isIn(reading)) return
+      if ('error' in completed) this.#end(reading, completed)
       else this.#read(true)
     })
   }
 
-  #end(outcome: Outcome<unknown>): void {
-    this.#isReading = false
+  #end(reading: Reading, outcome: Outcome<unknown>): void {
+    if (!this.#isIn(reading)) return
     const wasFailing = this.isFailing
-    if (!this.#isClosed) {
-      this.#failures = 'error' in outcome ? this.#failures + 1 : 0
-      if ('error' in outcome) this.#options.onFailed(outcome.error, this.#failures)
-      else if (wasFailing) this.#options.onRecovered?.()
-      if (this.#isReading) return
-      if (this.#isUrgent && !this.isFailing) return this.#read()
-      this.#rest()
-    }
-    for (const resolve of this.#waiting.splice(0)) resolve()
+    const ended: Phase = { kind: 'waiting' }
+    this.#enter(ended)
+    this.#failures.reading = 'error' in outcome ? this.#failures.reading + 1 : 0
+    if ('error' in outcome) this.#options.onFailed(outcome.error, this.#failures.reading)
+    else if (wasFailing) this.#options.onRecovered?.()
+    // The listener may have read again, or closed this.
+    if (!this.#isIn(ended)) return
+    if (reading.next === 'at-once' && !this.isFailing) return this.#read()
+    this.#waitForGap(reading.next === 'after-gap')
+    if (!this.#isReading) this.#resolveIdle()
   }
 
-  /** Waits for the gap, and then for a change or until it is time to try again. */
-  #rest(): void {
-    const { gapMs = 0, retryMs = RETRY_MS, maxRetryMs = retryMs } = this.#options
-    const next = () => {
-      this.#gap = undefined
-      const failures = Math.max(this.#failures, this.#deafness)
-      if (this.#isStale) return this.#read()
-      if (failures === 0) return
-      const delayMs = backoffMs(failures, { firstMs: retryMs, maxMs: maxRetryMs, random: () => 1 })
-      this.#retry = backgroundTimeout(() => this.#read(), delayMs)
-    }
-    if (gapMs === 0) next()
-    else this.#gap = backgroundTimeout(next, gapMs)
+  #waitForGap(isStale: boolean): void {
+    const { gapMs = 0 } = this.#options
+    const gap: Gap = { kind: 'gap', isStale }
+    const end = () => (gap.isStale ? this.#read() : this.#waitForRetry())
+    this.#enter(gap)
+    if (gapMs === 0) end()
+    else gap.timer = backgroundTimeout(end, gapMs)
   }
 
-  #clearTimers(): void {
-    clearTimeout(this.#gap)
-    clearTimeout(this.#retry)
-    this.#gap = undefined
+  #waitForRetry(): void {
+    const { retryMs = RETRY_MS, maxRetryMs = retryMs } = this.#options
+    const failures = Math.max(this.#failures.reading, this.#failures.subscribing)
+    if (failures === 0) return this.#enter({ kind: 'waiting' })
+    const delayMs = backoffMs(failures, { firstMs: retryMs, maxMs: maxRetryMs, random: () => 1 })
+    this.#enter({ kind: 'waiting', timer: backgroundTimeout(() => this.#read(), delayMs) })
   }
 }
