@@ -3,7 +3,7 @@ import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
 import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import { createQuestions, type Question, toProbeState } from './questions.ts'
+import { Probes } from './probes.ts'
 import { createStates } from './states.ts'
 import { createChanges, type GroupChange } from './changes.ts'
 
@@ -56,21 +56,13 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   parseGroups(groups)
   const byName = toGroupMap(groups)
   const emitter = createEmitter<[changes: readonly GroupChange[]]>(onFault)
-  const dependents = new Map<Question, string[]>()
-  const questions = createQuestions(byName, { clock, random, onAnswer: (question) => settle(question) })
-  for (const name of byName.keys()) {
-    for (const question of new Set(questions.of(name))) {
-      const names = dependents.get(question)
-      if (names) names.push(name)
-      else dependents.set(question, [name])
-    }
-  }
-  const states = createStates(byName, questions.of, clock)
+  const probes = new Probes(byName, { clock, random, onResult: (affected) => settle(affected) })
+  const states = createStates(byName, (group) => probes.of(group), clock)
   const changes = createChanges({ clock, states: states.all, emit: emitter.emit })
   let revision = 1
 
-  function settle(question: Question): void {
-    const changed = states.settle(dependents.get(question) ?? [])
+  function settle(affected: Iterable<string>): void {
+    const changed = states.settle(affected)
     if (changed.length === 0) return
     revision++
     changes.add(changed)
@@ -82,15 +74,15 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
     },
     get: (group) => states.all.get(group),
     states: () => states.all,
-    probesOf: (group) => (byName.has(group) ? questions.of(group).map(toProbeState) : undefined),
+    probesOf: (group) => (byName.has(group) ? probes.of(group).map((probe) => probe.state()) : undefined),
     subscribe: emitter.subscribe,
-    check: questions.check,
+    check: () => probes.check(),
     start() {
-      questions.start()
-      return questions.check()
+      probes.start()
+      return probes.check()
     },
     close() {
-      questions.close()
+      probes.close()
       changes.close()
     },
   }

@@ -31,9 +31,10 @@ export class GroupTask<T> {
     return this.#underWay !== undefined
   }
 
-  /** Begins, unless it is under way. Resolves at the end, however it ends. */
+  /** Begins, unless it is under way or closed. Resolves at the end, also when it fails. */
   begin(): Promise<void> {
     if (this.#underWay) return this.#underWay.promise
+    if (this.#isClosed) return Promise.resolve()
     const { promise } = (this.#underWay = Promise.withResolvers<void>())
     const { inTurn = (run) => run(() => {}), onBegin } = this.#options
     onBegin?.()

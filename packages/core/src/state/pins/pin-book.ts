@@ -135,8 +135,8 @@ export class PinBook {
     const { onFault, onChange } = this.#options
     const read = this.#store.read(entries)
     const isSame = !isFirst && areSame(this.#known, read)
-    if (read.isBroken && !this.#known.isBroken) onFault(unreadable('some tools'))
-    for (const tool of read.unreadable) if (!this.#known.unreadable.has(tool)) onFault(unreadable(`"${tool}"`))
+    if (read.isBroken && !this.#known.isBroken) onFault(unreadablePin('some tools'))
+    for (const tool of read.unreadable) if (!this.#known.unreadable.has(tool)) onFault(unreadablePin(`"${tool}"`))
     this.#known = read
     for (const tool of this.#firstSeen.keys()) if (read.pins.has(tool)) this.#firstSeen.delete(tool)
     if (!isSame) onChange()
@@ -228,6 +228,6 @@ function unavailable(cause: unknown): ToolgateError {
   return new ToolgateError('state_unavailable', 'The store of pins does not answer.', { cause })
 }
 
-function unreadable(tool: string): ToolgateError {
+function unreadablePin(tool: string): ToolgateError {
   return new ToolgateError('state_invalid', `The pin of ${tool} cannot be read.`)
 }

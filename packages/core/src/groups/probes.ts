@@ -1,0 +1,242 @@
+import { messageOf } from '../errors.ts'
+import type { Clock, ProbeState } from '../ports.ts'
+import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
+import { createTurns, type Turns } from './turns.ts'
+import { backgroundTimeout, type Outcome, TimeoutError } from '../util/async.ts'
+import { isObject } from '../util/json.ts'
+import { cut } from '../util/text.ts'
+import { NOT_CHECKED, type ProbeResult } from './states.ts'
+import { GroupTask } from './task.ts'
+
+export interface ProbesOptions {
+  readonly clock: Clock
+  /** Called with the groups that name a probe, after the probe ran. */
+  readonly onResult: (groups: Iterable<string>) => void
+  readonly random: () => number
+}
+
+const DEFAULT_TTL_MS = 10_000
+const DEFAULT_TIMEOUT_MS = 1000
+const JITTER = 0.1
+const MAX_AT_ONCE = 50
+const MAX_LATE_AT_ONCE = 40
+const MAX_HEAVY_AT_ONCE = 4
+const MAX_HEAVY_LATE_AT_ONCE = 3
+
+/** The probes of all groups. A probe that several groups name runs once for all of them. */
+export class Probes {
+  readonly #shared = new Map<string | ProbeFunction, SharedProbe>()
+  readonly #byGroup = new Map<string, readonly SharedProbe[]>()
+  #phase: 'new' | 'started' | 'closed' = 'new'
+
+  constructor(groups: ReadonlyMap<string, Group>, options: ProbesOptions) {
+    const light = createTurns(MAX_AT_ONCE, MAX_LATE_AT_ONCE)
+    const heavy = createTurns(MAX_HEAVY_AT_ONCE, MAX_HEAVY_LATE_AT_ONCE)
+    const share = (written: Probe | ProbeFunction): SharedProbe => {
+      const identity = typeof written === 'function' ? written : written.key
+      const known = this.#shared.get(identity)
+      if (known) return known
+      const { probe, what } = named(written, this.#shared.size)
+      const shared = new SharedProbe({ ...options, probe, what, turns: probe.isHeavy ? heavy : light })
+      this.#shared.set(identity, shared)
+      return shared
+    }
+    for (const [name, { availableWhen = [], ttlMs = DEFAULT_TTL_MS }] of groups) {
+      const own = availableWhen.map((written) => {
+        const { timeoutMs = DEFAULT_TIMEOUT_MS } = typeof written === 'function' ? {} : written
+        return share(written).join(name, ttlMs, timeoutMs)
+      })
+      this.#byGroup.set(name, own)
+    }
+  }
+
+  /** Returns the probes of a group; those that groups share are the same objects. */
+  of(group: string): readonly SharedProbe[] {
+    return this.#byGroup.get(group) ?? []
+  }
+
+  /** Runs every probe without a result, or with one older than its time to live. Resolves when all of them have ended. */
+  async check(): Promise<void> {
+    const stale = [...this.#shared.values()].filter((shared) => shared.isStale())
+    if (this.#phase !== 'closed') await Promise.all(stale.map((shared) => shared.run()))
+  }
+
+  /** Runs the probes in the background from now on: each once in its time to live, and a little later. */
+  start(): void {
+    if (this.#phase !== 'new') return
+    this.#phase = 'started'
+    for (const shared of this.#shared.values()) shared.start()
+  }
+
+  close(): void {
+    this.#phase = 'closed'
+    for (const shared of this.#shared.values()) shared.close()
+  }
+}
+
+interface SharedProbeOptions extends ProbesOptions {
+  readonly probe: Probe
+  /** What is checked, as a noun; `undefined` where neither the probe nor the function has a name. */
+  readonly what: string | undefined
+  readonly turns: Turns
+}
+
+/** One probe of all groups that name it, and its last result. */
+class SharedProbe {
+  readonly #options: SharedProbeOptions
+  readonly #groups = new Set<string>()
+  readonly #task: GroupTask<unknown>
+  #ttlMs = Infinity
+  #timeoutMs = 0
+  #result: ProbeResult | undefined
+  /** Wall-clock milliseconds: when it last became available, unavailable or unknown. */
+  #since: number
+  #endedAtMs = 0
+  /** The probe said that it changed while it ran. */
+  #isChanged = false
+  #wasLate = false
+  #isStarted = false
+  #timer: NodeJS.Timeout | undefined
+  #unsubscribe: (() => void) | undefined
+
+  constructor(options: SharedProbeOptions) {
+    const { probe, turns, clock } = options
+    this.#options = options
+    this.#since = clock.wallMs()
+    this.#task = new GroupTask<unknown>({
+      run: (signal) => probe.ask({ signal, timeoutMs: this.#timeoutMs }),
+      deadlineMs: () => this.#timeoutMs,
+      // A probe that hangs must not delay the others.
+      ...(probe.subscribe ? {} : { inTurn: (run) => turns.take(run, this.#wasLate) }),
+      onEnd: (outcome) => this.#end(outcome),
+    })
+  }
+
+  /** Absent until the probe has run once. */
+  get result(): ProbeResult | undefined {
+    return this.#result
+  }
+
+  /** Adds a group that names the probe. The shortest time to live and the longest deadline hold. */
+  join(group: string, ttlMs: number, timeoutMs: number): this {
+    this.#groups.add(group)
+    this.#ttlMs = Math.min(this.#ttlMs, ttlMs)
+    this.#timeoutMs = Math.max(this.#timeoutMs, timeoutMs)
+    return this
+  }
+
+  /** Returns the last result, as it is shown. */
+  state(): ProbeState {
+    const { probe, what } = this.#options
+    const { key, kind = 'function' } = probe
+    const result = this.#result ?? { available: false, unknown: true, reason: NOT_CHECKED }
+    return Object.freeze({ key, kind, ...(what === undefined ? {} : { what }), ...result, since: this.#since })
+  }
+
+  isStale(): boolean {
+    const { probe, clock } = this.#options
+    if (this.#result === undefined) return true
+    return !probe.subscribe && clock.monotonicMs() - this.#endedAtMs > this.#ttlMs
+  }
+
+  run(): Promise<void> {
+    return this.#task.begin()
+  }
+
+  start(): void {
+    this.#isStarted = true
+    this.#unsubscribe = this.#options.probe.subscribe?.(() => {
+      if (this.#task.isUnderWay) this.#isChanged = true
+      else void this.run()
+    })
+    if (this.#result) this.#schedule()
+    else void this.run()
+  }
+
+  close(): void {
+    this.#unsubscribe?.()
+    clearTimeout(this.#timer)
+    this.#task.close()
+  }
+
+  #end(outcome: Outcome<unknown>): void {
+    const { probe, clock, onResult } = this.#options
+    const isChanged = this.#isChanged
+    const result = resultOf(outcome, probe, this.#timeoutMs)
+    this.#isChanged = false
+    this.#wasLate = isLate(outcome)
+    if (this.#result?.available !== result.available) this.#since = clock.wallMs()
+    this.#result = result
+    this.#endedAtMs = clock.monotonicMs()
+    onResult(this.#groups)
+    // In a turn of its own: a probe that says it changed whenever it runs must not block everything else.
+    if (isChanged) this.#timer = backgroundTimeout(() => void this.run(), 0)
+    else this.#schedule()
+  }
+
+  #schedule(): void {
+    const { probe, random } = this.#options
+    clearTimeout(this.#timer)
+    if (!this.#isStarted || probe.subscribe) return
+    const delayMs = this.#ttlMs + Math.max(1, this.#ttlMs * JITTER * random())
+    this.#timer = backgroundTimeout(() => void this.run(), delayMs)
+  }
+}
+
+function isLate(outcome: Outcome<unknown>): boolean {
+  return 'error' in outcome && outcome.error instanceof TimeoutError
+}
+
+function resultOf(outcome: Outcome<unknown>, probe: Probe, timeoutMs: number): ProbeResult {
+  if ('value' in outcome) return toProbeResult(outcome.value, probe)
+  return isLate(outcome) ? toLateResult(probe, timeoutMs) : toFailedResult(outcome.error, probe)
+}
+
+/** The key of a function is one that no host writes: a function is the same probe as itself only. */
+function named(probe: Probe | ProbeFunction, nth: number): Pick<SharedProbeOptions, 'probe' | 'what'> {
+  if (typeof probe !== 'function') return { probe, what: probe.what }
+  const what = probe.name === '' ? undefined : `the function ${probe.name}`
+  return { probe: { key: `\u0000function ${nth}`, ask: probe }, what }
+}
+
+const MAX_CHARS = 500
+const WORKS: ProbeResult = Object.freeze({ available: true })
+
+/** Reads the answer of a probe. An invalid answer counts as unavailable. */
+function toProbeResult(answer: unknown, probe: Probe): ProbeResult {
+  if (answer === true) return WORKS
+  if (answer === false) return { available: false, reason: `${nameOf(probe)} says no` }
+  if (!isObject(answer) || typeof answer['available'] !== 'boolean')
+    return { available: false, reason: `${nameOf(probe)} gave nothing that is an answer` }
+  const { available, reason, detail, suggestion } = answer
+  if (available) return WORKS
+  return {
+    available: false,
+    reason: toText(reason) ?? `${nameOf(probe)} says no`,
+    ...textAs('detail', detail),
+    ...textAs('suggestion', suggestion),
+  }
+}
+
+/** The error goes to `detail`, which people see and models do not: it may quote anything. */
+function toFailedResult(error: unknown, probe: Probe): ProbeResult {
+  return { available: false, reason: `${nameOf(probe)} failed`, ...textAs('detail', messageOf(error)) }
+}
+
+function toLateResult(probe: Probe, timeoutMs: number): ProbeResult {
+  return { available: false, reason: `${nameOf(probe)} did not answer within ${timeoutMs / 1000} s` }
+}
+
+function nameOf({ what = 'its probe' }: Probe): string {
+  return what
+}
+
+function toText(text: unknown): string | undefined {
+  if (typeof text !== 'string' || text === '') return undefined
+  return cut(text, MAX_CHARS + 1).toWellFormed()
+}
+
+function textAs(field: 'detail' | 'suggestion', value: unknown): Pick<ProbeResult, typeof field> {
+  const text = toText(value)
+  return text === undefined ? {} : { [field]: text }
+}
