@@ -1,5 +1,6 @@
 import { ToolgateError } from './errors.ts'
-import { describeUnknown, isPlainObject, problemWithFields, type Shape, shapeOf } from './util/shape.ts'
+import { isPlain } from './util/json.ts'
+import { describeUnknown, problemWithFields, type Shape, shapeOf } from './util/shape.ts'
 
 /** Who asks. Plain JSON; every field may be absent. */
 export interface Caller {
@@ -26,7 +27,7 @@ export function defineCaller(caller: Caller): Caller {
   if (keys.has(caller)) return caller
   const copy: Record<string, unknown> = {}
   const given = plainObject('caller', caller)
-  if (!isPlainObject(given)) checkOwn(given)
+  if (!isPlain(given)) checkOwn(given)
   for (const [field, value] of Object.entries(given)) {
     const check = CHECKS.get(field)
     if (!check) throw unknownField('caller', field, CALLER)
@@ -131,7 +132,7 @@ function json(path: string, value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((item, i) => json(`${path}[${i}]`, item, depth + 1))
   if (typeof value === 'object' && value !== null) {
     // A Date, a Map or a promise would become {}.
-    if (Object.keys(value).length === 0 && !isPlainObject(value))
+    if (Object.keys(value).length === 0 && !isPlain(value))
       throw new ToolgateError('caller_invalid', `${path} must be plain JSON`)
     const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
     return Object.fromEntries(entries.map(([key, item]) => [key, json(`${path}.${key}`, item, depth + 1)]))

@@ -2,11 +2,11 @@ import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
-import { frozenCopy } from '../util/json.ts'
+import { frozenCopy, isPlain } from '../util/json.ts'
 import type { Clock, MaybePromise } from '../ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
-import { checkMethods, checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
+import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
 import { AbortedError, withDeadline, isThenable, TimeoutError } from '../util/async.ts'
 import { callerGone } from './refusals.ts'
 
@@ -117,7 +117,7 @@ function checkHooks<Some extends AnyHooks>(path: string, hooks: Some): Some {
   const wrong = HOOK_NAMES.find((name) => hooks[name] !== undefined && typeof hooks[name] !== 'function')
   if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
   // An instance of a class may keep what it likes beside its hooks.
-  if (isPlainObject(hooks)) checkShape(path, hooks, HOOKS)
+  if (isPlain(hooks)) checkShape(path, hooks, HOOKS)
   else checkMethods(path, hooks, HOOK_NAMES)
   if (HOOK_NAMES.every((name) => hooks[name] === undefined))
     throw new ConfigError(path, `has neither ${HOOK_NAMES.join(' nor ')}`)
@@ -252,7 +252,7 @@ const ANSWER_KEYS: ReadonlySet<string> = new Set(['allow', 'reason', 'input'])
 /** A misspelt `allow` would let the call pass, so what is not understood is an error. */
 function readAnswer(answer: unknown, input: unknown): Verdict {
   if (answer === undefined) return undefined
-  if (!isPlainObject(answer)) return nonsense('it answered something other than an object or nothing')
+  if (!isPlain(answer)) return nonsense('it answered something other than an object or nothing')
   for (const key of Object.keys(answer)) {
     if (!ANSWER_KEYS.has(key))
       return nonsense(`its answer has a field ${JSON.stringify(key.slice(0, MAX_ECHO_LENGTH))}`)

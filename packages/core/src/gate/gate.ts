@@ -191,7 +191,8 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     view(caller, options) {
       const view = openView(caller, options)
       // Only one who was given a view has used anything.
-      if (loads.unused()) void loads.usedBy(view, caller, { unlocks, app: shared.apps.get(options?.app ?? '')?.info })
+      if (loads.hasUnused())
+        void loads.useAfter(view, caller, { unlocks, app: shared.apps.get(options?.app ?? '')?.info })
       return view
     },
     setPolicy(policy) {
@@ -218,7 +219,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
         tightens: inherit ? ports : undefined,
       })
     },
-    locks: createLocks(groups, unlocks, membersOf, loads.use),
+    locks: createLocks(groups, unlocks, membersOf, (wanted) => loads.use(wanted)),
     loads,
     membersOf,
     lint: () =>

@@ -26,7 +26,7 @@ import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
 import { createEmitter, type Emitter } from '../util/emitter.ts'
 import { createAvailability } from '../groups/availability.ts'
-import { createLoads, type LoadsOfGate } from '../groups/loads.ts'
+import { GroupLoads } from '../groups/loads.ts'
 import { createHalts, type Halts } from '../state/halts.ts'
 import { parseDefinitionMode } from '../state/pins/pin-rules.ts'
 import { createPins, type Pins } from '../state/pins/pins.ts'
@@ -80,7 +80,7 @@ export interface Shared {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
   readonly availability: AvailabilitySource
-  readonly loads: LoadsOfGate
+  readonly loads: GroupLoads
   readonly unlocks: Unlocks
   readonly halts: Halts
   readonly pins: Pins
@@ -174,7 +174,7 @@ function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
       ? createAvailability(definitions, { clock, onFault })
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
-  const loads = createLoads({ groups, availability, clock, onFault })
+  const loads = new GroupLoads({ groups, availability, clock, onFault })
   // A source may tell of a change while it is subscribed to.
   const reading = { ended: () => {} }
   const catalog = createCatalog({

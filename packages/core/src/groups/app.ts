@@ -111,7 +111,7 @@ function parseImport(path: string, one: AppImport, { selectors }: Groups): Impor
   if (typeof written !== 'object' || written === null)
     throw new ConfigError(path, 'must be the name of a group, or { group, visibility }')
   checkShape(path, written, IMPORT)
-  const { group, visibility } = written as { group?: unknown; visibility?: unknown }
+  const { group, visibility }: { group?: unknown; visibility?: unknown } = written
   const members = typeof group === 'string' ? selectors.get(group) : undefined
   if (typeof group !== 'string' || !members)
     throw new ConfigError(

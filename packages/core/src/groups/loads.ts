@@ -23,28 +23,27 @@ export interface GroupLoad {
 
 /** Groups whose tools are loaded at their first use. */
 export interface Loads {
-  /** Loads a group now, if it is not there; one load of a group at a time. Resolves when it has ended; never rejects for a load that fails. */
+  /**
+   * Loads a group now, unless it is loaded; one load of a group at a time. Resolves at its end, and does not reject if
+   * the load fails.
+   */
   load(group: string): Promise<GroupLoad>
-  /** Returns how far a group is; `undefined` for one that has no `load`. */
+  /** Returns the load of a group; `undefined` for a group without `load`. */
   get(group: string): GroupLoad | undefined
   /** Calls the listener at every change, until the returned function is called. */
   subscribe(listener: (group: string) => void): () => void
 }
 
-export interface LoadsOfGate extends Loads {
-  readonly sources: readonly Source[]
-  /** Whether there are groups that nobody has used yet. */
-  unused(): boolean
-  /**
-   * Begins to load what the caller of a view could use, once he has it: of an app, the groups that it imports, else
-   * all; those that are locked for his session excepted.
-   */
-  usedBy(view: Promise<unknown>, caller: Caller, within: UsedWithin): Promise<void>
-  /** Begins to load these. */
-  use(groups: Iterable<string>): void
-  close(): void
+export interface LoadsOptions {
+  readonly groups: Groups
+  readonly availability: AvailabilitySource
+  readonly clock: Clock
+  readonly random?: () => number
+  /** Receives what listeners throw. Default: ignores it. */
+  readonly onFault?: (error: unknown) => void
 }
 
+/** What limits the groups that a view can use. */
 export interface UsedWithin {
   readonly unlocks: Pick<Unlocks, 'openFor'>
   readonly app:
@@ -54,157 +53,223 @@ export interface UsedWithin {
     | undefined
 }
 
-export interface LoadsDeps {
-  readonly groups: Groups
-  readonly availability: AvailabilitySource
-  readonly clock: Clock
-  readonly random?: () => number
-  /** Receives what listeners throw. Default: ignores it. */
-  readonly onFault?: (error: unknown) => void
-}
+/** The loads of a gate's groups. A load that fails does not affect the other tools, and is tried again. */
+export class GroupLoads implements Loads {
+  readonly sources: readonly Source[]
+  readonly #groups: Groups
+  readonly #all: ReadonlyMap<string, LazyGroup>
+  readonly #unused: Set<string>
+  readonly #emitter: Emitter<[group: string]>
+  readonly #unsubscribe: () => void
+  #isClosed = false
 
-interface Loading {
-  readonly name: string
-  readonly group: LoadedGroup
-  state: GroupLoad
-  tools: readonly Tool[]
-  isWanted: boolean
-  failures: number
-  readonly task: GroupTask<Iterable<unknown>>
-  timer: NodeJS.Timeout | undefined
-  readonly changed: Emitter<[]>
+  constructor(options: LoadsOptions) {
+    const { groups, availability, onFault = () => {} } = options
+    const emitter = createEmitter<[group: string]>(onFault)
+    const toLazyGroup = ([name, group]: [string, LoadedGroup]) =>
+      [name, new LazyGroup(name, group, options, () => emitter.emit(name))] as const
+    this.#groups = groups
+    this.#emitter = emitter
+    this.#all = new Map([...groups.loaded].map(toLazyGroup))
+    this.#unused = new Set(this.#all.keys())
+    this.sources = [...this.#all.values()].map((group) => group.toSource())
+    this.#unsubscribe =
+      this.#all.size === 0
+        ? () => {}
+        : availability.subscribe(() => {
+            for (const group of this.#all.values()) group.loadIfWanted()
+          })
+  }
+
+  /** Whether some group has not been used yet. */
+  hasUnused(): boolean {
+    return this.#unused.size > 0 && !this.#isClosed
+  }
+
+  /**
+   * Begins to load the groups that a caller could use, after their view was made: the groups of the app, or else all
+   * groups, except those that are locked for the session.
+   */
+  async useAfter(view: Promise<unknown>, caller: Caller, { unlocks, app }: UsedWithin): Promise<void> {
+    try {
+      await view
+    } catch {
+      return
+    }
+    // Locks apply to sessions only.
+    const open = caller.session === undefined ? undefined : unlocks.openFor(caller)
+    const names = app
+      ? app.groups.flatMap(({ name, visibility }) => (visibility === 'hidden' ? [] : [name]))
+      : [...this.#unused]
+    this.use(names.filter((name) => !open || open.has(name) || !this.#groups.locked.has(name)))
+  }
+
+  /** Begins to load these groups. */
+  use(names: Iterable<string>): void {
+    for (const name of names) if (this.#unused.delete(name)) this.#all.get(name)?.use()
+  }
+
+  async load(name: string): Promise<GroupLoad> {
+    const group = this.#all.get(name)
+    if (!group) throw new ConfigError(`groups.${name}`, 'is no group with a "load"')
+    this.#unused.delete(name)
+    return group.load()
+  }
+
+  get(name: string): GroupLoad | undefined {
+    return this.#all.get(name)?.state
+  }
+
+  subscribe(listener: (group: string) => void): () => void {
+    return this.#emitter.subscribe(listener)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#unsubscribe()
+    for (const group of this.#all.values()) group.close()
+  }
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
 
-/** Returns the loads of a gate's groups. A load that fails leaves everything else as it is, and is tried again. */
-export function createLoads(deps: LoadsDeps): LoadsOfGate {
-  const { groups, availability, clock, random = Math.random, onFault = () => {} } = deps
-  const all = new Map([...groups.loaded].map(([name, group]) => [name, toLoading(name, group)]))
-  const unused = new Set(all.keys())
-  const emitter = createEmitter<[group: string]>(onFault)
-  let isClosed = false
+/** A group whose tools are loaded at its first use. */
+class LazyGroup {
+  readonly #name: string
+  readonly #options: LoadsOptions
+  readonly #timeoutMs: number
+  readonly #task: GroupTask<Iterable<unknown>>
+  readonly #onChange: () => void
+  readonly #loaded: Emitter<[]>
+  #state: GroupLoad
+  #tools: readonly Tool[] = []
+  #isWanted = false
+  /** In a row. */
+  #failures = 0
+  #timer: NodeJS.Timeout | undefined
 
-  function toLoading(name: string, group: LoadedGroup): Loading {
-    const loading: Loading = {
-      name,
-      group,
-      state: Object.freeze({ status: 'idle', since: clock.wallMs() }),
-      tools: [],
-      isWanted: false,
-      failures: 0,
-      task: new GroupTask<Iterable<unknown>>({
-        run: (signal) => group.load({ signal }),
-        deadlineMs: () => timeoutOf(loading),
-        onBegin() {
-          clearTimeout(loading.timer)
-          loading.timer = undefined
-          change(loading, { ...loading.state, status: 'loading' })
-        },
-        onEnd: (outcome) => end(loading, outcome),
-      }),
-      timer: undefined,
-      changed: createEmitter(onFault),
+  constructor(name: string, group: LoadedGroup, options: LoadsOptions, onChange: () => void) {
+    this.#name = name
+    this.#options = options
+    this.#timeoutMs = group.loadTimeoutMs ?? DEFAULT_TIMEOUT_MS
+    this.#onChange = onChange
+    this.#loaded = createEmitter(options.onFault)
+    this.#state = Object.freeze({ status: 'idle', since: options.clock.wallMs() })
+    this.#task = new GroupTask<Iterable<unknown>>({
+      run: (signal) => group.load({ signal }),
+      deadlineMs: () => this.#timeoutMs,
+      onBegin: () => {
+        this.#clearTimer()
+        this.#change({ ...this.#state, status: 'loading' })
+      },
+      onEnd: (outcome) => this.#end(outcome),
+    })
+  }
+
+  get state(): GroupLoad {
+    return this.#state
+  }
+
+  toSource(): Source {
+    const namespaces = literalNamespaces(this.#members())
+    return {
+      name: `group:${this.#name}`,
+      tools: () => this.#tools,
+      isListed: () => this.#state.status === 'loaded',
+      ...(namespaces === undefined ? {} : { namespaces }),
+      subscribe: this.#loaded.subscribe,
     }
-    return loading
   }
 
-  const change = (loading: Loading, state: Omit<GroupLoad, 'since'>) => {
-    loading.state = Object.freeze({ ...state, since: clock.wallMs() })
-    emitter.emit(loading.name)
+  use(): void {
+    this.#isWanted = true
+    // In a turn of its own: a loader that blocks before it returns its promise must not delay a view.
+    this.#loadAfter(0)
   }
 
-  const end = (loading: Loading, outcome: Outcome<Iterable<unknown>>) => {
-    const failure = 'value' in outcome ? take(loading, outcome.value, groups) : reasonOf(outcome.error, loading)
-    if (loading.tools.length > 0 || failure === undefined) {
-      loading.failures = 0
-      change(loading, { status: 'loaded', ...(failure === undefined ? {} : { failure }) })
-      loading.changed.emit()
+  async load(): Promise<GroupLoad> {
+    this.#isWanted = true
+    if (this.#task.isUnderWay || this.#state.status !== 'loaded') await this.#task.begin()
+    return this.#state
+  }
+
+  /** A group that is unavailable is loaded as soon as it is available. */
+  loadIfWanted(): void {
+    const isDue = this.#isWanted && this.#state.status !== 'loaded' && !this.#task.isUnderWay && !this.#timer
+    if (isDue && this.#isAvailable()) void this.load()
+  }
+
+  close(): void {
+    this.#clearTimer()
+    this.#task.close()
+  }
+
+  #members(): readonly Selector[] {
+    return this.#options.groups.selectors.get(this.#name) ?? []
+  }
+
+  #isAvailable(): boolean {
+    const { groups, availability } = this.#options
+    const requires = groups.conditional.get(this.#name)?.requires ?? []
+    try {
+      return requires.every((required) => availability.get(required)?.available === true)
+    } catch {
+      return false
+    }
+  }
+
+  #loadAfter(delayMs: number): NodeJS.Timeout {
+    return (this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.loadIfWanted()
+    }, delayMs))
+  }
+
+  #clearTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #end(outcome: Outcome<Iterable<unknown>>): void {
+    const failure = 'value' in outcome ? this.#take(outcome.value) : this.#reasonOf(outcome.error)
+    if (this.#tools.length > 0 || failure === undefined) {
+      this.#failures = 0
+      this.#change({ status: 'loaded', ...(failure === undefined ? {} : { failure }) })
+      this.#loaded.emit()
     } else {
-      loading.failures++
-      change(loading, { status: 'failed', failure })
-      wake(loading, backoffMs(loading.failures, { random })).unref?.()
+      this.#failures++
+      this.#change({ status: 'failed', failure })
+      const { random = Math.random } = this.#options
+      this.#loadAfter(backoffMs(this.#failures, { random })).unref?.()
     }
   }
 
-  const begin = async (loading: Loading): Promise<GroupLoad> => {
-    const isDone = !loading.task.isUnderWay && (isClosed || loading.state.status === 'loaded')
-    if (!isDone) await loading.task.begin()
-    return loading.state
-  }
-
-  /** Begins what was used and can be: a group that is unavailable is loaded when it is there. */
-  const beginWanted = () => {
-    for (const loading of all.values()) {
-      const isDone = loading.state.status === 'loaded'
-      if (!loading.isWanted || isDone || loading.task.isUnderWay || loading.timer) continue
-      if (isAvailable(loading.name, groups, availability)) void begin(loading)
-    }
-  }
-  const wake = (loading: Loading, delayMs: number): NodeJS.Timeout => {
-    const timer = setTimeout(() => {
-      loading.timer = undefined
-      beginWanted()
-    }, delayMs)
-    return (loading.timer = timer)
-  }
-  const unsubscribe = all.size > 0 ? availability.subscribe(beginWanted) : () => {}
-
-  const use = (names: Iterable<string>) => {
-    for (const name of names) {
-      const loading = unused.delete(name) && all.get(name)
-      if (!loading) continue
-      loading.isWanted = true
-      // In a turn of its own: a loader that takes long before it gives its promise holds up no view.
-      wake(loading, 0)
+  /** Takes the tools that the group's selectors name. Returns why the others were not taken. */
+  #take(given: Iterable<unknown>): string | undefined {
+    try {
+      const { tools, rejected } = readSource({ tools: () => given }, this.#options.groups.selectors)
+      const members = this.#members()
+      const isMember = (tool: Tool) => members.some((selector) => matchesSelector(selector, tool, 'possible'))
+      this.#tools = tools.filter(isMember)
+      const foreign = tools.filter((tool) => !isMember(tool)).map(({ id }) => `"${id}" is none of the group's tools`)
+      const broken = rejected.map(({ tool, reason }) => `"${tool}" cannot be used: ${reason}`)
+      return [...foreign, ...broken].slice(0, MAX_REASONS).join('; ') || undefined
+    } catch (error) {
+      return messageOf(error)
     }
   }
 
-  return {
-    sources: [...all.values()].map((loading) => toSource(loading, groups.selectors.get(loading.name) ?? [])),
-    unused: () => unused.size > 0 && !isClosed,
-    async usedBy(view, caller, { unlocks, app }) {
-      try {
-        await view
-      } catch {
-        return
-      }
-      // Without a session, a lock decides nothing.
-      const open = caller.session === undefined ? undefined : unlocks.openFor(caller)
-      const names = app ? app.groups.flatMap((one) => (one.visibility === 'hidden' ? [] : [one.name])) : [...unused]
-      use(names.filter((name) => !open || open.has(name) || !groups.locked.has(name)))
-    },
-    use,
-    async load(name) {
-      const loading = all.get(name)
-      if (!loading) throw new ConfigError(`groups.${name}`, 'is no group with a "load"')
-      unused.delete(name)
-      loading.isWanted = true
-      return begin(loading)
-    },
-    get: (name) => all.get(name)?.state,
-    subscribe: emitter.subscribe,
-    close() {
-      isClosed = true
-      unsubscribe()
-      for (const loading of all.values()) {
-        clearTimeout(loading.timer)
-        loading.task.close()
-      }
-    },
+  #reasonOf(error: unknown): string {
+    return error instanceof TimeoutError ? `it did not answer within ${this.#timeoutMs / 1000} s` : messageOf(error)
+  }
+
+  #change(state: Omit<GroupLoad, 'since'>): void {
+    this.#state = Object.freeze({ ...state, since: this.#options.clock.wallMs() })
+    this.#onChange()
   }
 }
 
-function toSource(loading: Loading, members: readonly Selector[]): Source {
-  const namespaces = literalNamespaces(members)
-  return {
-    name: `group:${loading.name}`,
-    tools: () => loading.tools,
-    isListed: () => loading.state.status === 'loaded',
-    ...(namespaces === undefined ? {} : { namespaces }),
-    subscribe: loading.changed.subscribe,
-  }
-}
+const MAX_REASONS = 20
 
 /** Returns the namespaces that a group's selectors name; `undefined` where one of them may name any. */
 function literalNamespaces(members: readonly Selector[]): readonly string[] | undefined {
@@ -225,39 +290,4 @@ function literalNamespace(selector: Extract<Selector, { kind: 'id' | 'glob' }>):
     return id.includes(':') ? id.split(':')[0] : ''
   }
   return selector.namespace?.length === 1 ? selector.namespace[0] : undefined
-}
-
-/** Takes the tools that the group's selectors name. Gives what is wrong with the others, if anything is. */
-function take(loading: Loading, given: Iterable<unknown>, { selectors }: Groups): string | undefined {
-  try {
-    const { tools, rejected } = readSource({ tools: () => given as Iterable<Tool> }, selectors)
-    const own = selectors.get(loading.name) ?? []
-    const isMember = (tool: Tool) => own.some((selector) => matchesSelector(selector, tool, 'possible'))
-    loading.tools = tools.filter(isMember)
-    const foreign = tools.filter((tool) => !isMember(tool)).map(({ id }) => `"${id}" is none of the group's tools`)
-    const broken = rejected.map(({ tool, reason }) => `"${tool}" cannot be used: ${reason}`)
-    return [...foreign, ...broken].slice(0, MAX_TOLD).join('; ') || undefined
-  } catch (error) {
-    return messageOf(error)
-  }
-}
-
-const MAX_TOLD = 20
-
-function timeoutOf({ group }: Loading): number {
-  return group.loadTimeoutMs ?? DEFAULT_TIMEOUT_MS
-}
-
-function isAvailable(name: string, { conditional }: Groups, source: AvailabilitySource): boolean {
-  return (conditional.get(name)?.requires ?? []).every((below) => {
-    try {
-      return source.get(below)?.available === true
-    } catch {
-      return false
-    }
-  })
-}
-
-function reasonOf(error: unknown, loading: Loading): string {
-  return error instanceof TimeoutError ? `it did not answer within ${timeoutOf(loading) / 1000} s` : messageOf(error)
 }

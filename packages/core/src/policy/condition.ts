@@ -1,7 +1,8 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Caller } from '../caller.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, messageOf } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
+import { isObject } from '../util/json.ts'
 import { type Work, spend } from '../util/work.ts'
 import { counting, host, like, within } from './functions.ts'
 import type { Condition } from './policy.ts'
@@ -192,13 +193,14 @@ function attempt<T>(parse: () => T, fail: (problem: string, offset?: number) => 
   try {
     return parse()
   } catch (error) {
-    throw fail(summaryOf(error), (error as { range?: { start: number } }).range?.start)
+    const range = isObject(error) && isObject(error['range']) ? error['range'] : {}
+    throw fail(summaryOf(error), typeof range['start'] === 'number' ? range['start'] : undefined)
   }
 }
 
 function summaryOf(error: unknown): string {
-  const { summary, message } = error as { summary?: string; message?: string }
-  return summary ?? message?.split('\n')[0] ?? 'the condition cannot be read'
+  const summary = isObject(error) ? error['summary'] : undefined
+  return typeof summary === 'string' ? summary : (messageOf(error).split('\n')[0] ?? 'the condition cannot be read')
 }
 
 /** Steps that all conditions of one decision may take together, of some 5 ns each. */

@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError, messageOf } from '../errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector, checkEntry as checkListed, splitEntries } from '../tools/selector.ts'
 import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
@@ -90,7 +90,7 @@ function checkEntry(path: string, list: List, text: string, groups: GroupSelecto
     if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
       throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
   } catch (cause) {
-    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
+    throw new ConfigError(path, messageOf(cause), { code: 'selector_invalid', cause })
   }
   checkListed(path, text, text)
 }

@@ -1,8 +1,10 @@
 import type { Caller } from '../caller.ts'
 import { ConfigError, messageOf } from '../errors.ts'
-import { type GroupSelectors, parseSelector, type Selector } from '../tools/selector.ts'
+import { type GroupSelectors, parseSelectorAt, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
-import { checkMethods, checkShape, isPlainObject, shapeOf } from '../util/shape.ts'
+import { catchRejection, isThenable } from '../util/async.ts'
+import { isPlain } from '../util/json.ts'
+import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import type { Clause, FunctionPolicy, Policies, Policy, PolicyAnswer } from './policy.ts'
 
@@ -52,7 +54,11 @@ export function parsePolicyAt(policy: Policy | FunctionPolicy, groups: GroupSele
 
 export function listPolicies(policies: Policies | undefined): readonly (Policy | FunctionPolicy)[] {
   if (policies === undefined) return []
-  return Array.isArray(policies) ? policies : [policies as Policy | FunctionPolicy]
+  return isList(policies) ? policies : [policies]
+}
+
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value)
 }
 
 function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPolicy {
@@ -67,7 +73,7 @@ function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: num
     if (kind in policy) throw new ConfigError(`${path}.${kind}`, 'a policy that decides by a function has no clauses')
   }
   // An instance of a class may keep what it likes beside its decision.
-  if (isPlainObject(policy)) checkShape(path, policy, FUNCTION_POLICY)
+  if (isPlain(policy)) checkShape(path, policy, FUNCTION_POLICY)
   return {
     name: nameOf(policy, path, position),
     allow: undefined,
@@ -90,7 +96,7 @@ const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, decide: true }, 'k
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
   // A class whose `decide` is misspelt would be a policy that denies nothing.
-  if (!isPlainObject(policy)) {
+  if (!isPlain(policy)) {
     checkMethods(path, policy, ['decide'])
     if (!RULES.some((key) => key in policy))
       throw new ConfigError(path, 'is of a class that has neither a decide() nor clauses')
@@ -134,20 +140,12 @@ function parseClause(
     index,
     label: clause.id === undefined ? texts.join(', ') : checkText(`${path}.id`, clause.id),
     selectors: texts.map((text, i) =>
-      selectorAt(clause.match === text ? `${path}.match` : `${path}.match[${i}]`, text, groups),
+      parseSelectorAt(clause.match === text ? `${path}.match` : `${path}.match[${i}]`, text, groups),
     ),
     when: condition('when'),
     unless: condition('unless'),
     input: condition('input'),
     message: clause.message === undefined ? undefined : checkText(`${path}.message`, clause.message),
-  }
-}
-
-function selectorAt(path: string, text: string, groups: GroupSelectors): Selector {
-  try {
-    return parseSelector(text, groups)
-  } catch (cause) {
-    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
   }
 }
 
@@ -200,7 +198,10 @@ function readAnswer(answer: unknown): FunctionAnswer {
   const word = WORDS.get(answer)
   if (word) return word
   if (typeof answer !== 'object' || answer === null) return failed('it answered none of allow, ask and deny')
-  if (isThenable(answer)) return failed('it answered with a promise, and a policy must answer at once')
+  if (isThenable(answer)) {
+    catchRejection(answer)
+    return failed('it answered with a promise, and a policy must answer at once')
+  }
   const { outcome, message } = Object.fromEntries(Object.entries(answer))
   const plain = WORDS.get(outcome)
   if (!plain || Object.keys(answer).some((key) => !KEYS.has(key)))
@@ -212,10 +213,4 @@ function readAnswer(answer: unknown): FunctionAnswer {
 
 function failed(failure: string): FunctionAnswer {
   return { outcome: 'deny', message: undefined, failure }
-}
-
-/** That it may reject later must not end the process. */
-function isThenable(answer: object): boolean {
-  if (answer instanceof Promise) answer.catch(() => {})
-  return typeof (answer as { then?: unknown }).then === 'function'
 }

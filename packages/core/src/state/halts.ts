@@ -12,7 +12,7 @@ import {
 import type { Effect } from '../decide/evaluation.ts'
 import type { Clock, StateEntry, StateStore } from '../ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
-import { type GroupSelectors, parseSelector } from '../tools/selector.ts'
+import { type GroupSelectors, parseSelectorAt } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { sha256Hex } from '../util/hash.ts'
@@ -276,11 +276,10 @@ function haltId(target: HaltTarget): string {
 
 function withSelector(halt: Halt, groups: GroupSelectors): ParsedHalt {
   const { tool } = halt.target
-  try {
-    return Object.freeze({ ...halt, selector: tool === undefined ? undefined : parseSelector(tool, groups) })
-  } catch (cause) {
-    throw new ConfigError('halt.tool', messageOf(cause), { code: 'selector_invalid', cause })
-  }
+  return Object.freeze({
+    ...halt,
+    selector: tool === undefined ? undefined : parseSelectorAt('halt.tool', tool, groups),
+  })
 }
 
 function toStored({ target, reason, by, byTenant, at }: Halt): unknown {

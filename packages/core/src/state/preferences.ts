@@ -141,10 +141,13 @@ function readNames(field: string, written: unknown): readonly string[] {
   const path = `preferences.${field}`
   if (!Array.isArray(written) || written.length > MAX_SWITCHES)
     throw new ConfigError(path, `must be a list of at most ${MAX_SWITCHES} names`)
-  for (const [i, name] of written.entries())
+  const names = new Set<string>()
+  for (const [i, name] of written.entries()) {
     if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH || !name.isWellFormed())
       throw new ConfigError(`${path}[${i}]`, `must be a name of 1 to ${MAX_NAME_LENGTH} characters`)
-  return Object.freeze([...new Set(written as string[])].toSorted(compareToolIds))
+    names.add(name)
+  }
+  return Object.freeze([...names].toSorted(compareToolIds))
 }
 
 /** Each part with its length before it, so that no two users have one key; without a tenant is a tenant of its own. */

@@ -17,8 +17,8 @@ export type Aliases = ReadonlyMap<string, string>
 export function parseAliases(aliases: AliasesInput = {}): Aliases {
   const byName: Aliases = new Map(toNamedMap('aliases', aliases))
   for (const [alias, id] of byName) {
-    if (!isPlain(alias)) throw new ConfigError(pathOf(alias), 'must be a plain name, as that of a tool')
-    if (!isPlain(id)) throw new ConfigError(pathOf(alias), 'must name one tool, by its id')
+    if (!isPlainName(alias)) throw new ConfigError(pathOf(alias), 'must be a plain name, as that of a tool')
+    if (!isPlainName(id)) throw new ConfigError(pathOf(alias), 'must name one tool, by its id')
     if (byName.has(id)) throw new ConfigError(pathOf(alias), `"${id}" is an alias itself; name the tool`)
   }
   return byName
@@ -55,7 +55,7 @@ export function findNearNames(ids: readonly string[], aliases: Aliases = new Map
     if (new Set(names.map((name) => named.get(name))).size < 2) return []
     const listed = names.toSorted().map((name) => `"${name}"`)
     const text = `${listed.join(' and ')} differ in letter case, "-" and "_" alone`
-    return [{ ids: [...new Set(names.map((name) => named.get(name) as string))], text }]
+    return [{ ids: [...new Set(names.map((name) => named.get(name) ?? name))], text }]
   })
 }
 
@@ -63,7 +63,7 @@ function pathOf(alias: string): string {
   return `aliases.${alias}`
 }
 
-function isPlain(name: unknown): name is string {
+function isPlainName(name: unknown): name is string {
   try {
     return parseSelector(name).kind === 'id'
   } catch {

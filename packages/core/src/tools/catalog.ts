@@ -4,6 +4,7 @@ import type { GroupSelectors } from './selector.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
 import type { Revision } from '../util/revision.ts'
+import { createEmitter } from '../util/emitter.ts'
 
 /** Anything that has tools. A dynamic one also says when they changed. */
 export interface Source {
@@ -100,7 +101,8 @@ export function createCatalog({
   const readings = new Map(sources.map((source) => [source, read(source, groups)]))
   /** A source that listed its tools once stays known, also when it lists none later. */
   const listed = new Set<Source>()
-  const announce = createAnnouncer(onFault)
+  const emitter = createEmitter<[change: CatalogChange]>(onFault)
+  const emit = inOrder(emitter.emit)
   let revision = 1
   let state = merge(fixed, readings)
   const seen = new Set(state.snapshot.ids)
@@ -118,7 +120,7 @@ export function createCatalog({
     revision += 1
     changes.bump()
     remember(seen, change.added)
-    announce.tell(change)
+    emit(change)
   }
   const unsubscribes = sources.map((source) => source.subscribe?.(oneAtATime(() => update(source))))
 
@@ -143,10 +145,10 @@ export function createCatalog({
     snapshot: () => state.snapshot,
     get: (id) => state.snapshot.get(id),
     hasSeen: (id) => state.snapshot.has(id) || seen.has(id),
-    subscribe: announce.subscribe,
+    subscribe: emitter.subscribe,
     close() {
       for (const unsubscribe of unsubscribes) unsubscribe?.()
-      announce.close()
+      emitter.clear()
     },
   }
 }
@@ -242,37 +244,18 @@ function oneAtATime(run: () => void): () => void {
   }
 }
 
-/** Tells each listener of every change in order, also when a listener itself causes the next one. */
-function createAnnouncer(onFault: (error: unknown) => void) {
-  const listeners = new Set<(change: CatalogChange) => void>()
+/** Emits changes one after the other, also when a listener causes the next one. */
+function inOrder(emit: (change: CatalogChange) => void): (change: CatalogChange) => void {
   const waiting: CatalogChange[] = []
-  let telling = false
-  const tellAll = (change: CatalogChange) => {
-    for (const listener of listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        onFault(error)
-      }
+  let isEmitting = false
+  return (change) => {
+    waiting.push(change)
+    if (isEmitting) return
+    isEmitting = true
+    try {
+      for (let next = waiting.shift(); next; next = waiting.shift()) emit(next)
+    } finally {
+      isEmitting = false
     }
-  }
-  return {
-    subscribe(listener: (change: CatalogChange) => void): () => void {
-      // A function of its own for each: one that subscribes twice hears twice, and is forgotten once at a time.
-      const own = (change: CatalogChange) => listener(change)
-      listeners.add(own)
-      return () => listeners.delete(own)
-    },
-    tell(change: CatalogChange): void {
-      waiting.push(change)
-      if (telling) return
-      telling = true
-      try {
-        for (let next = waiting.shift(); next; next = waiting.shift()) tellAll(next)
-      } finally {
-        telling = false
-      }
-    },
-    close: () => listeners.clear(),
   }
 }

@@ -1,4 +1,5 @@
 import table from 'unhomoglyph/data.json' with { type: 'json' }
+import { formatNonAscii } from '../util/text.ts'
 
 /** Ids that a person takes for one another, or one that mixes scripts as no word does. */
 export interface Confusion {
@@ -67,7 +68,7 @@ function scriptsMixedIn(text: string): readonly string[] {
   const letters = [...new Set(text)].filter((character) => !COMMON.test(character)).map(scriptsOf)
   const shared = SCRIPTS.some(({ name }) => letters.every((scripts) => scripts.includes(name)))
   if (shared || letters.every((scripts) => scripts.some((name) => EAST_ASIAN.has(name)))) return []
-  return [...new Set(letters.map((scripts) => scripts[0] as string))]
+  return [...new Set(letters.map((scripts) => scripts[0] ?? 'other'))]
 }
 
 function scriptsOf(character: string): readonly string[] {
@@ -77,8 +78,6 @@ function scriptsOf(character: string): readonly string[] {
 
 /** Shows an id with what is not ASCII spelt out, so that the difference is seen. */
 function spelled(id: string): string {
-  const codes = [...new Set(id)]
-    .filter((character) => character > '~')
-    .map((character) => `U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`)
+  const codes = formatNonAscii(id)
   return codes.length === 0 ? `"${id}"` : `"${id}" (with ${codes.join(', ')})`
 }

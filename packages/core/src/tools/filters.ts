@@ -98,18 +98,20 @@ export function keeps(filter: ToolFilter, tool: Tool): boolean {
 /** @throws {ConfigError} `filter_invalid`, naming where the filter is missing */
 export function checkFilters(path: string, filters: readonly unknown[]): asserts filters is readonly ToolFilter[] {
   for (const [i, filter] of filters.entries()) {
-    if (typeof filter !== 'function') throw invalid(`${path}[${i}]`, `must be a filter, not ${told(filter)}`)
+    if (typeof filter !== 'function') throw invalid(`${path}[${i}]`, `must be a filter, not ${kindOf(filter)}`)
   }
 }
 
 function textSet(path: string, values: readonly unknown[]): ReadonlySet<string> {
+  const texts = new Set<string>()
   for (const [i, value] of values.entries()) {
-    if (typeof value !== 'string') throw invalid(`${path}[${i}]`, `must be a string, not ${told(value)}`)
+    if (typeof value !== 'string') throw invalid(`${path}[${i}]`, `must be a string, not ${kindOf(value)}`)
+    texts.add(value)
   }
-  return new Set(values as readonly string[])
+  return texts
 }
 
-function told(value: unknown): string {
+function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   return value === null ? 'null' : typeof value
 }

@@ -1,9 +1,10 @@
 import { ConfigError } from '../errors.ts'
 import { type MaybePromise, PROBE_KINDS, type ProbeKind } from '../ports.ts'
-import { checkShape, shapeOf, toNamedMap, isPlainObject } from '../util/shape.ts'
+import { isPlain } from '../util/json.ts'
+import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import { didYouMean, nearestOf } from '../util/text.ts'
 import type { Aliases } from './aliases.ts'
-import { type GroupSelectors, parseSelector, type Selector } from './selector.ts'
+import { type GroupSelectors, parseSelectorAt, type Selector } from './selector.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
 /** A named, reusable set of tools. */
@@ -81,7 +82,7 @@ export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map
   const conditional = new Map<string, { group: Group; requires: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
-    const named = group.tools.map((text, i) => memberSelector(`groups.${name}.tools[${i}]`, text, noGroups))
+    const named = group.tools.map((text, i) => parseSelectorAt(`groups.${name}.tools[${i}]`, text, noGroups))
     selectors.set(name, [...named, { kind: 'joined', text: `group:${name}`, group: name }])
     const requires = closure(name, byName).filter((below) => isConditional(byName.get(below)))
     if (requires.length > 0) conditional.set(name, { group, requires })
@@ -152,14 +153,6 @@ function checkUnlock(path: string, rule: UnlockRule): UnlockRule {
   throw new ConfigError(path, 'must be request, search or { event: <name> }')
 }
 
-function memberSelector(path: string, text: string, noGroups: GroupSelectors): Selector {
-  try {
-    return parseSelector(text, noGroups)
-  } catch (cause) {
-    throw new ConfigError(path, (cause as Error).message, { code: 'selector_invalid', cause })
-  }
-}
-
 /** Returns a group and all groups that it depends on, directly or not, itself first. */
 export function closure(start: string, groups: ReadonlyMap<string, Group>): string[] {
   const found = new Set<string>()
@@ -194,13 +187,10 @@ export function orderGroups(groups: ReadonlyMap<string, Depending>): readonly st
     done.add(name)
   }
   for (const [name, { dependsOn = [] }] of groups) {
-    const unknown = dependsOn.filter((below) => !groups.has(below))
-    const path = `groups.${name}.dependsOn`
-    if (unknown.length > 0)
-      throw new ConfigError(
-        `${path}[${dependsOn.indexOf(unknown[0] as string)}]`,
-        noGroupIsNamed(unknown, groups.keys()),
-      )
+    const first = dependsOn.findIndex((required) => !groups.has(required))
+    if (first === -1) continue
+    const unknown = dependsOn.filter((required) => !groups.has(required))
+    throw new ConfigError(`groups.${name}.dependsOn[${first}]`, noGroupIsNamed(unknown, groups.keys()))
   }
   for (const name of groups.keys()) visit(name)
   return [...done]
@@ -271,13 +261,13 @@ const PROBE = shapeOf<Probe>(
 export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
   if (!Array.isArray(probes)) throw new ConfigError(path, 'must be a list of probes')
   for (const [i, probe] of probes.entries()) checkProbe(`${path}[${i}]`, probe)
-  return probes as readonly (Probe | ProbeFunction)[]
+  return probes
 }
 
 function checkProbe(path: string, probe: unknown): void {
   if (typeof probe === 'function') return
-  if (isPlainObject(probe)) checkShape(path, probe, PROBE)
-  const { key, ask, kind, timeoutMs } = (probe ?? {}) as Partial<Probe>
+  if (isPlain(probe)) checkShape(path, probe, PROBE)
+  const { key, ask, kind, timeoutMs }: Partial<Probe> = probe ?? {}
   if (typeof key !== 'string' || key === '' || typeof ask !== 'function')
     throw new ConfigError(path, 'must be a function, or a probe with "key" and "ask"')
   if (kind !== undefined && !KINDS.has(kind))

@@ -30,6 +30,6 @@ export function isRequestTool(tool: Tool): boolean {
 
 /** Returns the index of the `request_tools` that the gate has added; -1 where it has added none. */
 export function indexOfRequestTool(snapshot: Toolset): number {
-  const index = snapshot.indexOf(REQUEST_TOOL_ID)
-  return index !== -1 && isRequestTool(snapshot.tools[index] as Tool) ? index : -1
+  const tool = snapshot.get(REQUEST_TOOL_ID)
+  return tool && isRequestTool(tool) ? snapshot.indexOf(REQUEST_TOOL_ID) : -1
 }

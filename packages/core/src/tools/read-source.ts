@@ -3,7 +3,7 @@ import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
-/** What a source offered and the catalog does not take. */
+/** A tool that a source offered and the catalog did not take. */
 export interface RejectedTool {
   /** The name as it was offered, or the place in the source's list. */
   readonly tool: string
@@ -18,30 +18,29 @@ export interface SourceReading {
 }
 
 /**
- * Reads a source whole: a tool that cannot be used is rejected with the reason, and the others stay. One that joins none
- * of the groups that there are cannot, where those are given.
+ * Reads all tools of a source. An invalid tool is rejected with the reason, and the others stay. With `groups`, a tool
+ * that joins an unknown group is invalid.
  *
- * @throws {ToolgateError} `source_invalid` for what gives no list, and whatever the source itself throws
+ * @throws {ToolgateError} `source_invalid` if `tools()` returns no list; and whatever the source itself throws
  */
 export function readSource(
-  source: { tools(): Iterable<Tool | ToolDefinition> },
+  source: { tools(): Iterable<unknown> },
   groups?: Pick<GroupSelectors, 'has' | 'keys'>,
 ): SourceReading {
   if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
-  const offered: unknown = source.tools()
+  const offered = source.tools()
   if (typeof offered !== 'object' || offered === null || !(Symbol.iterator in offered))
     throw new ToolgateError('source_invalid', 'A source of tools must give a list from tools(), and at once.')
   const tools = new Map<string, Tool>()
   const rejected: RejectedTool[] = []
-  for (const [i, one] of [...(offered as Iterable<Tool | ToolDefinition>)].entries()) {
+  for (const [i, one] of [...offered].entries()) {
     try {
-      const tool = isTool(one) ? one : defineTool(one)
+      const tool = isTool(one) ? one : defineTool(one as ToolDefinition)
       if (groups) checkJoined(tool, groups)
       if (tools.has(tool.id))
         throw new ToolgateError('tool_duplicate', `The source offers "${tool.id}" twice; the first counts.`)
       tools.set(tool.id, tool)
     } catch (error) {
-      // Whatever is wrong with one tool, the others of its source stay.
       const code = error instanceof ToolgateError ? error.code : 'tool_invalid'
       rejected.push({ tool: nameOf(one, i), code, reason: messageOf(error) })
     }
@@ -56,10 +55,10 @@ function nameOf(offered: unknown, index: number): string {
   return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : `tools[${index}]`
 }
 
-/** A name that throws when it is read is none. */
+/** Returns `undefined` for a name that throws when it is read. */
 function readName(offered: unknown): unknown {
   try {
-    return typeof offered === 'object' && offered !== null ? (offered as { name?: unknown }).name : undefined
+    return typeof offered === 'object' && offered !== null && 'name' in offered ? offered.name : undefined
   } catch {
     return undefined
   }

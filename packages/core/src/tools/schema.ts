@@ -1,3 +1,4 @@
+import { escapePointer } from '../util/json.ts'
 import { createReferences, dialectOf, type Draft, isSince, type References } from '../json-schema/document.ts'
 
 /** A whole schema has at most so many levels of schemas inside schemas. */
@@ -88,7 +89,7 @@ const types: Find = (value, place) => {
 const names = expects('must be a list of different names', isNames)
 const count = expects(
   'must be a whole number that is not negative',
-  (value) => Number.isInteger(value) && (value as number) >= 0,
+  (value) => typeof value === 'number' && Number.isInteger(value) && value >= 0,
 )
 const number = expects('must be a number', (value) => typeof value === 'number')
 /** Draft-04 has `true` here, beside the limit itself. */
@@ -163,7 +164,7 @@ function firstOf<K>(
 }
 
 function below(place: Place, key: string | number): Place {
-  return { ...place, pointer: `${place.pointer}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}` }
+  return { ...place, pointer: `${place.pointer}/${escapePointer(String(key))}` }
 }
 
 function problem({ pointer }: Place, message: string): SchemaProblem {

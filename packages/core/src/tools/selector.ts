@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError, messageOf } from '../errors.ts'
 import { nearestOf } from '../util/text.ts'
 import type { Tool } from './tool.ts'
 
@@ -66,7 +66,16 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
   }
 }
 
-/** Answers whether a selector names a tool. */
+/** @throws {ConfigError} `selector_invalid` with the path of the selector */
+export function parseSelectorAt(path: string, text: unknown, groups: GroupSelectors): Selector {
+  try {
+    return parseSelector(text, groups)
+  } catch (cause) {
+    throw new ConfigError(path, messageOf(cause), { code: 'selector_invalid', cause })
+  }
+}
+
+/** Whether a selector names a tool. */
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
   switch (selector.kind) {
     case 'id':
@@ -97,9 +106,9 @@ export function parseGlob(pattern: string): Glob {
 
 /** Matches in time linear in the text, whatever the pattern: each part is looked for once, from the left. */
 export function matchesGlob(glob: Glob, text: string): boolean {
-  const first = glob[0] as string
+  const first = glob[0] ?? ''
   if (glob.length === 1) return text === first
-  const last = glob.at(-1) as string
+  const last = glob.at(-1) ?? ''
   if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
   const end = text.length - last.length
   let at = first.length
@@ -230,8 +239,8 @@ function namespacesOverlap(a: Glob | undefined, b: Glob | undefined): boolean {
 }
 
 function globsOverlap(a: Glob, b: Glob): boolean {
-  if (a.length === 1) return matchesGlob(b, a[0] as string)
-  if (b.length === 1) return matchesGlob(a, b[0] as string)
+  if (a.length === 1) return matchesGlob(b, a[0] ?? '')
+  if (b.length === 1) return matchesGlob(a, b[0] ?? '')
   // The stars of one take in whatever the other demands in between, so only the two ends can rule it out.
   const [headA = '', headB = '', tailA = '', tailB = ''] = [a[0], b[0], a.at(-1), b.at(-1)]
   const headsAgree = headA.startsWith(headB) || headB.startsWith(headA)

@@ -1,6 +1,6 @@
-import { frozenCopy } from '../util/json.ts'
 import { messageOf } from '../errors.ts'
-import type { InputProblem } from '../util/json.ts'
+import { catchRejection, isThenable } from '../util/async.ts'
+import { escapePointer, frozenCopy, type InputProblem } from '../util/json.ts'
 
 /**
  * A schema of a validation library, as Standard Schema 1 and Standard JSON Schema 1 have it: zod, ArkType, and valibot
@@ -19,21 +19,20 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** Gives the input as the tool gets it, or what is wrong with it. */
+/** Returns the input that the tool receives, or the first problem. */
 export type ParseInput = (input: unknown) => { readonly value: unknown } | { readonly problem: InputProblem }
 
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
-  const standard: unknown = (value as Record<string, unknown>)['~standard']
-  return typeof standard === 'object' && standard !== null
+  return '~standard' in value && typeof value['~standard'] === 'object' && value['~standard'] !== null
 }
 
 const TARGET = { target: 'draft-2020-12' }
 
 /**
- * Gives the JSON Schema of what such a schema takes (`input`) or gives (`output`).
+ * Returns the JSON Schema of a schema's input or output.
  *
- * @throws {TypeError} where it does not tell it, or cannot
+ * @throws {TypeError} if the schema has none
  */
 export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'input' | 'output'): unknown {
   const { jsonSchema, vendor } = standard
@@ -47,11 +46,11 @@ export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'i
 }
 
 /**
- * Gives the schema's own validation as the door asks for it.
+ * Returns the schema's own validation.
  *
- * What it answers is the input from there on - defaults filled in, unknown keys gone - and must be plain JSON, as that is
- * what is decided, recorded and run. A schema that answers nonsense or is asynchronous refuses every input; one that throws
- * is a fault, which refuses too.
+ * Its result replaces the input: defaults are filled in, unknown keys are removed. It must be plain JSON, as it is
+ * decided, recorded and run. An asynchronous schema and one with an invalid result refuse every input. A schema that
+ * throws is a fault, which refuses too.
  */
 export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   let parse = parsers.get(schema)
@@ -62,7 +61,7 @@ export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   return parse
 }
 
-/** One for each schema, so that a tool that is defined anew with the same schema is the same tool. */
+/** One for each schema, so that a tool that is defined again with the same schema equals the first. */
 const parsers = new WeakMap<StandardSchema, ParseInput>()
 
 function createParser({ '~standard': standard }: StandardSchema): ParseInput | undefined {
@@ -70,14 +69,17 @@ function createParser({ '~standard': standard }: StandardSchema): ParseInput | u
   if (typeof validate !== 'function') return undefined
   return (input) => {
     const answer = ask(() => validate.call(standard, input), vendor)
-    if (isThenable(answer)) return refuse(`cannot be checked: the schema of ${named(vendor)} is asynchronous`)
+    if (isThenable(answer)) {
+      catchRejection(answer)
+      return refuse(`cannot be checked: the schema of ${named(vendor)} is asynchronous`)
+    }
     return readAnswer(answer) ?? refuse(`cannot be checked: the schema of ${named(vendor)} gave no answer`)
   }
 }
 
 function readAnswer(answer: unknown): ReturnType<ParseInput> | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined
-  const { issues, value } = answer as { issues?: unknown; value?: unknown }
+  const { issues, value }: { issues?: unknown; value?: unknown } = answer
   if (issues !== undefined) return { problem: toProblem(issues) }
   if (!('value' in answer)) return undefined
   const copy = frozenCopy(value)
@@ -87,34 +89,28 @@ function readAnswer(answer: unknown): ReturnType<ParseInput> | undefined {
 }
 
 function toProblem(issues: unknown): InputProblem {
-  const first: unknown = Array.isArray(issues) ? issues[0] : undefined
-  const { message, path } = (first ?? {}) as { message?: unknown; path?: unknown }
+  const first: object | null | undefined = Array.isArray(issues) ? issues[0] : undefined
+  const { message, path }: { message?: unknown; path?: unknown } = first ?? {}
   const steps: readonly unknown[] = Array.isArray(path) ? path : []
   return {
-    pointer: steps.map((step) => `/${escaped(step)}`).join(''),
+    pointer: steps.map((step) => `/${escapePointer(keyOf(step))}`).join(''),
     message: typeof message === 'string' && message !== '' ? message : 'is not valid',
   }
 }
 
-/** A step is a key, or an object with one. */
-function escaped(step: unknown): string {
-  const key = typeof step === 'object' && step !== null ? (step as { key?: unknown }).key : step
-  return String(key).replaceAll('~', '~0').replaceAll('/', '~1')
+/** A step is a key, or an object with a `key`. */
+function keyOf(step: unknown): string {
+  if (typeof step !== 'object' || step === null) return String(step)
+  return String('key' in step ? step.key : undefined)
 }
 
-/** What a schema throws is for the log: it may name files, and the model is told what a refusal says. */
+/** A schema's exception goes to the log only: it may name files, and the model sees the text of a refusal. */
 function ask(validate: () => unknown, vendor: unknown): unknown {
   try {
     return validate()
   } catch (cause) {
     throw new TypeError(`the schema of ${named(vendor)} failed: ${messageOf(cause)}`, { cause })
   }
-}
-
-/** That it may reject later must not end the process. */
-function isThenable(answer: unknown): boolean {
-  if (answer instanceof Promise) answer.catch(() => {})
-  return typeof (answer as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
 function refuse(message: string, pointer = ''): { problem: InputProblem } {

@@ -22,9 +22,8 @@ export function checkName(name: unknown): asserts name is string {
 /** @throws {ConfigError} `tool_invalid` for a namespace that no selector could name, and for a reserved one */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
-  const problem =
-    problemOf(namespace) ??
-    (RESERVED_NAMESPACES.has((namespace as string).toLowerCase()) ? 'is reserved for selectors' : undefined)
+  const isReserved = typeof namespace === 'string' && RESERVED_NAMESPACES.has(namespace.toLowerCase())
+  const problem = problemOf(namespace) ?? (isReserved ? 'is reserved for selectors' : undefined)
   if (problem)
     throw new ConfigError(`namespace ${JSON.stringify(namespace)}`, `the namespace ${problem}`, {
       code: 'tool_invalid',

@@ -27,7 +27,8 @@ export function createEmitter<Message extends readonly unknown[] = []>(
     },
     emit(...message) {
       // A listener may subscribe or unsubscribe others.
-      for (const listener of [...listeners]) if (listeners.has(listener)) listener(...message)
+      const current = [...listeners]
+      for (const listener of current) if (listeners.has(listener)) listener(...message)
     },
     clear: () => listeners.clear(),
   }

@@ -81,10 +81,3 @@ export function checkMethods(path: string, instance: object, names: readonly str
       if (near !== '') throw new ConfigError(`${path}.${name}`, `unknown method${near}`)
     }
 }
-
-/** Whether a value is an object literal, and not an instance of a class, which may keep fields of its own. */
-export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}

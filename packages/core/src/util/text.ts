@@ -4,6 +4,16 @@ export function cut(text: string, max: number): string {
   return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
+/** Returns `U+` and at least four hexadecimal digits for a character. */
+export function formatCodePoint(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+/** Returns the different characters of a text that are not ASCII, as code points. */
+export function formatNonAscii(text: string): readonly string[] {
+  return [...new Set(text)].filter((character) => character > '~').map(formatCodePoint)
+}
+
 /** Returns `; did you mean "policy"?` for a misspelt word, or an empty text when no known word is near it. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestOf(word, known)

@@ -1,3 +1,4 @@
+import { formatCodePoint } from '../../util/text.ts'
 /** What is wrong with a character where it stands. */
 export type CharacterCode = 'tag_characters' | 'bidi_control' | 'invisible' | 'private_use' | 'control_character'
 
@@ -131,4 +132,18 @@ function areBalanced(text: string): boolean {
     if (open < 0) return false
   }
   return open === 0
+}
+
+/** Characters that a person does not see, or mistakes for others. */
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u2028\u2029\u2800]/u
+const SPACED = /[\t\n\r]/
+
+/** Returns a text with invisible characters spelt out: `a⟨U+200B⟩b`. Line breaks and tabs stay. */
+export function spellOut(text: string): string {
+  if (/^[\x20-\x7e\t\n\r]*$/.test(text)) return text
+  let spelt = ''
+  for (const character of text) {
+    spelt += UNSEEN.test(character) && !SPACED.test(character) ? `⟨${formatCodePoint(character)}⟩` : character
+  }
+  return spelt
 }

@@ -1,10 +1,9 @@
 import { definitionOf } from '../../tools/definition-hash.ts'
 import { findConfusions, skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
-import { type CharacterCode, findCharacters, readTags } from './characters.ts'
+import { type CharacterCode, findCharacters, readTags, spellOut } from './characters.ts'
 import { escapePointer } from '../../util/json.ts'
-import { cut } from '../../util/text.ts'
-import { codePoint, spellOut } from './spell.ts'
+import { cut, formatCodePoint, formatNonAscii } from '../../util/text.ts'
 
 /**
  * The one table of findings: what they are, and whether quarantine hides a tool for them.
@@ -136,7 +135,7 @@ const ASCII = /^[\x20-\x7e\t\n\r]*$/
 
 function characterFinding(code: CharacterCode, pointer: string, characters: readonly string[]): DefinitionFinding {
   const count = `${characters.length} ${KINDS[code]}${characters.length === 1 ? '' : 's'}`
-  const spelt = characters.slice(0, MAX_SPELT).map(codePoint).join(' ')
+  const spelt = characters.slice(0, MAX_SPELT).map(formatCodePoint).join(' ')
   const rest = characters.length > MAX_SPELT ? ' …' : ''
   const says = code === 'tag_characters' ? readTags(characters) : ''
   const read = says === '' ? '' : `, which say ${JSON.stringify(cut(says, MAX_QUOTED))}`
@@ -183,7 +182,7 @@ function* findMixedWords(text: string, pointer: string): Generator<DefinitionFin
     )
       continue
     if (!/^[\x20-\x7e]+$/.test(skeleton(word))) continue
-    const strangers = [...new Set(word)].filter((character) => character > '~').map(codePoint)
+    const strangers = formatNonAscii(word)
     const quoted = JSON.stringify(cut(word, MAX_QUOTED))
     yield finding(
       'mixed_script',

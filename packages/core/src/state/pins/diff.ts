@@ -1,7 +1,7 @@
 import { diffArrays } from 'diff/lib/diff/array.js'
 import { canonicalize, escapePointer, isObject } from '../../util/json.ts'
 import { cut } from '../../util/text.ts'
-import { spellOut } from './spell.ts'
+import { spellOut } from './characters.ts'
 
 export interface DefinitionChange {
   /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */

@@ -2,8 +2,7 @@ import { skeleton } from '../../tools/confusables.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { DefinitionFinding } from './definition-check.ts'
-import { cut, editDistance } from '../../util/text.ts'
-import { codePoint } from './spell.ts'
+import { cut, editDistance, formatNonAscii } from '../../util/text.ts'
 
 /** Shorter words are near too many honest ones: `get` and `set`, `list` and `lint`. */
 const MIN_WORD = 6
@@ -108,7 +107,7 @@ function deletionsOf(word: string): readonly string[] {
 }
 
 function spelt(id: string): string {
-  const codes = [...new Set(id)].filter((character) => character > '~').map(codePoint)
+  const codes = formatNonAscii(id)
   const quoted = JSON.stringify(cut(id, 200))
   return codes.length === 0 ? quoted : `${quoted} (with ${codes.join(' ')})`
 }
