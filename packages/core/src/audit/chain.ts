@@ -1,14 +1,14 @@
 import type { AuditEntry } from '../ports.ts'
 import { sha256Hex } from '../util/hash.ts'
-import { checkSealOptions, type SealOptions, textAfterHash, textBeforeHash } from './record.ts'
+import { checkSealOptions, type SealOptions, writeRecord } from './record.ts'
 
-/** Keeps a hash of ours from being one of anything else. */
+/** Separates our hashes from those of other data. */
 const DOMAIN = 'toolgate.audit.v1\0'
 
-/** What the first record of a chain has as `prev`. */
+/** The `prev` of the first record of a chain. */
 export const GENESIS: string = '0'.repeat(64)
 
-/** Where a chain ends: what the next record goes on from. */
+/** The end of a chain, from which the next record continues. */
 export interface ChainEnd {
   readonly seq: number
   readonly head: string
@@ -16,14 +16,14 @@ export interface ChainEnd {
 
 /** Seals entries into the records of one chain. */
 export interface Sealer extends ChainEnd {
-  /** Gives the next record, as the text of its RFC 8785 form. */
+  /** Returns the next record as RFC 8785 text. */
   seal(entry: AuditEntry): string
-  /** Goes on from here: after what was sealed could not be stored, or when somebody else has written. */
+  /** Continues from another end: after a record could not be stored, or another process has written. */
   goOnFrom(end: ChainEnd): void
 }
 
 /**
- * Gives a sealer that goes on from the end of a chain; by default at the beginning of one.
+ * Returns a sealer that continues a chain; by default it begins one.
  *
  * Each record carries `prev`, the hash of the one before it ({@link GENESIS} for the first), and `hash`:
  * SHA-256 of `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record without `hash`.
@@ -40,11 +40,10 @@ export function createSealer(options: SealOptions = {}, { seq: from, head: after
       return head
     },
     seal(entry) {
-      const before = textBeforeHash(entry, options)
-      const rest = textAfterHash(entry, seq + 1, head, options)
-      head = hashRecord(head, before + rest)
+      const { beforeHash, afterHash } = writeRecord(entry, { seq: seq + 1, prev: head }, options)
+      head = hashRecord(head, beforeHash + afterHash)
       seq++
-      return `${before},"hash":"${head}"${rest}`
+      return `${beforeHash},"hash":"${head}"${afterHash}`
     },
     goOnFrom(end) {
       seq = end.seq
@@ -55,7 +54,7 @@ export function createSealer(options: SealOptions = {}, { seq: from, head: after
 
 const START: ChainEnd = { seq: 0, head: GENESIS }
 
-/** Gives the hash of a record: `text` is its RFC 8785 form without `hash`. */
+/** Returns the hash of a record: `text` is its RFC 8785 form without `hash`. */
 export function hashRecord(prev: string, text: string): string {
   return sha256Hex(DOMAIN + prev + text)
 }
@@ -64,7 +63,7 @@ const HASH_FIELD = ',"hash":"'
 const PREV_FIELD = ',"prev":"'
 const HASH_LENGTH = 64
 
-/** What the text of a chained record says of its place. */
+/** The links in the text of a chained record. */
 export interface Link {
   readonly seq: number
   readonly prev: string
@@ -74,9 +73,9 @@ export interface Link {
 }
 
 /**
- * Reads the links of a record from its text without parsing it; `undefined` where it has none.
+ * Reads the links of a record from its text without parsing it; `undefined` if it has none.
  *
- * In JSON, the quotes of a field's name occur nowhere else: inside of texts they have a backslash before them.
+ * In JSON, the quotes of a field's name occur nowhere else: inside texts they have a backslash before them.
  */
 export function readLink(text: string): Link | undefined {
   const at = text.indexOf(HASH_FIELD)
@@ -90,7 +89,7 @@ export function readLink(text: string): Link | undefined {
 
 const SEQ_FIELD = ',"seq":'
 
-/** Reads the number of a record from its text; NaN where it has none. */
+/** Reads the number of a record from its text; NaN if it has none. */
 export function readSeq(text: string): number {
   const at = text.indexOf(SEQ_FIELD)
   return at < 0 ? Number.NaN : Number.parseInt(text.slice(at + SEQ_FIELD.length, at + SEQ_FIELD.length + 16), 10)

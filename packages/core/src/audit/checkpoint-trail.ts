@@ -6,23 +6,25 @@ import {
   parseCheckpoint,
   type VerifyingKey,
 } from './checkpoint.ts'
+import type { Link } from './chain.ts'
+import { createRecordTree, type RecordTree } from './merkle.ts'
 import type { AuditFinding } from './verdict.ts'
 
-/** The checkpoints that vouch, one after the other. What is wrong with any is told as it is passed. */
+/** The valid checkpoints, one after the other. Invalid ones are reported as they are passed. */
 export interface CheckpointTrail {
-  /** The one that comes next; `undefined` after the last. */
+  /** The next checkpoint; `undefined` after the last. */
   readonly next: Checkpoint | undefined
   /** Its line, counted from 1. */
   readonly line: number
-  /** Goes on to the one after. */
+  /** Moves to the next checkpoint. */
   advance(): void
 }
 
-/** Reads checkpoints line by line: parses, checks the signature, and that each names the one before. */
+/** Reads checkpoints line by line. Checks the form, the signature, and that each names the one before. */
 export function readTrail(
   lines: Iterable<string>,
   keys: ReadonlyMap<string, VerifyingKey>,
-  tell: (finding: AuditFinding) => void,
+  report: (finding: AuditFinding) => void,
 ): CheckpointTrail {
   const iterator = lines[Symbol.iterator]()
   let prev = FIRST_CHECKPOINT
@@ -43,7 +45,7 @@ export function readTrail(
         return
       }
       const seq = checkpoint === undefined ? {} : { seq: checkpoint.seq }
-      tell({ kind: 'forged', ...seq, checkpoint: line, text: `Checkpoint ${line} ${problem}.` })
+      report({ kind: 'forged', ...seq, checkpoint: line, text: `Checkpoint ${line} ${problem}.` })
     }
   }
 
@@ -69,4 +71,103 @@ function problemOf(
     return `is signed with the key ${checkpoint.keyId.slice(0, 64)}, which is not trusted`
   if (!isSigned(checkpoint, keys)) return 'has a signature that does not hold'
   return checkpoint.prevCheckpoint === prev ? undefined : 'does not go on from the one before it'
+}
+
+/** Compares the records between checkpoints with the checkpoints. */
+export interface Segments {
+  readonly count: number
+  readonly lastSeq: number
+  readonly lastTs: string | undefined
+  /** Compares the records so far with the checkpoints that end here. */
+  before(lastSeq: number, head: string): void
+  add(link: Link, isEdited: boolean): void
+  finish(lastSeq: number, head: string): void
+}
+
+export function createSegments(trail: CheckpointTrail, report: (finding: AuditFinding) => void): Segments {
+  let tree: RecordTree = createRecordTree()
+  let treeFrom = 0
+  let hasEdited = false
+  let count = 0
+  let last: Checkpoint | undefined
+  let rewrittenFrom: number | undefined
+
+  function compare(checkpoint: Checkpoint, head: string): void {
+    const { seq, headHash, merkleRoot } = checkpoint
+    const from = seq - checkpoint.count
+    // Missing and edited records have findings of their own; a root over the others adds nothing.
+    const isComplete = !hasEdited && treeFrom === from && tree.size === checkpoint.count
+    if (headHash === head && (!isComplete || tree.root() === merkleRoot)) return
+    if (rewrittenFrom !== undefined) return
+    rewrittenFrom = from + 1
+    const text = `Records ${from + 1} to ${seq} are not those that checkpoint ${trail.line} signed at ${checkpoint.ts}: they, or records before them, were rewritten.`
+    report({ kind: 'rewritten', seq: from + 1, checkpoint: trail.line, text })
+  }
+
+  function pass(checkpoint: Checkpoint): void {
+    if (last !== undefined && checkpoint.seq < last.seq)
+      report({
+        kind: 'truncated',
+        seq: checkpoint.seq,
+        checkpoint: trail.line,
+        text: `The audit was cut back from record ${last.seq} to ${checkpoint.seq - checkpoint.count} before checkpoint ${trail.line}.`,
+      })
+    count++
+    last = checkpoint
+    trail.advance()
+  }
+
+  /** Begins a new segment if a checkpoint's records begin here. */
+  function beginAt(seq: number): void {
+    const { next } = trail
+    if (next === undefined || next.seq - next.count !== seq || treeFrom === seq) return
+    tree = createRecordTree()
+    treeFrom = seq
+    hasEdited = false
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    get lastSeq() {
+      return last?.seq ?? 0
+    },
+    get lastTs() {
+      return last?.ts
+    },
+    before(lastSeq, head) {
+      for (let { next } = trail; next !== undefined && next.seq <= lastSeq; { next } = trail) {
+        if (next.seq === lastSeq) compare(next, head)
+        pass(next)
+      }
+      beginAt(lastSeq)
+    },
+    add({ hash }, isEdited) {
+      tree.add(hash)
+      hasEdited ||= isEdited
+    },
+    finish(lastSeq, head) {
+      this.before(lastSeq, head)
+      if (trail.next === undefined) return
+      const { line } = trail
+      let newest = trail.next
+      for (let { next } = trail; next !== undefined; { next } = trail) {
+        pass(next)
+        newest = next
+      }
+      const { seq, ts } = newest
+      report({
+        kind: 'truncated',
+        seq: lastSeq + 1,
+        checkpoint: line,
+        text: `${areMissing(lastSeq + 1, seq)} at the end: a checkpoint of ${ts} has signed them.`,
+      })
+    },
+  }
+}
+
+/** Returns `Records 3 to 5 are missing`. */
+export function areMissing(from: number, to: number): string {
+  return from === to ? `Record ${from} is missing` : `Records ${from} to ${to} are missing`
 }

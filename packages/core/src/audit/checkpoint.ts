@@ -9,27 +9,27 @@ import {
 } from 'node:crypto'
 import { ConfigError } from '../errors.ts'
 import { sha256Hex } from '../util/hash.ts'
-import { canonicalize } from '../util/json.ts'
+import { canonicalize, isObject } from '../util/json.ts'
 import { GENESIS, hashRecord, readLink } from './chain.ts'
 import { countLeaves, inclusionPath, isHash, placeOf, toLeaves, verifyInclusion } from './merkle.ts'
 import { isCanonicalRecord } from './record.ts'
 
-/** Keeps a signature and a hash of ours from being one of anything else. */
+/** Separates our signatures and hashes from those of other data. */
 const DOMAIN = 'toolgate.checkpoint.v1\0'
 
-/** What the first checkpoint has as `prevCheckpoint`. */
+/** The `prevCheckpoint` of the first checkpoint. */
 export const FIRST_CHECKPOINT: string = GENESIS
 
 /**
- * What was in the audit at one moment, signed. Kept in a second place, it shows that a tail was cut off or that everything
- * was written anew, which a chain by itself does not.
+ * The signed state of an audit at one moment. Kept in a second place, it reveals that a tail was cut off or that everything
+ * was rewritten, which a chain alone does not.
  *
- * Fields are in alphabetical order, so that `JSON.stringify` gives the RFC 8785 form.
+ * Fields are in alphabetical order, so that `JSON.stringify` returns the RFC 8785 form.
  */
 export interface Checkpoint {
-  /** How many records lie between the checkpoint before and this one: those with the numbers up to `seq`. */
+  /** How many records it signs: those after the previous checkpoint, up to `seq`. */
   readonly count: number
-  /** The `seq` of the `audit_opened` record of the process that signed: it grows with each. */
+  /** The `seq` of the `audit_opened` record of the process that signed. */
   readonly epoch: number
   /** The `hash` of the record with the number `seq`. */
   readonly headHash: string
@@ -37,7 +37,7 @@ export interface Checkpoint {
   readonly keyId: string
   /** RFC 6962 root. Its entries are the `hash`es, 32 bytes each, of 16 records, one after the other; the last may have fewer. */
   readonly merkleRoot: string
-  /** Hash of the checkpoint before. */
+  /** Hash of the previous checkpoint. */
   readonly prevCheckpoint: string
   readonly seq: number
   /** Ed25519 over `toolgate.checkpoint.v1`, a NUL, and the RFC 8785 form without this field; base64url. */
@@ -52,7 +52,7 @@ export type UnsignedCheckpoint = Omit<Checkpoint, 'keyId' | 'sig'>
 
 export interface SigningKey {
   readonly keyId: string
-  /** PEM, SPKI. Who verifies should have it from elsewhere than from beside the checkpoints. */
+  /** PEM, SPKI. A verifier should not take it from the folder of the checkpoints. */
   readonly publicKey: string
   sign(text: string): string
 }
@@ -62,9 +62,9 @@ export interface VerifyingKey {
   verifies(text: string, signature: string): boolean
 }
 
-/** Gives a new Ed25519 private key, PEM, PKCS #8. */
+/** Returns a new Ed25519 private key, PEM, PKCS #8. */
 export function newSigningKey(): string {
-  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
 /** @throws {ConfigError} for anything but an Ed25519 private key in PEM */
@@ -73,7 +73,7 @@ export function parseSigningKey(pem: string): SigningKey {
   const publicKey = createPublicKey(key)
   return {
     keyId: keyIdOf(publicKey),
-    publicKey: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     sign: (text) => sign(null, Buffer.from(DOMAIN + text), key).toString('base64url'),
   }
 }
@@ -87,7 +87,7 @@ export function parseVerifyingKey(pem: string): VerifyingKey {
   }
 }
 
-/** Gives the line of a signed checkpoint. */
+/** Signs a checkpoint and returns its line. */
 export function signCheckpoint(checkpoint: UnsignedCheckpoint, key: SigningKey): string {
   const { count, epoch, headHash, merkleRoot, prevCheckpoint, seq, ts, writer } = checkpoint
   const { keyId } = key
@@ -95,34 +95,41 @@ export function signCheckpoint(checkpoint: UnsignedCheckpoint, key: SigningKey):
   return canonicalize({ count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer })
 }
 
-/** Gives the hash by which the next checkpoint names this one. */
+/** Returns the hash by which the next checkpoint names this one. */
 export function hashCheckpoint(line: string): string {
   return sha256Hex(DOMAIN + line)
 }
 
-/** Reads the line of a checkpoint, whoever signed it; `undefined` for anything else. */
+/** Parses the line of a checkpoint, without checking its signature; `undefined` for anything else. */
 export function parseCheckpoint(line: string): Checkpoint | undefined {
   try {
-    const value = JSON.parse(line) as Partial<Checkpoint> | null
-    return value !== null && hasShape(value) && canonicalize(value) === line ? value : undefined
+    const value: unknown = JSON.parse(line)
+    return isCheckpoint(value) && canonicalize(value) === line ? value : undefined
   } catch {
     return undefined
   }
 }
 
-/** Tells whether the key that the checkpoint names, one of these, has signed it. */
+/** Whether a checkpoint was signed with the key that it names, which must be one of these. */
 export function isSigned({ sig, ...signed }: Checkpoint, keys: ReadonlyMap<string, VerifyingKey>): boolean {
   return keys.get(signed.keyId)?.verifies(canonicalize(signed), sig) === true
 }
 
-function hasShape(value: Partial<Checkpoint>): value is Checkpoint {
+function isCheckpoint(value: unknown): value is Checkpoint {
+  if (!isObject(value)) return false
   const { count, epoch, headHash, keyId, merkleRoot, prevCheckpoint, seq, sig, ts, writer } = value
   return (
-    [count, epoch, seq].every((number) => Number.isSafeInteger(number) && (number as number) >= 0) &&
+    isCount(count) &&
+    isCount(epoch) &&
+    isCount(seq) &&
     [headHash, merkleRoot, prevCheckpoint].every(isHash) &&
     [keyId, sig, ts, writer].every((text) => typeof text === 'string') &&
-    (count as number) <= (seq as number)
+    count <= seq
   )
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 function readKey(read: () => KeyObject, kind: 'private' | 'public'): KeyObject {
@@ -144,21 +151,21 @@ function keyIdOf(publicKey: KeyObject): string {
     .slice(0, 16)
 }
 
-/** What proves that one record was in the audit when a checkpoint was signed, without showing another. Plain JSON. */
+/** Proves that a record was in the audit when a checkpoint was signed, without showing other records. Plain JSON. */
 export interface RecordProof {
   /** The record as it is stored. */
   readonly record: string
   /** The line of the checkpoint. */
   readonly checkpoint: string
-  /** Which of the checkpoint's records it is, counted from 0. */
+  /** The index of the record in the checkpoint, from 0. */
   readonly index: number
-  /** The leaf it is in: the hashes of up to 16 records, one after the other. */
+  /** The leaf with the record: the hashes of up to 16 records, one after the other. */
   readonly leaf: string
   /** The roots beside its path in the tree, the lowest first. */
   readonly path: readonly string[]
 }
 
-/** Gives the proof of a record. `hashes` are those of all records of the checkpoint, in their order. */
+/** Returns the proof of a record. `hashes` are those of all records of the checkpoint, in order. */
 export function proveRecord(record: string, checkpoint: string, hashes: readonly string[]): RecordProof {
   const index = hashes.indexOf(readLink(record)?.hash ?? '')
   const leaves = toLeaves(hashes)
@@ -166,7 +173,7 @@ export function proveRecord(record: string, checkpoint: string, hashes: readonly
   return { record, checkpoint, index, leaf: leaves[leaf] ?? '', path: inclusionPath(leaves, leaf) }
 }
 
-/** Says what is wrong with a proof; `undefined` where nothing is. */
+/** Returns the problem of a proof; `undefined` if it is valid. */
 export function checkProof(proof: RecordProof, keys: readonly VerifyingKey[]): string | undefined {
   const { record, index, leaf: entry, path } = proof
   const checkpoint = parseCheckpoint(proof.checkpoint)

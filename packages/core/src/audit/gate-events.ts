@@ -3,7 +3,7 @@ import type { PinEvent } from '../state/pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
 import type { Emitter } from '../util/emitter.ts'
 
-/** What happens to a gate, for those who show or count it. */
+/** An event of a gate, for consoles and metrics. */
 export type GateNotice =
   | { readonly event: 'policy-changed'; readonly policyRevision: number }
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
@@ -81,7 +81,7 @@ const PIN_RECORDS = {
   accepted: 'tool_accepted',
 } as const satisfies Record<PinEvent['kind'], GateEvent>
 
-/** `user_id` of an event of the gate is who did it; whom it was done to stands in `detail`. */
+/** Returns the fields of a halt's target. `user_id` is the person who acted; the halted user is in `detail`. */
 function aboutTarget({ tool, tenant, session }: HaltTarget): Partial<AuditEntry> {
   return { tool, tenant, session_id: session }
 }

@@ -34,11 +34,10 @@ export interface MemoryAuditOptions extends SealOptions {
 const OPTIONS = shapeOf<MemoryAuditOptions>({ capacity: true, redact: true, preview: true, inputKey: true })
 
 /**
- * Gives an audit that keeps its newest records in memory, for tests and embedding.
+ * Returns an audit that keeps its newest records in memory, for tests and embedding.
  *
- * An entry is sealed when it is first read, or within a second, so that writing one costs next to nothing. Until
- * then its input is kept.
- * Nothing survives the process, and records are not chained: who can change them can change the process.
+ * An entry is sealed when it is first read, or within a second, so that a write costs next to nothing. Until then its
+ * input is kept. Records do not survive the process, and are not chained: anyone who can change them can change the process.
  */
 export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   checkShape('memoryAudit', given, OPTIONS)
@@ -60,7 +59,8 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
     sealTimer = undefined
     for (let seq = Math.max(sealedTo + 1, oldestSeq()); seq <= written; seq++) {
       const place = (seq - 1) % capacity
-      sealed[place] = sealEntry(kept[place] as AuditEntry, seq, sealing)
+      const entry = kept[place]
+      if (entry) sealed[place] = sealEntry(entry, seq, sealing)
       // It holds the input, which may be large.
       kept[place] = undefined
     }
@@ -84,8 +84,8 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
       seal()
       const found: AuditRecord[] = []
       for (let seq = written; seq >= oldestSeq() && found.length < checked.limit; seq--) {
-        const record = sealed[(seq - 1) % capacity] as AuditRecord
-        if (matchesAuditQuery(record, checked)) found.push(record)
+        const record = sealed[(seq - 1) % capacity]
+        if (record && matchesAuditQuery(record, checked)) found.push(record)
       }
       return found
     },
@@ -95,7 +95,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
       const newest = written
       for (let seq = oldestSeq(); seq <= newest; seq++) {
         const record = sealed[(seq - 1) % capacity]
-        // What was overwritten while the reader took its time is gone.
+        // The record may have been overwritten since the last one was read.
         if (record?.seq === seq && matchesAuditQuery(record, checked)) yield record
       }
     },

@@ -5,7 +5,7 @@ export interface MerkleTree {
   readonly size: number
   /** Adds an entry, its bytes as hex digits. */
   add(entryHex: string): void
-  /** Gives the root of what was added, 64 hex digits; as if one more entry were, where one is given. */
+  /** Returns the root as 64 hex digits; with `last`, as if this entry were added too. */
   root(last?: string): string
 }
 
@@ -16,7 +16,7 @@ export type InclusionPath = readonly string[]
 export const EMPTY_ROOT: string = hash('sha256', '', 'hex')
 
 /**
- * Gives an empty tree, as RFC 6962 §2.1 defines it.
+ * Returns an empty tree, as RFC 6962 §2.1 defines it.
  *
  * It holds one root for each full subtree, as a number in binary has a digit for each power of two.
  */
@@ -34,7 +34,7 @@ export function createMerkleTree(): MerkleTree {
       let root = hashLeaf(entryHex)
       let height = 0
       while (heights.at(-1) === height) {
-        root = hashNode(roots.pop() as string, root)
+        root = hashNode(roots.pop() ?? '', root)
         heights.pop()
         height++
       }
@@ -49,7 +49,7 @@ export function createMerkleTree(): MerkleTree {
   }
 }
 
-/** Gives the root over entries, each its bytes as hex digits. */
+/** Returns the root over entries, given as hex digits. */
 export function merkleRoot(entries: Iterable<string>): string {
   const tree = createMerkleTree()
   for (const entry of entries) tree.add(entry)
@@ -57,7 +57,7 @@ export function merkleRoot(entries: Iterable<string>): string {
 }
 
 /**
- * Gives the proof that the entry at `index` is in the tree (RFC 6962 §2.1.1).
+ * Returns the proof that the entry at `index` is in the tree (RFC 6962 §2.1.1).
  *
  * @throws {RangeError} for an index that is not in it
  */
@@ -91,7 +91,7 @@ export interface Inclusion {
   readonly root: string
 }
 
-/** Tells whether the proof holds (RFC 9162 §2.1.3.2, which is RFC 6962's proof said step by step). */
+/** Whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's proof). */
 export function verifyInclusion({ entry, index, size, path, root }: Inclusion): boolean {
   if (!isIndex(index) || !isIndex(size) || index >= size) return false
   if (![root, ...path].every(isHash)) return false
@@ -118,7 +118,7 @@ export function verifyInclusion({ entry, index, size, path, root }: Inclusion): 
 
 const HASH = /^[\da-f]{64}$/
 
-/** Tells whether something is a SHA-256 as we write it: 64 lower-case hex digits. */
+/** Whether a value is a SHA-256 hash: 64 lower-case hex digits. */
 export function isHash(value: unknown): value is string {
   return typeof value === 'string' && HASH.test(value)
 }
@@ -133,7 +133,7 @@ function largestPowerBelow(count: number): number {
   return power
 }
 
-// Two buffers for all hashes: one for each would cost as much as the hash itself.
+// Two buffers for all hashes: allocating one for each would cost as much as the hash.
 const leafBytes = Buffer.alloc(33, 0)
 const nodeBytes = Buffer.alloc(65, 1)
 
@@ -159,8 +159,8 @@ function fromHex(hex: string): string {
 }
 
 /**
- * How many records make one leaf of a checkpoint's tree. A leaf is the hashes of its records one after the other: a tree with
- * a leaf for each would cost as much as the chain, and what a proof shows of the others is their hashes either way.
+ * How many records form one leaf of a checkpoint's tree. A leaf is the hashes of its records, one after the other. A tree
+ * with a leaf for each record would cost as much as the chain, and a proof shows other records' hashes either way.
  */
 const RECORDS_A_LEAF = 16
 
@@ -170,7 +170,7 @@ export interface RecordTree {
   readonly size: number
   /** Adds the next record's hash, 64 hex digits. */
   add(hash: string): void
-  /** Gives the root of what was added, 64 hex digits. */
+  /** Returns the root, 64 hex digits. */
   root(): string
 }
 
@@ -192,19 +192,19 @@ export function createRecordTree(): RecordTree {
   }
 }
 
-/** Gives the leaves over hashes: all are full but the last. */
+/** Returns the leaves over hashes. All but the last are full. */
 export function toLeaves(hashes: readonly string[]): readonly string[] {
   return Array.from({ length: countLeaves(hashes.length) }, (_, i) =>
     hashes.slice(i * RECORDS_A_LEAF, (i + 1) * RECORDS_A_LEAF).join(''),
   )
 }
 
-/** Gives how many leaves so many records have. */
+/** Returns the number of leaves for a number of records. */
 export function countLeaves(records: number): number {
   return Math.ceil(records / RECORDS_A_LEAF)
 }
 
-/** Gives the leaf that a record is in, and where in it its hash begins, in hex digits. */
+/** Returns the leaf of a record, and the position of its hash in it, in hex digits. */
 export function placeOf(index: number): { readonly leaf: number; readonly at: number } {
   return { leaf: Math.floor(index / RECORDS_A_LEAF), at: (index % RECORDS_A_LEAF) * 64 }
 }

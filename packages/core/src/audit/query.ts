@@ -34,7 +34,7 @@ const COUNT_QUERY = shapeOf<AuditCountQuery>({ ...FILTER, bucketMs: true }, 'fie
 export type CheckedAuditQuery = AuditQuery & { readonly limit: number }
 
 /**
- * Checks a query and fills in its limit. Every reader answers only what this gives.
+ * Checks a query and fills in its limit. Every reader uses only checked queries.
  *
  * @throws {ToolgateError} `query_invalid`, naming the field
  */
@@ -79,7 +79,7 @@ export function bucketCount({ since, until, bucketMs }: AuditCountQuery): number
   return Math.ceil((until - since) / bucketMs)
 }
 
-/** Tells whether a record is one that a query asks for, its limit aside. */
+/** Whether a record matches a query, without its limit. */
 export function matchesAuditQuery(record: AuditRecord, query: AuditExportQuery): boolean {
   return (
     (query.tool === undefined || record.tool === query.tool) &&
@@ -103,7 +103,7 @@ const OUTCOMES: ReadonlyMap<AuditEvent, AuditOutcome> = new Map<AuditEvent, Audi
   ['tool_abandoned', 'abandoned'],
 ])
 
-/** Gives how the attempt ended that a record ends; `undefined` for a record that ends none. */
+/** Returns the outcome of the attempt that a record ends; `undefined` for a record that ends none. */
 export function outcomeOfRecord({
   event,
   error,
@@ -112,7 +112,7 @@ export function outcomeOfRecord({
   return event === 'tool_result' && (error !== undefined || isError === true) ? 'failed' : OUTCOMES.get(event)
 }
 
-/** Gives the event of the records that end so. */
+/** Returns the event of records with an outcome. */
 export function eventOfOutcome(outcome: AuditOutcome): AuditEvent {
   const found = [...OUTCOMES].find(([, ending]) => ending === outcome)
   return found?.[0] ?? 'tool_result'

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { sha256Hex } from '../util/hash.ts'
 import { auditEntry } from '../testing/entries.ts'
 import { canonicalize } from '../util/json.ts'
-import { sealEntry } from './record.ts'
+import type { AuditRecord } from '../ports.ts'
+import { RECORD_FIELDS, sealEntry } from './record.ts'
 
 describe('sealEntry', () => {
   it('gives the record its number, its time and the hash of its input', () => {
@@ -81,5 +82,45 @@ describe('sealEntry', () => {
         assert.equal(JSON.stringify(record), canonicalize(record))
       }),
     )
+  })
+})
+
+describe('RECORD_FIELDS', () => {
+  it('has every field of a record once, in alphabetical order', () => {
+    const fields: Readonly<Record<keyof AuditRecord, true>> = {
+      agent: true,
+      app: true,
+      approval_id: true,
+      catalog_revision: true,
+      chat_id: true,
+      detail: true,
+      duration_ms: true,
+      error: true,
+      event: true,
+      hash: true,
+      input_hash: true,
+      input_preview: true,
+      is_error: true,
+      limit: true,
+      model: true,
+      policy: true,
+      policy_hash: true,
+      policy_revision: true,
+      prev: true,
+      reason: true,
+      reset_ms: true,
+      run_id: true,
+      seq: true,
+      session_id: true,
+      signed_seq: true,
+      step: true,
+      tenant: true,
+      tool: true,
+      tool_call_id: true,
+      trace_id: true,
+      ts: true,
+      user_id: true,
+    }
+    assert.deepEqual(RECORD_FIELDS, Object.keys(fields).toSorted())
   })
 })

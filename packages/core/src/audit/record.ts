@@ -1,4 +1,4 @@
-import { canonicalize } from '../util/json.ts'
+import { canonicalize, isObject } from '../util/json.ts'
 import { messageOf } from '../errors.ts'
 import { hmacSha256Hex, sha256Hex } from '../util/hash.ts'
 import type { AuditEntry, AuditRecord } from '../ports.ts'
@@ -10,11 +10,11 @@ const MAX_TOOL_LENGTH = 256
 const MAX_TEXT_LENGTH = 1024
 
 export interface SealOptions {
-  /** What `detail`, `error` and the preview of the input pass through. Default: the built-in redactor. */
+  /** Redacts `detail`, `error` and the preview of the input. Default: the built-in redactor. */
   readonly redact?: Redactor | undefined
-  /** Whether the redacted beginning of the input is kept. Default `true`. */
+  /** Whether a record has the redacted beginning of the input. Default `true`. */
   readonly preview?: boolean | undefined
-  /** Keys the hash of inputs: a secret of the audit. Without one it is the bare SHA-256, which short inputs can be guessed from. */
+  /** The key of the hashes of inputs, a secret of the audit. Without a key they are plain SHA-256, from which short inputs can be guessed. */
   readonly inputKey?: Uint8Array | undefined
 }
 
@@ -25,136 +25,79 @@ export function checkSealOptions(options: SealOptions): void {
   checkShape('seal', options, SEAL)
 }
 
-/** An entry that waits for long: what its input comes to in the record is kept instead of the input. */
+/** An entry that waits for long. It has the hash and the preview of the input instead of the input. */
 export interface HeldEntry extends AuditEntry {
   readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview'>
 }
 
-/** What the sink adds to an entry. */
-interface Given {
-  readonly options: SealOptions
+/** Receives the fields of a record, in alphabetical order. `undefined` is a field that the record does not have. */
+interface FieldWriter {
+  /** A name or an id, cut at `max` characters. */
+  name(field: keyof AuditRecord, value: string | undefined, max?: number): void
+  /** A text that may hold a secret. */
+  free(field: keyof AuditRecord, value: string | undefined): void
+  /** A text of our own, of any length. */
+  own(field: keyof AuditRecord, value: string | undefined): void
+  /** A hash or a time: JSON needs no escapes for it. */
+  plain(field: keyof AuditRecord, value: string | undefined): void
+  number(field: keyof AuditRecord, value: number | undefined): void
+  flag(field: keyof AuditRecord, value: true | undefined): void
+  /** The place of `hash`, which is computed over all other fields. */
+  hash(): void
+}
+
+/** The values that the sink adds to an entry. */
+interface Place {
   readonly seq: number
   /** Absent in an audit that is not chained. */
   readonly prev?: string
-  /** Of the input, once it was asked for. */
-  digest?: HeldEntry['held']
 }
 
-/** A field of a record: its value, and the JSON of that; `undefined` where the record does not have it. */
-interface Field {
-  value(entry: AuditEntry, given: Given): string | number | true | undefined
-  json(entry: AuditEntry, given: Given): string | undefined
-  /** Matches its JSON, in canonical form. */
-  readonly pattern: string
+/** The one list of a record's fields, in alphabetical order, as RFC 8785 sorts them. */
+function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptions, to: FieldWriter): void {
+  const { run } = entry
+  const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
+  to.name('agent', entry.agent)
+  to.name('app', entry.app)
+  to.name('approval_id', entry.approval_id)
+  to.number('catalog_revision', entry.catalog_revision)
+  to.name('chat_id', entry.chat_id)
+  to.free('detail', entry.detail)
+  to.number('duration_ms', finite(entry.duration_ms))
+  to.free('error', entry.error)
+  to.name('event', entry.event)
+  to.hash()
+  to.plain('input_hash', inputHash)
+  to.own('input_preview', inputPreview)
+  to.flag('is_error', entry.is_error || undefined)
+  to.name('limit', entry.limit)
+  to.name('model', entry.model ?? run?.model)
+  to.own('policy', entry.policy)
+  to.plain('policy_hash', entry.policy_hash ?? entry.in_force?.hash)
+  to.number('policy_revision', entry.policy_revision)
+  to.plain('prev', prev)
+  to.name('reason', entry.reason)
+  to.number('reset_ms', finite(entry.reset_ms))
+  to.name('run_id', entry.run_id ?? run?.id)
+  to.number('seq', seq)
+  to.name('session_id', entry.session_id)
+  to.number('signed_seq', finite(entry.signed_seq))
+  to.number('step', finite(entry.step ?? run?.step))
+  to.name('tenant', entry.tenant)
+  to.name('tool', entry.tool, MAX_TOOL_LENGTH)
+  to.name('tool_call_id', entry.tool_call_id)
+  to.name('trace_id', entry.trace_id)
+  to.plain('ts', toTimestamp(entry.wallMs))
+  to.name('user_id', entry.user_id)
 }
-
-/** How a value of one kind is shown in a record. */
-interface Kind<T> {
-  show(value: T, options: SealOptions): string | number | true
-  /** The JSON of what `show` returns. */
-  toJson(value: T, options: SealOptions): string
-  readonly pattern: string
-}
-
-const TEXT_PATTERN = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[\da-f]))[^"\\\x00-\x1f]*)*"`
-/** Numbers that ECMAScript is sure to write like this; for others the text is parsed. */
-const NUMBER_PATTERN = String.raw`(?:0|[1-9]\d{0,14}|(?:0|[1-9]\d{0,8})\.\d{0,4}[1-9])`
-
-const textUpTo = (max: number): Kind<string> => ({
-  show: (value) => capText(value, max),
-  toJson: (value) => quote(value, max),
-  pattern: TEXT_PATTERN,
-})
-const NAME = textUpTo(MAX_TEXT_LENGTH)
-const TOOL = textUpTo(MAX_TOOL_LENGTH)
-/** A text that may hold a secret. */
-const FREE: Kind<string> = {
-  show: freeText,
-  toJson: (value, options) => JSON.stringify(freeText(value, options)),
-  pattern: TEXT_PATTERN,
-}
-/** A text of our own, of any length. */
-const OWN: Kind<string> = { show: (value) => value, toJson: (value) => JSON.stringify(value), pattern: TEXT_PATTERN }
-/** A hash or a time, which JSON writes as it is. */
-const PLAIN_TEXT: Kind<string> = { show: (value) => value, toJson: (value) => `"${value}"`, pattern: TEXT_PATTERN }
-const NUMBER: Kind<number> = {
-  show: (value) => value,
-  toJson: (value) => (Number.isFinite(value) ? String(value) : 'null'),
-  pattern: NUMBER_PATTERN,
-}
-const FLAG: Kind<true> = { show: (value) => value, toJson: () => 'true', pattern: 'true' }
-
-function field<T>(kind: Kind<T>, of: (entry: AuditEntry, given: Given) => T | undefined): Field {
-  const { show, toJson, pattern } = kind
-  return {
-    value(entry, given) {
-      const value = of(entry, given)
-      return value === undefined ? undefined : show(value, given.options)
-    },
-    json(entry, given) {
-      const value = of(entry, given)
-      return value === undefined ? undefined : toJson(value, given.options)
-    },
-    pattern,
-  }
-}
-
-/** The one table of a record's fields, in alphabetical order, as RFC 8785 has them. */
-const FIELDS: Readonly<Record<keyof AuditRecord, Field>> = {
-  agent: field(NAME, ({ agent }) => agent),
-  app: field(NAME, ({ app }) => app),
-  approval_id: field(NAME, (entry) => entry.approval_id),
-  catalog_revision: field(NUMBER, (entry) => entry.catalog_revision),
-  chat_id: field(NAME, (entry) => entry.chat_id),
-  detail: field(FREE, ({ detail }) => detail),
-  duration_ms: field(NUMBER, (entry) => finite(entry.duration_ms)),
-  error: field(FREE, ({ error }) => error),
-  event: field(NAME, ({ event }) => event),
-  // Over all the others: the sealer puts it here.
-  hash: field(PLAIN_TEXT, () => undefined),
-  input_hash: field(PLAIN_TEXT, (entry, given) => digestIn(entry, given).input_hash),
-  input_preview: field(OWN, (entry, given) => digestIn(entry, given).input_preview),
-  is_error: field(FLAG, (entry) => entry.is_error || undefined),
-  limit: field(NAME, ({ limit }) => limit),
-  model: field(NAME, ({ model, run }) => model ?? run?.model),
-  policy: field(OWN, ({ policy }) => policy),
-  policy_hash: field(PLAIN_TEXT, (entry) => entry.policy_hash ?? entry.in_force?.hash),
-  policy_revision: field(NUMBER, (entry) => entry.policy_revision),
-  prev: field(PLAIN_TEXT, (_entry, { prev }) => prev),
-  reason: field(NAME, ({ reason }) => reason),
-  reset_ms: field(NUMBER, (entry) => finite(entry.reset_ms)),
-  run_id: field(NAME, (entry) => entry.run_id ?? entry.run?.id),
-  seq: field(NUMBER, (_entry, { seq }) => seq),
-  session_id: field(NAME, (entry) => entry.session_id),
-  signed_seq: field(NUMBER, (entry) => finite(entry.signed_seq)),
-  step: field(NUMBER, ({ step, run }) => finite(step ?? run?.step)),
-  tenant: field(NAME, ({ tenant }) => tenant),
-  tool: field(TOOL, ({ tool }) => tool),
-  tool_call_id: field(NAME, (entry) => entry.tool_call_id),
-  trace_id: field(NAME, (entry) => entry.trace_id),
-  ts: field(PLAIN_TEXT, ({ wallMs }) => toTimestamp(wallMs)),
-  user_id: field(NAME, (entry) => entry.user_id),
-}
-
-const ROWS = Object.entries(FIELDS).map(([name, { json, value, pattern }]) => ({
-  name,
-  head: `,"${name}":`,
-  json,
-  value,
-  pattern,
-}))
-const HASH_AT = ROWS.findIndex(({ name }) => name === 'hash')
-const BEFORE_HASH = ROWS.slice(0, HASH_AT)
-const AFTER_HASH = ROWS.slice(HASH_AT + 1)
 
 /**
- * Returns the record that is shown for an entry, not chained to others.
+ * Returns the record of an entry, not chained.
  *
- * The input becomes its hash and its redacted preview; it has neither when it has no canonical JSON. `detail` and
- * `error` are redacted; names and ids are not, as they are what records are found by. Texts are capped (the
- * tool at 256 characters, all others at 1,024), unpaired surrogates become U+FFFD, and absent
- * fields are left out. Fields are in alphabetical order, so that `JSON.stringify` of a record is
- * its RFC 8785 form. Never throws.
+ * The input becomes its hash and its redacted preview; an input without canonical JSON is left out. `detail` and `error`
+ * are redacted; names and ids are not, since records are found by them. Texts are cut (the tool at 256 characters, all
+ * others at 1,024), unpaired surrogates become U+FFFD, and absent fields are left out. Fields are in alphabetical order,
+ * so that `JSON.stringify` of a record is its RFC 8785 form. Never throws.
  *
  * @example
  * sealEntry({ event: 'tool_call', wallMs: 0, tool: 'search', tool_call_id: 'c1', … }, 1)
@@ -162,45 +105,164 @@ const AFTER_HASH = ROWS.slice(HASH_AT + 1)
  */
 export function sealEntry(entry: AuditEntry, seq: number, options: SealOptions = {}): AuditRecord {
   checkSealOptions(options)
-  const given: Given = { options, seq }
-  const record: Record<string, unknown> = {}
-  for (const { name, value } of ROWS) {
-    const shown = value(entry, given)
-    if (shown !== undefined) record[name] = shown
-  }
-  return record as unknown as AuditRecord
+  const writer = new RecordWriter(options)
+  writeFields(entry, { seq }, options, writer)
+  return writer.record as unknown as AuditRecord
 }
 
-/** Returns the entry without its input, which may be large, for one that cannot be stored yet. Seals to the same record. */
+/** Writes the fields into an object. */
+class RecordWriter implements FieldWriter {
+  readonly record: Record<string, unknown> = {}
+  readonly #options: SealOptions
+
+  constructor(options: SealOptions) {
+    this.#options = options
+  }
+
+  name(field: string, value: string | undefined, max?: number): void {
+    if (value !== undefined) this.record[field] = capText(value, max)
+  }
+
+  free(field: string, value: string | undefined): void {
+    if (value !== undefined) this.record[field] = freeText(value, this.#options)
+  }
+
+  own(field: string, value: unknown): void {
+    if (value !== undefined) this.record[field] = value
+  }
+
+  plain(field: string, value: unknown): void {
+    if (value !== undefined) this.record[field] = value
+  }
+
+  number(field: string, value: unknown): void {
+    if (value !== undefined) this.record[field] = value
+  }
+
+  flag(field: string, value: unknown): void {
+    if (value !== undefined) this.record[field] = value
+  }
+
+  hash(): void {}
+}
+
+/** Returns an entry that cannot be stored yet without its input, which may be large. It seals to the same record. */
 export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
   checkSealOptions(options)
   return 'held' in entry ? entry : { ...entry, input: undefined, held: digestOf(entry, options) }
 }
 
-/** Returns the text of a record before its `hash`: `{"agent":…,"event":"tool_call"`. */
-export function textBeforeHash(entry: AuditEntry, options: SealOptions): string {
-  return `{${write(BEFORE_HASH, entry, { options, seq: 0 }).slice(1)}`
+/** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
+export interface RecordText {
+  readonly beforeHash: string
+  readonly afterHash: string
 }
 
-/** Returns the text of a record after its `hash`: `,"input_hash":…,"user_id":"vera"}`. */
-export function textAfterHash(entry: AuditEntry, seq: number, prev: string, options: SealOptions): string {
-  return `${write(AFTER_HASH, entry, { options, seq, prev })}}`
+/** Returns the text of an entry's record, to be chained. Makes no object: this runs for every record. */
+export function writeRecord(entry: AuditEntry, place: Required<Place>, options: SealOptions): RecordText {
+  const writer = new TextWriter(options)
+  writeFields(entry, place, options, writer)
+  return { beforeHash: `{${writer.beforeHash.slice(1)}`, afterHash: `${writer.written}}` }
 }
 
-/** Text, not an object that becomes text: this runs for every record. */
-function write(rows: typeof ROWS, entry: AuditEntry, given: Given): string {
-  let written = ''
-  for (const { head, json } of rows) {
-    const value = json(entry, given)
-    if (value !== undefined) written += head + value
+/** Writes the fields as RFC 8785 text, each after a comma. */
+class TextWriter implements FieldWriter {
+  written = ''
+  beforeHash = ''
+  readonly #options: SealOptions
+
+  constructor(options: SealOptions) {
+    this.#options = options
   }
-  return written
+
+  name(field: string, value: string | undefined, max?: number): void {
+    if (value !== undefined) this.written += `,"${field}":${quote(value, max)}`
+  }
+
+  free(field: string, value: string | undefined): void {
+    if (value !== undefined) this.written += `,"${field}":${JSON.stringify(freeText(value, this.#options))}`
+  }
+
+  own(field: string, value: string | undefined): void {
+    if (value !== undefined) this.written += `,"${field}":${JSON.stringify(value)}`
+  }
+
+  plain(field: string, value: string | undefined): void {
+    if (value !== undefined) this.written += `,"${field}":"${value}"`
+  }
+
+  number(field: string, value: number | undefined): void {
+    if (value !== undefined) this.written += `,"${field}":${Number.isFinite(value) ? value : null}`
+  }
+
+  flag(field: string, value: true | undefined): void {
+    if (value !== undefined) this.written += `,"${field}":true`
+  }
+
+  hash(): void {
+    this.beforeHash = this.written
+    this.written = ''
+  }
 }
 
-/** Every field in its place, once: in one pass over the text, several times faster than parsing and writing it again. */
-const RECORD = new RegExp(String.raw`^\{${ROWS.map(({ head, pattern }) => `(?:${head}${pattern})?`).join('')}\}$`)
+const TEXT_PATTERN = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[\da-f]))[^"\\\x00-\x1f]*)*"`
+/** Numbers that ECMAScript is sure to write like this. The texts of other records are parsed. */
+const NUMBER_PATTERN = String.raw`(?:0|[1-9]\d{0,14}|(?:0|[1-9]\d{0,8})\.\d{0,4}[1-9])`
 
-/** Tells whether the text of a record is its RFC 8785 form, also of one with fields that are not known here. */
+/** Collects the name of each field, and a pattern of its JSON. */
+class PatternWriter implements FieldWriter {
+  readonly names: string[] = []
+  pattern = ''
+
+  #add(field: string, pattern: string): void {
+    this.names.push(field)
+    this.pattern += `(?:,"${field}":${pattern})?`
+  }
+
+  name(field: string): void {
+    this.#add(field, TEXT_PATTERN)
+  }
+
+  free(field: string): void {
+    this.#add(field, TEXT_PATTERN)
+  }
+
+  own(field: string): void {
+    this.#add(field, TEXT_PATTERN)
+  }
+
+  plain(field: string): void {
+    this.#add(field, TEXT_PATTERN)
+  }
+
+  number(field: string): void {
+    this.#add(field, NUMBER_PATTERN)
+  }
+
+  flag(field: string): void {
+    this.#add(field, 'true')
+  }
+
+  hash(): void {
+    this.#add('hash', TEXT_PATTERN)
+  }
+}
+
+/** Returns the record in a text; `undefined` if the text is not a record with a number. Other fields are not checked. */
+export function parseRecord(text: string): AuditRecord | undefined {
+  try {
+    const record: unknown = JSON.parse(text)
+    return isRecord(record) ? record : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is AuditRecord {
+  return isObject(value) && Number.isSafeInteger(value['seq'])
+}
+
+/** Whether the text of a record is in RFC 8785 form. The record may have unknown fields. */
 export function isCanonicalRecord(record: string): boolean {
   if (record.startsWith('{') && RECORD.test(`{,${record.slice(1)}`)) return record.isWellFormed()
   try {
@@ -210,7 +272,7 @@ export function isCanonicalRecord(record: string): boolean {
   }
 }
 
-/** What records are asked for by, as the record of an entry has it. */
+/** The fields by which records are queried, as they are in the record. */
 export interface RecordKeys {
   readonly tool: string | undefined
   readonly user: string | undefined
@@ -220,7 +282,7 @@ export interface RecordKeys {
   readonly atMs: number
 }
 
-/** Gives the keys of an entry's record, for a store that keeps them apart. */
+/** Returns the query fields of an entry's record, for a store that has columns for them. */
 export function recordKeys({ tool, user_id, session_id, tool_call_id, wallMs }: AuditEntry): RecordKeys {
   return {
     tool: tool === undefined ? undefined : capText(tool, MAX_TOOL_LENGTH),
@@ -231,15 +293,11 @@ export function recordKeys({ tool, user_id, session_id, tool_call_id, wallMs }: 
   }
 }
 
-/** Reason of an `audit_opened` record: nobody else was writing, and what was left open before has been ended. */
+/** Reason of an `audit_opened` record: there was no other writer, and calls that were left open have been ended. */
 export const SOLE_WRITER = 'sole_writer'
 
-/** Tells a keyed hash from that of an earlier version. */
+/** Distinguishes keyed hashes from those of earlier versions. */
 const KEYED = 'hmac-sha256:'
-
-function digestIn(entry: AuditEntry, given: Given): HeldEntry['held'] {
-  return (given.digest ??= digestOf(entry, given.options))
-}
 
 const NO_INPUT: HeldEntry['held'] = {}
 
@@ -248,7 +306,7 @@ interface Digested {
   readonly digest: HeldEntry['held']
 }
 
-/** A call leaves two records of one input, which is frozen: the second has the digest of the first. */
+/** Digests by input. A call leaves two records of one frozen input, which is hashed once. */
 const digests = new WeakMap<object, Digested>()
 
 function digestOf(entry: AuditEntry | HeldEntry, options: SealOptions): HeldEntry['held'] {
@@ -276,7 +334,7 @@ function finite(value: number | undefined): number | undefined {
   return Number.isFinite(value) ? value : undefined
 }
 
-/** Redacted before it is capped: a secret that was cut in two is not recognised. */
+/** Redacts a text, then cuts it: a secret that was cut in two is not recognised. */
 function freeText(text: string, { redact = redactor }: SealOptions): string {
   try {
     return capText(redact.redactText(text))
@@ -285,14 +343,14 @@ function freeText(text: string, { redact = redactor }: SealOptions): string {
   }
 }
 
-/** What stands in JSON as it is. */
+/** Texts that need no escapes in JSON. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function quote(text: string, max: number = MAX_TEXT_LENGTH): string {
   return text.length <= max && PLAIN.test(text) ? `"${text}"` : JSON.stringify(capText(text, max))
 }
 
-/** Cuts a long text and says how long it was; never cuts a character in two. */
+/** Cuts a long text and adds its length. Never cuts a character in two. */
 function capText(text: string, max: number = MAX_TEXT_LENGTH): string {
   if (typeof text !== 'string') return capText(messageOf(text), max)
   if (text.length <= max) return text.isWellFormed() ? text : text.toWellFormed()
@@ -314,11 +372,22 @@ function toTimestamp(wallMs: number): string {
   return latestTimestamp
 }
 
-/** What ECMAScript has dates for. */
+/** The latest date of ECMAScript. */
 const MAX_DATE_MS = 8.64e15
 
-/** A clock that answers nonsense must not lose the record: it is then of 1970. */
+/** Returns a valid time: a clock without one must not lose the record, which is then of 1970. */
 function toWholeMs(wallMs: number): number {
   const ms = Math.trunc(wallMs)
   return Math.abs(ms) <= MAX_DATE_MS ? ms : 0
 }
+
+// Last in this file, as writing the fields needs everything above.
+const PATTERN = new PatternWriter()
+const NOTHING: AuditEntry = { event: 'audit_opened', wallMs: 0, policy_revision: 0, catalog_revision: 0 }
+writeFields(NOTHING, { seq: 0 }, {}, PATTERN)
+
+/** The names of a record's fields, in the order in which they are written. */
+export const RECORD_FIELDS: readonly string[] = PATTERN.names
+
+/** Matches the text of a record with every field in its place: several times faster than parsing and writing it again. */
+const RECORD = new RegExp(String.raw`^\{${PATTERN.pattern}\}$`)

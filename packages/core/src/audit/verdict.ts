@@ -1,4 +1,4 @@
-/** What can be found wrong with an audit, and what it means for the whole. */
+/** The kinds of findings, and the status that each gives an audit. */
 export const AUDIT_FINDINGS = {
   edited: 'tampered',
   inserted: 'tampered',
@@ -17,41 +17,41 @@ export const AUDIT_FINDINGS = {
 export type AuditFindingKind = keyof typeof AUDIT_FINDINGS
 
 /**
- * `tampered`: what is there is not what was written. `gap`: records are not there.
- * `unsigned`: its checkpoints are not there. `torn`: the last line is half a record.
+ * `tampered`: records were changed. `gap`: records are missing. `unsigned`: checkpoints are missing. `torn`: the last line
+ * is half a record.
  */
 export type AuditVerdictStatus = 'ok' | 'tampered' | 'gap' | 'unsigned' | 'torn'
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind
-  /** The record it is about, or the first of those. */
+  /** The record, or the first of several. */
   readonly seq?: number
-  /** Its line in the audit (of a database: its row), counted from 1. */
+  /** The line in the audit (in a database: the row), counted from 1. */
   readonly line?: number
   /** The line among the checkpoints, counted from 1. */
   readonly checkpoint?: number
-  /** What is wrong, as a sentence. */
+  /** The finding as a sentence. */
   readonly text: string
 }
 
 export interface AuditVerdict {
-  /** The worst of what was found. */
+  /** The worst status of all findings. */
   readonly status: AuditVerdictStatus
   readonly records: number
-  /** 0 where there is no record. */
+  /** 0 if there is no record. */
   readonly firstSeq: number
   readonly lastSeq: number
   /** The hash of the last record of the chain. */
   readonly head: string
-  /** Records before this number were written by a version that did not chain them; nothing vouches for them. */
+  /** Records before this number were written by a version without a chain. They cannot be verified. */
   readonly unchainedBefore: number | undefined
   readonly checkpoints: {
     readonly count: number
-    /** Up to this record, checkpoints vouch; 0 for none. */
+    /** The last record that a checkpoint has signed; 0 for none. */
     readonly lastSeq: number
     readonly lastTs: string | undefined
   }
-  /** In the order of the audit, at most as many as were asked for. */
+  /** In the order of the audit, at most `maxFindings`. */
   readonly findings: readonly AuditFinding[]
   /** How many there are in all. */
   readonly findingCount: number
@@ -59,7 +59,7 @@ export interface AuditVerdict {
 
 const STRICTNESS: readonly AuditVerdictStatus[] = ['ok', 'torn', 'unsigned', 'gap', 'tampered']
 
-/** Gives the worst of two. */
+/** Returns the worse of two statuses. */
 export function worse(a: AuditVerdictStatus, b: AuditVerdictStatus): AuditVerdictStatus {
   return STRICTNESS.indexOf(a) >= STRICTNESS.indexOf(b) ? a : b
 }

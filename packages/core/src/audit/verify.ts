@@ -1,20 +1,20 @@
 import type { AuditRecord } from '../ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
-import { readTrail } from './checkpoint-trail.ts'
-import type { Checkpoint, VerifyingKey } from './checkpoint.ts'
-import { createRecordTree, isHash, type RecordTree } from './merkle.ts'
-import { isCanonicalRecord } from './record.ts'
+import { areMissing, createSegments, readTrail } from './checkpoint-trail.ts'
+import type { VerifyingKey } from './checkpoint.ts'
+import { isHash } from './merkle.ts'
+import { isCanonicalRecord, parseRecord } from './record.ts'
 import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdictStatus, worse } from './verdict.ts'
 
 export interface VerifyOptions {
   /** Lines of checkpoints, oldest first. */
   readonly checkpoints?: Iterable<string> | undefined
-  /** Whose signatures are trusted. */
+  /** The trusted keys. */
   readonly keys?: readonly VerifyingKey[] | undefined
   /**
-   * What to say when there are records and no checkpoint: the audit is `unsigned`. Default: nothing, unless its records say
-   * that it has checkpoints.
+   * The text of the finding `unsigned`, for records without a checkpoint. Default: no such finding, unless the records say
+   * that there are checkpoints.
    */
   readonly missing?: string | undefined
   /** How many findings are kept; all are counted. Default 100. */
@@ -24,22 +24,21 @@ export interface VerifyOptions {
 const OPTIONS = shapeOf<VerifyOptions>({ checkpoints: true, keys: true, missing: true, maxFindings: true })
 const END = shapeOf<{ readonly torn?: boolean }>({ torn: true })
 
-/** Takes the records of an audit, in the order in which they are stored. */
+/** Receives the records of an audit in the order in which they are stored. */
 export interface AuditVerifier {
-  /** Takes the next one as the text that is stored. */
+  /** Verifies the next record, given as the stored text. */
   add(text: string): void
-  /** Tells of one that the store itself finds wrong, beside what `add` finds. */
+  /** Reports a problem of the last record that the store itself has found. */
   report(text: string): void
-  /** Gives the verdict. `torn`: the last line has no end. */
+  /** Returns the verdict. `torn`: the last line is incomplete. */
   finish(end?: { readonly torn?: boolean }): AuditVerdict
 }
 
 /**
- * Verifies an audit against its chain and its checkpoints, in one pass and in memory that does not grow with it.
+ * Returns a verifier of an audit against its chain and its checkpoints. Takes one pass, and memory that does not grow.
  *
- * Finds an edit, an insertion, a deletion, a reordering, a tail that was cut off, a rewriting of everything, and the loss of
- * checkpoints, and says where.
- * Works on the stored texts and parses none that is as it should be.
+ * Finds and locates an edit, an insertion, a deletion, a reordering, a tail that was cut off, a complete rewriting, and lost
+ * checkpoints. Works on the stored texts, and parses only records with a problem.
  */
 export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   checkShape('createVerifier', options, OPTIONS)
@@ -47,15 +46,15 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   const findings: AuditFinding[] = []
   let findingCount = 0
   let status: AuditVerdictStatus = 'ok'
-  const tell = (finding: AuditFinding): void => {
+  const report = (finding: AuditFinding): void => {
     findingCount++
     status = worse(status, AUDIT_FINDINGS[finding.kind])
     if (findings.length < maxFindings) findings.push(finding)
   }
-  const trail = readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), tell)
-  const sequence = createSequence(tell)
-  const segments = createSegments(trail, tell)
-  const claims = createClaims(tell)
+  const trail = readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), report)
+  const sequence = createSequence(report)
+  const segments = createSegments(trail, report)
+  const claims = createClaims(report)
   let line = 0
 
   return {
@@ -70,12 +69,12 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
       }
       const problem = problemOf(text, link)
       if (problem !== undefined || !Number.isSafeInteger(link.seq))
-        tell({ kind: 'edited', ...seqOf(link), line, text: problem ?? `Line ${line} has no number.` })
+        report({ kind: 'edited', ...seqOf(link), line, text: problem ?? `Line ${line} has no number.` })
       if (!Number.isSafeInteger(link.seq)) return
       if (sequence.addChained(link, line, problem !== undefined)) segments.add(link, problem !== undefined)
     },
     report(text) {
-      tell({ kind: 'edited', seq: sequence.lastSeq, line, text })
+      report({ kind: 'edited', seq: sequence.lastSeq, line, text })
     },
     finish(end = {}) {
       checkShape('finish', end, END)
@@ -83,7 +82,7 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
       segments.finish(sequence.lastSeq, sequence.head)
       sequence.finish()
       claims.finish({ hasCheckpoints: segments.count > 0, missing: line > 0 ? missing : undefined })
-      if (torn) tell({ kind: 'torn', line: line + 1, text: 'The last line has no end: a crash left half a record.' })
+      if (torn) report({ kind: 'torn', line: line + 1, text: 'The last line has no end: a crash left half a record.' })
       const { firstSeq, lastSeq, head, unchainedBefore } = sequence
       const { count, lastSeq: checkedSeq, lastTs } = segments
       return {
@@ -101,7 +100,7 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   }
 }
 
-type Tell = (finding: AuditFinding) => void
+type Report = (finding: AuditFinding) => void
 
 function seqOf({ seq }: Link): { seq?: number } {
   return Number.isSafeInteger(seq) ? { seq } : {}
@@ -110,20 +109,20 @@ function seqOf({ seq }: Link): { seq?: number } {
 function problemOf(text: string, link: Link): string | undefined {
   const { seq, hash, prev, hashed } = link
   if (hashRecord(prev, hashed) !== hash) return `Record ${seq} was edited: its content does not have its hash.`
-  // Checked last, as what has its hash was written by us, or by somebody who can hash.
+  // Checked last: a record with the right hash was written by us, or by someone who can compute it.
   return isHash(prev) && isCanonicalRecord(text)
     ? undefined
     : `Record ${seq} was edited: it is not in canonical form (RFC 8785).`
 }
 
-/** Follows numbers and hashes from record to record. */
-function createSequence(tell: Tell): {
+/** Checks numbers and hashes from record to record. */
+function createSequence(report: Report): {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly head: string
   readonly unchainedBefore: number | undefined
   addUnchained(text: string, line: number): void
-  /** Gives whether the record is in its place. */
+  /** Whether the record is in its place. */
   addChained(link: Link, line: number, isEdited: boolean): boolean
   finish(): void
 } {
@@ -132,9 +131,9 @@ function createSequence(tell: Tell): {
   let head = GENESIS
   let unchained = 0
   let chained = 0
-  /** The last record does not say what the next one's `prev` must be. */
+  /** Whether the expected `prev` of the next record is unknown. */
   let isHeadUnknown = false
-  /** Numbers that were jumped over; one that comes later was moved, not deleted. */
+  /** Numbers that were skipped. A record that comes later was moved, not deleted. */
   let missing: { from: number; to: number; readonly line: number }[] = []
 
   function jumpTo(seq: number, line: number): void {
@@ -146,7 +145,7 @@ function createSequence(tell: Tell): {
     lastSeq = seq
   }
 
-  /** Gives whether the number was missing, which it is no more. */
+  /** Whether the number was missing, which it is no more. */
   function found(seq: number): boolean {
     const gap = missing.find(({ from, to }) => from <= seq && seq <= to)
     if (!gap) return false
@@ -161,11 +160,11 @@ function createSequence(tell: Tell): {
     return true
   }
 
-  function tellBackwards(seq: number, line: number): void {
+  function reportBackwards(seq: number, line: number): void {
     const kind = found(seq) ? 'reordered' : 'inserted'
     const text =
       kind === 'reordered' ? `comes after record ${lastSeq}` : `is there twice, or its number was given to another`
-    tell({ kind, seq, line, text: `Record ${seq} ${text}.` })
+    report({ kind, seq, line, text: `Record ${seq} ${text}.` })
   }
 
   return {
@@ -182,14 +181,14 @@ function createSequence(tell: Tell): {
       return unchained > 0 ? unchained + 1 : undefined
     },
     addUnchained(text, line) {
-      const seq = parseSeq(text)
+      const seq = parseRecord(text)?.seq
       if (seq === undefined) {
-        tell({ kind: 'unreadable', line, text: `Line ${line} is not a record.` })
+        report({ kind: 'unreadable', line, text: `Line ${line} is not a record.` })
         return
       }
       if (chained > 0)
-        tell({ kind: 'stripped', seq, line, text: `Record ${seq} has no hash, and is among such that do.` })
-      if (seq <= lastSeq) return tellBackwards(seq, line)
+        report({ kind: 'stripped', seq, line, text: `Record ${seq} has no hash, and is among such that do.` })
+      if (seq <= lastSeq) return reportBackwards(seq, line)
       jumpTo(seq, line)
       if (chained === 0) unchained = seq
       else isHeadUnknown = true
@@ -197,12 +196,12 @@ function createSequence(tell: Tell): {
     addChained({ seq, prev, hash }, line, isEdited) {
       chained++
       if (seq <= lastSeq) {
-        tellBackwards(seq, line)
+        reportBackwards(seq, line)
         return false
       }
       if (chained === 1 && (seq === 1 || unchained > 0)) {
         if (prev !== GENESIS && !isEdited)
-          tell({
+          report({
             kind: 'stripped',
             seq,
             line,
@@ -214,118 +213,27 @@ function createSequence(tell: Tell): {
       isHeadUnknown = false
       jumpTo(seq, line)
       if (wasKnown && !isHeadUnknown && prev !== head)
-        tell({
+        report({
           kind: 'broken',
           seq,
           line,
           text: `Record ${seq} does not go on from record ${seq - 1}: one of them was replaced.`,
         })
       head = hash
-      // An edited one may have had another hash.
+      // An edited record may have had another hash.
       isHeadUnknown = isEdited
       return true
     },
     finish() {
       for (const { from, to, line } of missing) {
-        tell({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
+        report({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
       }
     },
   }
 }
 
-/** Compares what lies between checkpoints with what they say of it. */
-function createSegments(
-  trail: ReturnType<typeof readTrail>,
-  tell: Tell,
-): {
-  readonly count: number
-  readonly lastSeq: number
-  readonly lastTs: string | undefined
-  /** Compares with the checkpoints at the end of what has come so far. */
-  before(lastSeq: number, head: string): void
-  add(link: Link, isEdited: boolean): void
-  finish(lastSeq: number, head: string): void
-} {
-  let tree: RecordTree = createRecordTree()
-  let treeFrom = 0
-  let hasEdited = false
-  let count = 0
-  let last: Checkpoint | undefined
-  let rewrittenFrom: number | undefined
-
-  function compare(checkpoint: Checkpoint, head: string): void {
-    const { seq, headHash, merkleRoot } = checkpoint
-    const from = seq - checkpoint.count
-    // Of records that are missing or edited it is told that they are; a root over the others says no more.
-    const isComplete = !hasEdited && treeFrom === from && tree.size === checkpoint.count
-    if (headHash === head && (!isComplete || tree.root() === merkleRoot)) return
-    if (rewrittenFrom !== undefined) return
-    rewrittenFrom = from + 1
-    const text = `Records ${from + 1} to ${seq} are not those that checkpoint ${trail.line} signed at ${checkpoint.ts}: they, or records before them, were rewritten.`
-    tell({ kind: 'rewritten', seq: from + 1, checkpoint: trail.line, text })
-  }
-
-  function pass(checkpoint: Checkpoint): void {
-    if (last !== undefined && checkpoint.seq < last.seq)
-      tell({
-        kind: 'truncated',
-        seq: checkpoint.seq,
-        checkpoint: trail.line,
-        text: `The audit was cut back from record ${last.seq} to ${checkpoint.seq - checkpoint.count} before checkpoint ${trail.line}.`,
-      })
-    count++
-    last = checkpoint
-    trail.advance()
-  }
-
-  /** What is added next belongs to a new segment, if one begins here. */
-  function beginAt(seq: number): void {
-    const { next } = trail
-    if (next === undefined || next.seq - next.count !== seq || treeFrom === seq) return
-    tree = createRecordTree()
-    treeFrom = seq
-    hasEdited = false
-  }
-
-  return {
-    get count() {
-      return count
-    },
-    get lastSeq() {
-      return last?.seq ?? 0
-    },
-    get lastTs() {
-      return last?.ts
-    },
-    before(lastSeq, head) {
-      for (let { next } = trail; next !== undefined && next.seq <= lastSeq; { next } = trail) {
-        if (next.seq === lastSeq) compare(next, head)
-        pass(next)
-      }
-      beginAt(lastSeq)
-    },
-    add({ hash }, isEdited) {
-      tree.add(hash)
-      hasEdited ||= isEdited
-    },
-    finish(lastSeq, head) {
-      this.before(lastSeq, head)
-      if (trail.next === undefined) return
-      const { line } = trail
-      while (trail.next !== undefined) pass(trail.next)
-      const { seq, ts } = last as Checkpoint
-      tell({
-        kind: 'truncated',
-        seq: lastSeq + 1,
-        checkpoint: line,
-        text: `${areMissing(lastSeq + 1, seq)} at the end: a checkpoint of ${ts} has signed them.`,
-      })
-    },
-  }
-}
-
-/** Compares the checkpoints with what the audit's own records say of them: their loss shows without a configuration. */
-function createClaims(tell: Tell): {
+/** Compares the checkpoints with the audit's own records about them, so that their loss shows without configuration. */
+function createClaims(report: Report): {
   add(text: string, signedSeq: number): void
   finish(end: { readonly hasCheckpoints: boolean; readonly missing: string | undefined }): void
 } {
@@ -343,32 +251,15 @@ function createClaims(tell: Tell): {
     },
     finish({ hasCheckpoints, missing }) {
       if (lost !== undefined)
-        tell({
+        report({
           kind: 'unsigned',
           seq: lost.seq,
           text: `Record ${lost.seq} says that checkpoints signed up to record ${lost.signed_seq}. Those checkpoints are missing.`,
         })
       if (hasCheckpoints) return
-      if (missing !== undefined) tell({ kind: 'unsigned', text: missing })
+      if (missing !== undefined) report({ kind: 'unsigned', text: missing })
       else if (hasClaim && lost === undefined)
-        tell({ kind: 'unsigned', text: 'The audit says that it has checkpoints, and none of them is there.' })
+        report({ kind: 'unsigned', text: 'The audit says that it has checkpoints, and none of them is there.' })
     },
-  }
-}
-
-function areMissing(from: number, to: number): string {
-  return from === to ? `Record ${from} is missing` : `Records ${from} to ${to} are missing`
-}
-
-function parseSeq(text: string): number | undefined {
-  const seq = parseRecord(text)?.seq
-  return Number.isSafeInteger(seq) ? seq : undefined
-}
-
-function parseRecord(text: string): AuditRecord | undefined {
-  try {
-    return (JSON.parse(text) as AuditRecord | null) ?? undefined
-  } catch {
-    return undefined
   }
 }

@@ -30,6 +30,10 @@ export {
 export { cut, didYouMean, nearestNames, nearestOf } from '../util/text.ts'
 export { checkShape, type Shape, shapeOf, toNamedMap } from '../util/shape.ts'
 
+// Stores
+export { parseRecord, RECORD_FIELDS } from '../audit/record.ts'
+export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.ts'
+
 // Callers, gates and views
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 export { callerKey } from '../caller.ts'

@@ -1,4 +1,5 @@
 import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { deepFreeze } from '../util/json.ts'
 import { cut } from '../util/text.ts'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
 import { type Dialect, overLimit } from './schema/dialect.ts'
@@ -27,7 +28,7 @@ interface Kept extends Manner {
 /** Tools are immutable, so what they were made into lasts as long as they do. */
 const conversions = new WeakMap<Tool, Kept[]>()
 
-/** Gives a tool as a target takes it, frozen. */
+/** Returns a tool as a target takes it, frozen. */
 export function convert(tool: Tool, target: Target, manner: Manner): Converted {
   const kept = conversions.get(tool)
   const known = kept?.find((each) => each.target === target && isSame(each, manner))
@@ -187,13 +188,4 @@ function byPlace(a: ExposeWarning, b: ExposeWarning): number {
 
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1
-}
-
-/** Freezes a value and all that it holds, unless that is frozen already. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  if (Array.isArray(value)) for (const item of value) deepFreeze(item)
-  else for (const key in value) deepFreeze(value[key])
-  return value
 }

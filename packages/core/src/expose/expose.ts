@@ -2,7 +2,8 @@ import { createBoundedCache } from '../util/bounded-cache.ts'
 import { ConfigError } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'
-import { convert, deepFreeze, toError } from './convert.ts'
+import { deepFreeze } from '../util/json.ts'
+import { convert, toError } from './convert.ts'
 import { type CustomExposure, type CustomTarget, customTarget } from './define-target.ts'
 import type { ExposedTools, ExposeError, ExposeWarning, Exposure } from './exposure.ts'
 import { createWireNames, toWireName, type WireNames } from './names.ts'
@@ -24,7 +25,7 @@ const MAX_KEPT = 128
 const kept = createBoundedCache<string, Exposure>(MAX_KEPT)
 
 /**
- * Gives the tools of a view as a provider, protocol or framework takes them.
+ * Returns the tools of a view as a provider, protocol or framework takes them.
  *
  * What the target cannot express is rewritten or removed, with a warning each; a tool that cannot be exposed is
  * an error entry, and the others still come. Equal views give equal bytes. The gate still enforces: call with

@@ -12,8 +12,17 @@ const CLOCK_TOLERANCE_MS = 5000
 
 /** Gives an approval as it is at a time: one that is open is over by then or not, what was rejected, revoked or consumed stays so. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
+  const status = approvalStatusAt(approval, nowMs)
+  return status === approval.status ? approval : Object.freeze({ ...approval, status })
+}
+
+/** The fields of an approval that decide its status. */
+export type DatedApproval = Pick<Approval, 'status' | 'requestedAt' | 'expiresAt'>
+
+/** Returns the status of an approval at a time. */
+export function approvalStatusAt(approval: DatedApproval, nowMs: number): ApprovalStatus {
   const isOpen = approval.status === 'pending' || approval.status === 'approved'
-  return isOpen && isOver(approval, nowMs) ? Object.freeze({ ...approval, status: 'expired' }) : approval
+  return isOpen && isOver(approval, nowMs) ? 'expired' : approval.status
 }
 
 const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
@@ -48,12 +57,12 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
 }
 
 /** Tells whether the next request of its binding is answered by this approval. */
-export function isLiveAt(approval: Approval, nowMs: number): boolean {
+export function isLiveAt(approval: DatedApproval, nowMs: number): boolean {
   return LIVE.has(approval.status) && !isOver(approval, nowMs)
 }
 
 /** One that was asked for in what is now the future would live for longer than it may, so it is over. */
-function isOver({ requestedAt, expiresAt }: Approval, nowMs: number): boolean {
+function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boolean {
   return nowMs >= expiresAt || nowMs < requestedAt - CLOCK_TOLERANCE_MS
 }
 

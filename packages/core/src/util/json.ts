@@ -124,7 +124,8 @@ function sortedKeys(value: object): readonly string[] {
   return keys
 }
 
-function compareUnits(a: string, b: string): number {
+/** Compares texts by UTF-16 units, as RFC 8785 §3.2.3 sorts keys. */
+export function compareUnits(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
