@@ -7,6 +7,7 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
+import { messageOf } from '@toolgate/core/internal'
 import type { CheckpointFile } from './checkpoint-file.ts'
 
 /** What a file format does; the queue does the rest. */
@@ -20,7 +21,7 @@ export interface AuditFile {
   sync(): Promise<void>
   /** Signs what was appended since the last checkpoint, once `sync` has made it durable: a checkpoint is never ahead. */
   checkpoint(file: CheckpointFile, sync: () => Promise<void>): Promise<void>
-  /** Tells whether what `append` threw passes within moments, as another process's lock does. */
+  /** Whether what `append` threw passes within moments, as another process's lock does. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): readonly AuditRecord[]
   exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
@@ -38,14 +39,12 @@ export function closedError(file: AuditFile): ToolgateError {
 }
 
 export function unavailableError(file: AuditFile, cause: unknown): ToolgateError {
-  const why = cause instanceof Error ? cause.message : String(cause)
   return new ToolgateError('audit_unavailable', 'The audit cannot be written.', {
-    detail: `${file.path}: ${why}`,
+    detail: `${file.path}: ${messageOf(cause)}`,
     cause,
   })
 }
 
 export function openError(path: string, cause: unknown): ToolgateError {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new ToolgateError('audit_unavailable', `The audit ${path} cannot be opened: ${why}.`, { cause })
+  return new ToolgateError('audit_unavailable', `The audit ${path} cannot be opened: ${messageOf(cause)}.`, { cause })
 }

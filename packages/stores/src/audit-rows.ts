@@ -11,7 +11,8 @@ import {
   eventOfOutcome,
   outcomeOfRecord,
 } from '@toolgate/core/audit'
-import { numberOf } from './sqlite-file.ts'
+import { parseRecord } from '@toolgate/core/internal'
+import { numberOf, type Row, textIn } from './sqlite-file.ts'
 
 /** `TGAT`, which tells our files from other databases. */
 export const APPLICATION_ID = 0x54474154
@@ -63,11 +64,9 @@ export function checkKind(db: DatabaseSync, applicationIds: readonly number[]): 
   if (version > SCHEMA_VERSION) throw new Error(`it has version ${version}; this program knows ${SCHEMA_VERSION}`)
 }
 
-type Row = Record<string, unknown>
-
 /** The records of a database. */
 export interface AuditRows {
-  /** Gives the records of a query, by number in the given direction. */
+  /** Returns the records of a query, by number in the given direction. */
   select(query: CheckedAuditQuery, direction: 'ASC' | 'DESC'): readonly AuditRecord[]
   /** Counts the records of a query by time, event and failure. */
   count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
@@ -185,5 +184,7 @@ export async function* exportRows(rows: AuditRows, query: AuditExportQuery): Asy
 }
 
 export function toRecord(row: Row): AuditRecord {
-  return JSON.parse(row['record'] as string) as AuditRecord
+  const record = parseRecord(textIn(row, 'record'))
+  if (record === undefined) throw new Error('a row does not hold a record')
+  return record
 }

@@ -79,7 +79,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     }
   }
 
-  /** Gives the last whole line, and where it ends. */
+  /** Returns the last whole line, and where it ends. */
   function lastLine(): { text: string; end: number } | undefined {
     for (const { text, end } of linesBackwards(fd, fstatSync(fd).size)) return { text, end }
     return undefined
@@ -131,14 +131,14 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
 const PATIENCE_MS = 2000
 const RETRY_MS = 10
 
-/** Gives where the public keys of checkpoints are. */
+/** Returns where the public keys of checkpoints are. */
 export function publicKeysOf(checkpoints: string): string {
   return `${checkpoints}.pub`
 }
 
 const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
 
-/** Gives the keys of a text that holds one or several in PEM. */
+/** Returns the keys of a text that holds one or several in PEM. */
 export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
 }

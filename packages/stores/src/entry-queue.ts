@@ -63,7 +63,7 @@ export class EntryQueue {
     return all.length
   }
 
-  /** Gives up on all of them but the audit's own, and returns them. */
+  /** Returns up on all of them but the audit's own, and returns them. */
   drop(): readonly AuditEntry[] {
     const dropped = this.#entries
     this.#entries = []

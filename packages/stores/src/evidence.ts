@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { errnoOf } from '@toolgate/core/internal'
 
 /** Where checkpoints are, where that is given. */
 interface GivenPlace {
@@ -106,7 +107,7 @@ export function secretAt(path: string, make: () => string): string {
     try {
       linkSync(draft, path)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (errnoOf(error) !== 'EEXIST') throw error
     } finally {
       rmSync(draft)
     }

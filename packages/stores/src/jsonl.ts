@@ -33,6 +33,7 @@ import {
   readSeq,
   type RecordTree,
 } from '@toolgate/core/audit'
+import { parseRecord, RECORD_FIELDS } from '@toolgate/core/internal'
 import { type AuditFile, openError } from './audit-file.ts'
 import {
   type AuditFileOptions,
@@ -178,7 +179,7 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   /** Those that the second place has not taken: they are signed first when it takes them again. */
   let waiting: Segment[] = []
 
-  /** Gives a tree of what was there at the opening and no checkpoint covers. */
+  /** Returns a tree of what was there at the opening and no checkpoint covers. */
   function firstTree(file: CheckpointFile): RecordTree {
     const last = file.last()
     const grown = createRecordTree()
@@ -203,8 +204,8 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
       waiting = []
       try {
         await sync()
-        while (signing.length > 0) {
-          file.append(signing[0] as Segment)
+        for (let [segment] = signing; segment !== undefined; [segment] = signing) {
+          file.append(segment)
           signing.shift()
         }
       } finally {
@@ -214,7 +215,7 @@ function createSegments(fd: number, start: ChainEnd & { readonly end: number }):
   }
 }
 
-/** Gives the hashes of all records of the chain. */
+/** Returns the hashes of all records of the chain. */
 function* hashesFrom(fd: number, end: number): Generator<string> {
   for (const lines of linesForwards(fd, end)) {
     for (const line of lines) {
@@ -224,7 +225,7 @@ function* hashesFrom(fd: number, end: number): Generator<string> {
   }
 }
 
-/** Gives the hashes of the records after a number, in their order. */
+/** Returns the hashes of the records after a number, in their order. */
 function hashesAfter(fd: number, end: number, seq: number): readonly string[] {
   const hashes: string[] = []
   for (const { text } of linesBackwards(fd, end)) {
@@ -235,7 +236,7 @@ function hashesAfter(fd: number, end: number, seq: number): readonly string[] {
   return hashes.toReversed()
 }
 
-/** Gives the number and the hash of the last whole record, and where it ends. */
+/** Returns the number and the hash of the last whole record, and where it ends. */
 function findEnd(fd: number): ChainEnd & { readonly end: number } {
   const { size } = fstatSync(fd)
   if (size === 0) return { seq: 0, head: GENESIS, end: 0 }
@@ -247,8 +248,8 @@ function findEnd(fd: number): ChainEnd & { readonly end: number } {
   return { seq: 0, head: GENESIS, end: 0 }
 }
 
-/** What a line can begin with: the fields are sorted, and `catalog_revision` is always there. */
-const BEGINNINGS = ['{"agent":', '{"app":', '{"approval_id":', '{"catalog_revision":']
+/** The possible beginnings of a line: fields are sorted, and every record has a `catalog_revision`. */
+const BEGINNINGS = RECORD_FIELDS.slice(0, RECORD_FIELDS.indexOf('catalog_revision') + 1).map((name) => `{"${name}":`)
 
 /** Nothing is cut off somebody else's file. */
 function checkKind(fd: number): void {
@@ -344,7 +345,7 @@ function* recordsBackwards(fd: number, end: number): Generator<AuditRecord> {
   }
 }
 
-/** Gives the record of a line that may match; most lines need no parsing. */
+/** Returns the record of a line that may match; most lines need no parsing. */
 function createMatch({ tool, user, session, tenant, call, event, outcome }: AuditExportQuery) {
   const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, event }
   const needles = Object.entries(fields)
@@ -353,13 +354,4 @@ function createMatch({ tool, user, session, tenant, call, event, outcome }: Audi
   if (outcome !== undefined) needles.push(`"event":"${eventOfOutcome(outcome)}"`)
   return (text: string): AuditRecord | undefined =>
     needles.every((needle) => text.includes(needle)) ? parseRecord(text) : undefined
-}
-
-function parseRecord(text: string): AuditRecord | undefined {
-  try {
-    const record = JSON.parse(text) as Partial<AuditRecord> | null
-    return Number.isSafeInteger(record?.seq) ? (record as AuditRecord) : undefined
-  } catch {
-    return undefined
-  }
 }

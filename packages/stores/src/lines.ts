@@ -14,7 +14,7 @@ const BACKWARDS_BYTES = 64 * 1024
 const FORWARDS_BYTES = 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** Gives the complete lines of a file before `end`, the last one first. What follows the last line break is left out. */
+/** Returns the complete lines of a file before `end`, the last one first. What follows the last line break is left out. */
 export function* linesBackwards(fd: number, end: number): Generator<Line> {
   let chunkStart = end
   /** Bytes from `chunkStart` on, up to the end of the line that is being put together. */
@@ -49,7 +49,7 @@ function readAt(fd: number, position: number, size: number): Buffer {
 }
 
 /**
- * Gives the complete lines of a file before `end`, the first one first, in groups, without their line breaks. What
+ * Returns the complete lines of a file before `end`, the first one first, in groups, without their line breaks. What
  * follows the last line break is left out; whether there is something is what the generator returns.
  */
 export function* linesForwards(fd: number, end: number): Generator<readonly string[], boolean> {

@@ -48,7 +48,7 @@ export function createOpenCalls(): OpenCalls {
 }
 
 /**
- * Gives the calls that a process left open which has died, from the records, the newest first.
+ * Returns the calls that a process left open which has died, from the records, the newest first.
  *
  * Reads back to where a writer that was alone said so: what was open before then, that one has ended.
  */
@@ -70,7 +70,7 @@ export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRec
   return open.toReversed()
 }
 
-/** Gives the record that ends a call of which nobody knows how it ended. */
+/** Returns the record that ends a call of which nobody knows how it ended. */
 export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): AuditEntry {
   return {
     event: 'tool_abandoned',
@@ -95,7 +95,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
   }
 }
 
-/** Gives a record about the audit itself. */
+/** Returns a record about the audit itself. */
 export function ownEntry(
   event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'policy_recorded',
   wallMs: number,

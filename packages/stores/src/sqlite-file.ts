@@ -1,23 +1,24 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { errnoOf } from '@toolgate/core/internal'
 
 /** How long opening waits for other processes that open or write. */
 export const OPEN_TIMEOUT_MS = 5000
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 
-/** Makes the file where there is none. Stores tell who did what, so only the owner may read them. */
+/** Makes the file if it does not exist. Only the owner may read it: stores hold who did what. */
 export function createPrivately(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (errnoOf(error) !== 'EEXIST') throw error
   }
 }
 
-/** SQLite does not wait by itself when two processes turn to WAL at once. */
+/** Repeats an action while the database is busy: SQLite does not wait when two processes switch to WAL at once. */
 export function retryWhileBusy(action: () => void): void {
   const deadlineMs = performance.now() + OPEN_TIMEOUT_MS
   for (;;) {
@@ -34,8 +35,31 @@ export function numberOf(db: DatabaseSync, sql: string): number {
   return Number(Object.values(db.prepare(sql).get() ?? {})[0])
 }
 
-/** The low byte is the kind of error; the others say more about it. */
+/** A row as SQLite returns it. */
+export type Row = Readonly<Record<string, SQLOutputValue>>
+
+/** Returns the text in a column. Our tables are `STRICT`, so another type means that the file is not ours. */
+export function textIn(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw new Error(`its column ${column} does not hold a text`)
+  return value
+}
+
+/** Returns the bytes in a column. */
+export function bytesIn(row: Row, column: string): Uint8Array {
+  const value = row[column]
+  if (!(value instanceof Uint8Array)) throw new Error(`its column ${column} does not hold bytes`)
+  return value
+}
+
+/** Returns the number in a column. */
+export function numberIn(row: Row, column: string): number {
+  return Number(row[column])
+}
+
+/** Whether another process holds the lock that a statement needs. */
 export function isBusy(error: unknown): boolean {
-  const kind = Number((error as { errcode?: unknown }).errcode) & 0xff
+  // The low byte is the kind of the error.
+  const kind = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
   return kind === SQLITE_BUSY || kind === SQLITE_LOCKED
 }

@@ -24,7 +24,7 @@ import { APPLICATION_ID, checkKind, countRows, exportRows, migrate, rowsIn, toRe
 import type { Segment } from './checkpoint-file.ts'
 import { openAudit } from './open-audit.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
-import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
+import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy, type Row, textIn } from './sqlite-file.ts'
 
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
 export { openSqliteStores, type SqliteStores, type SqliteStoresOptions } from './state/open-stores.ts'
@@ -154,14 +154,14 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** Gives what was written after a number: all of the chain without one. */
+/** Returns what was written after a number: all of the chain without one. */
 function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   const tree = createRecordTree()
   for (const row of db
     .prepare('SELECT record FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq')
     .iterate(after, seq)) {
-    const link = readLink(row['record'] as string)
+    const link = readLink(textIn(row, 'record'))
     if (link !== undefined) tree.add(link.hash)
   }
   return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
@@ -169,8 +169,8 @@ function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
 
 const NEWEST = 'SELECT seq, record FROM audit ORDER BY seq DESC LIMIT 1'
 
-function endOf(row: Record<string, unknown> | undefined): ChainEnd {
-  const head = row === undefined ? undefined : readLink(row['record'] as string)?.hash
+function endOf(row: Row | undefined): ChainEnd {
+  const head = row === undefined ? undefined : readLink(textIn(row, 'record'))?.hash
   return { seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS }
 }
 

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } fr
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { ConfigError, ToolgateError } from '@toolgate/core'
-import { checkShape, shapeOf } from '@toolgate/core/internal'
+import { checkShape, messageOf, shapeOf } from '@toolgate/core/internal'
 import {
   type AuditVerdict,
   type AuditVerifier,
@@ -17,7 +17,7 @@ import { checkKind, APPLICATION_ID } from './audit-rows.ts'
 import { parsePublicKeys, publicKeysOf } from './checkpoint-file.ts'
 import { checkpointsPath } from './evidence.ts'
 import { linesForwards } from './lines.ts'
-import { numberOf } from './sqlite-file.ts'
+import { numberIn, numberOf, type Row, textIn } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
   /** An audit, SQLite or JSON lines, as its first bytes say. */
@@ -80,7 +80,7 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
   })
 }
 
-/** Tells whether a file holds something else than an audit: lines, none of which is a record, and no checkpoint of them. */
+/** Whether a file holds something else than an audit: lines, none of which is a record, and no checkpoint of them. */
 function isForeign({ records, lastSeq, checkpoints }: AuditVerdict, { beginsAsAudit }: RawAudit): boolean {
   return (records > 0 || !beginsAsAudit) && lastSeq === 0 && checkpoints.count === 0
 }
@@ -104,7 +104,7 @@ function missingText(
 }
 
 /**
- * Gives the proof of each record of a call that a checkpoint has signed, and how many are not signed yet.
+ * Returns the proof of each record of a call that a checkpoint has signed, and how many are not signed yet.
  *
  * @throws {ToolgateError} as {@link verifyAudit}
  */
@@ -141,7 +141,7 @@ export async function proveCall(
 interface RawAudit {
   /** Its first bytes are those of an audit, or it is empty. */
   readonly beginsAsAudit: boolean
-  /** Gives the verifier every record. Resolves to whether the last line has no end. */
+  /** Returns the verifier every record. Resolves to whether the last line has no end. */
   feed(verifier: AuditVerifier): Promise<boolean>
   recordsOf(callId: string): readonly string[]
   /** Hashes of the records after one number and up to another. */
@@ -159,8 +159,9 @@ async function withFile<T>(path: string, use: (audit: RawAudit) => Promise<T>): 
     return await use(audit)
   } catch (error) {
     if (error instanceof ToolgateError) throw error
-    const why = error instanceof Error ? error.message : String(error)
-    throw new ToolgateError('audit_unavailable', `The audit ${path} cannot be read: ${why}.`, { cause: error })
+    throw new ToolgateError('audit_unavailable', `The audit ${path} cannot be read: ${messageOf(error)}.`, {
+      cause: error,
+    })
   } finally {
     audit?.close()
   }
@@ -230,7 +231,7 @@ function openRows(path: string): RawAudit {
     db
       .prepare(`SELECT record FROM audit WHERE ${where} ORDER BY seq`)
       .all(...values)
-      .map((row) => row['record'] as string)
+      .map((row) => textIn(row, 'record'))
 
   return {
     beginsAsAudit: true,
@@ -242,7 +243,7 @@ function openRows(path: string): RawAudit {
         const rows = page.all(after, PAGE)
         for (const row of rows) feedRow(verifier, row, hasSession)
         if (rows.length < PAGE) break
-        after = rows.at(-1)?.['seq'] as number
+        after = numberIn(rows.at(-1) ?? {}, 'seq')
         await endOfTurn()
       }
       return false
@@ -256,8 +257,8 @@ function openRows(path: string): RawAudit {
   }
 }
 
-function feedRow(verifier: AuditVerifier, row: Record<string, unknown>, hasSession: boolean): void {
-  const text = row['record'] as string
+function feedRow(verifier: AuditVerifier, row: Row, hasSession: boolean): void {
+  const text = textIn(row, 'record')
   verifier.add(text)
   const column = otherColumn(row, text, hasSession)
   if (column !== undefined)
@@ -265,7 +266,7 @@ function feedRow(verifier: AuditVerifier, row: Record<string, unknown>, hasSessi
 }
 
 /** Queries go by the columns: one that was changed would hide a record. */
-function otherColumn(row: Record<string, unknown>, text: string, hasSession: boolean): string | undefined {
+function otherColumn(row: Row, text: string, hasSession: boolean): string | undefined {
   if (!text.includes(`,"seq":${Number(row['seq'])},`)) return 'seq'
   if (!text.includes(`"event":${JSON.stringify(row['event'])}`)) return 'event'
   if (!says(text, 'tool', row['tool'])) return 'tool'

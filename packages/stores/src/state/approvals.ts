@@ -1,5 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Approval } from '@toolgate/core'
+import { approvalStatusAt, type DatedApproval } from '@toolgate/core/internal'
+import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import {
   approvalAt,
   type ApprovalBinding,
@@ -13,6 +15,7 @@ import {
   isLiveAt,
   tooManyApprovals,
 } from '@toolgate/core/stores'
+import { numberIn, type Row, textIn } from '../sqlite-file.ts'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteApprovalsOptions {
@@ -29,56 +32,29 @@ const MAX_KEPT_CHARACTERS = 256_000_000
 const DEFAULT_LIMIT = 100
 const HISTORY_MS = 30 * 24 * 60 * 60 * 1000
 
-type Row = Record<string, unknown>
-
-/** What is needed to tell whether an approval is meant, without reading its input. */
+/** The columns that decide whether an approval matches, without its input. */
 const DATED = 'seq, status, requested_at, expires_at, characters'
 
 /**
- * Gives the approvals that are kept in the database: they outlive the process, and each is used once by all of
- * the processes together.
+ * Returns the approvals in the database. They outlive the process, and each is used once by all processes together.
  *
- * Has the bounds of those in memory. What is over is kept for 30 days, until 10,000 or 256 million characters of
- * inputs are kept.
+ * The bounds are those of the approvals in memory. Approvals that are over are kept for 30 days, up to 10,000 of them and
+ * 256 million characters of inputs.
  */
 export function approvalsIn(
   db: StoresDatabase,
   { ttlMs = 600_000, historyMs = HISTORY_MS, maxKept = 10_000 }: SqliteApprovalsOptions = {},
 ): ApprovalStore {
-  const selectById = db.prepare('SELECT * FROM approvals WHERE id = ?')
-  const selectByBinding = db.prepare('SELECT * FROM approvals WHERE binding = ? ORDER BY seq DESC LIMIT 1')
-  const selectPending = db.prepare(`SELECT ${DATED} FROM approvals WHERE asker = ? AND status = 'pending'`)
-  const insert = db.prepare(
-    'INSERT INTO approvals (id, binding, asker, tenant, user, tool, chat, status, requested_at, expires_at, characters, request) ' +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
-  )
   const setVerdict = db.prepare(
     'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?',
   )
-  const setStatus = db.prepare('UPDATE approvals SET status = ? WHERE id = ?')
+  const consume = db.prepare("UPDATE approvals SET status = 'consumed' WHERE id = ?")
+  const giveBack = db.prepare("UPDATE approvals SET status = 'approved' WHERE id = ? AND status = 'consumed'")
+  const { find, findLive } = findersIn(db)
+  const checkPending = pendingIn(db)
+  const insert = insertIn(db)
   const room = roomIn(db, { historyMs, maxKept })
   const select = selectIn(db)
-
-  function find(id: string, nowMs: number): Approval | undefined {
-    const row = selectById.get(id)
-    return row && approvalAt(toApproval(row), nowMs)
-  }
-
-  function findLive(binding: string, nowMs: number): Approval | undefined {
-    const row = selectByBinding.get(binding)
-    const approval = row && toApproval(row)
-    return approval && isLiveAt(approval, nowMs) ? approval : undefined
-  }
-
-  function checkPending(asker: string, characters: number, nowMs: number): void {
-    const pending = { count: 0, characters: 0 }
-    for (const row of selectPending.iterate(asker)) {
-      if (!isLiveAt(toDated(row), nowMs)) continue
-      pending.count++
-      pending.characters += Number(row['characters'])
-    }
-    checkPendingApprovals(pending, characters)
-  }
 
   return {
     request(binding, input, nowMs, { chat } = {}) {
@@ -87,27 +63,12 @@ export function approvalsIn(
       if (current) return current
       const characters = JSON.stringify(input)?.length ?? 0
       const request = JSON.stringify(toRequest(binding, input))
-      const { tenant, user, tool } = binding
       return db.write(() => {
         const meanwhile = findLive(keys.binding, nowMs)
         if (meanwhile) return meanwhile
         room.make(characters, nowMs)
         checkPending(keys.user, characters, nowMs)
-        const id = crypto.randomUUID()
-        insert.run(
-          id,
-          keys.binding,
-          keys.user,
-          textOf(tenant),
-          textOf(user),
-          JSON.stringify(tool),
-          textOf(chat),
-          nowMs,
-          nowMs + ttlMs,
-          characters,
-          request,
-        )
-        return find(id, nowMs) as Approval
+        return insert({ binding, keys, chat, nowMs, ttlMs, characters, request })
       })
     },
     get: (id, nowMs) => db.read(() => find(id, nowMs)),
@@ -124,18 +85,86 @@ export function approvalsIn(
     consume: (id, nowMs) =>
       db.write(() => {
         if (find(id, nowMs)?.status !== 'approved') return false
-        setStatus.run('consumed', id)
+        consume.run(id)
         return true
       }),
     giveBack: (id) =>
       db.write(() => {
-        if (selectById.get(id)?.['status'] === 'consumed') setStatus.run('approved', id)
+        giveBack.run(id)
       }),
   }
 }
 
+interface Finders {
+  find(id: string, nowMs: number): Approval | undefined
+  findLive(binding: string, nowMs: number): Approval | undefined
+}
+
+function findersIn(db: StoresDatabase): Finders {
+  const selectById = db.prepare('SELECT * FROM approvals WHERE id = ?')
+  const selectByBinding = db.prepare('SELECT * FROM approvals WHERE binding = ? ORDER BY seq DESC LIMIT 1')
+  return {
+    find(id, nowMs) {
+      const row = selectById.get(id)
+      return row && approvalAt(toApproval(row), nowMs)
+    },
+    findLive(binding, nowMs) {
+      const row = selectByBinding.get(binding)
+      const approval = row && toApproval(row)
+      return approval && isLiveAt(approval, nowMs) ? approval : undefined
+    },
+  }
+}
+
+/** Returns a check that a user has room for one more pending approval. */
+function pendingIn(db: StoresDatabase): (asker: string, characters: number, nowMs: number) => void {
+  const selectPending = db.prepare(`SELECT ${DATED} FROM approvals WHERE asker = ? AND status = 'pending'`)
+  return (asker, characters, nowMs) => {
+    const pending = { count: 0, characters: 0 }
+    for (const row of selectPending.iterate(asker)) {
+      if (!isLiveAt(toDated(row), nowMs)) continue
+      pending.count++
+      pending.characters += numberIn(row, 'characters')
+    }
+    checkPendingApprovals(pending, characters)
+  }
+}
+
+interface NewApproval {
+  readonly binding: ApprovalBinding
+  readonly keys: ReturnType<typeof approvalKeys>
+  readonly chat: string | undefined
+  readonly nowMs: number
+  readonly ttlMs: number
+  readonly characters: number
+  readonly request: string
+}
+
+function insertIn(db: StoresDatabase): (approval: NewApproval) => Approval {
+  const insert = db.prepare(
+    'INSERT INTO approvals (id, binding, asker, tenant, user, tool, chat, status, requested_at, expires_at, characters, request) ' +
+      "VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?) RETURNING *",
+  )
+  return ({ binding: { tenant, user, tool }, keys, chat, nowMs, ttlMs, characters, request }) => {
+    const row = insert.get(
+      crypto.randomUUID(),
+      keys.binding,
+      keys.user,
+      textOf(tenant),
+      textOf(user),
+      JSON.stringify(tool),
+      textOf(chat),
+      nowMs,
+      nowMs + ttlMs,
+      characters,
+      request,
+    )
+    return approvalAt(toApproval(row ?? {}), nowMs)
+  }
+}
+
 interface Room {
-  /** Forgets what is over for long, and more of it where there is no room. Live ones stay. */
+  /** Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. */
   make(characters: number, nowMs: number): void
 }
 
@@ -150,15 +179,16 @@ function roomIn(db: StoresDatabase, { historyMs, maxKept }: { historyMs: number;
   return {
     make(characters, nowMs) {
       removeOld.run(nowMs - historyMs)
-      const size = selectSize.get() as { count: number; characters: number }
+      const row = selectSize.get() ?? {}
+      const size = { count: numberIn(row, 'count'), characters: numberIn(row, 'characters') }
       const isFull = (): boolean => size.count >= maxKept || size.characters + characters > MAX_KEPT_CHARACTERS
       if (!isFull()) return
-      const over = selectOldest.all().filter((row) => !isLiveAt(toDated(row), nowMs))
-      for (const row of over) {
+      const over = selectOldest.all().filter((each) => !isLiveAt(toDated(each), nowMs))
+      for (const each of over) {
         if (!isFull()) break
-        remove.run(row['seq'] as number)
+        remove.run(numberIn(each, 'seq'))
         size.count--
-        size.characters -= Number(row['characters'])
+        size.characters -= numberIn(each, 'characters')
       }
       if (isFull()) throw tooManyApprovals()
     },
@@ -181,7 +211,7 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     addFilter('tool = ?', tool === undefined ? undefined : JSON.stringify(tool))
     addFilter('chat = ?', chat === undefined ? undefined : JSON.stringify(chat))
     addFilter('seq < (SELECT seq FROM approvals WHERE id = ?)', before)
-    // One that has expired is kept as it was before.
+    // An expired approval is stored with its earlier status.
     if (status === 'expired') filters.push("status IN ('pending', 'approved')")
     else addFilter('status = ?', status)
     const where = filters.length > 0 ? `WHERE ${filters.join(' AND ')}` : ''
@@ -191,9 +221,10 @@ function selectIn(db: StoresDatabase): (filter: ApprovalFilter, nowMs: number) =
     const found: Approval[] = []
     for (const row of statement.iterate(...values)) {
       if (found.length >= limit) break
-      // What an approval is depends on the time, so it is asked of the approval, not of the database.
-      if (status !== undefined && approvalAt(toDated(row), nowMs).status !== status) continue
-      found.push(approvalAt(toApproval(selectWhole.get(row['seq'] as number) as Row), nowMs))
+      // The status depends on the time, so it is computed here and not by the database.
+      if (status !== undefined && approvalStatusAt(toDated(row), nowMs) !== status) continue
+      const whole = selectWhole.get(numberIn(row, 'seq'))
+      if (whole) found.push(approvalAt(toApproval(whole), nowMs))
     }
     return found
   }
@@ -204,37 +235,47 @@ function toRequest(binding: ApprovalBinding, input: unknown): ApprovalBinding & 
   return { tenant, user, tool, definitionHash, inputHash, run, input }
 }
 
-/** Gives what an approval's times decide, without its input. */
-function toDated(row: Row): Approval {
+/** Returns the fields that decide an approval's status. */
+function toDated(row: Row): DatedApproval {
   return {
-    status: row['status'],
-    requestedAt: row['requested_at'],
-    expiresAt: row['expires_at'],
-  } as Approval
+    status: statusIn(row),
+    requestedAt: numberIn(row, 'requested_at'),
+    expiresAt: numberIn(row, 'expires_at'),
+  }
+}
+
+function statusIn(row: Row): ApprovalStatus {
+  const text = textIn(row, 'status')
+  const status = APPROVAL_STATUSES.find((known) => known === text)
+  if (status === undefined) throw new Error(`an approval has the unknown status ${text}`)
+  return status
 }
 
 function toApproval(row: Row): Approval {
-  const { tenant, user, tool, definitionHash, inputHash, run, input } = JSON.parse(row['request'] as string) as Approval
+  const { tenant, user, tool, definitionHash, inputHash, run, input } = parseRequest(textIn(row, 'request'))
   return Object.freeze({
-    id: row['id'] as string,
-    status: row['status'] as ApprovalStatus,
+    id: textIn(row, 'id'),
     tenant,
     user,
     tool,
     definitionHash,
     inputHash,
     run,
-    ...(row['chat'] === null ? {} : { chat: JSON.parse(row['chat'] as string) as string }),
+    ...(row['chat'] === null ? {} : { chat: String(JSON.parse(textIn(row, 'chat'))) }),
     input,
-    requestedAt: row['requested_at'] as number,
-    expiresAt: row['expires_at'] as number,
-    ...(row['decided_at'] === null ? {} : { decidedAt: row['decided_at'] as number }),
-    ...(row['decided_by'] === null ? {} : { decidedBy: row['decided_by'] as string }),
-    ...(row['reason'] === null ? {} : { reason: row['reason'] as string }),
+    ...toDated(row),
+    ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
+    ...(row['decided_by'] === null ? {} : { decidedBy: textIn(row, 'decided_by') }),
+    ...(row['reason'] === null ? {} : { reason: textIn(row, 'reason') }),
   })
 }
 
-/** JSON keeps an absent one apart from every text, and can say every text. */
+/** Parses a text that `toRequest` made: no one else writes this column. */
+function parseRequest(text: string): ReturnType<typeof toRequest> {
+  return JSON.parse(text) as ReturnType<typeof toRequest>
+}
+
+/** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */
 function textOf(value: string | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value)
 }

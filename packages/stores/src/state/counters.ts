@@ -1,4 +1,5 @@
 import type { CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
+import { numberIn, type Row } from '../sqlite-file.ts'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteCountersOptions {
@@ -18,7 +19,7 @@ interface Key {
 }
 
 /**
- * Gives counters that all processes of one machine share: exact over all of them.
+ * Returns counters that all processes of one machine share: exact over all of them.
  *
  * A use costs the same however full its window is. When there is no room for a new key its use is refused, never let
  * through uncounted.
@@ -177,7 +178,8 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
     removePassed(nowMs) {
       // One take brings a key or two, so passed ones go as fast as new ones come.
       const most = count() >= maxKeys * 0.9 ? 1000 : 4 * SWEPT_EVERY
-      for (const { id } of selectPassed.all(nowMs, most) as { id: number }[]) {
+      for (const row of selectPassed.all(nowMs, most)) {
+        const id = numberIn(row, 'id')
         removeUses.run(id)
         if (!hasUses.get(id)) forget(id)
       }
@@ -226,8 +228,8 @@ function usesIn(db: StoresDatabase): Uses {
   }
 }
 
-function toKey(row: Record<string, unknown>): Key {
-  return { id: Number(row['id']), longestMs: Number(row['longest_ms']), next: Number(row['next']) }
+function toKey(row: Row): Key {
+  return { id: numberIn(row, 'id'), longestMs: numberIn(row, 'longest_ms'), next: numberIn(row, 'next') }
 }
 
 /** UTF-16, which keeps every text apart; a lone surrogate is no UTF-8. */

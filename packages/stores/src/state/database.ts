@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
+import { type MaybePromise, messageOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { createPrivately, isBusy, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
 import { carryOverBoot } from './machine.ts'
@@ -61,8 +61,9 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
     return connectionTo(db, path, clock)
   } catch (error) {
     db?.close()
-    const why = error instanceof Error ? error.message : String(error)
-    throw new ToolgateError('state_unavailable', `The state ${path} cannot be opened: ${why}.`, { cause: error })
+    throw new ToolgateError('state_unavailable', `The state ${path} cannot be opened: ${messageOf(error)}.`, {
+      cause: error,
+    })
   }
 }
 
@@ -191,9 +192,8 @@ async function pause(): Promise<void> {
 
 function toFault(path: string, error: unknown): ToolgateError {
   if (error instanceof ToolgateError) return error
-  const why = error instanceof Error ? error.message : String(error)
   return new ToolgateError('state_unavailable', 'The state cannot be read or written.', {
-    detail: `${path}: ${why}`,
+    detail: `${path}: ${messageOf(error)}`,
     cause: error,
   })
 }

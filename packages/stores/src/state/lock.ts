@@ -18,7 +18,7 @@ export interface SqliteLock extends SessionLock {
 const POLL_MS = 25
 
 /**
- * Gives a lock for the sessions of all processes that open the database.
+ * Returns a lock for the sessions of all processes that open the database.
  *
  * A turn is a lease, renewed while it is held; when its process dies it ends by itself. Within a process turns are
  * in the order of asking. Across processes they are in the order in which each process's first asker found the
@@ -150,7 +150,7 @@ export type LeaseAnswer =
 export interface Leases {
   /** Takes the session if it is free and nobody has waited longer, else keeps a place, which each asking renews. */
   ask(session: string, ticket: number | undefined): MaybePromise<LeaseAnswer>
-  /** Gives up a place. */
+  /** Returns up a place. */
   leave(session: string, ticket: number): MaybePromise<void>
   renew(tokens: readonly number[]): MaybePromise<void>
   release(session: string, token: number): MaybePromise<void>

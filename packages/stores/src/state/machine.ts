@@ -11,7 +11,7 @@ export const machineClock: Clock = {
   wallMs: () => Date.now(),
 }
 
-/** Gives what tells one boot of this machine from another, where the system says it. */
+/** Returns what tells one boot of this machine from another, where the system says it. */
 export function readBootId(): string | undefined {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()

@@ -33,7 +33,7 @@ const approvalStep: fc.Arbitrary<ApprovalStep> = fc.oneof(
   },
 )
 
-/** Gives what a store answers to each step, with its approvals by the order in which they were made. */
+/** Returns what a store answers to each step, with its approvals by the order in which they were made. */
 async function answersOf(store: ApprovalStore, steps: readonly ApprovalStep[]): Promise<readonly unknown[]> {
   const ids: string[] = []
   const answers: unknown[] = []

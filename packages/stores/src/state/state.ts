@@ -8,6 +8,7 @@ import {
   toStateExpiry,
   toStateText,
 } from '@toolgate/core/stores'
+import { bytesIn, type Row, textIn } from '../sqlite-file.ts'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteState extends StateStore {
@@ -17,7 +18,7 @@ export interface SqliteState extends StateStore {
 /** No byte of UTF-8 is as great. */
 const AFTER_ALL = Buffer.from([0xff])
 
-/** Gives the state that is kept in the database, and seen by every process that opens it. */
+/** Returns the state that is kept in the database, and seen by every process that opens it. */
 export function stateIn(db: StoresDatabase): SqliteState {
   const select = db.prepare('SELECT value, expires_at FROM state WHERE key = ?')
   const selectRange = db.prepare('SELECT key, value, expires_at FROM state WHERE key >= ? AND key < ? ORDER BY key')
@@ -51,7 +52,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
     get(key) {
       checkStateKey(key)
       const row = db.read(() => select.get(Buffer.from(key)))
-      return isHere(row) ? parseStateText(row['value'] as string) : undefined
+      return isHere(row) ? parseStateText(textIn(row, 'value')) : undefined
     },
     set(key, value, options) {
       checkStateKey(key)
@@ -85,7 +86,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
           if (!isHere(row)) return undefined
           remove.run(bytes)
           changes.count()
-          return parseStateText(row['value'] as string)
+          return parseStateText(textIn(row, 'value'))
         },
         (taken) => taken !== undefined,
       )
@@ -101,12 +102,10 @@ export function stateIn(db: StoresDatabase): SqliteState {
   }
 }
 
-type Row = Record<string, unknown>
-
 function toEntry(row: Row): StateEntry {
   return {
-    key: Buffer.from(row['key'] as Uint8Array).toString(),
-    value: parseStateText(row['value'] as string),
+    key: Buffer.from(bytesIn(row, 'key')).toString(),
+    value: parseStateText(textIn(row, 'value')),
   }
 }
 
@@ -198,7 +197,7 @@ export function createChanges(db: StoresDatabase): Changes {
   }
 }
 
-/** Gives the value after `then` has had it: at once, or when it comes. */
+/** Returns the value after `then` has had it: at once, or when it comes. */
 export function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
   if (!(value instanceof Promise)) {
     then(value)

@@ -1,6 +1,6 @@
 import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 
-/** Gives every record, oldest first, page by page. */
+/** Returns every record, oldest first, page by page. */
 export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[]> {
   const pages: AuditRecord[] = []
   for (;;) {
@@ -11,7 +11,7 @@ export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[
   }
 }
 
-/** Gives the ids of the calls, oldest first, without what the audit says of itself. */
+/** Returns the ids of the calls, oldest first, without what the audit says of itself. */
 export async function readCallIds(audit: AuditReader): Promise<readonly (string | undefined)[]> {
   const records = await readAll(audit)
   return records.filter(({ event }) => !event.startsWith('audit_')).map((record) => record.tool_call_id)
