@@ -8,8 +8,6 @@ import {
   type CallPorts,
   type CallRequest,
   type CallView,
-  type Check,
-  type Stop,
   checkRequest,
   giveBack,
   namesOf,
@@ -22,7 +20,7 @@ import {
   hookPorts,
   toHooked,
 } from './attempt.ts'
-import { asksPeople } from './checks.ts'
+import { asksPeople, type Check, CHECKS, CHECKS_TO_ASK, type Stop } from './checks.ts'
 import {
   type CallOutcome,
   type CallRefused,
@@ -63,13 +61,13 @@ export async function requestApproval(
 /** How far an attempt goes. */
 interface Way<Passed> {
   readonly onlyAsks: boolean
-  readonly until: keyof CallPorts['checks']
+  readonly checks: readonly Check[]
   /** What comes after the last check, in the same turn. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
-const CALLING: Way<CallOutcome> = { onlyAsks: false, until: 'call', next: run }
-const ASKING: Way<undefined> = { onlyAsks: true, until: 'approval', next: leaveNoTrace }
+const CALLING: Way<CallOutcome> = { onlyAsks: false, checks: CHECKS, next: run }
+const ASKING: Way<undefined> = { onlyAsks: true, checks: CHECKS_TO_ASK, next: leaveNoTrace }
 
 /** An attempt that finds nobody to ask was none: the call is. */
 function leaveNoTrace({ ports }: Attempt): undefined {
@@ -81,10 +79,9 @@ async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
   ports: CallPorts,
-  { onlyAsks, until, next }: Way<Passed>,
+  { onlyAsks, checks, next }: Way<Passed>,
 ): Promise<Passed | CallRefused | CallWaiting> {
   const attempt = openAttempt(view, request, ports, onlyAsks)
-  const checks = ports.checks[until]
   const { tool } = attempt.decided
   if (tool === undefined) return endStopped(attempt, { decision: view.explainDecided(attempt.decided) })
   let stop = nextStop(attempt, tool, checks)
@@ -190,7 +187,7 @@ async function ranLater(
 
 function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
-  if (attempt.slots) releaseSlots(attempt)
+  releaseSlots(attempt)
   return conclude(attempt, tool, toEnd(attempt, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 

@@ -78,6 +78,6 @@ export interface Exposure<T extends ExposeTarget = ExposeTarget> {
   readonly tokens: TokenCount
   /** Of the tools as JSON, in UTF-8. */
   readonly bytes: number
-  /** Gives an input as the tool takes it: strict modes make the model say null where a property may be absent. */
+  /** Returns an input as the tool takes it: strict modes make the model say null where a property may be absent. */
   toInput(id: string, input: unknown): unknown
 }

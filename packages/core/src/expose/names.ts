@@ -7,7 +7,7 @@ const HASH_LENGTH = 10
 const SAFE = /^[A-Za-z0-9_-]+$/
 
 /**
- * Gives the name of a tool on the wire: at most 64 of `[A-Za-z0-9_-]`, depending on the tool's id alone.
+ * Returns the name of a tool on the wire: at most 64 of `[A-Za-z0-9_-]`, depending on the tool's id alone.
  *
  * `namespace__name` where that can be read in one way only: neither part holds `__` or begins or ends
  * with `_`, and it fits. Otherwise as much of it as fits, and the beginning of the SHA-256 of the id.

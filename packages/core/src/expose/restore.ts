@@ -5,7 +5,7 @@ import { createResolve, type Resolve } from './schema/references.ts'
 const MAX_DEPTH = 64
 
 /**
- * Gives an input without the nulls that stand for absent properties.
+ * Returns an input without the nulls that stand for absent properties.
  *
  * A strict mode requires every property and lets optional ones be null. Where the tool's own schema neither
  * requires the property nor takes null for it, it is left out again.

@@ -54,7 +54,7 @@ const view = await gate.view({ user: 'vera' })
 const step = await gate.view({ user: 'vera' }, { activeTools: ['now'] })
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** Gives what an SDK sends, from a server that answers nothing useful. */
+/** Returns what an SDK sends, from a server that answers nothing useful. */
 async function sentBy(call: (baseUrl: string) => Promise<unknown>): Promise<JsonSchema> {
   let body = ''
   const server = createServer((request, response) => {

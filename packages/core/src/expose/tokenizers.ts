@@ -9,7 +9,7 @@ const ENCODINGS = {
 export type Encoding = keyof typeof ENCODINGS
 
 /**
- * Gives a tokenizer of OpenAI's models, for `expose`. For other providers, who publish none, its counts are estimates.
+ * Returns a tokenizer of OpenAI's models, for `expose`. For other providers, who publish none, its counts are estimates.
  *
  * Needs the package `gpt-tokenizer` 4 beside core. Loading one takes about 0.1 s and 75 MB, so a program that
  * counts no tokens should not.

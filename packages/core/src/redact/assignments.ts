@@ -5,7 +5,7 @@ const MAX_BLANKS = 8
 const MAX_BACKSLASHES = 8
 const MAX_KEY = 100
 
-/** Gives the value behind a `:` or `=` at `at`, whose sign ends at `after`, if what is before it names a secret. */
+/** Returns the value after a `:` or `=` at `at`, if the key before it names a secret. The sign ends at `after`. */
 export function assignedAt(text: string, at: number, after: number, keys: KeyNames): Span | undefined {
   const keyEnd = skipBack(text, at)
   if (!keys.mayEnd(text, keyEnd)) return undefined
@@ -21,7 +21,7 @@ export function assignedAt(text: string, at: number, after: number, keys: KeyNam
   )
 }
 
-/** Gives the value behind a flag such as `--token` that ends at `at`. */
+/** Returns the value after a flag such as `--token` that ends at `at`. */
 export function flaggedAt(text: string, start: number, at: number, keys: KeyNames): Span | undefined {
   const row = keys.find(text.slice(Math.max(start, at - MAX_KEY), at))
   const from = row ? skipBlanks(text, at) : at
@@ -29,7 +29,7 @@ export function flaggedAt(text: string, start: number, at: number, keys: KeyName
   return valueSpan(text, from, { ...row, extent: 'word' }, start)
 }
 
-/** Whether a value is one that a key's row holds for. */
+/** Whether a value is secret under a key of this kind. */
 export function isSecretValue(kind: ValueKind, value: string): boolean {
   switch (kind) {
     case 'any':
@@ -43,7 +43,7 @@ export function isSecretValue(kind: ValueKind, value: string): boolean {
   }
 }
 
-/** Words of types and empty values, and names of where a value comes from: what stands in their place is no secret. */
+/** Words for types and empty values, and names of variables: these are no secrets. */
 const REFERENCE =
   /^(?:null|undefined|true|false|none|nil|string|number|boolean|str|int|bool|any|unknown|void|object|required|optional|\$\{[A-Za-z0-9_.:-]{1,100}\}|\$\(?[A-Z_][A-Z0-9_]{1,100}\)?|%[A-Z_][A-Z0-9_]{1,100}%|\{\{[^{}]{1,100}\}\}|<[a-z][a-z _-]{1,60}>|process\.env\.\w{1,100}|\*{3,40}|x{3,40})$/i
 
@@ -51,7 +51,7 @@ function isReference(value: string): boolean {
   return value.length <= 110 && REFERENCE.test(value)
 }
 
-/** What is read of a value before it is known to be one. */
+/** Characters of a value that are read before its kind is known. */
 const MAX_HEAD = 128
 
 function valueSpan(text: string, from: number, row: SecretKey, keyStart: number): Span | undefined {
@@ -75,7 +75,7 @@ interface Quote {
   readonly end: number
 }
 
-/** A quote, which in a text within a text has backslashes before it. */
+/** Returns the quote at a position. In a text inside a text it has backslashes before it. */
 function quoteAt(text: string, from: number): Quote | undefined {
   let at = from
   while (at < from + MAX_BACKSLASHES && text.charCodeAt(at) === BACKSLASH) at++
@@ -83,7 +83,7 @@ function quoteAt(text: string, from: number): Quote | undefined {
   return isQuote(code) ? { code, backslashes: at - from, end: at + 1 } : undefined
 }
 
-/** Where the quoted text ends; without a closing quote, at the end of its line. */
+/** Returns the end of the quoted text. Without a closing quote it is the end of the line. */
 function closingQuote(text: string, { code, backslashes, end }: Quote): number {
   const mark = String.fromCharCode(code)
   for (let at = text.indexOf(mark, end); at !== -1; at = text.indexOf(mark, at + 1)) {
@@ -102,7 +102,7 @@ function backslashesBefore(text: string, at: number, from: number): number {
 function unquotedEnd(text: string, start: number, { extent = 'word' }: SecretKey, keyStart: number): number {
   if (extent === 'word') return wordValueEnd(text, start)
   if (extent === 'escaped') return search(ESCAPED_WORD_END, text, start)
-  // What was hidden before ends where its marker does.
+  // A masked value ends with its marker.
   if (extent === 'authorization' && text.startsWith('[redacted:', start)) return wordValueEnd(text, start)
   const end = headerEnd(text, start, keyStart)
   if (extent === 'line') return end
@@ -110,10 +110,10 @@ function unquotedEnd(text: string, start: number, { extent = 'word' }: SecretKey
   return scheme ? Math.min(end, wordValueEnd(text, start + scheme[0].length)) : end
 }
 
-/** Schemes with one word behind them; those of others go on to the end of the line. */
+/** Schemes with one word after them. The values of other schemes extend to the end of the line. */
 const SCHEME = /^(?:bearer|basic|token|apikey|api-key|key|negotiate)[ \t]{1,8}/i
 const WORD_END = /[\s"'`,;&<]|\\{1,8}["'nrt]/g
-/** Within a value that is percent-encoded itself, so is the sign before the next one. */
+/** In a percent-encoded value, the sign before the next value is encoded too. */
 const ESCAPED_WORD_END = /[\s"'`,;&<]|%(?:26|3[bB]|0[aAdD])/g
 const CLOSERS = /[)\]}>.]/
 
@@ -121,14 +121,14 @@ function wordValueEnd(text: string, start: number): number {
   return search(WORD_END, text, start)
 }
 
-/** What closes a bracket or a sentence around an assignment is not of its value. */
+/** Removes a closing bracket or full stop: it belongs to the text around the assignment. */
 function withoutClosers(text: string, start: number, end: number): number {
   let inner = end
   while (inner > start && CLOSERS.test(text[inner - 1] as string)) inner--
   return inner
 }
 
-/** A header within quotes ends with them (`-H 'Cookie: a=b'`), any other with its line. */
+/** Returns the end of a header: the closing quote in `-H 'Cookie: a=b'`, otherwise the end of the line. */
 function headerEnd(text: string, start: number, keyStart: number): number {
   const pattern = HEADER_ENDS.get(text.charCodeAt(keyStart - 1)) ?? LINE_END
   return search(pattern, text, start)
@@ -150,7 +150,7 @@ function search(pattern: RegExp, text: string, from: number): number {
   return pattern.exec(text)?.index ?? text.length
 }
 
-/** Over blanks and a closing quote or bracket, to the end of the key. */
+/** Skips blanks and a closing quote or bracket, back to the end of the key. */
 function skipBack(text: string, at: number): number {
   let end = at
   while (end > at - MAX_BLANKS && isBlank(text.charCodeAt(end - 1))) end--
@@ -168,7 +168,7 @@ function wordStart(text: string, end: number): number {
   return start
 }
 
-/** The rest of `==`, `:=` and `=>`. */
+/** Skips the rest of `==`, `:=` and `=>`. */
 function skipSigns(text: string, after: number): number {
   const code = text.charCodeAt(after)
   return code === 61 || code === 62 ? after + 1 : after

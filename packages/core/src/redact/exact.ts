@@ -5,15 +5,15 @@ import type { Span } from './spans.ts'
 export const MIN_SECRET_LENGTH = 6
 export const EXACT_NAME = 'secret'
 
-/** Finds given texts in another: `undefined` where there is none. @throws {WorkSpentError} */
+/** Returns the spans of given texts in another; `undefined` if there are none. @throws {WorkSpentError} */
 export type FindSpans = (text: string, work: Work) => readonly Span[] | undefined
 
 /**
- * Finds exact secrets, also percent-encoded, escaped as in JSON, and in base64.
+ * Returns a search for exact secrets, also percent-encoded, escaped as in JSON, and in base64.
  *
- * Time is linear in the text, whatever the secrets and however they overlap: a filter of hashed windows finds
- * the first place where one may begin, and an automaton (Aho and Corasick, 1975) reads on from there.
- * A secret under 6 characters is left out and told to `onIgnored`, since it would tear texts apart.
+ * Takes time linear in the text for any secrets: a filter of hashed windows finds the first position where one may
+ * begin, and an automaton (Aho and Corasick, 1975) continues from there.
+ * A secret under 6 characters is ignored and reported to `onIgnored`, since it would match too much.
  */
 export function createExactMatcher(secrets: readonly string[], onIgnored: (error: ConfigError) => void): FindSpans {
   const forms = new Set<string>()
@@ -34,7 +34,7 @@ export function createExactMatcher(secrets: readonly string[], onIgnored: (error
   }
 }
 
-/** The spellings under which a secret is looked for. */
+/** Returns the spellings of a secret. */
 function formsOf(secret: string): string[] {
   const escaped = JSON.stringify(secret).slice(1, -1)
   const forms = [secret, escaped, JSON.stringify(escaped).slice(1, -1), ...base64Forms(secret)]
@@ -52,8 +52,8 @@ function formsOf(secret: string): string[] {
 const MIN_BASE64 = 8
 
 /**
- * What a secret's bytes look like in base64, at each of the three places where they may begin in a group.
- * Characters that its neighbours have a share in are left out.
+ * Returns a secret's bytes in base64, for each of the three positions where they may begin in a group.
+ * Characters that also depend on neighbouring bytes are left out.
  */
 function base64Forms(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret)
@@ -77,7 +77,7 @@ function toBase64(bytes: Uint8Array): string {
 const SHIFT_BITS = 14
 const WINDOW_BITS = 16
 
-/** Gives where the first secret may begin, or -1. Steps over what cannot be within one (Wu and Manber, 1994). */
+/** Returns a filter that returns where the first secret may begin, or -1 (Wu and Manber, 1994). */
 function createFilter(forms: ReadonlySet<string>): (text: string) => number {
   const furthest = MIN_SECRET_LENGTH - 2
   const shifts = new Uint8Array(1 << SHIFT_BITS).fill(furthest)
@@ -85,13 +85,13 @@ function createFilter(forms: ReadonlySet<string>): (text: string) => number {
   for (const form of forms) {
     for (let end = 2; end < MIN_SECRET_LENGTH; end++) {
       const block = hashBlock(form, end)
-      shifts[block] = Math.min(shifts[block] as number, MIN_SECRET_LENGTH - 1 - end)
+      shifts[block] = Math.min(shifts[block] ?? 0, MIN_SECRET_LENGTH - 1 - end)
     }
     windows[hashWindow(form, 0)] = 1
   }
   return (text) => {
     for (let end = MIN_SECRET_LENGTH - 1; end < text.length;) {
-      const shift = shifts[hashBlock(text, end)] as number
+      const shift = shifts[hashBlock(text, end)] ?? 0
       if (shift > 0) end += shift
       else {
         const start = end - MIN_SECRET_LENGTH + 1
@@ -121,7 +121,7 @@ interface State {
   ends: number
 }
 
-/** What a secret costs that is found, in steps. */
+/** Steps for each secret found. */
 const FOUND_STEPS = 150
 
 type Search = (text: string, from: number, work: Work) => readonly Span[] | undefined
@@ -148,7 +148,7 @@ function createAutomaton(forms: ReadonlySet<string>): Search {
   }
 }
 
-/** Ends come in their order; one that begins within or right behind earlier ones makes one span of them. */
+/** Adds a match. Ends arrive in order; a match that overlaps earlier ones is merged with them. */
 function addEnd(spans: Span[], start: number, end: number): void {
   let from = start
   for (let last = spans.at(-1); last && last.end > from; last = spans.at(-1)) {
@@ -177,11 +177,11 @@ function createState(): State {
   return { next: new Map(), fail: undefined, ends: 0 }
 }
 
-/** In order of depth, so that what a state falls back to is finished before it. */
+/** Links states in order of depth, so that a state's fallback is complete before it. */
 function linkFailures(root: State): State {
   const queue = [root]
-  for (let at = 0; at < queue.length; at++) {
-    const state = queue[at] as State
+  // The queue grows during the loop.
+  for (const state of queue) {
     for (const [code, child] of state.next) {
       let back = state.fail
       while (back && !back.next.has(code)) back = back.fail

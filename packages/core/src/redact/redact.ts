@@ -9,13 +9,13 @@ import { SECRET_VALUES } from './secret-values.ts'
 import { replaceSpans, type Span } from './spans.ts'
 import { createWalk, UNSHOWN } from './walk.ts'
 
-/** Takes out of texts and values what looks like a secret or is known to be one. */
+/** Masks secrets in texts and values: those that look like one, and those that are known. */
 export interface Redactor {
-  /** Gives the text with `[redacted:<name>]` in the place of each secret. The same for the same text, and once is enough. */
+  /** Returns the text with `[redacted:<name>]` in place of each secret. Deterministic; redacting twice changes nothing more. */
   redactText(text: string): string
   /**
-   * Gives plain JSON with what is secret replaced: plain JSON without a secret comes back as itself, of anything else
-   * a copy. Takes any value, never throws, and changes nothing.
+   * Returns a value as plain JSON with its secrets masked. Plain JSON without a secret is returned as it is, any other value
+   * as a copy. Takes any value, never throws, and never changes its argument.
    */
   redactValue(value: unknown): unknown
 }
@@ -27,18 +27,18 @@ export interface RedactorOptions {
   readonly patterns?: readonly string[]
   /** Exact secrets, wherever they occur; also percent-encoded, escaped as in JSON, and in base64. */
   readonly secrets?: readonly string[]
-  /** Hears of each secret that is too short to be looked for (under 6 characters), by its index. */
+  /** Called for each secret that is too short to be searched for (under 6 characters), with its index. */
   readonly onIgnored?: (error: ConfigError) => void
 }
 
 const OPTIONS = shapeOf<RedactorOptions>({ keys: true, patterns: true, secrets: true, onIgnored: true })
-/** Steps that one text or value may take beside a look at each character, of some 5 ns each. */
+/** Steps for one text or value, of about 5 ns each. Looking at a character is not counted. */
 const MAX_STEPS = 5_000_000
 const MIN_TEXT = 5
 const MAX_ROUNDS = 8
 
 /**
- * Makes a redactor. Redact before you cut a text to a length: half a secret is no longer recognised.
+ * Returns a redactor. Redact a text before you cut it: half a secret is not recognised.
  *
  * @throws {ConfigError} for a key or a pattern that cannot be used
  *
@@ -58,7 +58,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
   function redactWithin(text: string, work: Work): string {
     if (text.length < MIN_TEXT) return text
     let redacted = text
-    // What is taken out may uncover what was glued to it, so that once would not always be enough.
+    // Masking a secret may reveal another that was attached to it.
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const spans = findAll(finders, redacted, work)
       if (spans.length === 0) return redacted
@@ -73,7 +73,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     try {
       return redactWithin(text, { left: MAX_STEPS })
     } catch (error) {
-      // What was not searched may hold a secret.
+      // The rest of the text was not searched and may hold a secret.
       if (error instanceof WorkSpentError) return UNSHOWN.tooMuch
       throw error
     }
@@ -108,12 +108,12 @@ function findAll(finders: readonly FindSpans[], text: string, work: Work): reado
 /** The redactor with the built-in tables alone. */
 export const redactor: Redactor = createRedactor()
 
-/** What a match costs beside the characters that are read for it, in steps. */
+/** Steps for a match, beside those for its characters. */
 const FOUND_STEPS = 20
 const PLENTY: Work = { left: Number.MAX_SAFE_INTEGER }
 
 /**
- * Finds what the operator's own patterns match, in time linear in the text (RE2 syntax).
+ * Returns a search for the operator's own patterns (RE2 syntax), in time linear in the text.
  *
  * @throws {ConfigError} naming a pattern that cannot be used, or that matches the empty text
  */

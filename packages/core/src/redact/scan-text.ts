@@ -12,7 +12,7 @@ const BLANK = 4
 const ESCAPE = 5
 const TILDE = 6
 
-/** What each ASCII character is to the scanner. */
+/** The kind of each ASCII character. */
 const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   if (isAlnum(code)) return ALNUM
   if (isWordCode(code)) return JOINER
@@ -22,16 +22,16 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 126 ? TILDE : OTHER
 })
 
-/** What trying a value costs, what trying what is before a sign, and a secret that is found. */
+/** Steps for trying a value, for trying the key before a sign, and for each secret found. */
 const VALUE_STEPS = 80
 const SIGN_STEPS = 8
 const FOUND_STEPS = 150
 
 /**
- * Finds what looks like a secret, and the values of keys that name one, in one pass over the text.
+ * Returns the texts that look like secrets, and the values of keys that name one, in one pass over the text.
  *
- * Each character is looked at a bounded number of times: what a try reads is taken, or bounded, or not read again. Tries
- * and what they find cost steps, as they take far longer than a look.
+ * Each character is read a bounded number of times. Tries and matches cost steps, as they take far longer than reading
+ * a character.
  *
  * @throws {WorkSpentError}
  */
@@ -44,7 +44,7 @@ export function scanText(text: string, keys: KeyNames, work: Work): readonly Spa
   let inWord = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    const kind = code < 128 ? (KINDS[code] as number) : OTHER
+    const kind = code < 128 ? (KINDS[code] ?? OTHER) : OTHER
     let found: Span | undefined
     if (kind === ALNUM) {
       if (!inWord) wordStart = i
@@ -94,13 +94,13 @@ function isFlag(text: string, start: number): boolean {
   return text.charCodeAt(start) === DASH && text.charCodeAt(start + 1) === DASH
 }
 
-/** Where what an escape stands for ends: the `n` of `\n` and the digits of `%2F` are no letters of a word. */
+/** Returns the end of an escape: the `n` of `\n` and the digits of `%2F` are no letters of a word. */
 function escapeEnd(text: string, at: number, code: number): number {
   if (code === PERCENT) return at + 3
   return text[at + 1] === 'u' ? at + 6 : at + 2
 }
 
-/** `%3D` and `%3A`. */
+/** Whether a `%` begins `%3D` or `%3A`. */
 function isEscapedSign(text: string, at: number): boolean {
   if (text[at + 1] !== '3') return false
   const last = text[at + 2]
@@ -110,7 +110,7 @@ function isEscapedSign(text: string, at: number): boolean {
 const AUTHORITY_END = /[/?#\s"'`<>\\]/g
 const OPAQUE_USER = /^(?=.*\d)[\w-]{20,}$/
 
-/** Gives the password of `scheme://user:password@host`, or the user where that alone looks like a token (RFC 3986, 3.2.1). */
+/** Returns the password of `scheme://user:password@host`, or the user if it looks like a token (RFC 3986 §3.2.1). */
 export function userInfoAt(text: string, from: number): Span | undefined {
   AUTHORITY_END.lastIndex = from
   const authority = text.slice(from, AUTHORITY_END.exec(text)?.index ?? text.length)

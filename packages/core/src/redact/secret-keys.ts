@@ -1,14 +1,14 @@
 import { ConfigError } from '../errors.ts'
 import { spend, type Work } from '../util/work.ts'
 
-/** When the value under a key is taken for a secret: always, only an opaque one, only digits, or never. */
+/** Which values under a key are secret: any, only opaque ones, only digits, or none. */
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'
 
-/** How a value is written behind its key in a text: a word or a quoted text, a percent-encoded word, an authorization, or the rest of the line. */
+/** How a value is written after its key in a text: a word or quoted text, a percent-encoded word, an authorization, or the rest of the line. */
 export type ValueExtent = 'word' | 'escaped' | 'authorization' | 'line'
 
 export interface SecretKey {
-  /** What stands in the marker: `[redacted:<name>]`. */
+  /** The name in the marker: `[redacted:<name>]`. */
   readonly name: string
   /** Last words of a key, in snake_case: `api_key` is also the end of `x-api-key` and `stripeApiKey`. */
   readonly endings: readonly string[]
@@ -19,8 +19,8 @@ export interface SecretKey {
 /**
  * Keys that name a secret, by their last words. The longest ending decides.
  *
- * `any` holds for a text or number of any length, and for a list or object as a whole. `opaque` holds for a
- * text of at least 16 characters without spaces, with letters and digits. `digits` holds for 3 to 12 digits.
+ * `any`: a text or number of any length, and a list or object as a whole. `opaque`: a text of at least 16 characters
+ * without spaces, with letters and digits. `digits`: 3 to 12 digits.
  */
 export const SECRET_KEYS: readonly SecretKey[] = [
   {
@@ -108,23 +108,23 @@ export const SECRET_KEYS: readonly SecretKey[] = [
   },
 ]
 
-/** Endings that are told also where no word begins before them: `dbpassword`, `clientsecret`. */
+/** Endings that also count without a word boundary before them: `dbpassword`, `clientsecret`. */
 export const GLUED_ENDINGS: readonly string[] = ['password', 'passwd', 'passphrase', 'apikey', 'secret', 'token']
 
-/** Tells keys that name a secret. */
+/** Recognises keys that name a secret. */
 export interface KeyNames {
-  /** Gives the row for a key that names a secret. @throws {WorkSpentError} where the look-up is counted */
+  /** Returns the row of a key that names a secret. @throws {WorkSpentError} if `work` is given and spent */
   find(key: string, work?: Work): SecretKey | undefined
-  /** Whether a key that ends here in a text may name one: by its last three characters, as most do not. */
+  /** Whether a key that ends here in a text may name a secret. Looks at its last three characters. */
   mayEnd(text: string, end: number): boolean
 }
 
 const MAX_KEY = 100
 const MAX_WORDS = 4
 const MAX_REMEMBERED = 2000
-/** What it costs to look up a key that is not remembered, in steps. */
+/** Steps for looking up a key that is not remembered. */
 const FIND_STEPS = 200
-/** Where a word of a key ends: before a capital, and between an abbreviation and a word (`APIKey`). */
+/** The end of a word in a key: before a capital, and between an abbreviation and a word (`APIKey`). */
 const WORD_BREAK = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/
 
 /** @throws {ConfigError} for a further key that has neither a letter nor a digit */
@@ -165,23 +165,20 @@ export function createKeyNames(further: readonly string[] = []): KeyNames {
 
 const NO_SECRET: SecretKey = { name: '', endings: [], values: 'never' }
 
-/** Five bits of a character are its place in the alphabet, whatever its case. */
+/** Returns the index of three characters. Five bits of a letter are its place in the alphabet, in either case. */
 function lastIndex(third: number, second: number, last: number): number {
   return ((third & 31) << 10) | ((second & 31) << 5) | (last & 31)
 }
 
-/** A last word under three letters may have anything before it: `session_id`, `sessionId`. */
+/** Returns a table of the last three characters of all endings. Before a shorter last word there may be any character: `session_id`, `sessionId`. */
 function toLasts(endings: Iterable<string>): Uint8Array {
   const lasts = new Uint8Array(1 << 15)
   const any = Array.from({ length: 32 }, (_, code) => code)
   for (const ending of endings) {
     const word = ending.slice(ending.lastIndexOf('_') + 1)
-    const [last, second, third] = [1, 2, 3].map((back) =>
-      back > word.length ? any : [word.charCodeAt(word.length - back)],
-    )
-    for (const z of last as number[]) {
-      for (const y of second as number[]) for (const x of third as number[]) lasts[lastIndex(x, y, z)] = 1
-    }
+    const codes = (back: number) => (back > word.length ? any : [word.charCodeAt(word.length - back)])
+    for (const last of codes(1))
+      for (const second of codes(2)) for (const third of codes(3)) lasts[lastIndex(third, second, last)] = 1
   }
   return lasts
 }
@@ -201,7 +198,7 @@ interface Endings {
 }
 
 function findRow(key: string, { endings, longest, glued }: Endings): SecretKey | undefined {
-  // A key that was hidden itself names nothing any longer.
+  // A masked key names nothing.
   if (key.includes('[redacted:')) return undefined
   const words = toWords(key)
   for (let count = Math.min(longest, words.length); count > 0; count--) {
@@ -212,7 +209,7 @@ function findRow(key: string, { endings, longest, glued }: Endings): SecretKey |
   return glued.find(([ending]) => last.endsWith(ending))?.[1]
 }
 
-/** A number at the end says which of several it is: `password2`, `secret_key_1`. */
+/** Returns the words of a key, without a number at its end: `password2`, `secret_key_1`. */
 function toWords(key: string): string[] {
   const words = key.split(WORD_BREAK).filter((word) => word !== '')
   const last = words.at(-1)

@@ -1,23 +1,23 @@
-/** A kind of secret that is known by how it looks. */
+/** A kind of secret that is recognised by its form. */
 export interface SecretValue {
-  /** What stands in the marker: `[redacted:<name>]`. */
+  /** The name in the marker: `[redacted:<name>]`. */
   readonly name: string
-  /** The first characters, by which the scanner finds it; letters and digits must not come before them. */
+  /** The first characters, by which the scanner finds it. No letter or digit may precede them. */
   readonly starts: readonly string[]
   /**
-   * Matched where one of `starts` was found. A fixed beginning and then one repeated class, so that a try
-   * costs what it takes or a bounded number of steps.
+   * Matched where one of `starts` was found. It is a fixed beginning and one repeated class, so that a try costs what it
+   * matches or a bounded number of steps.
    */
   readonly pattern: RegExp
-  /** How many characters stand before what it is found by. */
+  /** How many characters precede the start by which it is found. */
   readonly before?: number
-  /** Repeats more than one class: when it fails, it is not tried again within the same word. */
+  /** The pattern repeats more than one class. After a failure it is not tried again within the same word. */
   readonly severalParts?: true
-  /** What the matched text must also be. */
+  /** A further check of the matched text. */
   readonly holds?: (matched: string) => boolean
-  /** Parts of a made-up example, joined here so that no scanner of repositories takes it for a real one. */
+  /** Parts of an invented example. They are apart so that no repository scanner takes it for a real secret. */
   readonly example: readonly string[]
-  /** Where the form is described. */
+  /** The document that describes the form. */
   readonly source: string
 }
 
@@ -25,7 +25,7 @@ const LETTERS = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
 const MIXED = 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6'
 const HEX = '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'
 
-/** Values that look like secrets, by the beginnings their makers gave them. */
+/** The known forms of secrets, by the prefixes that their issuers use. */
 export const SECRET_VALUES: readonly SecretValue[] = [
   {
     name: 'anthropic-key',

@@ -1,4 +1,4 @@
-/** A piece of a text to be replaced, and the name that its marker gives. */
+/** A piece of a text to be replaced, and the name in its marker. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -13,9 +13,9 @@ export function toMarker(name: string): string {
 }
 
 /**
- * Puts a marker in the place of each span; those that overlap become one. A marker that is there stays.
+ * Replaces each span by a marker; overlapping spans become one. A marker that is already there stays.
  *
- * Only a marker of a known name counts as one: what somebody else puts between the brackets is text like any other.
+ * Only a marker with a known name counts: any other text between the brackets may be someone else's.
  */
 export function replaceSpans(text: string, spans: readonly Span[], names: ReadonlySet<string>): string {
   const merged = merge(outsideMarkers(text, spans, names))
@@ -39,14 +39,14 @@ function merge(spans: readonly Span[]): Span[] {
   return merged
 }
 
-/** Takes the markers at the ends of a span out of it; those in its middle go with it. */
+/** Removes existing markers from the ends of the spans. Markers in the middle are replaced with the span. */
 function outsideMarkers(text: string, spans: readonly Span[], names: ReadonlySet<string>): readonly Span[] {
   const markers = text.includes(OPENING) ? findMarkers(text, names) : []
   if (markers.length === 0) return spans
   let first = 0
   const kept: Span[] = []
   for (const span of spans.toSorted((a, b) => a.start - b.start)) {
-    while (first < markers.length && (markers[first] as Range).end <= span.start) first++
+    while ((markers[first]?.end ?? Infinity) <= span.start) first++
     const cut = cutAtMarkers(span, markers, first)
     if (cut.start < cut.end) kept.push(cut)
   }
@@ -61,22 +61,23 @@ interface Range {
 function cutAtMarkers(span: Span, markers: readonly Range[], first: number): Span {
   let { start, end } = span
   let low = first
-  while (low < markers.length && (markers[low] as Range).start <= start) start = (markers[low++] as Range).end
+  for (let marker = markers[low]; marker && marker.start <= start; marker = markers[++low]) start = marker.end
   let high = low
-  while (high < markers.length && (markers[high] as Range).start < end) high++
-  while (--high >= low && (markers[high] as Range).end >= end) end = (markers[high] as Range).start
+  while ((markers[high]?.start ?? Infinity) < end) high++
+  for (let marker = markers[--high]; marker && high >= low && marker.end >= end; marker = markers[--high])
+    end = marker.start
   return { ...span, start, end }
 }
 
 function findMarkers(text: string, names: ReadonlySet<string>): Range[] {
   const found: Range[] = []
   for (const match of text.matchAll(MARKER)) {
-    if (names.has(match[1] as string)) found.push({ start: match.index, end: match.index + match[0].length })
+    if (names.has(match[1] ?? '')) found.push({ start: match.index, end: match.index + match[0].length })
   }
   return found
 }
 
-/** Letters, digits, `_` and `-`: what keys and most tokens are made of. */
+/** Whether a character is a letter, a digit, `_` or `-`, as in keys and most tokens. */
 export function isWordCode(code: number): boolean {
   return isAlnum(code) || code === UNDERSCORE || code === DASH
 }

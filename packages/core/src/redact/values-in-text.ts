@@ -1,9 +1,9 @@
 import { DASH, isWordCode, type Span } from './spans.ts'
 import { SECRET_VALUES, type SecretValue } from './secret-values.ts'
 
-/** What was learnt of a text while it was scanned from its beginning to its end. */
+/** State of a scan of one text, from its beginning to its end. */
 export interface ValueMemo {
-  /** Until where a row is not tried again. */
+  /** The position before which a row is not tried again. */
   blocked: Map<SecretValue, number> | undefined
   /** The next line that ends a private key. */
   keyEnd: { readonly start: number; readonly end: number }
@@ -17,28 +17,28 @@ const CODES = 128
 const ALL_CODES: readonly number[] = Array.from({ length: CODES }, (_, code) => code)
 const DIGITS: readonly number[] = ALL_CODES.slice(48, 58)
 
-/** The rows that begin with two characters, and which third ones they go on with. */
+/** The rows that begin with a pair of characters, and the possible third characters. */
 interface Beginning {
   readonly rows: SecretValue[]
   readonly thirds: Uint8Array
 }
 
-/** Nearly every word is told apart from a secret by one or two looks into this. */
+/** Rows by their first two characters. One or two look-ups here exclude nearly every word. */
 const BY_PAIR: readonly (Beginning | undefined)[] = toPairs()
 
 const IS_PAIR: Uint8Array = Uint8Array.from(BY_PAIR, (beginning) => (beginning ? 1 : 0))
 
-/** Whether a secret may begin here, by its first three characters. */
+/** Whether a secret may begin here. Looks at three characters. */
 export function mayBegin(text: string, at: number, first: number): boolean {
   const second = text.charCodeAt(at + 1)
   if (!(second < CODES) || IS_PAIR[first * CODES + second] === 0) return false
-  return (BY_PAIR[first * CODES + second] as Beginning).thirds[text.charCodeAt(at + 2)] === 1
+  return BY_PAIR[first * CODES + second]?.thirds[text.charCodeAt(at + 2)] === 1
 }
 
-/** Gives the secret that begins at a place of a text; places must be asked in growing order. */
+/** Returns the secret that begins at a position of a text. Positions must grow from call to call. */
 export function valueAt(text: string, at: number, memo: ValueMemo): Span | undefined {
-  const { rows } = BY_PAIR[text.charCodeAt(at) * CODES + text.charCodeAt(at + 1)] as Beginning
-  for (const row of rows) {
+  const beginning = BY_PAIR[text.charCodeAt(at) * CODES + text.charCodeAt(at + 1)]
+  for (const row of beginning?.rows ?? []) {
     const span = (memo.blocked?.get(row) ?? 0) > at ? undefined : rowAt(row, text, at, memo)
     if (span) return span
   }
@@ -47,11 +47,11 @@ export function valueAt(text: string, at: number, memo: ValueMemo): Span | undef
 
 const TILDED: readonly SecretValue[] = SECRET_VALUES.filter(({ before }) => before !== undefined)
 
-/** Gives the secret that has the start of its row before a `~` at a place. */
+/** Returns the secret whose row starts before a `~` at a position. */
 export function tildedAt(text: string, at: number): Span | undefined {
   for (const row of TILDED) {
-    const start = at - 1 - (row.before as number)
-    const end = start >= 0 && text.startsWith(row.starts[0] as string, at - 1) ? matchEnd(row, text, start) : -1
+    const start = at - 1 - (row.before ?? 0)
+    const end = start >= 0 && text.startsWith(row.starts[0] ?? '', at - 1) ? matchEnd(row, text, start) : -1
     if (end !== -1) return { start, end, name: row.name }
   }
   return undefined
@@ -76,7 +76,7 @@ function matchEnd({ pattern, holds }: SecretValue, text: string, at: number): nu
   try {
     if (!pattern.test(text)) return -1
   } catch {
-    // One word of tens of megabytes, which the engine has no stack for.
+    // The engine has no stack for one word of tens of megabytes.
     return wordEnd(text, at)
   }
   const end = pattern.lastIndex
@@ -97,7 +97,7 @@ function toPairs(): (Beginning | undefined)[] {
   return pairs
 }
 
-/** The character of a start at a place; behind its end any, or another digit where it is one. */
+/** Returns the possible characters at a position of a start: after its end any, or any digit if the start is a digit. */
 function codesOf(start: string, at: number): readonly number[] {
   if (at < start.length) return [start.charCodeAt(at)]
   return /^\d$/.test(start) ? DIGITS : ALL_CODES
@@ -118,10 +118,10 @@ function dashesBefore(text: string, at: number): number {
 }
 
 const END_LINE = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
-/** A line of base64 behind a beginning without an end; line breaks may be escaped. */
+/** A line of base64 after a beginning without an end. Line breaks may be escaped. */
 const KEY_LINE = /(?:\s|\\{1,4}[nr]){1,8}[A-Za-z0-9+/=]{16,4096}/y
 
-/** Looks for each end once, so that many beginnings without an end cost no more. */
+/** Returns the end of a private key. Each end is searched for once, so that many beginnings without an end cost no more. */
 function privateKeyEnd(text: string, from: number, memo: ValueMemo): number {
   if (memo.keyEnd.start < from) {
     END_LINE.lastIndex = from

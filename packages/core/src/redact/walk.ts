@@ -10,7 +10,7 @@ export interface WalkOptions {
   readonly isMarker: (text: string) => boolean
 }
 
-/** What stands where a value cannot be shown. */
+/** The texts in place of values that cannot be shown. */
 export const UNSHOWN = {
   circular: '[circular]',
   tooDeep: '[too deep]',
@@ -19,16 +19,16 @@ export const UNSHOWN = {
 } as const
 
 const MAX_DEPTH = 512
-/** Objects that make others each time they are read would never end. */
+/** Bounds objects whose getters return new objects forever. */
 const MAX_OBJECTS = 1_000_000
 const QUICK_DEPTH = 32
 const QUICK_OBJECTS = 256
 
 /**
- * Gives a value as plain JSON, with what is secret replaced. Small plain JSON without a secret is given back as it is;
- * of anything else a copy is made, in which each object is copied once.
+ * Returns a function that returns a value as plain JSON with its secrets masked. Small plain JSON without a secret is
+ * returned as it is, any other value as a copy in which each object is copied once.
  *
- * A value that leads back to itself, is too deep or cannot be read shows as such; the given one is never changed.
+ * Circular, too deep and unreadable values become texts that say so. The argument is never changed.
  */
 export function createWalk(options: WalkOptions): (value: unknown, work: Work) => unknown {
   const isClean = createCleanCheck(options)
@@ -47,11 +47,11 @@ function unshown(error: unknown): string {
   return error instanceof WorkSpentError ? UNSHOWN.tooMuch : UNSHOWN.unreadable
 }
 
-/** What copying a key and an object costs, in steps. */
+/** Steps for copying a key, and an object. */
 const KEY_STEPS = 10
 const OBJECT_STEPS = 20
 
-/** Answers whether a value is plain JSON without a secret; gives up on one that is large, deep or cannot be read. */
+/** Returns a check for plain JSON without a secret. A value that is large, deep or unreadable fails it. */
 function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, work: Work) => boolean {
   let left = 0
   return (value, work) => {
@@ -93,7 +93,7 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, w
     const prototype: unknown = Object.getPrototypeOf(record)
     if (prototype !== Object.prototype && prototype !== null) return false
     for (const key of Object.keys(record)) {
-      // What a pair of a name and a value is about is for the copy to say; a function may be a `toJSON`.
+      // `value` may belong to a `name`: the copy decides that.
       if (key === 'value' || keys.find(key, work) !== undefined) return false
       if (redactText(key, work) !== key || !isClean(record[key], depth + 1, work)) return false
     }
@@ -142,7 +142,7 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
       if (typeof plain !== 'object' || plain === null || plain !== value) return copy(plain, seen, depth + 1)
       return copyRecord(plain, seen, depth)
     } catch (error) {
-      // Then the whole is too much: its other parts would fail too, one by one.
+      // Then the whole value is too much: its other parts would fail too.
       if (error instanceof WorkSpentError) throw error
       return UNSHOWN.unreadable
     }
@@ -153,8 +153,8 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
     let flag: SecretKey | undefined
     for (let i = 0; i < list.length; i++) {
       const item = readAt(list, i)
-      const isFlagged = flag !== undefined && typeof item === 'string' && !item.startsWith('-')
-      result.push((isFlagged ? hide(item, flag as SecretKey, seen, depth) : copy(item, seen, depth + 1)) ?? null)
+      const row = typeof item === 'string' && !item.startsWith('-') ? flag : undefined
+      result.push((row ? hide(item, row, seen, depth) : copy(item, seen, depth + 1)) ?? null)
       flag = typeof item === 'string' && item.startsWith('--') ? keys.find(item, seen.work) : undefined
     }
     return result
@@ -174,7 +174,7 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
     return result
   }
 
-  /** The row of `{ name: 'password', value: … }`. */
+  /** Returns the row of `{ name: 'password', value: … }`. */
   function namedSecret(record: object): SecretKey | undefined {
     if (!Object.hasOwn(record, 'value')) return undefined
     for (const label of LABELS) {
@@ -191,7 +191,7 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
 }
 
 interface Seen {
-  /** By what they are of; one that is under way leads back to itself. */
+  /** The copies by their originals. While an object is being copied, its copy is `[circular]`. */
   readonly copies: Map<object, unknown>
   readonly work: Work
 }
@@ -214,23 +214,23 @@ function isSecret(value: unknown, { values }: SecretKey): boolean {
 
 function readAt(from: object, key: string | number): unknown {
   try {
-    return (from as Record<string | number, unknown>)[key]
+    return Reflect.get(from, key)
   } catch {
     return UNSHOWN.unreadable
   }
 }
 
-/** What JSON makes of an object: what its `toJSON` says; and an error by its text, bytes by their number. */
+/** Returns what JSON writes for an object, which is the result of its `toJSON`. Errors become their message, bytes their count. */
 function toPlain(value: object): unknown {
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
-  const { toJSON } = value as { toJSON?: unknown }
+  const toJSON: unknown = Reflect.get(value, 'toJSON')
   return typeof toJSON === 'function' ? toJSON.call(value) : value
 }
 
-/** Two keys that hide behind one marker are told apart by a number; `__proto__` is a key like any other. */
+/** Adds fields to a record. Keys that become the same marker get a number; `__proto__` is an ordinary key. */
 function createPut(record: Record<string, unknown>): (key: string, value: unknown) => void {
   const numbers = new Map<string, number>()
   return (key, value) => {

@@ -7,33 +7,33 @@ import type { CallContext, Tool } from '../tools/tool.ts'
 import { type SearchHit, type SearchOptions, searchTools } from './search.ts'
 
 /**
- * What a tool that finds or runs other tools may do in its caller's name: no more than the caller may, through the
- * view that the call came through. Names are the client's own.
+ * The view of a call, for a tool that finds or runs other tools on its caller's behalf. It can do no more than the caller
+ * may. Names are the client's own.
  */
 export interface Calling {
   readonly caller: Caller
   /** The app of the view that the call came through. */
   readonly app: string | undefined
   search(query: string, options?: SearchOptions): readonly SearchHit[]
-  /** Searches also among the tools of locked groups that a search hit opens. */
+  /** Also searches the tools of locked groups that a search hit opens. */
   searchLocked(query: string, options?: SearchOptions): readonly SearchHit[]
-  /** The locked groups that `request_tools` opens for this caller. */
+  /** Returns the locked groups that `request_tools` opens for this caller. */
   openable(): readonly string[]
-  /** The ids that are visible from the next step on. */
+  /** Returns the ids that are visible from the next step on. */
   idsOfNextStep(): readonly string[]
-  /** The tool of an id, if the view shows it today. What is hidden and what does not exist are the same. */
+  /** Returns the tool with an id, if the view shows it now. Hidden and unknown ids have the same result. */
   get(id: string | undefined): Tool | undefined
-  /** The id that the client means; `undefined` where a name means none. */
+  /** Returns the id for a client's name; `undefined` for an unknown name. */
   toId(name: string): string | undefined
   toName(id: string): string
-  /** A call of its own: decided, limited, approved and recorded as one that the caller makes; cancelled with this one. */
+  /** Makes a call of its own: decided, limited, approved and recorded like the caller's, and cancelled with this one. */
   call(name: string, input: unknown): Promise<CallOutcome>
 }
 
 /**
- * Gives what a tool may do in the name of its caller.
+ * Returns the view of a call.
  *
- * @throws {ToolgateError} `tool_invalid` where no gate stands around the call
+ * @throws {ToolgateError} `tool_invalid` for a call that did not come through a gate
  * @example
  * defineTool({ name: 'count_tools', execute: ({ q }, call) => callingOf(call).search(q).length })
  */
@@ -42,7 +42,7 @@ export function callingOf(call: CallContext): Calling {
   if (!through) throw new ToolgateError('tool_invalid', `"${call.tool.id}" can only be called through a gate.`)
   const { view, request, callId } = through
   const { idOf, onProgress, deadlineMs, hooks, run } = request
-  // Names go both ways or not at all: what a search gives must be what a call takes.
+  // Names are translated both ways or not at all: a search must return names that a call takes.
   const nameOf = idOf && request.nameOf
   const toId = (name: string) => (nameOf ? idOf(name) : name)
   return {
@@ -64,12 +64,12 @@ export function callingOf(call: CallContext): Calling {
         tool: toId(name),
         calledAs: name,
         input,
-        // The records of the two belong together, and each has an id of its own.
+        // The records of both calls belong together; each has an id of its own.
         callId: `${callId}.1`,
         signal: call,
         onProgress,
         deadlineMs,
-        // What is asked about the calls of a run, and what their approvals are bound to, holds by this way too.
+        // The run's hooks and the binding of its approvals also apply to this call.
         hooks,
         run,
         nameOf,

@@ -1,11 +1,12 @@
 import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { isObject } from '../util/json.ts'
 import { joinWords, stem, tokenize } from './tokenize.ts'
 
 /**
- * The one table of fields: what a word counts for where it stands.
+ * The weight of a word by the field in which it occurs.
  *
- * Whole numbers, so that adding them up is exact in any order. Tuned once on `relevance.test.json`, where
- * halving or doubling any one of them changes little.
+ * Whole numbers, so that their sum is exact in any order. Tuned once on `relevance.test.json`, where halving or doubling
+ * any one of them changes little.
  */
 export const FIELD_WEIGHTS = {
   /** The words of the name, and the name as one word. */
@@ -18,11 +19,12 @@ export const FIELD_WEIGHTS = {
   description: 2,
 } as const
 export type Field = keyof typeof FIELD_WEIGHTS
+export const FIELDS: readonly Field[] = ['name', 'id', 'title', 'tags', 'parameters', 'description']
 
-/** Of a longer text this much is searched. */
+/** How much of a longer text is indexed. */
 const MAX_TEXT_LENGTH = 4096
 
-/** Gives the terms of a tool, field by field, repetitions included. */
+/** Returns the terms of a tool, field by field, repetitions included. */
 export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]>> {
   const { id, namespace = '', name, title = '', description, tags, inputSchema } = tool
   return {
@@ -35,7 +37,7 @@ export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]
   }
 }
 
-/** Gives the term that only a tool of this very name, or id, has. No word holds its sign. */
+/** Returns the term that only a tool with exactly this name or id has. No word contains its `=`. */
 export function wholeTerm(joined: string): string {
   return `=${stem(joined)}`
 }
@@ -57,7 +59,7 @@ const MAX_NAMES = 128
 const MAX_SCHEMAS = 512
 const MAX_DEPTH = 8
 
-/** The keywords below which there are schemas: whether one or a list of them, or some by name. */
+/** The keywords that contain schemas: `plain` for one or a list, `named` for an object of them. */
 const KEYWORDS: ReadonlyMap<string, 'plain' | 'named'> = new Map([
   ...['items', 'prefixItems', 'additionalProperties', 'allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not'].map(
     (keyword) => [keyword, 'plain'] as const,
@@ -68,9 +70,9 @@ const KEYWORDS: ReadonlyMap<string, 'plain' | 'named'> = new Map([
 ])
 
 /**
- * Gives the names of a schema's parameters, nested ones too, each once: at most 128, the outer ones first.
+ * Returns the names of a schema's parameters, with nested ones, each once: at most 128, outer ones first.
  *
- * By name and not as they were written, so that the order of keys changes nothing where the bound cuts.
+ * Sorted by name, so that the order of keys does not decide which names are cut.
  */
 export function parameterNames(schema: JsonSchema): readonly string[] {
   const names = new Set<string>()
@@ -96,9 +98,8 @@ function addBelow(next: unknown[], schema: Readonly<Record<string, unknown>>): v
   for (const keyword of sortedKeys(schema)) {
     const kind = KEYWORDS.get(keyword)
     const below = schema[keyword]
-    if (kind === 'named') for (const name of sortedKeys(below)) next.push((below as Record<string, unknown>)[name])
-    else if (kind === 'plain')
-      next.push(...(Array.isArray(below) ? (below as unknown[]).slice(0, MAX_SCHEMAS) : [below]))
+    if (kind === 'named' && isObject(below)) for (const name of sortedKeys(below)) next.push(below[name])
+    else if (kind === 'plain') next.push(...[below].flat().slice(0, MAX_SCHEMAS))
   }
 }
 
@@ -108,11 +109,7 @@ function sortedKeys(value: unknown): readonly string[] {
   return keys.length > 1 ? keys.toSorted() : keys
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** English words that say nothing about a tool. They count in names, and in a query that has no others. */
+/** English words that do not describe a tool. They count only in names, and in a query of such words alone. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a an and any are as at be been by can could do does for from has have how i if in into is it its me my of on or our
   please should so some than that the their them then there these this those to us use used using want was we what when

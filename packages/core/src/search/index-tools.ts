@@ -1,27 +1,27 @@
 import type { Toolset } from '../tools/toolset.ts'
-import { type Field, FIELD_WEIGHTS, fieldTerms } from './fields.ts'
+import { FIELD_WEIGHTS, FIELDS, fieldTerms } from './fields.ts'
 
 /**
- * The words of one snapshot and the tools that have each, as typed arrays. Immutable.
+ * The terms of one snapshot and the tools that have each, as typed arrays. Immutable.
  *
  * The postings of term `t` are the positions `starts[t]` up to `starts[t + 1]` of `tools` and `weights`.
  */
 export interface ToolIndex {
   readonly size: number
-  /** In the order of UTF-16 units, for looking up words and beginnings of words. */
+  /** Sorted by UTF-16 units, to look up words and prefixes. */
   readonly terms: readonly string[]
   readonly starts: Uint32Array
   /** Index of the tool in the snapshot; ascending within a term. */
   readonly tools: Uint32Array
-  /** How often the tool has the term, each time counted with its field's weight. */
+  /** How often the tool has the term, weighted by field. */
   readonly weights: Uint32Array
-  /** Of each tool: the weights of all its terms added up. */
+  /** The sum of all term weights of each tool. */
   readonly lengths: Uint32Array
 }
 
 const indexes = new WeakMap<Toolset, ToolIndex>()
 
-/** Gives the index of a snapshot, made when it is first asked for and kept for as long as the snapshot. */
+/** Returns the index of a snapshot. It is made at first use and kept as long as the snapshot. */
 export function toolIndexOf(snapshot: Toolset): ToolIndex {
   let index = indexes.get(snapshot)
   if (!index) indexes.set(snapshot, (index = indexTools(snapshot)))
@@ -33,9 +33,11 @@ function indexTools({ tools, size }: Toolset): ToolIndex {
   const lengths = new Uint32Array(size)
   let count = 0
   for (const [at, tool] of tools.entries()) {
-    for (const [field, terms] of Object.entries(fieldTerms(tool)) as [Field, readonly string[]][]) {
+    const byField = fieldTerms(tool)
+    for (const field of FIELDS) {
+      const terms = byField[field]
       const weight = FIELD_WEIGHTS[field]
-      lengths[at] = (lengths[at] as number) + weight * terms.length
+      lengths[at] = (lengths[at] ?? 0) + weight * terms.length
       for (const term of terms) count += addPosting(postings, term, at, weight)
     }
   }
@@ -43,8 +45,8 @@ function indexTools({ tools, size }: Toolset): ToolIndex {
 }
 
 /**
- * Adds to the postings of a term, which are a tool and its weight in turn: an object for each would cost more than all
- * the rest. Tools come one after the other, so the latest posting is the only one that can be this tool's.
+ * Adds to the postings of a term: pairs of a tool and its weight, without an object for each, which would dominate the
+ * cost. Tools come in order, so only the latest posting can be this tool's.
  */
 function addPosting(postings: Map<string, number[]>, term: string, tool: number, weight: number): number {
   const known = postings.get(term)
@@ -54,7 +56,7 @@ function addPosting(postings: Map<string, number[]>, term: string, tool: number,
   }
   const last = known.length - 1
   if (known[last - 1] === tool) {
-    known[last] = (known[last] as number) + weight
+    known[last] = (known[last] ?? 0) + weight
     return 0
   }
   known.push(tool, weight)
@@ -73,21 +75,21 @@ function packPostings(
   for (const [at, term] of terms.entries()) {
     const pairs = postings.get(term) ?? []
     for (let i = 0; i < pairs.length; i += 2) {
-      tools[next] = pairs[i] as number
-      weights[next++] = pairs[i + 1] as number
+      tools[next] = pairs[i] ?? 0
+      weights[next++] = pairs[i + 1] ?? 0
     }
     starts[at + 1] = next
   }
   return { terms, starts, tools, weights }
 }
 
-/** Gives the first position at which a term is not before `text`. */
+/** Returns the first position at which a term is not before `text`. */
 export function positionOf(terms: readonly string[], text: string): number {
   let low = 0
   let high = terms.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((terms[middle] as string) < text) low = middle + 1
+    if ((terms[middle] ?? '') < text) low = middle + 1
     else high = middle
   }
   return low

@@ -8,31 +8,31 @@ import { MAX_QUERY_LENGTH } from './rank.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, SEARCH_DETAILS, type SearchDetail, type SearchHit } from './search.ts'
 
 export interface MetaToolOptions {
-  /** Which of them. Default: all three. `call_tool` is for clients whose list of tools cannot grow. */
+  /** Which meta-tools. Default: all three. `call_tool` is for clients whose list of tools cannot grow. */
   readonly names?: readonly MetaToolName[]
   readonly namespace?: string
   /**
-   * Opens what a search has found, for its caller: `(caller, ids) => gate.locks.found(caller, ids)`. Where it is absent,
-   * `search_tools` finds nothing that is locked.
+   * Opens the found tools for the caller: `(caller, ids) => gate.locks.found(caller, ids)`. If absent, `search_tools`
+   * finds no locked tools.
    */
   readonly onFound?: (caller: Caller, ids: readonly string[]) => void
-  /** Tools of the host's own that no search finds, as those who ask have them, or have no use for them. */
+  /** The host's own tools that searches leave out, since callers have them or have no use for them. */
   readonly own?: (tool: Tool) => boolean
-  /** In the form that the host's protocol wants of an output. Default: the value; the output, or the text, of the call. */
+  /** Returns the output in the form of the host's protocol. Default: the value; the output, or the text, of the call. */
   readonly toOutput?: (answer: MetaAnswer) => unknown
 }
 
-/** What a meta-tool has found out, before it is put into the form of a protocol. */
+/** The result of a meta-tool, before it is put into the form of a protocol. */
 export type MetaAnswer =
   | { readonly kind: 'value'; readonly value: SearchAnswer | DetailsAnswer }
-  /** `call_tool` came to this. */
+  /** The outcome of `call_tool`. */
   | { readonly kind: 'outcome'; readonly outcome: CallOutcome }
-  /** `call_tool` was asked for itself. */
+  /** `call_tool` was to call itself. */
   | { readonly kind: 'refusal'; readonly text: string }
 
 export interface SearchAnswer {
   readonly tools: readonly (Omit<SearchHit, 'id' | 'score' | 'tags'> & { readonly name: string })[]
-  /** What to do when nothing was found, or what can be used only from the next step on. */
+  /** Advice if nothing was found, or the tools that can be used only from the next step on. */
   readonly hint?: string
 }
 
@@ -51,11 +51,11 @@ export interface UnknownDetails {
 }
 
 /**
- * Gives the tools with which a model finds tools: `search_tools`, `get_tool_details` and `call_tool`.
+ * Returns the tools with which a model finds tools: `search_tools`, `get_tool_details` and `call_tool`.
  *
- * They are tools like others, tagged `meta` and under policy themselves. Each answers from the view it was called
- * through: what that view hides, it neither finds nor describes nor runs. `call_tool` makes a call of its own, with
- * the same decision, limits, approvals and records as one that the client makes.
+ * They are ordinary tools, tagged `meta` and subject to policy. Each works on the view of its call: it neither finds nor
+ * describes nor runs a tool that the view hides. `call_tool` makes a call of its own, with the same decision, limits,
+ * approvals and records as the client's.
  *
  * @throws {ConfigError} `tool_invalid` for a namespace that cannot be used
  * @example
@@ -72,7 +72,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       ...META_TEXTS[name],
       inputSchema: META_INPUTS[name],
       tags: ['meta'],
-      // What it calls may be anything, so of `call_tool` nothing is claimed.
+      // `call_tool` may call any tool, so it claims nothing.
       annotations: name === 'call_tool' ? {} : { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       execute: async (input: never, call: CallContext) => toOutput(await answer(input, callingOf(call), options)),
     })
@@ -83,7 +83,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
 
 const OPTIONS = shapeOf<MetaToolOptions>({ names: true, namespace: true, onFound: true, own: true, toOutput: true })
 const META_NAMES = ['search_tools', 'get_tool_details', 'call_tool'] as const
-/** How many of a host's own may stand before what is looked for. */
+/** How many of the host's own tools may rank before the wanted ones. */
 const MAX_OWN = 4
 const made = new WeakMap<Tool, MetaToolName>()
 
@@ -101,7 +101,7 @@ interface SearchInput {
   readonly detail?: SearchDetail
 }
 
-/** Leaves out the meta-tools: who asks has them. */
+/** Leaves out the meta-tools, since the caller has them. */
 function search(
   { query, limit = DEFAULT_LIMIT, detail = 'descriptions' }: SearchInput,
   calling: Calling,
@@ -112,7 +112,7 @@ function search(
   const hits = all.filter(({ id }) => !isLeftOut(calling.get(id), own)).slice(0, limit)
   const locked = hits.map(({ id }) => id).filter((id) => calling.get(id) === undefined)
   if (locked.length > 0) onFound?.(calling.caller, locked)
-  const tools = hits.map(({ id, score: _, tags: __, ...told }) => ({ name: calling.toName(id), ...told }))
+  const tools = hits.map(({ id, score: _, tags: __, ...shown }) => ({ name: calling.toName(id), ...shown }))
   return { kind: 'value', value: withHint(tools, locked.map(calling.toName)) }
 }
 
@@ -148,7 +148,7 @@ interface CallInput {
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 
-/** One call is one call: through itself it could be any number, and each would count against no one's limit but its own. */
+/** Calls another tool. It cannot call itself, since the inner calls would count against no other limit. */
 async function callOther({ name, arguments: input = {} }: CallInput, calling: Calling): Promise<MetaAnswer> {
   const tool = calling.get(calling.toId(name))
   if (tool && made.get(tool) === 'call_tool') return { kind: 'refusal', text: META_TEXTS.calls_itself }
@@ -168,7 +168,7 @@ function toPlainOutput(answer: MetaAnswer): unknown {
 
 export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool'
 
-/** The one table of what the meta-tools say to a model. */
+/** The texts of the meta-tools for a model. */
 export const META_TEXTS = {
   search_tools: {
     title: 'Search tools',
@@ -190,7 +190,7 @@ export const META_TEXTS = {
   not_available: 'is not available. Find the names of tools with search_tools.',
 } as const
 
-/** Names in questions and answers are as long as an id can be at most. */
+/** A name is at most as long as an id. */
 const NAME: JsonSchema = { type: 'string', minLength: 1, maxLength: 257, description: 'As search_tools gives it' }
 
 export const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
@@ -222,7 +222,7 @@ export const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
   },
 }
 
-/** Says the same of a hidden tool as of one that does not exist. */
+/** Returns the same text for a hidden tool and an unknown one. */
 export function notAvailable(name: string): string {
   return `Tool "${name}" ${META_TEXTS.not_available}`
 }

@@ -3,7 +3,7 @@ import { STOP_WORDS, toTerms, wholeTerm } from './fields.ts'
 import { positionOf, type ToolIndex } from './index-tools.ts'
 import { endsInWord, joinWords, tokenize } from './tokenize.ts'
 
-/** What a word counts that only begins with the query's last. */
+/** The weight of a word that begins with the query's last word. */
 export const PREFIX_WEIGHT = 0.25
 
 /** One tool that was found: its index in the snapshot. */
@@ -12,7 +12,7 @@ export interface Ranked {
   readonly score: number
 }
 
-/** The tools that a search may find, and what it needs to know of them as a whole. */
+/** The tools that a search may find, with their number and average length. */
 export interface Searched {
   readonly index: ToolIndex
   readonly visible: Bits
@@ -21,10 +21,9 @@ export interface Searched {
 }
 
 /**
- * Gives the best tools for a query, at most `limit`; of equal ones the one with the smaller id first.
+ * Returns the best tools for a query, at most `limit`. Equal ones are sorted by id.
  *
- * Everything counted is counted over the visible tools alone, so a tool that is not among them changes no
- * score: the answer is that of an index without it.
+ * Counts only visible tools, so a hidden tool changes no score: the result is that of an index without it.
  */
 export function rank(searched: Searched, { terms, prefix }: ParsedQuery, limit: number): readonly Ranked[] {
   const { index } = searched
@@ -40,13 +39,13 @@ export function rank(searched: Searched, { terms, prefix }: ParsedQuery, limit: 
     const known = new Set(terms)
     const end = positionOf(index.terms, `${prefix}\uffff`)
     for (let at = positionOf(index.terms, prefix); at < end; at++)
-      if (!known.has(index.terms[at] as string)) findTools(found, searched, at)
+      if (!known.has(index.terms[at] ?? '')) findTools(found, searched, at)
     addScores(scores, found, searched, PREFIX_WEIGHT)
   }
   return bestOf(scores, limit)
 }
 
-/** The visible tools that have a term, or any of several, and how much of them. Used again and again in one query. */
+/** The visible tools that have one of several terms, with their weights. Reused within one query. */
 interface Found {
   readonly tools: Uint32Array
   readonly weights: Uint32Array
@@ -57,45 +56,43 @@ function createFound(size: number): Found {
   return { tools: new Uint32Array(size), weights: new Uint32Array(size), count: 0 }
 }
 
-/** Adds up terms that begin alike as if they were one: rare ones among them must not count as rare. */
+/** Adds the tools of a term. Terms with the same prefix count as one term, so that a rare one does not count as rare. */
 function findTools(found: Found, { index, visible }: Searched, term: number): void {
   const { tools, weights } = found
-  const end = index.starts[term + 1] as number
-  for (let at = index.starts[term] as number; at < end; at++) {
-    const tool = index.tools[at] as number
+  const end = index.starts[term + 1] ?? 0
+  for (let at = index.starts[term] ?? 0; at < end; at++) {
+    const tool = index.tools[at] ?? 0
     if (!hasBit(visible, tool)) continue
-    const before = weights[tool] as number
+    const before = weights[tool] ?? 0
     if (before === 0) tools[found.count++] = tool
-    weights[tool] = before + (index.weights[at] as number)
+    weights[tool] = before + (index.weights[at] ?? 0)
   }
 }
 
-/** Adds what was found to the scores, and empties it. */
+/** Adds the found tools to the scores, and empties `found`. */
 function addScores(scores: Float64Array, found: Found, searched: Searched, weight: number): void {
   const { index, averageLength } = searched
   const { tools, weights } = found
   const rarity = weight * inverseFrequency(searched.count, found.count)
   for (let i = 0; i < found.count; i++) {
-    const tool = tools[i] as number
-    const length = index.lengths[tool] as number
-    scores[tool] = (scores[tool] as number) + rarity * saturation(weights[tool] as number, length, averageLength)
+    const tool = tools[i] ?? 0
+    const length = index.lengths[tool] ?? 0
+    scores[tool] = (scores[tool] ?? 0) + rarity * saturation(weights[tool] ?? 0, length, averageLength)
     weights[tool] = 0
   }
   found.count = 0
 }
 
-/** Walks the tools in the order of their ids, so that a later one must be better to come before. */
+/** Returns the best tools. Visits tools by id, so that a later one must be better to rank higher. */
 function bestOf(scores: Float64Array, limit: number): readonly Ranked[] {
   const best: Ranked[] = []
   let least = 0
-  for (let at = 0; at < scores.length; at++) {
-    const score = scores[at] as number
+  for (const [at, score] of scores.entries()) {
     if (score <= least) continue
-    let place = best.length
-    while (place > 0 && (best[place - 1] as Ranked).score < score) place--
+    const place = best.findLastIndex((other) => other.score >= score) + 1
     best.splice(place, 0, { at, score })
     if (best.length > limit) best.pop()
-    if (best.length === limit) least = (best[limit - 1] as Ranked).score
+    if (best.length === limit) least = best.at(-1)?.score ?? 0
   }
   return best
 }
@@ -111,25 +108,25 @@ function bestOf(scores: Float64Array, limit: number): readonly Ranked[] {
 export const K1 = 1.2
 export const B = 0.75
 
-/** What a word counts that `withTerm` of `count` tools have. */
+/** Returns the weight of a word that `withTerm` of `count` tools have. */
 export function inverseFrequency(count: number, withTerm: number): number {
   return Math.log(1 + (count - withTerm + 0.5) / (withTerm + 0.5))
 }
 
-/** What `frequency` repetitions count in a text of `length` words, where the average has `averageLength`. */
+/** Returns the weight of `frequency` repetitions in a text of `length` words, if the average is `averageLength`. */
 export function saturation(frequency: number, length: number, averageLength: number): number {
   return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
 }
 
-/** Of a longer query this much is read. */
+/** How much of a longer query is read. */
 export const MAX_QUERY_LENGTH = 512
 const MAX_TERMS = 24
 const MIN_PREFIX_LENGTH = 2
 
-/** What a query asks for: terms, each once, and what its last word begins with. */
+/** A query: its terms, each once, and the prefix that is its last word. */
 interface ParsedQuery {
   readonly terms: readonly string[]
-  /** The last word as it was typed, where it may not be finished. */
+  /** The last word as typed, if it may be unfinished. */
   readonly prefix: string | undefined
 }
 
@@ -140,9 +137,9 @@ export function parseQuery(query: string): ParsedQuery {
   const text = query.slice(0, MAX_QUERY_LENGTH)
   const words = tokenize(text)
   if (words.length === 0) return NOTHING
-  const telling = words.filter((word) => !STOP_WORDS.has(word))
-  const used = telling.length > 0 ? telling : words
-  const joined = joinWords(telling.length > 0 ? withoutStopWords(text) : text)
+  const meaningful = words.filter((word) => !STOP_WORDS.has(word))
+  const used = meaningful.length > 0 ? meaningful : words
+  const joined = joinWords(meaningful.length > 0 ? withoutStopWords(text) : text)
   const terms = [...new Set([...toTerms([...used, joined]), wholeTerm(joined)])].slice(0, MAX_TERMS)
   const last = used.at(-1)
   const isBeginning = last !== undefined && last === words.at(-1) && isLongEnough(last) && endsInWord(text)
@@ -154,7 +151,7 @@ function withoutStopWords(text: string): string {
   return words.filter((word) => !STOP_WORDS.has(word.toLowerCase())).join(' ')
 }
 
-/** One letter of an alphabet begins too many words; one character of Han is much of a word. */
+/** Whether a prefix is long enough: two letters, or one character of a script such as Han. */
 function isLongEnough(word: string): boolean {
   return word.length >= MIN_PREFIX_LENGTH || word > '\u2e80'
 }

@@ -4,15 +4,14 @@ import { markRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'
 import { callingOf } from './calling.ts'
 
-/** What it asks of the gate that it is in. */
+/** The parts of a gate that the tool uses. */
 interface Opening {
   readonly locks: { request(caller: Caller, group: string): unknown }
   membersOf(group: string): readonly string[]
 }
 
 /**
- * Gives the tools of a gate with `request_tools` among them, if a group opens by request and the host has no tool of
- * that id.
+ * Returns the tools of a gate, with `request_tools` if a group opens by request and the host has no tool with that id.
  */
 export function withRequestTool(tools: readonly Tool[], groups: Groups, gate: () => Opening): readonly Tool[] {
   const isWanted = [...groups.locked.values()].some(({ unlock }) => unlock === 'request')
@@ -20,7 +19,7 @@ export function withRequestTool(tools: readonly Tool[], groups: Groups, gate: ()
   return [...tools, createRequestTool(groups, gate)]
 }
 
-/** Opens a group by a call of this tool. A group of which its caller may use nothing is none. */
+/** Returns the tool that opens a group. A group without a tool that the caller may use counts as unknown. */
 function createRequestTool(groups: Groups, gate: () => Opening): Tool {
   const tool = defineTool({
     name: REQUEST_TOOL_ID,
@@ -52,7 +51,7 @@ function lineOf(name: string, { title, hint }: Partial<Group> = {}): string {
   return [`- ${name}:`, title === undefined ? undefined : `${title}.`, hint].filter(Boolean).join(' ')
 }
 
-/** What `request_tools` says to a model, whoever defines it. */
+/** The texts of `request_tools` for a model. */
 export const REQUEST_TEXTS = {
   title: 'Request tools',
   description: 'Opens a group of tools for this session. Its tools are in your list from your next step on.',

@@ -8,7 +8,7 @@ import { cut } from '../util/text.ts'
 import { toolIndexOf } from './index-tools.ts'
 import { parseQuery, rank, type Searched } from './rank.ts'
 
-/** How much a search tells of each tool that it finds. */
+/** How much a search shows of each tool. */
 export const SEARCH_DETAILS = ['names', 'descriptions', 'schemas'] as const
 export type SearchDetail = (typeof SEARCH_DETAILS)[number]
 
@@ -21,13 +21,13 @@ export interface SearchOptions {
   readonly maxDescription?: number | undefined
 }
 
-/** One tool that was found. What it does not have is absent. */
+/** A found tool. Fields that it does not have are absent. */
 export interface SearchHit {
   readonly id: string
-  /** Above 0, three decimals; to be compared within one answer. */
+  /** Above 0, three decimals. Comparable only within one result. */
   readonly score: number
   readonly title?: string
-  /** The operator's words: for the host, never for a model. */
+  /** For the host, never for a model. */
   readonly tags: readonly string[]
   /** At most `maxDescription` characters. */
   readonly description?: string
@@ -43,8 +43,8 @@ const MAX_DESCRIPTION = 100_000
 const DEFAULT_DESCRIPTION = 400
 
 /**
- * Gives the visible tools that fit a query, ranked: the best first, equal ones by id. A query without a word finds
- * none. Nothing is indexed before the first query.
+ * Returns the visible tools that match a query, best first and equal ones by id. A query without a word finds none.
+ * Nothing is indexed before the first query.
  *
  * @throws {ToolgateError} `query_invalid` for a query that is no string, and for an option that cannot be used
  */
@@ -53,20 +53,23 @@ export function searchTools(visible: Visible, query: string, options: SearchOpti
   const parsed = parseQuery(query)
   if (parsed.terms.length === 0) return []
   const { tools } = visible.snapshot
-  return rank(surveyOf(visible), parsed, wanted.limit).map(({ at, score }) => toHit(tools[at] as Tool, score, wanted))
+  return rank(surveyOf(visible), parsed, wanted.limit).flatMap(({ at, score }) => {
+    const tool = tools[at]
+    return tool ? [toHit(tool, score, wanted)] : []
+  })
 }
 
 const surveys = new WeakMap<Visible, Searched>()
 
-/** What is counted of all visible tools is counted once. */
+/** Returns the totals over all visible tools, computed once. */
 function surveyOf(visible: Visible): Searched {
   let survey = surveys.get(visible)
   if (!survey) {
     const index = toolIndexOf(visible.snapshot)
-    // Whether it is listed depends on what is locked, and the rank of other tools must not.
+    // It is listed only if groups are locked, and the rank of other tools must not depend on that.
     const bits = withoutBit(visible.bits, indexOfRequestTool(visible.snapshot))
     const members = membersOf(bits)
-    const length = members.reduce((sum, at) => sum + (index.lengths[at] as number), 0)
+    const length = members.reduce((sum, at) => sum + (index.lengths[at] ?? 0), 0)
     survey = { index, visible: bits, count: members.length, averageLength: length / members.length }
     surveys.set(visible, survey)
   }

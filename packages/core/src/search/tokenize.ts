@@ -1,13 +1,13 @@
-/** A longer word is cut: what is no word, such as an encoded picture, must not fill the index. */
+/** Longer words are cut, so that an encoded picture does not fill the index. */
 const MAX_TERM_LENGTH = 64
 
 /**
- * Gives the words of a text in lower case, in their order.
+ * Returns the words of a text in lower case, in order.
  *
- * Splits at whatever is neither letter nor digit, between letters and digits, and inside camelCase, where the
- * whole is a word too: `GitHub` gives `git`, `hub`, `github`. Case and diacritics are folded (Unicode NFKD).
- * Scripts that put no spaces between words, and Hangul, give overlapping pairs of characters, as is usual for
- * them (the "CJK bigram" of Lucene): pairs need no dictionary, so every replica splits alike.
+ * Splits at every character that is neither a letter nor a digit, between letters and digits, and inside camelCase,
+ * where the whole is also a word: `GitHub` becomes `git`, `hub`, `github`. Case and diacritics are folded (Unicode NFKD).
+ * Scripts without spaces between words, and Hangul, become overlapping pairs of characters (Lucene's "CJK bigram").
+ * Pairs need no dictionary, so every replica splits in the same way.
  *
  * @example
  * tokenize('readFile v2') // ['read', 'file', 'readfile', 'v', '2', 'v2']
@@ -25,18 +25,18 @@ export function tokenize(text: string): string[] {
   return words
 }
 
-/** Gives a text as one word: what is asked as `readfile` or `read file` is found as `read_file`. */
+/** Returns a text as one word, so that `readfile` and `read file` find `read_file`. */
 export function joinWords(text: string): string {
   return foldCase((isAscii(text) ? text : foldMarks(text)).replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ''))
 }
 
-/** Whether the text ends within a word, which its writer may not have finished. */
+/** Whether the text ends within a word, which may be unfinished. */
 export function endsInWord(text: string): boolean {
   return /[\p{L}\p{M}\p{N}]$/u.test(text)
 }
 
 const ASCII_CHUNKS = /[A-Za-z0-9]+/g
-/** In the group: letters of scripts without spaces between words. */
+/** The group matches letters of scripts without spaces between words. */
 const CHUNKS =
   /([[\p{L}\p{M}\p{N}]&&[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]]+)|[[\p{L}\p{M}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]]+/gv
 /** Acronyms (`URLs` is one), words, numbers, and letters that have no case. */
@@ -49,7 +49,7 @@ function isAscii(text: string): boolean {
   return true
 }
 
-/** Marks of other scripts stay: in Devanagari, Thai or kana they make another letter. */
+/** Removes diacritics of Latin letters. Marks of other scripts stay: in Devanagari, Thai or kana they make another letter. */
 function foldMarks(text: string): string {
   return text
     .normalize('NFKD')
@@ -67,7 +67,7 @@ function addSpaced(words: string[], chunk: string): void {
   if (parts.length > 1) words.push(foldCase(chunk))
 }
 
-/** Through upper case, so that `ß` is `ss` and a final sigma is a sigma. */
+/** Folds case through upper case, so that `ß` becomes `ss` and a final sigma a sigma. */
 function foldCase(word: string): string {
   return word.slice(0, MAX_TERM_LENGTH).toUpperCase().toLowerCase().replaceAll('ς', 'σ')
 }
@@ -79,15 +79,15 @@ function addPairs(words: string[], run: string): void {
 }
 
 /**
- * Gives what the forms of an English word have in common: without plural, `-ing`, `-ed` and a final `e`.
+ * Returns the stem of an English word: without plural, `-ing`, `-ed` and a final `e`.
  *
- * It knows no other endings: `-er` and `-ation` make other words. Words of other letters pass as they are.
+ * Other endings stay: `-er` and `-ation` make other words. Words with other letters are returned as they are.
  *
  * @example
  * ['create', 'creates', 'created', 'creating'].map(stem) // 'creat', four times
  */
 export function stem(word: string): string {
-  // Most words end otherwise, and an index asks this of hundreds of thousands.
+  // Most words have another ending, and an index stems hundreds of thousands.
   if (word.length < 4 || !ENDINGS.has(word.charCodeAt(word.length - 1)) || !ENGLISH.test(word)) return word
   const singular = withoutPlural(word)
   const base = VERB_FORM.exec(singular)?.[1]?.replace(DOUBLED, '$1') ?? singular
@@ -96,9 +96,9 @@ export function stem(word: string): string {
 
 const ENDINGS: ReadonlySet<number> = new Set(Array.from('sgde', (letter) => letter.charCodeAt(0)))
 const ENGLISH = /^[a-z]+$/
-/** At least three letters must be left, a vowel among them: `string` and `speed` are no forms of anything. */
+/** At least three letters must remain, with a vowel: `string` and `speed` are not verb forms. */
 const VERB_FORM = /^(?=.*[aeiouy].*(?:ing|ed)$)(.{3,})(?:ing|(?<!e)ed)$/
-/** `stopping` is of `stop`; `calling` and `missing` are not of `cal` and `mis`. */
+/** `stopping` becomes `stop`; `calling` and `missing` do not become `cal` and `mis`. */
 const DOUBLED = /([bdgmnprt])\1$/
 const PLURALS: readonly (readonly [ending: RegExp, singular: string])[] = [
   [/(?<=..)ies$/, 'y'],

@@ -174,13 +174,13 @@ export const GEMINI_OPENAPI: Dialect = {
 
 export const GEMINI_OPENAPI_OUTPUT: Dialect = withoutParameters({ ...GEMINI_OPENAPI, name: 'gemini-openapi-output' })
 
-/** Answers whether a dialect takes a keyword at a place. */
+/** Whether a dialect takes a keyword at a place. */
 export function takes(dialect: Dialect, keyword: string, atRoot: boolean): boolean {
   if (atRoot && dialect.rootLacks?.has(keyword)) return false
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
 
-/** Answers whether a keyword is one that JSON Schema 2020-12 has. */
+/** Whether a keyword is one that JSON Schema 2020-12 has. */
 export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }
@@ -206,7 +206,7 @@ const WORDS: Readonly<Record<keyof Limits, string>> = {
   longEnumLength: 'characters in one enum',
 }
 
-/** Gives what makes a schema too large for a target, or `undefined`. */
+/** Returns what makes a schema too large for a target, or `undefined`. */
 export function overLimit(schema: JsonSchema, limits: Limits): string | undefined {
   const size = measure(schema)
   const over = (Object.keys(WORDS) as (keyof Limits)[]).find((key) => size[key] > (limits[key] ?? Infinity))

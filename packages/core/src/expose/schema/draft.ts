@@ -27,12 +27,12 @@ export interface Writer {
   note(note: Note): void
   /** Moves a keyword into the description, or away where it is too long or is no plain text. */
   describe(draft: Draft, keyword: string, word: unknown): void
-  /** Gives a node with its references and `allOf` taken in. */
+  /** Returns a node with its references and `allOf` taken in. */
   absorbed(node: Node, at: At): Draft
   write(node: Node, at: At): JsonSchema
 }
 
-/** Gives a draft as JSON: the keywords in a fixed order, unknown ones after them. */
+/** Returns a draft as JSON: the keywords in a fixed order, unknown ones after them. */
 export function emit(draft: Draft, writer: Writer, at: At): JsonSchema {
   const { words, told } = draft
   const out: Record<string, unknown> = {}

@@ -112,13 +112,13 @@ export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'ar
   ...speak('array', ['uniqueItems', 'unevaluatedItems']),
 ])
 
-/** Answers whether a keyword says anything about values of a type. */
+/** Whether a keyword says anything about values of a type. */
 export function appliesTo(keyword: string, type: string): boolean {
   const spoken = SPEAKS_OF.get(keyword)
   return spoken === undefined || spoken === type || (spoken === 'number' && type === 'integer')
 }
 
-/** Gives the type of a JSON value, `number` for every number. */
+/** Returns the type of a JSON value, `number` for every number. */
 export function typeOf(value: unknown): TypeName {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
@@ -132,7 +132,7 @@ function speak(type: Spoken, keywords: readonly string[]): [string, Spoken][] {
 }
 
 /**
- * Gives the one value of a keyword that says what two say together, or `undefined` where none can.
+ * Returns the one value of a keyword that says what two say together, or `undefined` where none can.
  *
  * What only tells (`title`, `default`) is the first one's.
  */

@@ -78,7 +78,7 @@ export function createNode(pointer: string, words: ReadonlyMap<string, unknown>,
   return { pointer, words, raw }
 }
 
-/** Gives the node that holds when both do. */
+/** Returns the node that holds when both do. */
 export function both(a: Node, b: Node): Node {
   return createNode(a.pointer, new Map([['allOf', [a, b]]]))
 }
@@ -107,13 +107,13 @@ export function isNode(word: unknown): word is Node {
 
 const MAX_TEXT = 120
 
-/** Gives a value as a warning shows it. */
+/** Returns a value as a warning shows it. */
 export function toText(value: unknown): string {
   const text = value === undefined ? '' : JSON.stringify(sortKeys(value))
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…` : text
 }
 
-/** Gives a value with the keys of its objects sorted, so that equal values have equal bytes. */
+/** Returns a value with the keys of its objects sorted, so that equal values have equal bytes. */
 export function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys)
   if (!isObject(value)) return value

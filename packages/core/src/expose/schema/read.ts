@@ -9,7 +9,7 @@ const MAX_NODES = 10_000
 export type Reader = (raw: JsonSchema | boolean, pointer: string) => Node
 
 /**
- * Gives a reader that spells draft-04, -06 and -07 in 2020-12, which says the same and is not noted, and takes
+ * Returns a reader that spells draft-04, -06 and -07 in 2020-12, which says the same and is not noted, and takes
  * out what is no schema (`properties: 5`), which is.
  */
 export function createReader(note: (note: Note) => void): Reader {
@@ -34,7 +34,7 @@ export function createReader(note: (note: Note) => void): Reader {
     return node
   }
 
-  /** Gives `undefined` for a value that the keyword cannot have. */
+  /** Returns `undefined` for a value that the keyword cannot have. */
   function readWord(shape: Shape, value: unknown, at: string): unknown {
     switch (shape) {
       case 'schema':

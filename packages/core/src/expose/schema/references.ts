@@ -8,11 +8,11 @@ export interface Place {
   readonly pointer: string
 }
 
-/** Gives where a `$ref` of a schema leads. Never fetches. */
+/** Returns where a `$ref` of a schema leads. Never fetches. */
 export type Resolve = (from: object, ref: string, path: string) => Place
 
 /**
- * Gives a resolver of references within one document: JSON Pointers, anchors, and `$id`s that the document itself
+ * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s that the document itself
  * has (JSON Schema 2020-12, section 8.2).
  *
  * @throws {SchemaProblem} `remote_ref` for one that leads elsewhere, `unresolved_ref` for one that leads nowhere

@@ -19,7 +19,7 @@ const MAX_DRAFTS = 20_000
 const MAX_TOLD = 200
 
 /**
- * Gives a schema as a dialect takes it, and what was lost on the way.
+ * Returns a schema as a dialect takes it, and what was lost on the way.
  *
  * Equal schemas have equal bytes, whatever the order of their keys. Nothing is fetched.
  *
@@ -51,7 +51,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
     return emit(draft, writer, here)
   }
 
-  /** Gives what to write for a reference that stays one. */
+  /** Returns what to write for a reference that stays one. */
   function keptReference(node: Node, at: At): string | undefined {
     if (!node.words.has('$ref') || at.root || dialect.refs === 'inlined') return undefined
     const target = references.target(node)
@@ -158,7 +158,7 @@ function requireObject(draft: Draft, note: (note: Note) => void): void {
     note({ path: '/type', feature: 'type', from: toText(types), to: '"object"', action: 'rewritten' })
 }
 
-/** Gives a word as it was read, or `undefined` where it was put together on the way. */
+/** Returns a word as it was read, or `undefined` where it was put together on the way. */
 function toPlain(word: unknown): unknown {
   if (isNode(word)) return word.raw && sortKeys(word.raw)
   if (word instanceof Map) {

@@ -14,7 +14,7 @@ const TARGETS: ReadonlyMap<string, Target> = new Map<ExposeTarget, Target>([
   ['ai-sdk', aiSdk],
 ])
 
-/** Gives what is known of a target, in the variant that the options name. */
+/** Returns what is known of a target, in the variant that the options name. */
 export function findTarget(name: string, { schemas, provider }: ExposeOptions): Target | undefined {
   if (name === 'gemini' && schemas === 'openapi') return geminiOpenApi
   if (name === 'ai-sdk' && provider === 'openai') return aiSdkOnOpenAi

@@ -48,10 +48,10 @@ export interface Target<Definition extends object = object> {
   readonly writesInto?: boolean
   /** Names that its own tools have. */
   readonly reserved?: ReadonlySet<string>
-  /** Gives the name that a tool has there, from its name everywhere else. */
+  /** Returns the name that a tool has there, from its name everywhere else. */
   toName?(name: string): string
   define(parts: Parts): Definition
-  /** Gives the tools of a request, and the fields of the request that carry them. */
+  /** Returns the tools of a request, and the fields of the request that carry them. */
   collect(
     named: readonly Named<Definition>[],
     choice: { readonly mask: Mask | undefined; readonly deferred: boolean; readonly options: ExposeOptions },

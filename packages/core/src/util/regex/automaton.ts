@@ -2,17 +2,17 @@ import { spend, type Work } from '../work.ts'
 import { Alphabet, type CharClass, type Instruction, type Program } from './program.ts'
 import { type Assertion, isWord } from './syntax.ts'
 
-/** What stands before a place: what assertions ask. */
+/** The kind of character before a position, for assertions. */
 type Before = 'start' | 'newline' | 'word' | 'other'
 
-/** Where the automaton can be, behind some character. */
+/** A state of the automaton. */
 interface State {
-  /** Instructions to go on at, the preferred ones first. */
+  /** The instructions to continue at, preferred ones first. */
   readonly kernel: Uint32Array
   readonly before: Before
   /** A match ended before the last character. */
   readonly ended: boolean
-  /** Whether a match may still begin further on. */
+  /** Whether a match may still begin later. */
   readonly searching: boolean
   /** By class of the next character. */
   readonly next: (State | undefined)[]
@@ -23,16 +23,16 @@ interface State {
 export interface AutomatonOptions {
   /** Whether a match must begin where the text does. */
   readonly anchored: boolean
-  /** `any` needs to know only that there is one. */
+  /** `any`: only whether there is a match. */
   readonly wanted: 'any' | 'preferred' | 'longest'
 }
 
-/** What making a state costs, for each instruction looked at. */
+/** Steps for each instruction that is visited to make a state, and for each state. */
 const INSTRUCTION_STEPS = 12
 const STATE_STEPS = 100
-/** What a run costs beside its characters. */
+/** Steps for a run, beside those for its characters. */
 const RUN_STEPS = 10
-/** Instructions that the states of all automata together keep; then all are forgotten, and made again as they are needed. */
+/** How many instructions the states of all automata keep together. Beyond that, all states are dropped and made again as needed. */
 const MAX_KEPT = 500_000
 let kept = 0
 const keepers = new Set<Automaton>()
@@ -48,15 +48,15 @@ function keep(keeper: Automaton, instructions: number): void {
 }
 
 /**
- * Runs a program over texts, making the states of its deterministic automaton as they are met (as RE2 does).
+ * Runs a program over texts. Makes the states of its deterministic automaton as they occur, as RE2 does.
  *
- * A character costs one step and a state that is new one for each instruction, so the work is counted exactly.
+ * A character costs one step, and a new state some for each instruction, so the work is counted exactly.
  */
 export class Automaton {
   readonly #program: Program
   readonly #options: AutomatonOptions
   readonly #alphabet: Alphabet
-  /** By the hash of what they are. */
+  /** By hash. */
   readonly #states = new Map<number, State[]>()
   readonly #startsAnywhere: boolean
   readonly #seen: Uint32Array
@@ -71,7 +71,7 @@ export class Automaton {
     this.#startsAnywhere = !options.anchored && canBeginLater(program)
   }
 
-  /** Gives where a match ends, going from a place to the right, or -1. */
+  /** Runs to the right from a position. Returns where a match ends, or -1. */
   findEnd(text: string, from: number, work: Work): number {
     const { wanted } = this.#options
     const { ascii } = this.#alphabet
@@ -95,7 +95,7 @@ export class Automaton {
     return at >= text.length && this.#endsAt(state, work) ? text.length : end
   }
 
-  /** Gives where a match begins, going from a place to the left, or -1. */
+  /** Runs to the left from a position. Returns where a match begins, or -1. */
   findStart(text: string, from: number, downTo: number, work: Work): number {
     let state = this.#startState(beforeAt(text, from, 'backward'), work)
     let start = -1
@@ -111,13 +111,13 @@ export class Automaton {
     }
     spend(work, from - at + RUN_STEPS)
     if (at > downTo || state.kernel.length === 0) return start
-    // Where a match is not looked for further on, the text may still go on: what stands there decides assertions.
+    // The text may continue beyond `downTo`: the character there decides assertions.
     if (downTo === 0) return this.#endsAt(state, work) ? 0 : start
     const beyond = text.charCodeAt(downTo - 1)
     return this.#step(state, this.#alphabet.classOf(beyond, work), work).ended ? downTo : start
   }
 
-  /** Frees what is kept of earlier texts; a run that is under way goes on. */
+  /** Drops the states of earlier texts. A run in progress continues. */
   forget(): void {
     for (const bucket of this.#states.values()) for (const state of bucket) state.next.length = 0
     this.#states.clear()
@@ -155,7 +155,7 @@ export class Automaton {
     return (state.endsHere ??= this.#reach(state, undefined, work).ended)
   }
 
-  /** Follows everything that takes no character: gives the instructions that take one, and whether a match is reached. */
+  /** Follows the instructions that consume nothing. Returns those that consume a character, and whether a match is reached. */
   #reach(
     state: State,
     next: CharClass | undefined,
@@ -178,7 +178,7 @@ export class Automaton {
         if (holds(instruction.assertion, state.before, next)) stack.push(instruction.next)
       } else {
         ended = true
-        // What is less preferred than a match is no longer of interest.
+        // Instructions that are less preferred than a match no longer matter.
         if (this.#options.wanted !== 'longest') break
       }
     }
@@ -248,7 +248,7 @@ function holds(assertion: Assertion, before: Before, next: CharClass | undefined
   }
 }
 
-/** Whether a match can begin anywhere but at the start of the text. */
+/** Whether a match can begin after the start of the text. */
 function canBeginLater({ instructions, start }: Program): boolean {
   const seen = new Set<number>()
   const stack = [start]

@@ -29,10 +29,10 @@ const FLAG_NAMES: ReadonlyMap<string, keyof Flags> = new Map([
 ])
 
 /**
- * Reads a pattern into a tree: what ECMA-262 and RE2 have in common, and of each what the other has not
- * (`(?<name>…)`, `\u{…}`; `(?i)`, `(?P<name>…)`, `\A`, `\z`, `[[:alpha:]]`, `\Q…\E`).
+ * Parses a pattern of ECMA-262 or RE2 into a tree. Both dialects may use the other's extensions: `(?<name>…)`, `\u{…}`;
+ * `(?i)`, `(?P<name>…)`, `\A`, `\z`, `[[:alpha:]]`, `\Q…\E`.
  *
- * @throws {PatternError} for what is no pattern, and for backreferences and looking behind, which no automaton can do
+ * @throws {PatternError} for an invalid pattern, and for backreferences and lookbehind, which no automaton can run
  */
 export function parsePattern(text: string, dialect: Dialect): Node {
   if (text.length > MAX_LENGTH) throw new PatternError(`it has more than ${MAX_LENGTH} characters`)
@@ -50,7 +50,7 @@ function readChoice(reader: Reader, flags: Flags, depth: number): Node {
   return options.length === 1 ? (options[0] as Node) : { kind: 'choice', options }
 }
 
-/** `(?i)` holds to the end of its group, over the alternatives too. */
+/** `(?i)` applies to the end of its group, across its alternatives. */
 interface Scope {
   flags: Flags
 }
@@ -181,14 +181,14 @@ export class Reader {
     return this.at >= this.text.length
   }
 
-  /** Steps over a text where it stands here. */
+  /** Consumes a text if it is next. */
   take(expected: string): boolean {
     if (!this.text.startsWith(expected, this.at)) return false
     this.at += expected.length
     return true
   }
 
-  /** Steps over what a sticky expression matches here, and gives the match. */
+  /** Consumes the match of a sticky expression, and returns it. */
   match(sticky: RegExp): RegExpExecArray | undefined {
     sticky.lastIndex = this.at
     const found = sticky.exec(this.text)
@@ -197,7 +197,7 @@ export class Reader {
     return found
   }
 
-  /** Steps over one code point. */
+  /** Consumes one code point. */
   next(): number {
     const codePoint = this.text.codePointAt(this.at)
     if (codePoint === undefined) throw new PatternError('it ends too early')
@@ -218,7 +218,7 @@ const HEX =
   /x([0-9A-Fa-f]{2})|[xu]\{([0-9A-Fa-f]{1,6})\}|u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9A-Fa-f]{4})/iy
 const PROPERTY = /([pP])(?:\{(\^?)([A-Za-z0-9_=]{1,60})\}|([A-Za-z]))/y
 
-/** Gives what an escape stands for, behind its backslash: a code point, or a set of them. */
+/** Reads an escape after its backslash. Returns a code point or a set of them. */
 export function readEscape(reader: Reader): number | CharSet {
   const hex = reader.match(HEX)
   if (hex) return fromHex(hex)
@@ -250,12 +250,12 @@ function readProperty([, letter, caret, long, short]: RegExpExecArray): CharSet 
   return set
 }
 
-/** Reads a class behind its `[`. */
+/** Reads a class after its `[`. */
 export function readClass(reader: Reader, ignoreCase: boolean): CharSet {
   const negated = reader.take('^')
   const ranges: [number, number][] = []
   const sets: CharSet[] = []
-  // RE2 has a `]` that comes first stand for itself, ECMA-262 an empty class.
+  // In RE2 a leading `]` is a literal; in ECMA-262 it ends an empty class.
   if (reader.dialect === 're2' && reader.take(']')) ranges.push([93, readRangeEnd(reader, 93, sets)])
   while (!reader.take(']')) {
     const first = readMember(reader)
@@ -277,7 +277,7 @@ function readMember(reader: Reader): number | CharSet {
   return readEscape(reader)
 }
 
-/** Gives the end of a range, or the character itself where none begins; a `-` before a set stands for itself. */
+/** Returns the end of a range, or the character itself if there is no range. A `-` before a set is a literal. */
 function readRangeEnd(reader: Reader, first: number, sets: CharSet[]): number {
   if (!reader.match(/-(?!\])/y)) return first
   const last = readMember(reader)

@@ -4,11 +4,11 @@ import { parsePattern } from './parse.ts'
 import { compileProgram, MAX_INSTRUCTIONS, sizeOf } from './program.ts'
 import { type Dialect, type Node, PatternError } from './syntax.ts'
 
-/** A pattern that answers in time linear in the text, whatever it is. */
+/** A pattern that takes time linear in the text. */
 export interface Pattern {
-  /** Instructions it comes to: what it costs to keep. */
+  /** The number of its instructions, which decides the memory it takes. */
   readonly size: number
-  /** Answers whether it matches somewhere in a text. @throws {WorkSpentError} */
+  /** Whether the pattern matches anywhere in a text. @throws {WorkSpentError} */
   test(text: string, work: Work): boolean
 }
 
@@ -17,15 +17,15 @@ export interface Match {
   readonly end: number
 }
 
-/** A pattern that gives where it matches. */
+/** A pattern that also returns its matches. */
 export interface Finder extends Pattern {
-  /** Gives the matches from left to right, each as Perl would find it; none is empty. @throws {WorkSpentError} */
+  /** Returns the non-empty matches from left to right, each as Perl would find it. @throws {WorkSpentError} */
   matches(text: string, work: Work): readonly Match[]
 }
 
 /**
- * Gives a pattern to test texts with. Looking ahead is possible directly behind a leading `^`, where it is nothing but a
- * further pattern (`^(?=.*[0-9])(?!.*\.\.)…`).
+ * Returns a pattern to test texts with. A lookahead may only follow a leading `^`, where it is a further pattern
+ * (`^(?=.*[0-9])(?!.*\.\.)…`).
  *
  * @throws {PatternError} for a pattern that cannot be used, with the reason
  */
@@ -58,7 +58,7 @@ export function createFinder(source: string, dialect: Dialect): Finder {
         if (end === -1) break
         const start = backward.findStart(text, end, at, work)
         if (end > start) found.push({ start, end })
-        // An empty match is stepped over, and with it the character that follows.
+        // An empty match is skipped, with the character after it.
         at = end > at ? end : at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
       }
       return found
@@ -67,8 +67,8 @@ export function createFinder(source: string, dialect: Dialect): Finder {
 }
 
 /**
- * Gives a pattern that matches where any of several does: one look at a text in place of many. Nothing where they are
- * too large to be one.
+ * Returns a pattern that matches where any of several does, in one pass over the text. Returns `undefined` if they are too
+ * large to be one.
  */
 export function createUnion(sources: readonly string[], dialect: Dialect): Pattern | undefined {
   const node: Node = { kind: 'choice', options: sources.map((source) => parsePattern(source, dialect)) }
@@ -82,7 +82,7 @@ interface Search {
   readonly find: (text: string, work: Work) => boolean
 }
 
-/** The automaton is made when a text is first tested: many tools are listed and never called. */
+/** Returns a search that makes its automaton at the first test: many tools are listed and never called. */
 function searchFor(node: Node): Search {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)
@@ -107,7 +107,7 @@ interface Look {
 
 const TEXT_START: Node = { kind: 'assertion', assertion: 'text start' }
 
-/** Takes what looks ahead from the very start of a text apart from the rest. */
+/** Separates the lookaheads at the very start of a pattern from the rest. */
 function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly Look[] } {
   const [first, ...rest] = node.kind === 'sequence' ? node.parts : []
   if (first?.kind !== 'assertion' || first.assertion !== 'text start') return { main: node, looks: [] }

@@ -1,7 +1,7 @@
 import { spend, type Work } from '../work.ts'
 import { type Assertion, type CharSet, isWord, type Node, PatternError } from './syntax.ts'
 
-/** One step: takes a character of a set, holds at a place, goes on at two places (the first one first), or is done. */
+/** One instruction: consumes a character of a set, asserts a position, branches (preferring `next`), or matches. */
 export type Instruction =
   | { readonly op: 'set'; readonly set: number; readonly next: number }
   | { readonly op: 'assertion'; readonly assertion: Assertion; readonly next: number }
@@ -18,7 +18,7 @@ export interface Program {
 
 export type Direction = 'forward' | 'backward'
 
-/** What `a{1000}` and repeats of repeats may come to. */
+/** The largest size of a program, with repeats such as `a{1000}` expanded. */
 export const MAX_INSTRUCTIONS = 20_000
 
 /** @throws {PatternError} for a pattern of too many steps, or that looks ahead */
@@ -35,7 +35,7 @@ export function compileProgram(node: Node, direction: Direction): Program {
   const start = emit(node, 0)
   return { instructions, start, sets: [...sets.values()].map(({ set }) => set), assertions }
 
-  /** Gives where a node begins that goes on at `next`. */
+  /** Adds the instructions of a node that continues at `next`. Returns its first one. */
   function emit(part: Node, next: number): number {
     switch (part.kind) {
       case 'set':
@@ -86,7 +86,7 @@ const MIRRORED: ReadonlyMap<Assertion, Assertion> = new Map([
   ['line end', 'line start'],
 ])
 
-/** Gives how many instructions a node comes to. */
+/** Returns how many instructions a node takes. */
 export function sizeOf(node: Node): number {
   switch (node.kind) {
     case 'set':
@@ -110,11 +110,11 @@ function sum(nodes: readonly Node[]): number {
   return nodes.reduce((total, node) => total + sizeOf(node), 0)
 }
 
-/** Characters that a program cannot tell apart. */
+/** Characters that a program treats alike. */
 export interface CharClass {
   /** One of them. */
   readonly sample: number
-  /** By index of the program's sets: whether it is in them. */
+  /** For each of the program's sets, 1 if the characters are in it. */
   readonly isIn: Uint8Array
   readonly isWord: boolean
   readonly isNewline: boolean
@@ -122,14 +122,14 @@ export interface CharClass {
 
 const ASCII = 128
 const PAGE = 256
-/** Pages that are kept; with more, they are made again. */
+/** How many pages are kept. With more, all are dropped and made again. */
 const MAX_PAGES = 128
-/** What a look at one set costs, in steps. */
+/** Steps for testing one set. */
 const SET_STEPS = 4
 
-/** Sorts characters into classes as they are met: a text has few different ones. */
+/** Sorts characters into classes as they occur: a text has few different ones. */
 export class Alphabet {
-  /** By class number, which begins at 1: 0 is a character that was not met. */
+  /** By class number, from 1. 0 is a character that has not occurred. */
   readonly classes: (CharClass | undefined)[] = [undefined]
   /** The class numbers of ASCII. */
   readonly ascii: Uint16Array = new Uint16Array(ASCII)
@@ -141,7 +141,7 @@ export class Alphabet {
     this.#program = program
   }
 
-  /** Gives the number of a code point's class. */
+  /** Returns the number of a code point's class. */
   classOf(codePoint: number, work: Work): number {
     const table = codePoint < ASCII ? this.ascii : this.#page(codePoint, work)
     const at = codePoint < ASCII ? codePoint : codePoint % PAGE

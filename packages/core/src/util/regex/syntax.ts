@@ -4,13 +4,13 @@ export type Assertion = 'text start' | 'text end' | 'line start' | 'line end' | 
 export type Node =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
-  /** Looks ahead without taking anything. */
+  /** Looks ahead and consumes nothing. */
   | { readonly kind: 'look'; readonly negative: boolean; readonly body: Node }
   | { readonly kind: 'sequence'; readonly parts: readonly Node[] }
   | { readonly kind: 'choice'; readonly options: readonly Node[] }
   | { readonly kind: 'repeat'; readonly body: Node; readonly min: number; readonly max: number; readonly lazy: boolean }
 
-/** `ecma` is ECMA-262 with the flag `u`, as JSON Schema has it; `re2` is the syntax of RE2. They differ in `.`, `\s` and `[]`. */
+/** `ecma` is ECMA-262 with the flag `u`, as in JSON Schema; `re2` is the syntax of RE2. They differ in `.`, `\s` and `[]`. */
 export type Dialect = 'ecma' | 're2'
 
 /** A pattern that cannot be used; the message is safe to show. */
@@ -18,14 +18,14 @@ export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
 
-/** Some of all code points. */
+/** A set of code points. */
 export interface CharSet {
-  /** Equal for sets that hold the same by construction. */
+  /** Equal for sets that were made from equal parts. */
   readonly key: string
   has(codePoint: number): boolean
 }
 
-/** What a set is made of: ranges, sets of their own (`\d`, `\p{L}`), and whether letter case and sense are turned. */
+/** The parts of a set: ranges, other sets (`\d`, `\p{L}`), and whether it ignores case or is negated. */
 export interface CharSetParts {
   /** Pairs of the first and the last code point. */
   readonly ranges: readonly (readonly [first: number, last: number])[]
@@ -46,7 +46,7 @@ export function charSet({ ranges, sets = [], negated = false, ignoreCase = false
   }
 }
 
-/** Upper and lower case, where each is one code point. */
+/** Returns a code point in upper and lower case, if each is one code point. */
 function casesOf(codePoint: number): readonly number[] {
   const text = String.fromCodePoint(codePoint)
   return [text, text.toLowerCase(), text.toUpperCase(), text.toUpperCase().toLowerCase()]
@@ -133,10 +133,10 @@ export const POSIX_SETS: ReadonlyMap<string, CharSet> = new Map(
   } as Record<string, typeof SPACES>).map(([name, ranges]) => [name, charSet({ ranges })]),
 )
 
-/** Few names exist, and each is compiled once. */
+/** There are few names; each is compiled once. */
 const properties = new Map<string, RegExp>()
 
-/** Gives the set of a Unicode property as ECMA-262 names it, or as RE2 does (`\pL`, `\p{Greek}`). */
+/** Returns the set of a Unicode property as ECMA-262 names it, or as RE2 does (`\pL`, `\p{Greek}`). */
 export function propertySet(name: string, negated: boolean): CharSet | undefined {
   const native = properties.get(name) ?? nativeClass(`^\\p{${name}}$`) ?? nativeClass(`^\\p{Script=${name}}$`)
   if (!native) return undefined
