@@ -15,7 +15,7 @@ export interface Io {
 
 export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
 
-/** Gives a painter for one stream: plain where it is no terminal, and where NO_COLOR (no-color.org) says so. */
+/** Returns a painter for one stream: plain where it is no terminal, and where NO_COLOR (no-color.org) says so. */
 export function painter(stream: Stream, env: Io['env']): Paint {
   const colours = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text)
@@ -29,7 +29,7 @@ export function printJson(stream: Stream, value: unknown): void {
   stream.write(`${jsonText(value, 2)}\n`)
 }
 
-/** Gives JSON that says the same and writes nothing else on a terminal: JSON leaves C1 and what turns text as they are. */
+/** Returns JSON that says the same and writes nothing else on a terminal: JSON leaves C1 and what turns text as they are. */
 export function jsonText(value: unknown, indent?: number): string {
   // Its own line breaks are the only ones: those in texts are escaped.
   return JSON.stringify(value, undefined, indent).split('\n').map(printable).join('\n')
@@ -39,7 +39,7 @@ export function jsonText(value: unknown, indent?: number): string {
 const UNPRINTABLE =
   /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e0fff}]/gu
 
-/** Gives text from elsewhere with its control characters spelt out. */
+/** Returns text from elsewhere with its control characters spelt out. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, spelt)
 }

@@ -30,7 +30,7 @@ export class Fleet {
   readonly #servers: readonly Server[]
   readonly #redact: Redactor
 
-  /** `via` marks the requests of this gateway, so that it does not serve itself. */
+  /** `via` identifies the requests of this gateway, so that it does not serve itself. */
   constructor({ servers }: GatewayConfig, via: string, deps: FleetDeps) {
     this.#redact = deps.redact
     this.#servers = servers.map((config) => {
@@ -47,7 +47,7 @@ export class Fleet {
     return this.#servers.map(({ source }) => source)
   }
 
-  /** Each server with what a change of its identity shows in. */
+  /** Each server with the data of its identity. */
   get watched(): readonly WatchedServer[] {
     return this.#servers.map(({ config, upstream }) => ({
       config,
@@ -58,7 +58,7 @@ export class Fleet {
     }))
   }
 
-  /** Returns what is shown of the servers. `changeOf` is the latest change of what a server is. */
+  /** Returns the rows of the API. `changeOf` returns the latest change of a server's identity. */
   rows(changeOf: (name: string) => ServerRow['changed'] | undefined): readonly ServerRow[] {
     return this.#servers.map((server) => {
       const changed = changeOf(server.config.name)

@@ -16,7 +16,7 @@ import { createTelemetry } from './telemetry/create-telemetry.ts'
 import type { FindTracing } from './telemetry/tracing.ts'
 import { createWarnings, type Warnings } from './warnings.ts'
 
-/** One line of the gateway's log. `detail` may hold what a caller must not see. */
+/** One line of the gateway's log. `detail` is not for callers. */
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string
@@ -24,7 +24,7 @@ export interface LogLine {
   readonly detail?: string
 }
 
-/** What every part of a gateway needs. */
+/** Shared by every part of a gateway. */
 export interface GatewayBase {
   readonly config: GatewayConfig
   readonly clock: Clock
@@ -34,7 +34,7 @@ export interface GatewayBase {
   readonly lifecycle: Lifecycle
 }
 
-/** The gate of a configuration, with what it was made of. */
+/** The gate of a configuration, with its parts. */
 export interface GateParts {
   readonly gate: Gate
   readonly lists: ToolLists
@@ -43,7 +43,7 @@ export interface GateParts {
   readonly selectors: ReturnType<typeof parseGroups>['selectors']
   readonly fleet: Fleet
   readonly availability: ReturnType<typeof createAvailability>
-  /** Resolves when every probe was asked. */
+  /** Resolves when every probe has answered once. */
   readonly probed: Promise<void>
   readonly warnings: Warnings
   readonly audit: OpenedAudit
@@ -51,20 +51,20 @@ export interface GateParts {
   readonly state: StateStore | undefined
   readonly counts: CallCounts
   readonly tracing: FindTracing
-  /** Marks the requests of this gateway. */
+  /** Identifies the requests of this gateway. */
   readonly via: string
 }
 
 const DEFAULT_TTL_MS = 10_000
-/** How long the records of calls that are stopped at the end may take. */
+/** How long the records of aborted calls may take when the gateway stops. */
 const RECORDS_MS = 500
-/** A server's own timeout ends its calls. This ends a call whose progress goes on and on. */
+/** The deadline of a call, as a multiple of the longest server timeout. It ends calls whose progress never stops. */
 const DEADLINE_FACTOR = 10
 
 /**
- * Opens the stores, makes the servers without starting them, and the gate over them.
+ * Opens the stores, and creates the gate and its servers without starting them.
  *
- * `probeEveryMs` bounds how long an answer of a probe is kept. `onUnlocked` is called when a session opens a group.
+ * `probeEveryMs` bounds how long a probe's answer is kept. `onUnlocked` is called when a session opens a group.
  */
 export async function openGate(
   base: GatewayBase,
@@ -81,7 +81,7 @@ export async function openGate(
   const groups = toGroups(withTtl(config.groups, probeEveryMs), { servers: upstreams, redactor: redact, reaper })
   const availability = createAvailability(groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
-  // Before anybody asks: what knows its state by itself, as servers do, is known from the beginning.
+  // Started first, so that the states of servers are known from the beginning.
   const probed = availability.start()
   const parsedGroups = parseGroups(groups, new Map(Object.entries(config.aliases ?? {})))
   const search = config.search ?? { offer: 'auto' }
@@ -113,7 +113,7 @@ export async function openGate(
   gate.catalog.subscribe(warnings.logNew)
   lifecycle.onClose(async () => {
     await endsWithin(gate.close(), RECORDS_MS)
-    // Calls that were stopped are answered before the rest is closed.
+    // Aborted calls are answered before the rest is closed.
     await lifecycle.closePort()
   })
   return {
@@ -144,7 +144,7 @@ async function openStores({ config, redact, log, onFault, lifecycle }: GatewayBa
   return { audit, auditProblems, stores }
 }
 
-/** Returns the options of the gate that the file writes as the gate reads them. */
+/** Returns the options that the file and the gate write in the same way. */
 function toGateOptions({
   aliases,
   calls,

@@ -15,10 +15,10 @@ import { createMcp, type Entrance, toApiDeps, toHttpDeps, watchGateway } from '.
 
 export interface GatewayOptions {
   readonly clock?: Clock
-  /** Where the built console lies. Default: beside this package. */
+  /** The folder of the built console. Default: beside this package. */
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
-  /** The longest time that an answer of a probe is kept, whatever the groups say. Default: what they say. */
+  /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
 }
 
@@ -30,27 +30,27 @@ export interface RunningGateway {
   readonly url: string
   readonly port: number
   readonly gate: Gate
-  /** Resolves when every server has answered or failed its first start, and the probes have had a second. */
+  /** Resolves when every server has answered or failed its first start, and the probes have answered or had a second. */
   readonly ready: Promise<void>
   servers(): readonly ServerRow[]
   groups(): readonly GroupRow[]
   /**
-   * Refuses new calls, waits up to `drainMs` for those that run, and then stops listening, the servers and their children,
-   * and writes what is left of the audit, within 2 s.
+   * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
+   * rest of the audit, within 2 s.
    */
   close(): Promise<void>
 }
 
-/** How long a gateway that starts waits for its probes. What is later is unknown until then. */
+/** How long a starting gateway waits for its probes. A group whose probe is later is unknown until then. */
 const FIRST_ASK_MS = 1000
 const CONSOLE_DIR = fileURLToPath(new URL('../console/', import.meta.url))
 
 /**
- * Starts a gateway: its port first, then its servers. It answers as soon as it listens; tools of a server
+ * Starts a gateway: its port first, then its servers. It answers as soon as it listens. Tools of a server
  * that is still starting are not listed yet.
  *
- * @throws {ToolgateError} `port_taken`; {@link ConfigError} for a policy, group or limit that
- * cannot be used, and for a missing policy
+ * @throws {ToolgateError} `port_taken`
+ * @throws {ConfigError} for an invalid policy, group or limit, and for a missing policy
  */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<RunningGateway> {
   checkShape('startGateway', options, OPTIONS)

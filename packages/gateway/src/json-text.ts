@@ -1,12 +1,12 @@
-/** How much a JSON text may hold. What is not named is not bounded. */
+/** How much a JSON text may hold. An absent bound means no limit. */
 export interface JsonBounds {
-  /** Arrays and objects inside each other. */
+  /** Nested arrays and objects. */
   readonly depth: number
-  /** Arrays, objects, texts, numbers and so on, together. */
+  /** All values: arrays, objects, texts, numbers, booleans and nulls. */
   readonly values?: number
-  /** Members of all objects together. */
+  /** The members of all objects. */
   readonly keys?: number
-  /** Characters of one key, as it is written. */
+  /** Characters of one key, with its escapes. */
   readonly keyLength?: number
 }
 
@@ -21,16 +21,15 @@ export type JsonMeasure = { readonly members: number; readonly excess?: undefine
 /**
  * Measures a JSON text without parsing it, and stops at the first bound that it exceeds.
  *
- * `members` counts the colons outside of strings: the members that its objects are written with. `JSON.parse` takes any
- * depth and any number of values, at seconds and gigabytes, and whatever walks the value afterwards costs as much
- * again, so a text from outside is measured first.
+ * `members` counts the colons outside of strings, duplicate keys included. Parsing a hostile text can take seconds and
+ * gigabytes, so text from outside is measured first.
  */
 export function measureJson(
   text: string,
   { depth: maxDepth, values: maxValues = Infinity, keys: maxKeys = Infinity, keyLength = Infinity }: JsonBounds,
 ): JsonMeasure {
   let members = 0
-  // Each value but the outermost follows a comma, or is the first in an array or object. Empty ones count for one too many.
+  // Every inner value follows a comma or an opening bracket. Empty arrays and objects count one too many.
   let values = 1
   let depth = 0
   let stringLength = 0
@@ -62,7 +61,7 @@ export function measureJson(
   return { members }
 }
 
-/** Says what a text does, as the end of a sentence about it. */
+/** Returns the rest of a sentence about the text: `is nested more than 64 levels deep`. */
 export function describeExcess({ bound, limit }: JsonExcess): string {
   return EXCESSES[bound](limit)
 }
@@ -78,7 +77,7 @@ function exceeds(bound: keyof JsonBounds, limit: number): JsonMeasure {
   return { excess: { bound, limit } }
 }
 
-/** Where a value stands in a JSON text, with the blanks around it. */
+/** The position of a value in a JSON text, with the white space around it. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -87,8 +86,8 @@ export interface Span {
 /**
  * Finds the values at some paths of keys in a JSON text, in one pass and without parsing it.
  *
- * A path is missing from the answer if nothing is there, if one of its keys is written with escapes, and if it occurs
- * twice, as nobody can say which of the two is meant.
+ * A path is missing from the result if it is absent, if one of its keys is escaped, or if it occurs twice, because then
+ * it is ambiguous.
  *
  * @example
  * findMembers('{"id":7,"result":{"tools":[]}}', ['id', 'result.tools']).get('result.tools') // { start: 26, end: 28 }
@@ -98,9 +97,9 @@ export function findMembers<Path extends string>(text: string, paths: readonly P
   const maxDepth = Math.max(...paths.map((path) => path.split('.').length))
   const found = new Map<Path, Span>()
   const twice = new Set<Path>()
-  /** The path of the member under way at each depth; `undefined` in an array. */
+  /** The path of the current member at each depth; `undefined` in an array. */
   const under: (string | undefined)[] = []
-  /** Where the wanted member under way at each depth begins. */
+  /** The start of the current wanted member at each depth. */
   const starts: (number | undefined)[] = []
   let depth = 0
   let key: Span = { start: 0, end: 0 }
@@ -147,7 +146,7 @@ export function findMembers<Path extends string>(text: string, paths: readonly P
   return found
 }
 
-/** Splits the text of a JSON array into those of its items; `undefined` if it is not the text of an array. */
+/** Returns the texts of the items of a JSON array, or `undefined` if the text is not an array. */
 export function splitItems(text: string): readonly string[] | undefined {
   const list = text.trim()
   if (list.charCodeAt(0) !== BRACKET || list.charCodeAt(list.length - 1) !== BRACKET_END) return undefined
@@ -187,12 +186,12 @@ const BRACE_END = 0x7d
 const BRACKET = 0x5b
 const BRACKET_END = 0x5d
 
-/** Returns the position of the quote that ends the string begun at `start`; of the end of the text if none does. */
+/** Returns the position of the closing quote of the string at `start`, or the text's length if there is none. */
 function endOfString(text: string, start: number): number {
   const end = text.indexOf('"', start + 1)
   if (end === -1) return text.length
   if (text.charCodeAt(end - 1) !== BACKSLASH) return end
-  // Searching again after each escaped quote costs more than looking at each character.
+  // With escaped quotes, checking each character is faster than searching again and again.
   for (let i = start + 1; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit === BACKSLASH) i++

@@ -1,11 +1,11 @@
 import { endsWithin } from '@toolgate/core/internal'
 
-/** How long answers may take that are being written when the port is closed. */
+/** How long answers may still be written after the port is closed. */
 const ANSWER_MS = 250
 
 type Step = () => Promise<void> | void
 
-/** What a gateway has opened, and how it stops. */
+/** Closes what a gateway has opened. */
 export class Lifecycle {
   /** Resolves when the last answer on the port has ended. */
   readonly closePort: () => Promise<void>
@@ -23,17 +23,17 @@ export class Lifecycle {
     return this.#isStopping
   }
 
-  /** What is opened later is closed earlier. */
+  /** Adds a step to closing. Steps run in reverse order. */
   onClose(step: Step): void {
     this.#closers.push(step)
   }
 
-  /** Sets what is awaited before anything is closed. */
+  /** Sets the work that is awaited before anything is closed. */
   onDrain(drain: () => Promise<void>): void {
     this.#drain = drain
   }
 
-  /** The port is closed first, so that nothing new begins. Answers on their way get a moment. */
+  /** Closes the port first, so that nothing new begins. Pending answers get a moment. */
   readonly close = once(async (): Promise<void> => {
     this.#isStopping = true
     await this.#drain()

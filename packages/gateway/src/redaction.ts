@@ -4,7 +4,7 @@ import { createRedactor, type Redactor } from '@toolgate/core/redact'
 import type { GroupRow, NeedRow, ServerRow } from './api/wire.ts'
 import type { GatewayConfig } from './config/config.ts'
 
-/** Gives the gateway's redactor: the built-in tables, the operator's own, and the secrets of the configuration. */
+/** Returns the gateway's redactor: the built-in tables, those of the configuration, and its secrets. */
 export function createGatewayRedactor({ redact, secrets }: GatewayConfig): Redactor {
   return createRedactor({ ...redact, secrets: secrets ?? [] })
 }
@@ -14,7 +14,7 @@ interface Line {
   readonly detail?: string
 }
 
-/** Gives a log whose lines are redacted before anybody reads them. */
+/** Returns a log that redacts its lines. */
 export function redactLog<L extends Line>(log: (line: L) => void, { redactText }: Redactor): (line: L) => void {
   return (line) =>
     log({
@@ -24,7 +24,7 @@ export function redactLog<L extends Line>(log: (line: L) => void, { redactText }
     })
 }
 
-/** Gives an approval as it is shown: a person sees the whole input but what looks like a secret. */
+/** Returns an approval with its secrets masked. */
 export function redactApproval(approval: Approval, redact: Redactor): Approval {
   return {
     ...approval,
@@ -58,7 +58,7 @@ export function redactGroup(row: GroupRow, { redactText }: Redactor): GroupRow {
   return row.reason === undefined ? row : { ...row, reason: redactText(row.reason) }
 }
 
-/** The path of a URL and the reason may hold what looks like a secret. */
+/** The path of a URL and the reason may hold secrets. */
 export function redactNeed(row: NeedRow, { redactText }: Redactor): NeedRow {
   return {
     ...row,

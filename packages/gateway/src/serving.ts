@@ -26,7 +26,7 @@ import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { VERSION } from './version.ts'
 
-/** Who may come, and by which names. */
+/** The keys and host names that the gateway accepts. */
 export interface Entrance {
   readonly keyring: Keyring
   readonly origins: OriginRules
@@ -37,7 +37,7 @@ const LIST_TTL_MS = 1000
 /** How long running calls may take when the gateway stops. */
 const DEFAULT_DRAIN_MS = 30_000
 
-/** What the gateway shows of itself, as it is now. */
+/** The current state of groups, logins and servers. */
 export interface Watching {
   readonly groupWatch: GroupWatch
   readonly logins: FailedLogins
@@ -45,7 +45,7 @@ export interface Watching {
   servers(): readonly ServerRow[]
 }
 
-/** Watches groups, servers and logins, and records what changes. */
+/** Watches groups, servers and logins, and records their changes. */
 export function watchGateway(base: GatewayBase, parts: GateParts): Watching {
   const { config, clock, redact, onFault, lifecycle } = base
   const { gate, fleet, availability, audit } = parts
@@ -168,7 +168,7 @@ function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[numb
   return `${selector.text}:${label} per ${per.join(', ') || 'all callers together'}`
 }
 
-/** Returns what answers on the port. */
+/** Returns the handlers of the port. */
 export function toHttpDeps(
   { config, redact, onFault, lifecycle }: GatewayBase,
   { gate, audit, counts, warnings }: GateParts,
@@ -222,7 +222,7 @@ export function toHttpDeps(
   }
 }
 
-/** Loads what most gateways never need when it is first asked for. */
+/** Loads a part at its first use, as most gateways never need it. */
 function loadLater<T>(load: () => Promise<T>): { load(): Promise<T>; loaded(): T | undefined } {
   let loaded: T | undefined
   const loading = once(async () => (loaded = await load()))

@@ -6,13 +6,13 @@ import { type ApprovalStore, type CounterStore, memoryApprovals, type StateStore
 import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config/config.ts'
 
-/** What an audit tells of itself: what it drops, where it counts that. */
+/** An open audit, with a count of dropped records if the store has one. */
 export type OpenedAudit = AuditSink &
   AuditReader &
   AuditExporter &
   AuditCounter & {
     readonly droppedCount?: number
-    /** Absent for an audit that nothing vouches for, as one in memory. */
+    /** Absent for an audit without evidence, such as one in memory. */
     evidence?(): AuditEvidence
   }
 
@@ -21,7 +21,7 @@ interface AuditDeps {
   readonly onFault: (error: unknown) => void
 }
 
-/** Opens the audit of a configuration. A store is loaded when it is the one. */
+/** Opens the audit of a configuration. Only the configured store is loaded. */
 export async function openAudit(config: AuditConfig, deps: AuditDeps): Promise<OpenedAudit> {
   const { store, path = '', mode, preview = true } = config
   switch (store) {
@@ -53,11 +53,11 @@ function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
   }
 }
 
-/** The stores that the gate keeps in memory by itself, where they are to be kept elsewhere. */
+/** The stores of the gate. Absent ones stay in memory. */
 interface KeptStores {
   readonly approvals?: ApprovalStore
   readonly state?: StateStore
-  /** Where several gateways share a file, they count together, and a restart keeps what was counted. */
+  /** Gateways that share a file count together, and counts survive a restart. */
   readonly counters?: CounterStore
   close(): void
 }
@@ -75,7 +75,7 @@ export async function openState(
 export type { AuditEvidence, EvidenceProblem }
 
 /**
- * Returns what is wrong with where a configuration keeps its audit, checkpoints and signing key. Opens none of them.
+ * Returns the problems with the paths of the audit, its checkpoints and its signing key. Opens none of them.
  *
  * @example
  * await findAuditProblems({ store: 'sqlite', path: '/srv/audit.db', mode: 'batched' })  // []

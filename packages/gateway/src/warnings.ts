@@ -11,27 +11,27 @@ export interface GatewayWarning extends Omit<LintWarning, 'code'> {
   readonly code: LintWarning['code'] | ConfigWarning['code']
 }
 
-/** What is allowed and probably not meant, as it is now. */
+/** The current warnings: valid configuration that is probably a mistake. */
 export interface Warnings {
   list(): readonly GatewayWarning[]
-  /** Logs those about overlays that were not logged before. */
+  /** Logs new warnings about overlays. */
   logNew(): void
-  /** Logs a warning of the gate, unless it is about a name that the file alone shows to be wrong. */
+  /** Logs a warning of the gate, unless the check of the file has found it already. */
   logOfGate(warning: LintWarning): void
 }
 
 export interface WarningsDeps {
   readonly config: GatewayConfig
   readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'tools'>[]
-  /** The gate exists after its own warnings. */
+  /** A function, as the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   log(text: string): void
 }
 
 /**
- * Gives the warnings of a gateway: those of the file, of the gate and of overlays. The file's are logged at once.
+ * Returns the warnings of the file, the gate and the overlays. The file's are logged at once.
  *
- * Linting asks every clause of every tool, so it is done once for each policy, catalog and list of halts.
+ * Linting checks every clause against every tool, so its result is kept until the policy, catalog or halts change.
  */
 export function createWarnings({ config, sources, gate, log }: WarningsDeps): Warnings {
   const ofFile = (config.warnings ?? []).map(({ code, path, message }): GatewayWarning => ({
@@ -76,7 +76,7 @@ export function createWarnings({ config, sources, gate, log }: WarningsDeps): Wa
   }
 }
 
-/** The group of a server without tools. It is not in the file. */
+/** The implicit group of a server, which is not in the file. */
 const IMPLICIT_GROUP = `groups.${serverGroupName('')}`
 
 /** The gate calls `calls.concurrency` of the file by its own option. */

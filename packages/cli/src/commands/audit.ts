@@ -98,7 +98,7 @@ export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitN
   })
 }
 
-/** Gives every record after `seen`, oldest first, however many there are. */
+/** Returns every record after `seen`, oldest first, however many there are. */
 async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): Promise<readonly AuditRecord[]> {
   const found: AuditRecord[] = []
   for (;;) {

@@ -128,7 +128,7 @@ function printLog({ level, message, server, detail }: LogLine, io: Io): void {
 }
 
 /**
- * Gives the port that `--port` or else PORT names; `undefined` where neither does.
+ * Returns the port that `--port` or else PORT names; `undefined` where neither does.
  *
  * @throws {CliError} `usage` for one that is no port, naming where it came from
  */

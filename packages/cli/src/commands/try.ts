@@ -46,7 +46,7 @@ export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<
   )
 }
 
-/** Gives the path of the quickstart's configuration. @throws {CliError} `usage` */
+/** Returns the path of the quickstart's configuration. @throws {CliError} `usage` */
 function findQuickstart(): string {
   const found = QUICKSTARTS.map((file) => fileURLToPath(new URL(file, import.meta.url))).find((file) =>
     existsSync(file),
@@ -92,7 +92,7 @@ export interface Welcome {
 const DEFAULT_COLUMNS = 100
 const MAX_COLUMNS = 120
 
-/** Gives what `toolgate try` prints when it is ready: addresses, keys, servers, a client's configuration, what to try. */
+/** Returns what `toolgate try` prints when it is ready: addresses, keys, servers, a client's configuration, what to try. */
 export function renderWelcome(welcome: Welcome): string {
   const { url, paint, seen } = welcome
   const title = (text: string): string => paint('bold', text)

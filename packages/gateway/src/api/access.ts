@@ -23,7 +23,7 @@ export function checkHeaders({ headers }: Request, rules: OriginRules): void {
 }
 
 /**
- * Gives the person who asks: by a console key, or by the cookie of a login.
+ * Returns the person who asks: by a console key, or by the cookie of a login.
  *
  * A change that only a cookie vouches for must come from a page of ours, so that no other page can make it.
  *
@@ -53,7 +53,7 @@ export interface Admitted {
 }
 
 /**
- * Gives the person who asks for a socket, under the rules of a change: what a page of another site opens comes with
+ * Returns the person who asks for a socket, under the rules of a change: what a page of another site opens comes with
  * our cookie too, and no preflight comes before it.
  *
  * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
@@ -84,7 +84,7 @@ function findByKey(authorization: string, keyring: Keyring): Caller {
   return answer.caller
 }
 
-/** Gives the value of one cookie (RFC 6265 §4.2). */
+/** Returns the value of one cookie (RFC 6265 §4.2). */
 function readCookie(headers: Headers, name: string): string | undefined {
   const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)

@@ -25,7 +25,7 @@ import type { Route } from './request.ts'
 export interface Api {
   /** `address` is that of the client, by which wrong keys are counted. */
   fetch(request: Request, address?: string): Promise<Response>
-  /** Gives who asks for a socket. @throws {ApiFault} where nobody may have one by this request */
+  /** Returns who asks for a socket. @throws {ApiFault} where nobody may have one by this request */
   admit(request: Request): Admitted
 }
 
@@ -36,7 +36,7 @@ interface Client {
 type Handler = (context: Context<Client>) => Response | Promise<Response>
 
 /**
- * Gives the HTTP API under `/api/`.
+ * Returns the HTTP API under `/api/`.
  *
  * Every request passes the same door: Host and Origin, then a console key or a session, then the
  * route. Every answer is JSON and kept by no cache.

@@ -23,7 +23,7 @@ export interface NamedCaller {
 const MAX_NAMED = 50
 
 /**
- * Gives each configured caller the name by which `as` finds it: its `user`.
+ * Returns each configured caller the name by which `as` finds it: its `user`.
  *
  * Where several keys stand for one user, agents' keys come first, and the second
  * different caller is `vera#2`. Equal callers are one.
@@ -103,7 +103,7 @@ function freeName(base: string, taken: ReadonlyMap<string, unknown>): string {
   return name
 }
 
-/** Answers whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
+/** Returns whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
   return person.tenant === undefined || person.tenant === tenant
 }
@@ -113,7 +113,7 @@ const PAGE = 1000
 /** So many records are looked through for one answer; a person goes on with `before`. */
 const MAX_PAGES = 100
 
-/** Gives the records of a query that a person may see. */
+/** Returns the records of a query that a person may see. */
 export async function queryFor(person: Caller, audit: AuditReader, query: AuditQuery): Promise<readonly AuditRecord[]> {
   if (person.tenant === undefined) return audit.query(query)
   const limit = query.limit ?? DEFAULT_LIMIT
@@ -129,7 +129,7 @@ export async function queryFor(person: Caller, audit: AuditReader, query: AuditQ
   return found.slice(0, limit)
 }
 
-/** Gives all records of a query that a person may see, oldest first. */
+/** Returns all records of a query that a person may see, oldest first. */
 export async function* exportFor(
   person: Caller,
   audit: AuditExporter,

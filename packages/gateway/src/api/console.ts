@@ -77,7 +77,7 @@ interface StaticFile {
   readonly gzipped: Uint8Array<ArrayBuffer>
 }
 
-/** Gives the files by URL path, each read when it is first asked for. */
+/** Returns the files by URL path, each read when it is first asked for. */
 function findFiles(dir: string): ReadonlyMap<string, () => StaticFile> {
   const files = new Map<string, () => StaticFile>()
   for (const entry of listFiles(dir)) {
@@ -137,7 +137,7 @@ interface Fetches {
   fetch(request: Request, address?: string): Promise<Response>
 }
 
-/** Gives the handler of everything but MCP: the API under `/api/`, and the console for the rest. */
+/** Returns the handler of everything but MCP: the API under `/api/`, and the console for the rest. */
 export function createPages({
   api,
   console: pages,

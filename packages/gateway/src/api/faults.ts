@@ -43,7 +43,7 @@ export class ApiFault extends Error {
   }
 }
 
-/** Gives the answer to an error. One that is neither ours nor core's is told to nobody but `onFault`. */
+/** Returns the answer to an error. One that is neither ours nor core's is told to nobody but `onFault`. */
 export function toErrorResponse(
   error: unknown,
   onFault: ((error: unknown) => void) | undefined,

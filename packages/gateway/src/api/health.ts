@@ -12,7 +12,7 @@ export interface Health {
   readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
-/** Gives the two health answers. Once ready, always ready: a server that restarts later does not take the others away. */
+/** Returns the two health answers. Once ready, always ready: a server that restarts later does not take the others away. */
 export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping?: () => boolean }): Health {
   let ready = false
   return {

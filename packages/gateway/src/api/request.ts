@@ -12,7 +12,7 @@ interface RouteContext {
   readonly id: string
 }
 
-/** Gives the body of a 200, or the answer itself where it is no JSON. Anything else is thrown as an `ApiFault`. */
+/** Returns the body of a 200, or the answer itself where it is no JSON. Anything else is thrown as an `ApiFault`. */
 export type Route = (context: RouteContext) => MaybePromise<object>
 
 /** Reads one parameter. Throws a sentence's end, such as `must be a whole number`. */
@@ -89,7 +89,7 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   }
 }
 
-/** Gives the fault of a parameter; `problem` is a sentence's end. */
+/** Returns the fault of a parameter; `problem` is a sentence's end. */
 export function invalidQuery(name: string, problem: string): ApiFault {
   return new ApiFault(
     'query_invalid',
@@ -165,7 +165,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Gives the fault of a body that cannot be used. */
+/** Returns the fault of a body that cannot be used. */
 export function invalidBody(message: string): ApiFault {
   return new ApiFault('body_invalid', message)
 }

@@ -13,7 +13,7 @@ interface GroupRowDeps {
   readonly redact: Redactor
 }
 
-/** Gives a function that shows the configured groups as they are now: all, or those that are named. */
+/** Returns a function that shows the configured groups as they are now: all, or those that are named. */
 export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[]) => readonly GroupRow[] {
   const byName = new Map(deps.groups.map((group) => [group.name, group]))
   const membersOf = createMembers(deps.gate)
@@ -65,7 +65,7 @@ function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupSta
   return isConditional ? 'available' : 'always'
 }
 
-/** Gives what is shown of the apps of a gate. `own` are the gateway's tools, which are in every app and no app's. */
+/** Returns what is shown of the apps of a gate. `own` are the gateway's tools, which are in every app and no app's. */
 export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): readonly AppRow[] {
   return apps.list.map(({ name, title, instructions, groups }) => ({
     name,

@@ -1,13 +1,13 @@
 import type { AuditSink } from '@toolgate/core/audit'
 import type { Clock } from '@toolgate/core/stores'
 
-/** What is counted, slowed and recorded of keys that are wrong. */
+/** Counts, delays and records failed logins. */
 export interface FailedLogins {
-  /** How many there were. */
+  /** The number of failed logins. */
   readonly count: number
-  /** Counts one, and resolves when it may be answered. Never rejects. */
+  /** Counts a failed login, and resolves when it may be answered. Never rejects. */
   failed(address: string | undefined, keyId: string | undefined): Promise<void>
-  /** Records what was counted, and answers those who wait. */
+  /** Records the counts, and ends all delays. */
   close(): void
 }
 
@@ -20,26 +20,25 @@ export interface FailedLoginsDeps {
   readonly wait?: (ms: number, stopped: AbortSignal) => Promise<void>
 }
 
-/** A person mistypes a key some times; nobody waits for those. */
+/** Failures without a delay, as people mistype keys. */
 const FREE_FAILURES = 5
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
-/** So long after the last failure of an address or key, it begins again. */
+/** An address or key starts again this long after its last failure. */
 const FORGET_MS = 10 * 60_000
-/** Addresses and keys whose failures are remembered; the one whose last failure is oldest is forgotten first. */
+/** Addresses and keys whose failures are remembered. The one with the oldest last failure is removed first. */
 const MAX_REMEMBERED = 10_000
-/** Answers that wait at one time. Beyond it they come at once: waiting costs memory, too. */
+/** Delayed answers at one time. Further ones are not delayed, as waiting costs memory. */
 const MAX_WAITING = 1_000
 const SUMMARY_MS = 60_000
-/** Addresses that have a record of their own in one summary. */
+/** Addresses with their own record in one summary. */
 const MAX_SUMMARISED = 100
 
 /**
- * Returns what slows and records failed logins: by console key, API key and agents' keys alike.
+ * Returns a counter of failed logins, with console keys and agents' keys alike.
  *
- * The delay grows with the failures of an address, and with those of one key from anywhere. Only failures are delayed:
- * a right key is never looked up here, so nobody can lock out its owner. A minute's failures are one record for each
- * address, however many there were.
+ * The delay grows with the failures of an address, and with those of one key from any address. Only failures are delayed,
+ * so nobody can lock out the owner of a valid key. The failures of one address in one minute are one record.
  */
 export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   const { clock, wait = waitFor } = deps
@@ -49,7 +48,7 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   let count = 0
   let waiting = 0
 
-  /** Returns how long the answer to one more failure of an address or key is held back. */
+  /** Returns the delay of the next failure of an address or key. */
   const delayOf = (key: string): number => {
     const now = clock.monotonicMs()
     const before = recent.get(key)
@@ -140,8 +139,8 @@ function describe(address: string, count: number, keyIds: ReadonlySet<string>): 
 const IPV4_IN_IPV6 = /^::ffff:(?=[\d.]+$)/i
 
 /**
- * Returns what stands for one client: its IPv4 address, or the first half of its IPv6 address, as each client has all of
- * the second (RFC 6177).
+ * Returns a client's network: its IPv4 address, or the first half of its IPv6 address, as a client can use any address in
+ * the second half (RFC 6177).
  */
 export function toNetwork(address: string = 'unknown'): string {
   const plain = address.replace(IPV4_IN_IPV6, '')

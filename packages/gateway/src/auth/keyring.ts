@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { type Caller, ConfigError, defineCaller } from '@toolgate/core'
 import type { CallerConfig } from '../config/config.ts'
 
-/** Who a presented key belongs to, or why there is nobody. */
+/** The caller of a key, or why there is none. */
 export type Authentication =
   | { readonly ok: true; readonly for: 'mcp' | 'console'; readonly caller: Caller }
   | { readonly ok: false; readonly reason: 'missing' | 'malformed' | 'unknown' }
@@ -20,22 +20,22 @@ const MAX_HEADER_LENGTH = 1024
 const MAX_REMEMBERED = 1024
 /** RFC 9110 §11.1: the scheme is case-insensitive. */
 const BEARER = /^bearer(?: |$)/i
-/** Wider than RFC 6750's b64token, so that any key without spaces that a person configures can be sent. */
+/** Wider than RFC 6750's b64token, so that every configured key without spaces can be sent. */
 const BEARER_KEY = /^bearer +([\x21-\x7e]+)$/i
 
 /**
- * Gives the keyring of the configured callers.
+ * Returns the keyring of the configured callers.
  *
- * Keys are known by their SHA-256 only. A presented key is hashed and compared in
- * constant time with every one of them, without stopping at the first that is equal.
- * A caller is frozen once here, so that its views are found by identity.
+ * Only the SHA-256 of keys is kept. A presented key is hashed and compared in
+ * constant time with every known one, without stopping at a match.
+ * Each caller is frozen once, so that its views are found by identity.
  *
  * @throws {ConfigError} for a hash that is not SHA-256 and for two callers with one key
  */
 export function createKeyring(callers: readonly CallerConfig[]): Keyring {
   const entries = callers.map(toEntry)
   checkDistinct(entries)
-  /** Successes only, by digest: what it tells by timing is about a hash that the sender cannot steer. */
+  /** Successes only, by digest. Its timing reveals only something about a hash, which a sender cannot choose. */
   const known = new Map<string, Authenticated>()
 
   return {
@@ -57,9 +57,9 @@ export function createKeyring(callers: readonly CallerConfig[]): Keyring {
 }
 
 /**
- * Gives the `WWW-Authenticate` header of a 401.
+ * Returns the `WWW-Authenticate` header of a 401.
  *
- * RFC 6750 §3.1: no error code where no bearer token was presented.
+ * RFC 6750 §3.1: without a bearer token there is no error code.
  */
 export function toChallenge(problem: AuthenticationProblem): string {
   return problem === 'missing' ? 'Bearer realm="toolgate"' : 'Bearer realm="toolgate", error="invalid_token"'
@@ -90,14 +90,14 @@ function checkDistinct(entries: readonly Entry[]): void {
   }
 }
 
-/** Looks at every entry, also after a match, so that the time does not tell which key was near. */
+/** Compares every entry, also after a match, so that timing reveals nothing about the keys. */
 function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undefined {
   let found: Entry | undefined
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
 }
 
-/** Returns an id of the key that an `Authorization` header presents, which says nothing of the key: the start of its SHA-256. */
+/** Returns an id of the key in an `Authorization` header: the start of its SHA-256, which does not reveal the key. */
 export function toKeyId(authorizationHeader: string | undefined): string | undefined {
   if (authorizationHeader === undefined || !BEARER.test(authorizationHeader)) return undefined
   const key = authorizationHeader.slice(0, MAX_HEADER_LENGTH).replace(/^bearer */i, '')

@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 
-/** The names this gateway is reached by. Made once by {@link createOriginRules}. */
+/** The host names and origins of this gateway. */
 export interface OriginRules {
   /** Such as `127.0.0.1:8787`, in lower case. */
   readonly hosts: ReadonlySet<string>
@@ -11,9 +11,9 @@ export interface OriginRules {
 export interface OriginOptions {
   /** Where the server listens. */
   readonly host: string
-  /** The port it really got. */
+  /** The port it has bound. */
   readonly port: number
-  /** Further names it is reached by, such as `https://tools.example.com` in front of a proxy. */
+  /** Further origins, such as `https://tools.example.com` of a proxy in front. */
   readonly origins?: readonly string[]
 }
 
@@ -27,7 +27,7 @@ const ANY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::', ''])
 const MAX_SHOWN = 100
 
 /**
- * Gives the rules for a server that listens on `host:port`.
+ * Returns the rules for a server that listens on `host:port`.
  *
  * @throws {ConfigError} for an origin that is not `http(s)://host[:port]`
  * @example
@@ -41,10 +41,10 @@ export function createOriginRules({ host, port, origins = [] }: OriginOptions): 
 }
 
 /**
- * Refuses a request that came by a name which is not ours (DNS rebinding) or from a page that is not ours.
+ * Checks the Host header (against DNS rebinding) and the Origin header (against foreign pages).
  *
- * Each of the two headers is looked at alone; a request without `Origin` does not come from another page.
- * Gives the problem, or `undefined` when there is none.
+ * The two are checked separately. A request without `Origin` does not come from another page.
+ * Returns the problem, or `undefined` when there is none.
  */
 export function checkOrigin(
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
@@ -65,7 +65,7 @@ function parseOrigin(text: string): URL {
   return url
 }
 
-/** RFC 9110 §7.2: the default port may be left out, and clients differ in whether they do. */
+/** RFC 9110 §7.2: clients may leave out the default port. */
 function spellings(url: URL): string[] {
   return url.port === '' ? [url.hostname, `${url.hostname}:${url.protocol === 'https:' ? 443 : 80}`] : [url.host]
 }

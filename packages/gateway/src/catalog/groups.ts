@@ -2,12 +2,12 @@ import type { App, Group } from '@toolgate/core/groups'
 import type { AppConfig, GroupConfig } from '../config/config.ts'
 import { type ProbesDeps, serverProbe, toProbe } from '../probes/probes.ts'
 
-/** The implicit group of a server: its tools are available while it is. No configured group can have this name. */
+/** Returns the name of a server's implicit group, whose tools are available while the server is. No configured group can have it. */
 export function serverGroupName(server: string): string {
   return `server:${server}`
 }
 
-/** Gives the groups of the gate: the configured ones, and one for each server. */
+/** Returns the groups of the gate: the configured ones and one for each server. */
 export function toGroups(groups: readonly GroupConfig[], deps: ProbesDeps): ReadonlyMap<string, Group> {
   return new Map<string, Group>([
     ...groups.map(({ name, availableWhen, ...group }): [string, Group] => [
@@ -22,8 +22,8 @@ export function toGroups(groups: readonly GroupConfig[], deps: ProbesDeps): Read
 }
 
 /**
- * Gives the apps of the gate. `own` are the ids of the gateway's own tools, with which models find and open others:
- * they are in every app, as through one they find what the app offers and nothing else.
+ * Returns the apps of the gate. `own` are the ids of the gateway's meta-tools, which are in every app. Within an app they
+ * find only the app's tools.
  */
 export function toApps(apps: readonly AppConfig[] = [], own: readonly string[] = []): ReadonlyMap<string, App> {
   return new Map(

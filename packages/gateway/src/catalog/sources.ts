@@ -4,7 +4,7 @@ import { ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import type { McpTool, Upstream } from '../upstream/upstream.ts'
 
-/** The catalog's source for one upstream: its latest list, also while it is down. */
+/** The catalog's source for one upstream: its latest list, which is kept while it is down. */
 export class UpstreamSource implements Source {
   readonly name: string
   readonly namespaces: readonly string[]
@@ -26,7 +26,7 @@ export class UpstreamSource implements Source {
     })
   }
 
-  /** Tools that the upstream lists and the catalog does not take, with the reason. */
+  /** Listed tools that the catalog rejects, with the reason. */
   get rejected(): readonly { readonly tool: string; readonly reason: string }[] {
     return this.#tools.leftOut.map(({ tool, error }) => ({ tool, reason: error.message }))
   }

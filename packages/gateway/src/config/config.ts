@@ -11,7 +11,7 @@ export interface GatewayConfig {
   readonly listen: {
     readonly host: string
     readonly port: number
-    /** Further names it is reached by, such as `https://tools.example.com` in front of a proxy. */
+    /** Further origins, such as `https://tools.example.com` of a proxy in front. */
     readonly origins?: readonly string[]
   }
   readonly servers: readonly ServerConfig[]
@@ -147,7 +147,7 @@ export interface CommandProbeConfig {
   readonly command: readonly [string, ...string[]]
   /** Absolute. */
   readonly cwd: string
-  /** All that it gets beside PATH and HOME. */
+  /** Its variables, besides PATH and HOME. */
   readonly variables?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
 }

@@ -93,7 +93,7 @@ function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
   })
 }
 
-/** Gives what a probe asks: the one key that says so. */
+/** Returns what a probe asks: the one key that says so. */
 function kindOf({ source }: Reading, at: ConfigPath): Kind | undefined {
   const keys = keysOf(source, at)
   const [kind, other] = KINDS.filter((one) => keys.includes(one))
@@ -189,7 +189,7 @@ interface Address {
 
 const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
 
-/** Gives the address that `host:port`, `[::1]:port` or a bare port (of 127.0.0.1) names; `undefined` for anything else. */
+/** Returns the address that `host:port`, `[::1]:port` or a bare port (of 127.0.0.1) names; `undefined` for anything else. */
 function parseAddress(text: string | number): Address | undefined {
   const bare = typeof text === 'number' ? String(text) : text
   const [, v6, name, digits] = /^\d{1,5}$/.test(bare)
@@ -200,7 +200,7 @@ function parseAddress(text: string | number): Address | undefined {
   return host !== undefined && port >= 1 && port <= 65_535 ? { host, port } : undefined
 }
 
-/** Answers whether only this machine can reach a listener on that host. */
+/** Returns whether only this machine can reach a listener on that host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }

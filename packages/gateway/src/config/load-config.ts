@@ -28,7 +28,7 @@ export interface LoadConfigOptions {
 const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, checkPolicy: true })
 
 /**
- * Gives a `toolgate.yaml` read, checked and resolved. Starts nothing and writes nothing.
+ * Returns a `toolgate.yaml` read, checked and resolved. Starts nothing and writes nothing.
  *
  * @throws {ConfigFileError} with every problem in the file, each with its line and column
  * @example

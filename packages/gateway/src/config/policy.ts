@@ -47,7 +47,7 @@ function isMisspelt(source: Source): boolean {
   return !has(source, ['policy']) && keysOf(source, []).some((key) => nearestOf(key, ['policy']) !== undefined)
 }
 
-/** Answers whether policies leave every tool open to everybody without an `allow` that says so. */
+/** Returns whether policies leave every tool open to everybody without an `allow` that says so. */
 export function saysNothing(policies: readonly Policy[]): boolean {
   return policies.every(
     ({ allow, deny = [], ask = [], requireTags = [] }) =>

@@ -27,7 +27,7 @@ export class ConfigFileError extends ToolgateError {
   }
 }
 
-/** Gives `file:line:column: path: message`, as editors and terminals link it. */
+/** Returns `file:line:column: path: message`, as editors and terminals link it. */
 export function formatProblem({ file, line, column, path, message }: ConfigProblem): string {
   return `${file}:${line}:${column}: ${path ? `${path}: ` : ''}${message}`
 }
@@ -37,7 +37,7 @@ export type ConfigPath = readonly (string | number)[]
 
 const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/
 
-/** Gives a path as people write it: `servers.files.args[0]`, `servers.files.tools["read_*"]`. */
+/** Returns a path as people write it: `servers.files.args[0]`, `servers.files.tools["read_*"]`. */
 export function formatPath(path: ConfigPath): string {
   let text = ''
   for (const part of path) {

@@ -26,24 +26,24 @@ export interface Reading {
   readonly groupNames: readonly string[]
 }
 
-/** Gives the keys of a mapping, or none when it is not one: the shape is checked elsewhere. */
+/** Returns the keys of a mapping, or none when it is not one: the shape is checked elsewhere. */
 export function keysOf(source: Source, path: ConfigPath): readonly string[] {
   return [...(source.get(path)?.entries?.keys() ?? [])]
 }
 
-/** Gives how many items a list has, or 0 when it is none. */
+/** Returns how many items a list has, or 0 when it is none. */
 export function lengthOf(source: Source, path: ConfigPath): number {
   return source.get(path)?.items?.length ?? 0
 }
 
-/** Answers whether the file says anything at a place. */
+/** Returns whether the file says anything at a place. */
 export function has(source: Source, path: ConfigPath): boolean {
   return source.get(path) !== undefined
 }
 
 /**
  * Checks one value of the file against a schema and reports all that is wrong with it.
- * Gives the parsed value, or `undefined` when there was something.
+ * Returns the parsed value, or `undefined` when there was something.
  */
 export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath, schema: T): z.infer<T> | undefined {
   const node = source.get(path)

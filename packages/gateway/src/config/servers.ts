@@ -121,7 +121,7 @@ function checkPer({ source }: Reading, name: string, { per }: ServerInput): void
   if (per === undefined) source.warn({ code: 'server_not_shared', at, path: formatPath(at), text: NOT_SHARED })
 }
 
-/** Gives the folder that stands at a place, absolute. */
+/** Returns the folder that stands at a place, absolute. */
 export function toFolder({ source, configDir }: Reading, at: ConfigPath, cwd: string | undefined): string {
   const folder = path.resolve(configDir, cwd ?? '.')
   if (cwd !== undefined && !statSync(folder, { throwIfNoEntry: false })?.isDirectory())

@@ -110,7 +110,7 @@ interface Place {
   readonly keyStart?: number
 }
 
-/** Gives the places along a path, the root first, as far as the file goes. */
+/** Returns the places along a path, the root first, as far as the file goes. */
 function find(root: SourceNode | undefined, path: ConfigPath): readonly Place[] {
   const places: Place[] = root ? [{ node: root }] : []
   for (const part of path) {
@@ -150,7 +150,7 @@ interface TreeOptions {
 }
 
 /**
- * Gives the values of a parsed document with their places, its texts filled in and its aliases followed.
+ * Returns the values of a parsed document with their places, its texts filled in and its aliases followed.
  *
  * Reports tags, keys that are not text or come twice, `__proto__`, and aliases that refer to
  * themselves or multiply without bound; what it reports has the value `undefined`.
@@ -190,7 +190,7 @@ function visit(walk: Walk, node: Node | null, path: ConfigPath, around: number):
   return result
 }
 
-/** Gives why a value cannot be taken; an empty text where that was said already. */
+/** Returns why a value cannot be taken; an empty text where that was said already. */
 function problemOf(walk: Walk, node: Node | null, path: ConfigPath): string | undefined {
   walk.count++
   if (walk.count === MAX_NODES + 1) return `the file has more than ${MAX_NODES} values once its aliases are followed`

@@ -12,17 +12,17 @@ import type { MetricsEndpoint } from '../telemetry/metrics-endpoint.ts'
 
 export interface HttpDeps {
   readonly mcp: McpEndpoint
-  /** What is served at `/mcp/<app>`. */
+  /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
   readonly keyring: Keyring
   readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
-  /** The API and the console. Loaded at the first request for them. */
+  /** The API and the console, loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
-  /** Answers who asks for a socket at `/api/live`. Never rejects. */
+  /** Answers upgrade requests at `/api/live`. Never rejects. */
   readonly live: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
-  /** Ends what would go on by itself, before the port is closed. */
+  /** Ends open streams before the port is closed. */
   readonly endStreams: () => void
   readonly onFault: (error: unknown) => void
 }
@@ -32,14 +32,14 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** A client that does not finish its headers or its request in time is let go. */
+/** A client that does not finish its headers or its request in time is disconnected. */
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
-/** How often the two are checked. Node's own default is 30 s, which is what a client then has. */
+/** How often the two are checked. Node's default of 30 s would delay them. */
 const CHECK_TIMEOUTS_MS = 1_000
 const MAX_CONNECTIONS = 4096
-/** Of one address, so that nobody takes the room of all others. */
+/** For one address, so that one client cannot use up all connections. */
 const MAX_CONNECTIONS_OF_ADDRESS = 1024
 const MAX_HEADER_BYTES = 16 * 1024
 
@@ -48,13 +48,13 @@ export interface ListenOptions {
   readonly port: number
   /** Default 15 s. */
   readonly headersTimeoutMs?: number
-  /** Connections of one address. Default 1,024. */
+  /** Connections for one address. Default 1,024. */
   readonly maxOfAddress?: number
 }
 
 /**
- * Opens the port. `attach` says later who answers on it, so that the port is ours before anything is started;
- * until then every request is answered 503.
+ * Opens the port, so that it is taken before anything starts. Every request is answered with 503 until `attach` sets the
+ * handlers.
  *
  * @throws {ToolgateError} `port_taken`
  */
@@ -106,7 +106,7 @@ function createRouter({
 }: HttpDeps): (request: IncomingMessage, response: ServerResponse) => void {
   const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
     const foreign = checkOrigin({ host: request.headers.host }, origins)
-    // Before anything is loaded, as it is a page of somebody else that asks.
+    // Checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerForeign(response, foreign.message)
     const answer = await pages()
     await answer(request, response)
@@ -158,7 +158,7 @@ function answerForeign(response: ServerResponse, message: string): void {
   })
 }
 
-/** Ends connections of an address that has too many, before anything is read from them. */
+/** Closes connections of an address with too many, before anything is read from them. */
 function boundAddresses(server: Server, max: number): void {
   const counts = new Map<string, number>()
   server.on('connection', (socket) => {
@@ -177,7 +177,7 @@ function boundAddresses(server: Server, max: number): void {
   })
 }
 
-/** Nothing but the live socket speaks another protocol. */
+/** Refuses upgrades to anything but the live socket. */
 function refuseUpgrade(socket: Duplex): void {
   socket.on('error', () => socket.destroy())
   socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
@@ -207,7 +207,7 @@ function open(server: Server, host: string, port: number): Promise<number> {
   })
 }
 
-/** Idle connections end at once; calls under way get a moment to be answered. */
+/** Closes idle connections at once. Running calls get a moment to be answered. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const force = setTimeout(() => server.closeAllConnections(), 500)

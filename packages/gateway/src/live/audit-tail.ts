@@ -4,20 +4,20 @@ import { createEmitter } from '@toolgate/core/internal'
 export interface AuditTailDeps {
   readonly audit: AuditReader
   readonly onFault: (error: unknown) => void
-  /** How often new records are asked for while somebody listens. Default 40 ms. */
+  /** How often the audit is queried while there are listeners. Default 40 ms. */
   readonly everyMs?: number
 }
 
 export interface AuditTail {
-  /** The listener gets every record that is written after the promise resolves, oldest first. */
+  /** Calls the listener with every record that is written after the promise resolves, oldest first. */
   subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
 }
 
 const PAGE = 1000
-/** Who is further behind than so many pages goes on with the newest; the rest is there to be asked for. */
+/** A listener that is further behind continues with the newest records. The API has the others. */
 const MAX_PAGES = 10
 
-/** Gives the records of an audit as they are written. While nobody listens, nothing is asked. */
+/** Returns a feed of new audit records. It does not query the audit without listeners. */
 export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps): AuditTail {
   const listeners = createEmitter<[records: readonly AuditRecord[]]>(onFault)
   let started: Promise<void> | undefined
@@ -59,7 +59,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
     const round = started
     try {
       const records = await readNew()
-      // Everybody may have left meanwhile, and somebody come.
+      // All listeners may have left meanwhile, and others subscribed.
       if (round !== started) return
       afterSeq = records.at(-1)?.seq ?? afterSeq
       if (records.length > 0) listeners.emit(records)
@@ -69,7 +69,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
     if (round === started) schedule()
   }
 
-  /** The reader gives the newest first, a page at a time. */
+  /** Reads page by page, as queries return the newest records first. */
   async function readNew(): Promise<readonly AuditRecord[]> {
     const found: AuditRecord[] = []
     for (let page = 0; page < MAX_PAGES; page++) {

@@ -5,7 +5,7 @@ import type { Clock } from '@toolgate/core/stores'
 /** How one group changed since its last report. */
 export interface GroupChange {
   readonly name: string
-  /** Absent where nothing was known of it yet. */
+  /** Absent if it was unknown. */
   readonly before: GroupState | undefined
   readonly now: GroupState | undefined
 }
@@ -18,15 +18,15 @@ export interface GroupWatchDeps {
 }
 
 export interface GroupWatch {
-  /** The listener gets the changes, several at once where they come together. */
+  /** Calls the listener with changes. Changes that come together are one call. */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
-  /** How often each group has changed so, since the start. */
+  /** How often each group's availability has changed since the start. */
   readonly counts: ReadonlyMap<string, number>
   close(): void
 }
 
-/** A dependency that comes and goes is reported no more often. */
-const QUIET_MS = 1000
+/** The shortest time between two reports about one group. */
+const INTERVAL_MS = 1000
 /** Changes that come together are reported together. */
 const TOGETHER_MS = 10
 
@@ -36,8 +36,8 @@ interface Watched {
 }
 
 /**
- * Watches the states of groups. A first change is reported within 10 ms. Then a group is left alone for a second, after
- * which its state is reported if it has changed by then.
+ * Watches the states of groups. A change is reported within 10 ms, unless the group had a report in the last second. Then
+ * its state is reported at the end of that second, if it still differs.
  */
 export function createGroupWatch({ names, availability, clock, onFault }: GroupWatchDeps): GroupWatch {
   const watched = new Map<string, Watched>(
@@ -59,7 +59,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
     },
   }
 
-  /** One timer for all groups, at the time of the first that is due. */
+  /** Sets the one timer of all groups to the earliest due time. */
   function wake(inMs: number): void {
     const atMs = clock.monotonicMs() + inMs
     if (timer !== undefined && atMs >= dueAtMs) return
@@ -76,7 +76,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
     for (const [name, one] of watched) {
       const state = availability.get(name)
       if (isSame(state, one.state)) continue
-      const leftMs = one.reportedAtMs + QUIET_MS - now
+      const leftMs = one.reportedAtMs + INTERVAL_MS - now
       if (leftMs > 0) {
         waitMs = Math.min(waitMs, leftMs)
         continue

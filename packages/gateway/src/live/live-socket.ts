@@ -14,9 +14,9 @@ import { type AuditTail, createAuditTail } from './audit-tail.ts'
 import type { GroupWatch } from './group-watch.ts'
 
 export interface LiveDeps {
-  /** @throws {ApiFault} where this person may not listen */
+  /** @throws {ApiFault} if this person may not listen */
   admit(request: Request): Admitted
-  /** All groups, or those that are named. */
+  /** Returns the rows of all groups, or of the named ones. */
   groups(names?: readonly string[]): readonly GroupRow[]
   readonly groupWatch: Pick<GroupWatch, 'subscribe'>
   readonly audit: AuditReader
@@ -28,22 +28,22 @@ export interface LiveDeps {
   readonly heartbeatMs?: number
   /** Default 200. */
   readonly maxConnections?: number
-  /** Of one person. Default 20. */
+  /** For one person. Default 20. */
   readonly maxOfOne?: number
-  /** Bytes that may wait for one client. Default 1 MiB. */
+  /** Unsent bytes for one client. Default 1 MiB. */
   readonly maxUnreadBytes?: number
 }
 
 export interface LiveSocket {
-  /** Answers a request for the socket, also where it is refused. Never rejects. */
+  /** Answers an upgrade request, also with a refusal. Never rejects. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   readonly connections: number
   close(): void
 }
 
-/** RFC 6455 §7.4.1; 4000 and up are an application's own. */
+/** RFC 6455 §7.4.1; codes from 4000 are for applications. */
 const CLOSE = { goingAway: 1001, unsupported: 1003, failed: 1011, ended: 4401 } as const
-/** Nothing is expected of a client. */
+/** Clients send no messages. */
 const MAX_MESSAGE_BYTES = 1024
 const MAX_UNREAD_BYTES = 1024 * 1024
 
@@ -55,10 +55,10 @@ interface Connection {
 }
 
 /**
- * Returns the socket on which people see changes as they happen: groups, records and approvals.
+ * Returns the socket that sends changes of groups, records and approvals as they happen.
  *
- * Each person receives what the HTTP API would show them. Nothing is read while nobody listens. A client that does not
- * read is cut off.
+ * Each person receives what the HTTP API would show them. Nothing is read without listeners. A client that does not read
+ * is disconnected.
  */
 export function createLiveSocket(deps: LiveDeps): LiveSocket {
   return new WebSockets(deps)
@@ -77,7 +77,7 @@ class WebSockets implements LiveSocket {
   /** Stops listening to the gateway. */
   #stop: (() => void) | undefined
   #starting: Promise<void> | undefined
-  /** Is another one after everybody has left. */
+  /** Replaced when all clients have left. */
   #round: object | undefined
   #isClosed = false
 
@@ -132,7 +132,7 @@ class WebSockets implements LiveSocket {
     })
     try {
       await (this.#starting ??= this.#start())
-      // From here on nothing is missed.
+      // From here on, the client misses nothing.
       this.#sendTo(connection, textOf({ type: 'groups', groups: this.#deps.groups() }))
     } catch (error) {
       this.#deps.onFault(error)
@@ -147,12 +147,12 @@ class WebSockets implements LiveSocket {
     this.#stop = this.#starting = this.#round = undefined
   }
 
-  /** Subscribes to the gateway, for as long as a client listens here. */
+  /** Subscribes to the gateway while there are clients. */
   async #start(): Promise<void> {
     const { gate, groups, groupWatch, heartbeatMs = 15_000 } = this.#deps
     const own = (this.#round = {})
     const leaveTail = await this.#tail.subscribe((records) => records.forEach((record) => this.#sendRecord(record)))
-    // All may have left meanwhile, and others come, who have a round of their own.
+    // All clients may have left meanwhile, and others come, which start their own round.
     if (this.#round !== own) return leaveTail()
     const leaveGroups = groupWatch.subscribe((changes) =>
       this.#sendAll(textOf({ type: 'groups', groups: groups(changes.map(({ name }) => name)) })),
@@ -178,7 +178,7 @@ class WebSockets implements LiveSocket {
     this.#sendAll(textOf({ type: 'approval', approval: redactApproval(approval, this.#deps.redact) }), approval)
   }
 
-  /** Sends one text to all who may see what it is about. */
+  /** Sends a text to all who may see its subject. */
   #sendAll(text: string, about?: { readonly tenant?: string | undefined }): void {
     for (const connection of this.#open)
       if (about === undefined || maySee(connection.person, about)) this.#sendTo(connection, text)
@@ -205,7 +205,7 @@ class WebSockets implements LiveSocket {
 
 const CLOSING_MS = 500
 
-/** Closes with a reason, and without the client's help where it gives none. */
+/** Closes a socket with a reason. A client that does not answer is terminated. */
 function end(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason)
   const timer = setTimeout(() => socket.terminate(), CLOSING_MS).unref()
@@ -225,7 +225,7 @@ function toRequest({ headers, url = '/' }: IncomingMessage): Request {
   return new Request(new URL(url, 'http://gateway'), { headers: sent })
 }
 
-/** Answers in HTTP: there is no socket yet. */
+/** Answers in HTTP, as there is no socket yet. */
 async function refuse(socket: Duplex, error: unknown, { onFault, redact }: LiveDeps): Promise<void> {
   const response = toErrorResponse(error, onFault, redact)
   const body = await response.text()

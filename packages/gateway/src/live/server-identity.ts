@@ -5,7 +5,7 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../config/config.ts'
 import type { UpstreamState } from '../upstream/upstream.ts'
 
-/** A server whose identity is watched. */
+/** A watched server. */
 export interface WatchedServer {
   readonly config: Pick<ServerConfig, 'name' | 'command' | 'args' | 'url'>
   readonly state: UpstreamState
@@ -22,7 +22,7 @@ export interface IdentityDeps {
   readonly onFault: (error: unknown) => void
 }
 
-/** The latest change of what a server is. */
+/** The latest change of a server's identity. */
 export interface IdentityChange {
   readonly text: string
   /** Wall-clock milliseconds. */
@@ -31,17 +31,17 @@ export interface IdentityChange {
 
 export interface ServerIdentities {
   changeOf(server: string): IdentityChange | undefined
-  /** Resolves when everything seen so far has been compared. */
+  /** Resolves when all pending comparisons are done. */
   settled(): Promise<void>
   close(): void
 }
 
-/** What is pinned of a server. Arguments and URLs may hold secrets, so only their hashes are kept. */
+/** The pinned identity of a server. Arguments and URLs may hold secrets, so only their hashes are stored. */
 interface Identity {
   readonly command: string
   readonly args: string
   readonly url: string
-  /** What it calls itself; absent until it has said so. */
+  /** Its reported name and version; absent until it has reported them. */
   readonly info?: string | undefined
   readonly change?: IdentityChange | undefined
 }
@@ -49,23 +49,23 @@ interface Identity {
 const KEY = 'pin-server:'
 
 /**
- * Compares each server with what it was before, also across restarts: how it is configured to be reached, and what it
- * calls itself. A change is recorded once, and shown until the next one.
+ * Compares the identity of each server with the stored one, also across restarts: its configuration, and the name that it
+ * reports. A change is recorded once, and shown until the next one.
  */
 export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   const changes = new Map<string, IdentityChange>()
   let work = Promise.resolve()
-  const look = (server: WatchedServer) => {
+  const schedule = (server: WatchedServer) => {
     work = work.then(() => compare(server)).catch(deps.onFault)
   }
   const unsubscribes = deps.servers.map((server) => {
     let before: string | undefined
-    look(server)
+    schedule(server)
     return server.subscribe(() => {
       const now = infoOf(server.state)
       if (now === before) return
       before = now
-      look(server)
+      schedule(server)
     })
   })
   return {
@@ -113,7 +113,7 @@ function describe(before: Identity, now: Identity): string {
   ].join('; ')
 }
 
-/** What cannot be read is not known, and is pinned again. */
+/** Returns `undefined` for an invalid value, which is then pinned again. */
 function parseIdentity(value: unknown): Identity | undefined {
   if (!isObject(value)) return undefined
   const { command, args, url, info, change } = value

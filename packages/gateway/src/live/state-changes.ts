@@ -19,9 +19,9 @@ export interface StateChangesDeps {
 }
 
 /**
- * Records what becomes of groups and servers, at the pace at which the watch tells it.
+ * Records the changes of groups and servers, at the pace of the watch.
  *
- * That one is there at the start is what everybody expects, and leaves no record.
+ * Groups and servers that are available at the start are not recorded.
  */
 export function recordStateChanges(deps: StateChangesDeps): () => void {
   const servers = new Map([...deps.servers].map(([name, server]) => [serverGroupName(name), { name, server }]))
@@ -39,7 +39,7 @@ export function recordStateChanges(deps: StateChangesDeps): () => void {
 
   function recordGroup({ name, before, now }: GroupChange): void {
     const isAvailable = now?.available === true
-    // What is off for another reason now is as off as it was, unless nobody knew before.
+    // Another reason alone is not a change, unless the state was unknown before.
     if (before !== undefined && before.unknown !== true && before.available === isAvailable) return
     record('group_changed', isAvailable ? 'available' : 'unavailable', describe(name, now))
   }

@@ -9,15 +9,15 @@ import type { ProbeOptions } from './network-probes.ts'
 export interface CommandProbeOptions extends ProbeOptions {
   /** Default: this process's. */
   readonly cwd?: string | undefined
-  /** All that it gets beside PATH and HOME. */
+  /** Its variables, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** What it wrote passes through this before anybody sees it. Default: the built-in one. */
+  /** Redacts its output. Default: the built-in one. */
   readonly redactor?: Redactor | undefined
-  /** Ends its process group when this process is gone. */
+  /** Kills its process group when this process is gone. */
   readonly reaper?: ProcessWatch | undefined
 }
 
-/** Hears of process groups that must not outlive this process. */
+/** Keeps process groups from outliving this process. */
 export interface ProcessWatch {
   watch(pid: number): void
   release(pid: number): void
@@ -28,12 +28,12 @@ const MAX_STDERR_BYTES = 1024 * 1024
 const TAIL_BYTES = 2048
 const MAX_DETAIL_CHARS = 300
 const DEFAULT_TIMEOUT_MS = 5000
-/** How long the output of an ended command may still be read. */
+/** How long to read the output of a command that has ended. */
 const DRAIN_MS = 100
 
 /**
- * Runs a command, which says with exit code 0 that it works. There is no shell: its arguments are what they are. At the
- * deadline it is killed, with all that it started; what it left running when it ended is killed too.
+ * Returns a probe that runs a command and checks for exit code 0. There is no shell. At the deadline the command is
+ * killed. Its child processes are killed when it ends.
  *
  * @example
  * commandProbe(['docker', 'info', '--format', '{{.ID}}'], { timeoutMs: 3000 })
@@ -78,14 +78,14 @@ function run(
     const how = killedBy ? `was ended by ${killedBy}` : `exits with code ${code}`
     const end = () => settle(no(name, how, lastLine(tail(), redact)))
     child.once('close', end)
-    // What left its group may hold the pipe open for ever.
+    // A process outside of the group may hold the pipe open forever.
     setTimeout(end, DRAIN_MS).unref()
   })
   return promise
 
   function settle(answer: ProbeAnswer): void {
     signal.removeEventListener('abort', onAbort)
-    // All of its group, also when it has ended itself: what it left running is nobody's.
+    // The whole group, as the command may have left processes running.
     if (pid !== undefined) {
       killGroup(pid)
       reaper?.release(pid)
@@ -99,7 +99,7 @@ function no(name: string, how: string, detail = ''): ProbeAnswer {
   return { available: false, reason: `the command ${name} ${how}`, ...(detail === '' ? {} : { detail }) }
 }
 
-/** Reads stderr, keeping the last of it. One that never stops writing is ended. */
+/** Reads stderr and keeps its end. A command that never stops writing is killed. */
 function keepTail(child: ChildProcess, onFlood: () => void): () => string {
   let tail: Buffer = Buffer.alloc(0)
   let bytes = 0
@@ -109,11 +109,11 @@ function keepTail(child: ChildProcess, onFlood: () => void): () => string {
     if (bytes > MAX_STDERR_BYTES) onFlood()
   })
   child.stderr?.on('error', () => undefined)
-  // Of a line whose beginning is lost nothing is told: it may be the second half of a secret.
+  // A line whose beginning is lost is left out, as it may be the second half of a secret.
   return () => (bytes > TAIL_BYTES ? tail.subarray(tail.indexOf(10) + 1 || tail.length) : tail).toString()
 }
 
-/** Redacted before it is cut, so that no half of a secret is left. */
+/** Redacts before cutting, so that no half of a secret is left. */
 function lastLine(stderr: string, { redactText }: Redactor): string {
   const lines = redactText(stderr).split('\n')
   return (lines.findLast((line) => line.trim() !== '') ?? '').trim().slice(0, MAX_DETAIL_CHARS)

@@ -19,7 +19,7 @@ const TARGET = shapeOf<TcpTarget>({ host: true, port: true }, 'field')
 const TCP_OPTIONS = shapeOf<ProbeOptions>({ timeoutMs: true })
 
 /**
- * Asks whether something listens there. The connection is closed at once, and nothing is said over it.
+ * Returns a probe that checks whether something listens at an address. It connects and closes at once.
  *
  * @example
  * const browser = { tools: ['browser:*'], availableWhen: [tcpProbe({ host: '127.0.0.1', port: 4444 })] }
@@ -38,7 +38,7 @@ export function tcpProbe(target: TcpTarget, options: ProbeOptions = {}): Probe {
   }
 }
 
-/** Gives `host:port`, with an IPv6 address in brackets. */
+/** Returns `host:port`, with an IPv6 address in brackets. */
 export function toAddress({ host, port }: TcpTarget): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
@@ -47,7 +47,7 @@ function connectTo(target: TcpTarget, { signal }: ProbeAsking): Promise<ProbeAns
   const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
   const socket = connect({ host: target.host, port: target.port, signal })
   socket.once('connect', () => settle(true))
-  // `on`, not `once`: a socket that is torn down may tell of a second error.
+  // `on`, not `once`: a destroyed socket may emit a second error.
   socket.on('error', (error: NodeJS.ErrnoException) =>
     settle({ available: false, reason: whyUnreachable(target, error) }),
   )
@@ -59,7 +59,7 @@ function connectTo(target: TcpTarget, { signal }: ProbeAsking): Promise<ProbeAns
   }
 }
 
-/** Says why there is no connection, in a clause. */
+/** Returns why there is no connection, without a full stop. */
 function whyUnreachable(target: TcpTarget, error: NodeJS.ErrnoException): string {
   const code = codeOf(error)
   if (code === 'ECONNREFUSED') return `nothing listens on ${toAddress(target)} (${code})`
@@ -74,7 +74,7 @@ function codeOf(error: NodeJS.ErrnoException): string {
 }
 
 export interface HttpProbeOptions extends ProbeOptions {
-  /** What it must answer with. Default: any status from 200 to 299. */
+  /** The expected status. Default: any from 200 to 299. */
   readonly status?: number | readonly number[] | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
@@ -82,8 +82,8 @@ export interface HttpProbeOptions extends ProbeOptions {
 const HTTP_OPTIONS = shapeOf<HttpProbeOptions>({ timeoutMs: true, status: true, headers: true })
 
 /**
- * Asks with a GET whether a URL answers as it should. Redirects are answers and are not followed; no body is read; each
- * ask is a connection of its own.
+ * Returns a probe that sends a GET and checks the status. Redirects are not followed, no body is read, and each check has
+ * its own connection.
  *
  * @example
  * httpProbe('http://127.0.0.1:9200/_cluster/health', { status: 200, timeoutMs: 500 })
@@ -102,7 +102,7 @@ export function httpProbe(url: string, options: HttpProbeOptions = {}): Probe {
   }
 }
 
-/** What a query or a password holds is nobody's business. */
+/** Leaves out the query and the password, which may be secret. */
 function toShown({ origin, pathname }: URL): string {
   return `${origin}${pathname === '/' ? '' : pathname}`
 }
@@ -117,13 +117,13 @@ function request(
   const send = target.protocol === 'https:' ? requestHttps : requestHttp
   const sent = send(target, { method: 'GET', agent: false, headers: { accept: '*/*', ...headers }, signal })
   sent.once('response', ({ statusCode = 0 }) => settle(judge(target, statusCode, expected)))
-  // `on`, not `once`: a request that is torn down may tell of a second error.
+  // `on`, not `once`: a destroyed request may emit a second error.
   sent.on('error', (error: NodeJS.ErrnoException) => settle({ available: false, reason: why(target, error) }))
   sent.end()
   return promise
 
   function settle(answer: ProbeAnswer): void {
-    // The status says it all: what comes after it is not read, however much it is.
+    // The status is enough. The body is not read.
     sent.destroy()
     resolve(answer)
   }
@@ -135,7 +135,7 @@ function judge(target: URL, status: number, expected: readonly number[]): ProbeA
   return { available: false, reason: `${toShown(target)} answers with status ${status}, not ${wanted}` }
 }
 
-/** Errors of the system name the host; what an HTTP parser says is for people. */
+/** System errors name the host. The messages of the HTTP parser are replaced by their code. */
 function why(target: URL, error: NodeJS.ErrnoException): string {
   if (error.code?.startsWith('HPE_')) return `${toShown(target)} does not speak HTTP (${error.code})`
   const port = Number(target.port) || (target.protocol === 'https:' ? 443 : 80)

@@ -12,7 +12,7 @@ export interface ProbesDeps {
   readonly reaper: ProcessWatch
 }
 
-/** Gives the probe that the configuration describes. */
+/** Returns the probe of a configuration. */
 export function toProbe(config: ProbeConfig, { servers, redactor, reaper }: ProbesDeps): Probe {
   if ('env' in config) return envProbe(config.env, { equals: config.equals })
   if ('tcp' in config) return tcpProbe(config.tcp, { timeoutMs: config.timeoutMs })
@@ -30,7 +30,7 @@ export function toProbe(config: ProbeConfig, { servers, redactor, reaper }: Prob
 }
 
 export interface EnvProbeOptions {
-  /** The value that it must have. Default: any but a blank one. */
+  /** The expected value. Default: any value that is not blank. */
   readonly equals?: string | undefined
   /** Default: the process's. */
   readonly env?: Readonly<Record<string, string | undefined>>
@@ -38,7 +38,7 @@ export interface EnvProbeOptions {
 
 const OPTIONS = shapeOf<EnvProbeOptions>({ equals: true, env: true })
 
-/** Asks whether an environment variable is set and not blank, or is exactly so. Its value is never told. */
+/** Returns a probe that checks whether an environment variable is set and not blank, or has one value. Never shows the value. */
 export function envProbe(name: string, options: EnvProbeOptions = {}): Probe {
   checkShape('envProbe', options, OPTIONS)
   const { equals, env = process.env } = options
@@ -59,7 +59,7 @@ function no(reason: string): { available: false; reason: string } {
   return { available: false, reason }
 }
 
-/** Follows whether a server is up. Why it is down may quote its stderr, which is for people only. */
+/** Returns a probe that follows whether a server is up. The reason may quote its stderr, so it is for people only. */
 export function serverProbe(server: Pick<Upstream, 'name' | 'state' | 'subscribe'>): Probe {
   const { name } = server
   return {

@@ -18,12 +18,12 @@ import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/co
 import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './tracing.ts'
 import { VERSION } from '../version.ts'
 
-/** In seconds, as the MCP conventions advise. */
+/** In seconds, as the OpenTelemetry conventions for MCP recommend. */
 const DURATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 const MAX_ID = 128
 
 /**
- * Gives a function that gives what follows MCP requests, or `undefined` while no SDK is registered.
+ * Returns a function that returns the current tracing, or `undefined` while no SDK is registered.
  *
  * Names are those of the OpenTelemetry conventions for MCP, whose status is Development.
  */
@@ -57,7 +57,7 @@ function createInstruments(meter: Meter): Instruments {
 }
 
 function tracingWith(sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpTracing {
-  const quietly = (start: () => McpOperation): McpOperation | undefined => {
+  const safely = (start: () => McpOperation): McpOperation | undefined => {
     try {
       return start()
     } catch (error) {
@@ -66,15 +66,15 @@ function tracingWith(sdk: Sdk<Instruments>, onFault: (error: unknown) => void): 
     }
   }
   return {
-    startServed: (request) => quietly(() => startServed(request, sdk, onFault)),
-    startSent: (request) => quietly(() => startSent(request, sdk, onFault)),
+    startServed: (request) => safely(() => startServed(request, sdk, onFault)),
+    startSent: (request) => safely(() => startSent(request, sdk, onFault)),
   }
 }
 
 function startServed(request: ServedRequest, sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpOperation {
   const common = commonAttributes(request, 'tcp')
   const own = { ...common, ...idAttributes(request.id) }
-  // What an HTTP instrumentation has taken over from a header is no more to be trusted than what is in the body.
+  // Baggage comes from the client, whether from a header or from the body, and is not trusted.
   const ambient = propagation.deleteBaggage(context.active())
   const remote = readTraceContext(request.meta)
   const around = remote && trace.getSpanContext(ambient)
@@ -105,7 +105,7 @@ function spanName({ method, tool }: Request): string {
   return method === 'tools/call' ? `${method} ${tool ?? UNKNOWN_TOOL}` : method
 }
 
-/** What spans and metrics both say: few values each. */
+/** Returns the attributes of both spans and metrics. Each has few values. */
 function commonAttributes({ method, tool, protocolVersion }: Request, transport: Transport): Attributes {
   return {
     'mcp.method.name': method,
@@ -182,15 +182,15 @@ class Operation implements McpOperation {
   }
 }
 
-/** W3C Trace Context §3.2.2. A later version may say more behind the flags; what is known of it stays where it is. */
+/** W3C Trace Context §3.2.2. A later version may append fields after the flags. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const MAX_TRACEPARENT = 128
 const MAX_TRACESTATE = 512
 
 /**
- * Gives the span that a client is in, from the `_meta` of its request (MCP SEP-414); `undefined` where it names none.
+ * Returns the client's span from the `_meta` of its request (MCP SEP-414), if there is one.
  *
- * Its `baggage` is not looked at: it is what anybody wrote, and would go on to every server behind.
+ * `baggage` is ignored: it is untrusted, and would be sent on to every server.
  */
 export function readTraceContext(meta: unknown): SpanContext | undefined {
   if (!isObject(meta)) return undefined
@@ -199,12 +199,12 @@ export function readTraceContext(meta: unknown): SpanContext | undefined {
   const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? []
   if (version === undefined || (version === '00' && more !== undefined)) return undefined
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
-  const context = { traceId, spanId, traceFlags, isRemote: true }
-  if (typeof tracestate !== 'string' || tracestate.length > MAX_TRACESTATE) return context
-  return { ...context, traceState: createTraceState(tracestate) }
+  const remote = { traceId, spanId, traceFlags, isRemote: true }
+  if (typeof tracestate !== 'string' || tracestate.length > MAX_TRACESTATE) return remote
+  return { ...remote, traceState: createTraceState(tracestate) }
 }
 
-/** Gives the `traceparent` of a span. Its `tracestate` stays here: servers behind are others' houses. */
+/** Returns the `traceparent` of a span. Its `tracestate` is not sent to servers, which belong to others. */
 export function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')}`
 }

@@ -12,10 +12,10 @@ export interface MetricsEndpointDeps {
   readonly metrics: () => Promise<string>
 }
 
-/** Serves `/metrics`. Rejects where the metrics cannot be written. */
+/** Serves `/metrics`. Rejects if the metrics cannot be written. */
 export type MetricsEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Gives the endpoint that Prometheus scrapes: with a console key, or without one where the configuration says so. */
+/** Returns the endpoint that Prometheus scrapes. It needs a console key, unless the configuration makes it public. */
 export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoint {
   return async (request, response) => {
     const refusal = refuse(request, deps)
@@ -64,7 +64,7 @@ function toRefusal(
 
 const JSON_TYPE = 'application/json'
 
-/** The text is the same in both versions of the format; a scraper that asks for the later one is told that it got it. */
+/** Returns the requested version of the format. The text is the same in both. */
 function acceptedType(accept: string | undefined): string {
   const version = /text\/plain\s*;\s*version=1\.0\.0/.test(accept ?? '') ? '1.0.0' : '0.0.4'
   return `text/plain; version=${version}; charset=utf-8`

@@ -9,17 +9,17 @@ import { VERSION } from '../version.ts'
 export interface MetricsDeps {
   readonly counts: CallCounts
   readonly gate: Pick<Gate, 'catalog'>
-  /** What is allowed and probably not meant, as it is now. */
+  /** The current warnings about the configuration. */
   warnings(): readonly { readonly code: string }[]
   readonly approvals: Pick<Approvals, 'list'>
-  /** Its `droppedCount`, where it has one, says what was lost. */
+  /** `droppedCount` counts lost records, if the store counts them. */
   readonly audit: AuditReader & { readonly droppedCount?: number }
   servers(): readonly ServerRow[]
-  /** Each configured group, and how often it came or went. */
+  /** Each configured group, and how often its availability changed. */
   groups?(): readonly GroupFigures[]
-  /** Clients that hear of changed lists, and pages that listen. */
+  /** Clients with an open list stream, and open console pages. */
   readonly streams?: () => { readonly lists: number; readonly pages: number }
-  /** Wrong keys that were presented. */
+  /** Failed logins with wrong keys. */
   readonly failedLogins?: () => number
   readonly onFault: (error: unknown) => void
 }
@@ -30,13 +30,13 @@ interface GroupFigures {
   readonly changes: number
 }
 
-/** More are not counted: whoever lets a thousand people wait knows enough. */
+/** More are not counted. */
 const MAX_APPROVALS = 1000
 
 /**
- * Gives a function that gives the gateway's metrics as text, as they are now.
+ * Returns a function that returns the gateway's current metrics as text.
  *
- * A figure whose store fails is absent, and the others are there.
+ * A figure whose store fails is left out.
  */
 export function createMetrics(deps: MetricsDeps): () => Promise<string> {
   const { counts, servers, onFault } = deps
@@ -114,7 +114,7 @@ function histogramSamples(status: CallStatus, { buckets, sum, count }: Durations
   ]
 }
 
-/** Servers are named by the configuration, so there are as many series as it has servers. */
+/** The names come from the configuration, so the number of series is bounded. */
 function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
   return [
     {
@@ -141,7 +141,7 @@ function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
   ]
 }
 
-/** Groups are named by the configuration, too. */
+/** The names come from the configuration here, too. */
 function groupFamilies(groups: readonly GroupFigures[]): readonly Family[] {
   return [
     {
@@ -171,7 +171,7 @@ async function pendingFamily(approvals: MetricsDeps['approvals']): Promise<Famil
   return gauge('toolgate_pending_approvals', `Calls that wait for a person; ${MAX_APPROVALS} at most.`, length)
 }
 
-/** A selector that matches nothing is what goes wrong in silence when a server renames a tool, so it is always there. */
+/** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */
 const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
 
 function warningsFamily(found: readonly string[]): Family {
@@ -215,7 +215,7 @@ function counter(name: string, help: string, value: number): Family {
   return { name, type: 'counter', help, samples: [{ value }] }
 }
 
-/** A metric with its series, as a scrape gives it. */
+/** A metric with its series. */
 interface Family {
   /** Ends in `_total` for a counter, and in its unit for anything that has one. */
   readonly name: string
@@ -227,16 +227,16 @@ interface Family {
 interface Sample {
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
-  /** Of a histogram: `_bucket`, `_sum` or `_count`. */
+  /** For a histogram only. */
   readonly suffix?: '_bucket' | '_sum' | '_count'
 }
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 
 /**
- * Writes metrics in the Prometheus text format 0.0.4, which with such names is 1.0.0 too.
+ * Returns metrics in the Prometheus text format 0.0.4, which with these names is also 1.0.0.
  *
- * @throws {RangeError} for a name that the format does not have: names are ours, values of labels are anybody's
+ * @throws {RangeError} for an invalid name. Names are ours, but label values may come from anywhere
  */
 export function toExposition(families: readonly Family[]): string {
   return families.map(toFamily).join('')
@@ -258,7 +258,7 @@ function toLabels(labels: Readonly<Record<string, string>>): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-/** Well-formed UTF-8, as a lone surrogate is not. */
+/** Replaces lone surrogates, which are not valid UTF-8. */
 function escapeValue(value: string): string {
   return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }

@@ -12,16 +12,16 @@ import { UpstreamError } from './upstream.ts'
 const STDERR_TAIL_BYTES = 8 * 1024
 /** From SIGTERM to SIGKILL. */
 const TERM_MS = 1_000
-/** How long the output of an ended child may still be read. */
+/** How long to read the output of a child that has ended. */
 const DRAIN_MS = 100
 
-/** A child that leads a process group of its own, so that what it starts ends with it. */
+/** A child process with its own process group, so that its descendants end with it. */
 export interface Child {
   readonly pid: number
   /** Absent unless it was started with `pipes`. */
   readonly stdin: Writable | null
   readonly stdout: Readable | null
-  /** Why it is gone, in a clause: `exited with code 1 (Error: no such folder)`. */
+  /** Why it has ended, without a full stop: `exited with code 1 (Error: no such folder)`. */
   readonly gone: Promise<string>
   /** The last lines it wrote to stderr. */
   readonly stderrTail: () => string
@@ -33,9 +33,9 @@ export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd: string
-  /** All that the child gets. */
+  /** The whole environment of the child. */
   readonly env: Readonly<Record<string, string>>
-  /** Whether stdin and stdout are spoken over. Otherwise both are closed to it. */
+  /** Whether stdin and stdout are used. Otherwise the child has neither. */
   readonly pipes: boolean
   readonly reaper: Reaper
 }
@@ -44,9 +44,9 @@ export interface ChildOptions {
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { command, args, cwd, env, pipes, reaper } = options
   reaper.start()
-  const spoken = pipes ? 'pipe' : 'ignore'
+  const stdio = pipes ? 'pipe' : 'ignore'
   try {
-    const child = spawn(command, args, { cwd, env, detached: true, stdio: [spoken, spoken, 'pipe'] })
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: [stdio, stdio, 'pipe'] })
     const { pid } = child
     if (pid !== undefined) reaper.watch(pid)
     await spawned(child)
@@ -80,7 +80,7 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
     flooded = true
     signalGroup(pid, 'SIGKILL')
   })
-  // A child that is gone closes its pipe; the exit says why.
+  // A child that has ended closes its pipe. Its exit gives the reason.
   child.stdin?.on('error', () => undefined)
   const gone = exited(child).then((how) => {
     const last = lastWords(stderr())
@@ -98,7 +98,7 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
   }
 }
 
-/** Reads stderr to its end, keeping the last of it: a pipe that nobody reads stops the child. */
+/** Reads stderr and keeps its end. A child blocks if its pipe is not read. */
 function keepTail(stream: Readable | null, onFlood: () => void): () => string {
   const flood = createFloodGuard(() => performance.now())
   let tail = Buffer.alloc(0)
@@ -111,11 +111,11 @@ function keepTail(stream: Readable | null, onFlood: () => void): () => string {
   return () => tail.toString()
 }
 
-/** What it said before it ended: the last line that reads like an error, else the last line of all. */
+/** Returns the last line that looks like an error, or else the last line. */
 function lastWords(stderr: string): string {
   const lines = stderr.split('\n').map((line) => clip(line))
-  const telling = lines.filter((line) => line !== '' && !/^(?:Node\.js v|at |[{}^~]+$)/.test(line))
-  return telling.findLast((line) => /\b(?:\w*error|fatal|failed|cannot)\b/i.test(line)) ?? telling.at(-1) ?? ''
+  const relevant = lines.filter((line) => line !== '' && !/^(?:Node\.js v|at |[{}^~]+$)/.test(line))
+  return relevant.findLast((line) => /\b(?:\w*error|fatal|failed|cannot)\b/i.test(line)) ?? relevant.at(-1) ?? ''
 }
 
 async function exited(child: ChildProcess): Promise<string> {
@@ -124,9 +124,9 @@ async function exited(child: ChildProcess): Promise<string> {
   child.once('exit', (code, signal) => end(signal ? `was ended by ${signal}` : `exited with code ${code}`))
   child.once('close', () => drain())
   const how = await ended
-  // What it starts may hold its pipes open long after it.
+  // Descendants may hold its pipes open for long.
   await Promise.race([drained, sleep(DRAIN_MS)])
-  // After a pause of this process the timer comes before what was written meanwhile.
+  // If this process was paused, the timer fires before the pending output is read.
   await turn()
   return how
 }

@@ -4,7 +4,7 @@ import { UpstreamError } from './upstream.ts'
 
 export type Era = 'legacy' | 'modern'
 
-/** What a server said of itself when the connection was made. */
+/** What a server reports about itself when the connection is made. */
 export interface Handshake {
   readonly era: Era
   readonly protocolVersion: string
@@ -12,7 +12,7 @@ export interface Handshake {
   readonly capabilities: JsonObject
 }
 
-/** What follows a request on its way. */
+/** Traces one request. */
 interface RequestTrace {
   /** Goes into the request's `_meta`. */
   readonly meta: JsonObject | undefined
@@ -20,18 +20,18 @@ interface RequestTrace {
 }
 
 export interface RequestOptions {
-  /** From the sending, and again from each progress notification. */
+  /** Starts when the request is sent, and again at each progress notification. */
   readonly timeoutMs: number
-  /** The longest that progress can put the timeout off. Default: `timeoutMs`. */
+  /** The upper bound of the timeout with all extensions. Default: `timeoutMs`. */
   readonly maxTimeoutMs?: number | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** `Mcp-Param-*` headers, as names and values in turn. */
+  /** `Mcp-Param-*` headers, as alternating names and values. */
   readonly paramHeaders?: readonly string[] | undefined
   readonly trace?: RequestTrace | undefined
 }
 
-/** A server that has answered its handshake, over whatever transport. */
+/** A connection to a server that has answered the handshake, over any transport. */
 export interface Connection extends Handshake {
   /** @throws {UpstreamError} */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>
@@ -40,9 +40,9 @@ export interface Connection extends Handshake {
 
 export interface ConnectionHooks {
   onListChanged(): void
-  /** The server was shaken hands with again. */
+  /** Called after a new handshake. */
   onRenewed(handshake: Handshake): void
-  /** Once, unless it was closed before: nothing will be answered any more. */
+  /** Called once, unless the connection was closed before: no request will be answered any longer. */
   onLost(error: UpstreamError): void
   log(level: LogLevel, message: string, detail?: string): void
 }
@@ -56,20 +56,20 @@ export interface ConnectOptions {
   readonly hooks: ConnectionHooks
 }
 
-/** A request that was sent and waits for its answer. What comes first counts. */
+/** A request that waits for its answer. It settles once: by the answer, the timeout or the abort. */
 export interface Pending<T> {
   readonly promise: Promise<T>
   isSettled(): boolean
   resolve(value: T): void
   reject(error: UpstreamError): void
-  /** Takes the params of a progress notification: puts the timeout off and tells the caller. */
+  /** Takes the params of a progress notification: extends the timeout and informs the caller. */
   progress(params: JsonObject): void
 }
 
 /**
- * Gives a pending request that ends by itself at its timeout and when its caller goes away.
+ * Returns a pending request that ends at its timeout and when its caller aborts.
  *
- * `onGivenUp` is then called, to tell the server.
+ * `onGivenUp` is then called, so that the server can be notified.
  */
 export function createPending<T>(options: RequestOptions, onGivenUp: (error: UpstreamError) => void): Pending<T> {
   const { timeoutMs, maxTimeoutMs = timeoutMs, signal, onProgress } = options
@@ -116,7 +116,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
     try {
       onProgress?.(parsed)
     } catch {
-      // A listener that throws loses its notification; the call goes on.
+      // A listener that throws does not stop the call.
     }
   }
 }

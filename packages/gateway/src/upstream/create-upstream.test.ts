@@ -228,11 +228,7 @@ describe('createUpstream', () => {
       ['lists pages in a circle', hostile('circle'), /^lists its tools in a circle/],
       ['lists too many tools', hostile('too-many-tools'), /^lists more than 10000 tools$/],
       ['lists none', hostile('no-list'), /^answered tools\/list without a list$/],
-      [
-        'speaks another revision',
-        hostile('wrong-version'),
-        /^speaks MCP 1999-01-01; those spoken here are 2026-07-28, /,
-      ],
+      ['speaks another revision', hostile('wrong-version'), /^speaks MCP 1999-01-01; supported are 2026-07-28, /],
       [
         'is not of the era that it is said to be',
         hostile('banner', { era: 'modern' }),

@@ -28,7 +28,7 @@ export interface UpstreamDeps {
   /** Redacts the reasons that are shown. Default: the built-in tables. */
   readonly redact?: Redactor
   readonly backoff?: RestartOptions
-  /** Traces calls, where somebody listens. */
+  /** Finds the tracing of calls, if any. */
   readonly tracing?: FindTracing | undefined
 }
 
@@ -37,8 +37,8 @@ const MAX_LOGGED_REJECTIONS = 20
 /**
  * Returns one MCP server, kept alive from `start` to `close`.
  *
- * It is started with a command, reached at a URL, or started and then reached at its URL. However it fails, it goes
- * down with a reason, is tried again with growing delays, and disturbs no other.
+ * It is started with a command, reached at a URL, or started and then reached at its URL. After a failure it is down
+ * with a reason, and is started again with growing delays. Other servers are not affected.
  */
 export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstream {
   return new SupervisedUpstream(config, deps)
@@ -58,7 +58,7 @@ class SupervisedUpstream implements Upstream {
   readonly #firstStart = Promise.withResolvers<void>()
   #state: UpstreamState
   #list: ShownTools = { tools: [], text: '', texts: new Map(), paramHeaders: new Map() }
-  /** The server that runs, once its tools were read. */
+  /** The running server, once its tools were read. */
   #current: OpenServer | undefined
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
@@ -113,7 +113,7 @@ class SupervisedUpstream implements Upstream {
     return this.#stopping.signal.aborted
   }
 
-  /** Starts the server over and over until it is closed. */
+  /** Starts the server again and again until it is closed. */
   async #live(): Promise<void> {
     const { signal } = this.#stopping
     while (!this.#isStopping) {
@@ -124,7 +124,7 @@ class SupervisedUpstream implements Upstream {
     }
   }
 
-  /** Runs the server once, to its end. The server that it returns is still to be closed. */
+  /** Runs the server once, to its end. The caller must close the returned server. */
   async #liveOnce(): Promise<OpenServer | undefined> {
     const lost = Promise.withResolvers<void>()
     lost.promise.catch(ignore)
@@ -160,7 +160,7 @@ class SupervisedUpstream implements Upstream {
     return server
   }
 
-  /** After a new handshake another version may have taken the server's place. */
+  /** A new handshake may be with another version of the server. */
   #onRenewed({ serverInfo }: Handshake): void {
     if (this.#current && serverInfo) this.#setState({ ...this.#state, serverInfo })
   }
@@ -169,7 +169,7 @@ class SupervisedUpstream implements Upstream {
     return fetchTools(connection, { timeoutMs: this.#config.startTimeoutMs, signal: this.#stopping.signal })
   }
 
-  /** Reads the tools again. A list that cannot be read leaves the one there is. */
+  /** Reads the tools again. If that fails, the current list stays. */
   async #refresh(server: OpenServer | undefined): Promise<number | undefined> {
     if (!server || server !== this.#current) return undefined
     try {
@@ -187,8 +187,8 @@ class SupervisedUpstream implements Upstream {
   }
 
   /**
-   * Shows all but the last of many tools that were read, some in each turn of the event loop, as listeners take long for
-   * many. Tools that the server no longer lists go with the first.
+   * Shows new tools in slices, one in each turn of the event loop, because listeners need long for many. The last slice
+   * is left to the caller. Tools that the server no longer lists are removed with the first.
    */
   async #showTools(server: OpenServer, read: ToolList): Promise<void> {
     if (read.text === this.#list.text) return
@@ -208,7 +208,7 @@ class SupervisedUpstream implements Upstream {
 
   #setReady({ connection }: OpenServer, read: ToolList): void {
     const { era, protocolVersion, serverInfo } = connection
-    // An equal list stays the same object, so that a restart is no change of the tools.
+    // An equal list stays the same object, so that a restart does not count as a change of the tools.
     if (read.text !== this.#list.text) this.#list = read
     this.#setState({
       status: 'ready',

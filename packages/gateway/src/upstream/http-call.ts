@@ -10,18 +10,18 @@ import { UpstreamError } from './upstream.ts'
 
 const NOTIFY_TIMEOUT_MS = 5_000
 const MAX_RESUMES = 100
-/** Headers that say what a request is; a configuration cannot set them. */
+/** Headers that describe the request. A configuration cannot set them. */
 const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
 
-/** How requests are sent. A legacy server that lost its session gets a new one by a new handshake. */
+/** How requests are sent. A lost legacy session is replaced by a new handshake. */
 export interface Session {
   readonly era: Era
   readonly id: string | undefined
-  /** Names and values in turn, ready to be sent. */
+  /** Alternating names and values, ready to send. */
   readonly headers: readonly string[]
 }
 
-/** Where a server speaks Streamable HTTP, with the kept-alive connections to it. */
+/** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
 export class HttpEndpoint {
   readonly #pool: Pool
   readonly #path: string
@@ -76,7 +76,7 @@ export function modernHeaders(
   return [...session.headers, 'mcp-method', method, ...named, ...paramHeaders]
 }
 
-/** The result of a request, with the session that the server gave along with it. */
+/** The result of a request, and the session id sent with it. */
 export interface Received {
   readonly result: JsonObject
   readonly sessionId: string | undefined
@@ -89,11 +89,11 @@ export interface CallHost {
   onMessage(message: ServerMessage, session: Session): void
   /** The server answered in this session. */
   onProven(session: Session): void
-  /** The connection broke, or what stands before the server answered for it. */
+  /** The connection broke, or a proxy answered for the server. */
   onBroken(error: UpstreamError): void
 }
 
-/** What stands before a server answers with these statuses when the server is gone. */
+/** Proxies answer with these statuses when the server behind them is gone. */
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
 
 /** One JSON-RPC request over HTTP, from its sending to its answer. */
@@ -142,7 +142,7 @@ export class HttpCall {
     return this.#exchange.answer
   }
 
-  /** Goes on with an event stream that broke before the answer came. Returns `undefined` once nobody waits for it. */
+  /** Resumes an event stream that broke before the answer. Returns `undefined` once the request has settled. */
   async #resume(broken: HttpAnswer): Promise<HttpAnswer | undefined> {
     let answer = broken
     for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {
@@ -179,14 +179,14 @@ export class HttpCall {
       return
     }
     this.#host.onMessage(message, this.#session)
-    // MCP 2026-07-28 has no way to answer a request of the server, which would wait for ever.
+    // MCP 2026-07-28 has no way to answer a server's request, so the server would wait forever.
     if (message.kind === 'request' && this.#session.era === 'modern')
       this.#pending.reject(
         new UpstreamError('upstream_protocol', `sent the request ${clip(message.method, 50)} to its client`),
       )
   }
 
-  /** Ends a request whose answer has ended: with the JSON in it, or with an error that says what it was instead. */
+  /** Settles a request whose answer has ended: with the JSON in it, or with an error that describes the answer. */
   #conclude(answer: HttpAnswer): void {
     const { status, contentType, text, sessionId } = answer
     if (status === 200 && contentType === 'application/json') {
@@ -204,7 +204,7 @@ export class HttpCall {
 
   #giveUp({ message: reason }: UpstreamError): void {
     this.#exchange?.abort()
-    // Closing the connection cancels in MCP 2026-07-28. Before it, a stream that breaks cancels nothing.
+    // MCP 2026-07-28 cancels by closing the connection. In earlier revisions that cancels nothing.
     if (this.#session.era === 'modern' || this.#method === 'initialize') return
     const params = { requestId: this.#id, reason }
     const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }

@@ -22,15 +22,15 @@ const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** Whether a session is closed at the end. A child that is ended anyway needs no such request. */
+  /** Whether to end the session on close. A child process that is stopped anyway needs no such request. */
   readonly goodbye: boolean
 }
 
 /**
  * Connects to a server over Streamable HTTP.
  *
- * `auto` asks for MCP 2026-07-28 first and falls back to `initialize` where the
- * server shows no sign of it.
+ * `auto` tries MCP 2026-07-28 first and falls back to `initialize` if the server
+ * does not support it.
  *
  * @throws {UpstreamError} when the handshake fails
  */
@@ -91,7 +91,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
       if (!(error instanceof SessionLost)) throw error
     }
     await this.#renew(used)
-    // A server that does not know the session has not looked at the request: sending it again cannot run it twice.
+    // A server that does not know the session has not processed the request, so sending it again cannot run it twice.
     return (await this.#send(this.#session, method, params, asked)).result
   }
 
@@ -175,7 +175,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     try {
       return await discover((method, params) => this.request(method, params, { timeoutMs, signal }))
     } catch (error) {
-      if (error instanceof StatusError && saysNothingOfEras(error.status)) return undefined
+      if (error instanceof StatusError && mayBeLegacy(error.status)) return undefined
       throw error
     }
   }
@@ -195,7 +195,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return handshake
   }
 
-  /** Makes a new handshake, once for all requests that lost the same session. A session that never worked is not renewed. */
+  /** Makes one new handshake for all requests that lost the same session. A session that never worked is not renewed. */
   async #renew(lost: Session): Promise<void> {
     if (lost !== this.#session) return
     if (lost !== this.#proven) {
@@ -211,7 +211,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     const { hooks, timeoutMs } = this.#options
     try {
       const handshake = await this.#openSession({ timeoutMs, signal: this.#closing.signal })
-      hooks.log('info', 'had lost the session and was given a new one')
+      hooks.log('info', 'lost the session and got a new one')
       hooks.onRenewed(handshake)
       hooks.onListChanged()
       if (announcesChanges(handshake)) void this.#announcements.listen(this.#session)
@@ -234,8 +234,8 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   }
 }
 
-/** Old servers answer so to what they do not know. A refusal, a fault or a redirect means something else. */
-function saysNothingOfEras(status: number): boolean {
+/** Whether an old server may answer an unknown request so. A refusal, a fault or a redirect means something else. */
+function mayBeLegacy(status: number): boolean {
   return status >= 400 && status < 500 && status !== 401 && status !== 403
 }
 

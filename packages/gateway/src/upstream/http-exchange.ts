@@ -8,16 +8,16 @@ import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream } from './lines.ts'
 import { UpstreamError } from './upstream.ts'
 
-// The whole of undici costs 13 MB more than the one class used here.
+// Importing all of undici costs 13 MB more than this one class.
 const PoolClass = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
 
 const MAX_CONNECTIONS = 256
 const CONNECT_TIMEOUT_MS = 5_000
-/** How much of a body that is no answer is read, for the reason. */
+/** How much of an error body is read for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
 
-/** Returns kept-alive connections to one origin. Timeouts are the caller's: a call may be silent for long. */
+/** Returns kept-alive connections to one origin. They have no timeouts, as a call may be silent for long: callers set them. */
 export function createPool(origin: string): Pool {
   return new PoolClass(origin, {
     connections: MAX_CONNECTIONS,
@@ -31,7 +31,7 @@ export function createPool(origin: string): Pool {
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly path: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
   readonly body?: string
 }
@@ -47,7 +47,7 @@ interface AnswerHead {
 export interface HttpAnswer extends AnswerHead {
   /** The body; empty for an event stream. */
   readonly text: string
-  /** Where to go on after an event stream that ended too early. */
+  /** Where to resume an event stream that ended too early. */
   readonly lastEventId: string | undefined
   readonly retryMs: number | undefined
 }
@@ -83,12 +83,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Returns the session that the server gave, once the answer has begun. */
+  /** Returns the session id in the answer's headers, once they have arrived. */
   sessionId(): string | undefined {
     return this.#head.sessionId
   }
 
-  /** Breaks off a stream that does not end soon: the answer has come already. */
+  /** Aborts a stream that does not end soon after its answer. */
   expectEnd(): void {
     if (!this.#hasEnded) this.#lingering ??= setTimeout(this.abort, LINGER_MS)
   }
@@ -183,17 +183,17 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 
 function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  // With several addresses for one name, each has failed in its own way.
+  // A name with several addresses fails with one error for each.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const code = errnoOf(first)
   const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
   return new UpstreamError('upstream_down', reason, { cause: error })
 }
 
-/** What servers answer for a session they do not know: the SDKs' own code, the one in use before it, and JSON-RPC's. */
+/** The codes of servers for an unknown session: that of the SDKs, the one before it, and that of JSON-RPC. */
 const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
 
-/** An HTTP status that stands for a failure, where no JSON-RPC error says more. */
+/** An HTTP status that means a failure, if the body has no JSON-RPC error. */
 export class StatusError extends UpstreamError {
   readonly status: number
 
@@ -203,19 +203,19 @@ export class StatusError extends UpstreamError {
   }
 }
 
-/** The server does not know the session that a request was sent in. Not for callers: the request is sent again. */
+/** The server does not know the session of a request. Internal: the request is sent again. */
 export class SessionLost extends UpstreamError {
   constructor() {
-    super('upstream_down', 'does not know its session any more')
+    super('upstream_down', 'no longer knows its session')
   }
 }
 
 /**
- * Gives the error that an answer stands for, which holds no result.
+ * Returns the error for an answer without a result.
  *
- * A refusal of access (401, 403) is named by its status, anything else by the JSON-RPC error in the body, where there is
- * one. What stands before a server answers 5xx too, so there the error must carry the request's id; and no error with 5xx
- * says which era a server speaks.
+ * A refusal of access (401, 403) is described by its status, anything else by the JSON-RPC error in the body, if it has
+ * one. Proxies in front of a server answer 5xx too, so there the error must carry the request's id, and says nothing
+ * about the server's era.
  */
 export function answerError(
   answer: HttpAnswer,

@@ -12,13 +12,13 @@ export type RpcMessage =
   | { readonly kind: 'error'; readonly id: RequestId | null; readonly error: JsonRpcError }
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
-  /** An answer that cannot be used, to a request that is known. */
+  /** An invalid answer to a known request. */
   | { readonly kind: 'unusable'; readonly id: RequestId; readonly error: UpstreamError }
 
-/** What a server sends without being asked. */
+/** A message that is not an answer. */
 export type ServerMessage = Extract<RpcMessage, { readonly kind: 'request' | 'notification' }>
 
-/** Returns the answer to a request of a server: no such request is supported here. */
+/** Returns the error that answers a server's request: none is supported. */
 export function toRefusal({ id, method }: { readonly id: RequestId; readonly method: string }): JsonObject {
   return {
     jsonrpc: '2.0',
@@ -27,7 +27,7 @@ export function toRefusal({ id, method }: { readonly id: RequestId; readonly met
   }
 }
 
-/** A tool of a list that is too large to be parsed at once. */
+/** A tool in a list that is too large to parse at once. */
 export class JsonText {
   readonly text: string
 
@@ -39,11 +39,11 @@ export class JsonText {
 /**
  * Returns the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
  *
- * A text that holds more than `LIMITS.message` is not parsed. If it is an answer with a list of tools, each tool is
- * returned as {@link JsonText}, so that one that cannot be used takes no other away; any other answer is `unusable`.
+ * A text beyond `LIMITS.message` is not parsed. If it answers with a list of tools, each tool is returned as
+ * {@link JsonText}, so that an unusable tool does not affect the others. Any other answer is `unusable`.
  *
- * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a long one that is
- * beyond the limits and answers nothing
+ * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a text beyond the
+ * limits that answers no request
  */
 export function parseMessages(text: string): readonly RpcMessage[] {
   const { excess } = measureJson(text, LIMITS.message)
@@ -55,15 +55,15 @@ export function parseMessages(text: string): readonly RpcMessage[] {
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
 }
 
-/** Gives the error for text that is no answer of an MCP server. */
+/** Returns the error for text that is not MCP. */
 export function notMcp(text: string): UpstreamError {
   return new UpstreamError('upstream_protocol', `answered something that is not MCP: ${quote(text)}`)
 }
 
 /**
- * Gives text for a message: printable, on one line, cut to `max` characters.
+ * Returns text for a message: printable, on one line, cut to `max` characters.
  *
- * It is redacted before it is cut, and cut between words: half a secret is not recognised as one.
+ * It is redacted first and cut between words, because half a secret would not be recognised.
  */
 export function clip(text: string, max = 200): string {
   const line = redactor
@@ -75,7 +75,7 @@ export function clip(text: string, max = 200): string {
   return line.length > max ? `${cutBetweenWords(line, max - 1)}…` : line
 }
 
-/** Of one word alone, no more than is printed of keys to tell them apart. */
+/** How much of a single long word is kept: as much as is printed of a key. */
 const ALONE_LENGTH = 8
 const WORD_BREAK = /[\s"',;][^\s"',;]*$/
 
@@ -96,7 +96,7 @@ function readList(text: string, span: Span | undefined): RpcMessage | undefined 
   return { ...message, result: { ...message.result, tools: items.map((item) => new JsonText(item)) } }
 }
 
-/** @throws {UpstreamError} for what answers nothing */
+/** @throws {UpstreamError} for a text that answers no request */
 function refuseMessage(
   text: string,
   excess: JsonExcess,
@@ -110,7 +110,7 @@ function refuseMessage(
   return { kind: 'unusable', id, error }
 }
 
-/** What a server prints by mistake is shorter. */
+/** Output that a server prints by mistake is shorter. */
 const STRAY_CHARS = 1024 * 1024
 /** The ids of requests to upstreams are small whole numbers. */
 const MAX_ID_TEXT = 100
@@ -157,7 +157,7 @@ function quote(text: string): string {
   return JSON.stringify(clip(text, 100))
 }
 
-/** Gives the error for a request that was answered with a JSON-RPC error. */
+/** Returns the error for a JSON-RPC error answer. */
 export function rpcError(rpc: JsonRpcError): UpstreamError {
   return new UpstreamError('upstream_rpc', `answered error ${rpc.code}: ${clip(rpc.message)}`, { rpc })
 }

@@ -1,8 +1,8 @@
-/** What an upstream may send. Beyond it the answer is an error, and a flood ends the connection. */
+/** What an upstream may send. A larger answer is an error, and a flood ends the connection. */
 export const LIMITS = {
   /** One message: a line on stdio, a body or an event over HTTP. */
   messageBytes: 16 * 1024 * 1024,
-  /** What one message may hold besides. Of a list of tools, what is beyond is only what one tool brings. */
+  /** What one message may hold. A list of tools may hold more: there each tool has its own limit. */
   message: { depth: 64, values: 200_000, keys: 50_000 },
   /** One tool, which is compiled, hashed, compared, searched and listed again and again. */
   tool: { depth: 60, values: 10_000, keys: 5_000 },
@@ -11,20 +11,20 @@ export const LIMITS = {
   tools: 10_000,
   listPages: 1_000,
   listBytes: 64 * 1024 * 1024,
-  /** Lines in a row on stdout that are no JSON-RPC; servers that print a banner stay below. */
+  /** Successive lines on stdout that are not JSON-RPC. A banner is shorter. */
   strayLines: 100,
-  /** Bytes that nobody asked for, in any `floodWindowMs`. */
+  /** Unrequested bytes in any `floodWindowMs`. */
   floodBytes: 64 * 1024 * 1024,
   floodWindowMs: 10_000,
   /** Unread input of a child that has stopped reading. */
   unreadInputBytes: 32 * 1024 * 1024,
 } as const
 
-/** Counts bytes that nobody asked for, in windows of `LIMITS.floodWindowMs`. */
+/** Counts unrequested bytes, in windows of `LIMITS.floodWindowMs`. */
 export interface FloodGuard {
   /** Counts bytes. Returns `true` when a window holds more than `LIMITS.floodBytes`. */
   add(bytes: number): boolean
-  /** Takes back the bytes of an answer, which somebody asked for. */
+  /** Subtracts the bytes of an answer, which was requested. */
   takeBack(bytes: number): void
 }
 

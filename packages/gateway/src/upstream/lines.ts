@@ -4,10 +4,8 @@ import { UpstreamError } from './upstream.ts'
 const NEWLINE = 0x0a
 
 /**
- * Returns a function that takes bytes and calls `onLine` for each line that has ended, without its ending, and with its
- * length in bytes.
- *
- * Characters that were cut in two arrive whole.
+ * Returns a function that takes bytes and calls `onLine` for each complete line, without its ending, and with its length
+ * in bytes. Characters that are split between chunks arrive whole.
  *
  * @throws {UpstreamError} `upstream_too_large`, from the function, for a line of more than `maxBytes`
  */
@@ -15,7 +13,7 @@ export function createLineSplitter(
   maxBytes: number,
   onLine: (line: string, bytes: number) => void,
 ): (chunk: Buffer) => void {
-  // Decoded as it comes: doing so for a long line at its end would hold up everything else.
+  // Decoded chunk by chunk: decoding a long line at once would block the event loop.
   const decoder = new StringDecoder('utf8')
   let line = ''
   let lineBytes = 0
@@ -55,14 +53,14 @@ export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
 /** Reads `text/event-stream` (HTML Living Standard, 9.2.6; line endings LF and CRLF). */
 export interface EventStream {
   push(chunk: Buffer): void
-  /** Id of the latest event that had one: where to go on after a break. */
+  /** The latest event id: where to resume after a break. */
   readonly lastEventId: string | undefined
-  /** How long the server asks to wait before that. */
+  /** The delay before that, if the server asks for one. */
   readonly retryMs: number | undefined
 }
 
 /**
- * Gives a reader that calls `onData` for each event of the type `message`.
+ * Returns a reader that calls `onData` with the data of each `message` event.
  *
  * @throws {UpstreamError} `upstream_too_large`, from `push`, for an event of more than `maxBytes`
  */
@@ -98,7 +96,7 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
   }
 
   function addData(value: string): void {
-    // Its line break counts too: a stream of empty lines would never be too large.
+    // The line break counts too, or a stream of empty lines would never be too large.
     dataLength += value.length + 1
     if (dataLength > maxBytes) throw new UpstreamError('upstream_too_large', 'answered an event that is too large')
     data.push(value)

@@ -9,10 +9,10 @@ import type { Reaper } from './reaper.ts'
 import { connectStdio } from './stdio-connection.ts'
 import { UpstreamError } from './upstream.ts'
 
-/** A server that runs and was shaken hands with. */
+/** A running server after its handshake. */
 export interface OpenServer {
   readonly connection: Connection
-  /** The last lines of its stderr, where it is a child. */
+  /** The last lines of its stderr, if it is a child process. */
   readonly stderrTail: () => string
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ interface OpenOptions {
 }
 
 /**
- * Starts a server, if it is to be started, and shakes hands with it. What fails is stopped again.
+ * Starts a server if it has a command, and makes the handshake. A child is stopped if that fails.
  *
  * @throws {UpstreamError}
  */
@@ -58,18 +58,18 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
     )
     if (config.loopback) await checkLoopback(portOf(url))
     const { headers, era } = config
-    const connect = (alive: AbortSignal) =>
+    const toConnection = (alive: AbortSignal) =>
       connectHttp({ url, headers, era, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
-    const connection = await whileAlive(child, signal, connect)
+    const connection = await whileAlive(child, signal, toConnection)
     void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
     return connection
   })
 }
 
-/** Gives the server once `connect` has succeeded; otherwise the child is stopped. */
-async function openOn(child: Child, connect: () => Promise<Connection>): Promise<OpenServer> {
+/** Returns the server once it is connected. Stops the child if that fails. */
+async function openOn(child: Child, toConnection: () => Promise<Connection>): Promise<OpenServer> {
   try {
-    const connection = await connect()
+    const connection = await toConnection()
     const close = async () => {
       await Promise.all([connection.close(), child.stop()])
     }
@@ -80,11 +80,11 @@ async function openOn(child: Child, connect: () => Promise<Connection>): Promise
   }
 }
 
-/** Runs a step that ends as soon as the child does, with what ended the child as the reason. */
+/** Runs a step that fails as soon as the child ends, with the reason of its end. */
 async function whileAlive<T>(child: Child, signal: AbortSignal, step: (alive: AbortSignal) => Promise<T>): Promise<T> {
   const died = new AbortController()
   const running = step(AbortSignal.any([signal, died.signal]))
-  // When the child's end decides the race, nobody else looks at how the step ends.
+  // If the child ends first, the rejection of the step is not handled elsewhere.
   running.catch(() => undefined)
   return Promise.race([
     running,
@@ -121,7 +121,7 @@ function toCommand(
 // In src also when this runs from dist: the package ships both, and the compiler copies no JavaScript.
 const LOOPBACK = new URL('../../src/upstream/loopback.js', import.meta.url)
 
-/** All that a child gets to know: PATH, HOME, and what the configuration names. */
+/** The whole environment of a child: PATH, HOME, and the variables of the configuration. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
   const { PATH, HOME } = process.env
   const env: Record<string, string> = {
@@ -157,7 +157,7 @@ function portOf(url: URL): number {
 const POLL_MS = 25
 const CONNECT_MS = 1_000
 
-/** Gives a port of loopback on which nothing listens now. */
+/** Returns a free port on loopback. */
 export async function findFreePort(): Promise<number> {
   const server = createServer()
   const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -185,11 +185,11 @@ async function waitForPort(
   }
 }
 
-/** Gives the address, not of loopback, at which a port of this machine is open; `undefined` when there is none. */
+/** Returns an address beyond loopback at which a port of this machine is open, if there is one. */
 export async function exposedAddress(port: number): Promise<string | undefined> {
   const outward = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
-    // A link-local address needs a zone to connect to; every interface that has one is seen by another address.
+    // A link-local address needs a zone. Every such interface also has another address.
     .filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
   const open = await Promise.all(outward.map(({ address }) => listens(address, port)))
   return outward.find((_, i) => open[i])?.address

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { toHeaderValue } from './protocol.ts'
 
-/** An argument that is repeated in a header `Mcp-Param-<name>`, for what stands before the server. */
+/** An argument that is repeated in the header `Mcp-Param-<name>`, for proxies in front of the server. */
 export interface ParamHeader {
   readonly path: readonly string[]
   readonly name: string
@@ -11,7 +11,7 @@ const KEYWORD = 'x-mcp-header'
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
-/** Where a subschema is reached by something else than `properties`, and so for some arguments only. */
+/** Keywords whose subschemas apply to some calls only. */
 const ELSEWHERE: ReadonlySet<string> = new Set(
   (
     'items prefixItems contains additionalProperties unevaluatedProperties unevaluatedItems propertyNames ' +
@@ -20,8 +20,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set(
 )
 
 /**
- * Gives the arguments that a tool wants in headers (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool
- * Parameters"), or in words why its schema asks for them in a way that is not allowed.
+ * Returns the arguments that a tool wants in headers (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool
+ * Parameters"), or a text that says what is wrong with its schema.
  */
 export function findParamHeaders(schema: JsonObject): readonly ParamHeader[] | string {
   const found: ParamHeader[] = []
@@ -32,7 +32,7 @@ export function findParamHeaders(schema: JsonObject): readonly ParamHeader[] | s
   return names.size < found.length ? `${KEYWORD} gives two arguments one name` : found
 }
 
-/** Gives the headers of one call, as names and values in turn. */
+/** Returns the headers of one call, as alternating names and values. */
 export function toParamHeaders(headers: readonly ParamHeader[], input: unknown): readonly string[] {
   return headers.flatMap(({ path, name }) => {
     const value = path.reduce(

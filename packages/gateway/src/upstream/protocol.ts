@@ -5,12 +5,12 @@ import { clip, notMcp } from './json-rpc.ts'
 import { UpstreamError } from './upstream.ts'
 import { VERSION } from '../version.ts'
 
-/** The stateless revision, without a handshake of its own: every request says who asks. */
+/** The stateless revision. It has no handshake: every request identifies its client. */
 export const MODERN_VERSION = '2026-07-28'
 
 const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version: VERSION }
 
-/** None: what a server asks of its client (roots, sampling, elicitation) is not governed yet. */
+/** None: requests of servers to clients (roots, sampling, elicitation) are not governed yet. */
 const CLIENT_CAPABILITIES: JsonObject = {}
 
 /** The `_meta` that every request of MCP 2026-07-28 carries. */
@@ -21,8 +21,7 @@ const MODERN_META: JsonObject = {
 }
 
 /**
- * Gives the text of a request. With a progress token, which is its id, the server may report progress; `meta` goes
- * into its `_meta` too.
+ * Returns the text of a request. With `progress`, its id is sent as the progress token. `meta` is merged into `_meta`.
  */
 export function encodeRequest(
   era: Era,
@@ -37,7 +36,7 @@ export function encodeRequest(
   return encode({ jsonrpc: '2.0', id, method, params: meta ? { ...params, _meta: meta } : params })
 }
 
-/** @throws {UpstreamError} `upstream_protocol` for params that JSON cannot hold */
+/** @throws {UpstreamError} `upstream_protocol` for params that are not plain JSON */
 export function encode(message: JsonObject): string {
   try {
     return JSON.stringify(message)
@@ -47,7 +46,7 @@ export function encode(message: JsonObject): string {
 }
 
 /**
- * Gives the result if it is final.
+ * Returns a final result.
  *
  * @throws {UpstreamError} `upstream_protocol` for `input_required`, which is not governed yet, and for a result
  * without the `resultType` that MCP 2026-07-28 requires
@@ -64,7 +63,7 @@ export function completeResult(era: Era, result: JsonObject): JsonObject {
 }
 
 /**
- * Gives a value as an HTTP header can carry it: as it is, or as `=?base64?…?=` of its UTF-8
+ * Returns a value as an HTTP header value: unchanged, or as `=?base64?…?=` of its UTF-8
  * (MCP 2026-07-28, Streamable HTTP, "Value Encoding").
  */
 export function toHeaderValue(value: string): string {
@@ -73,7 +72,7 @@ export function toHeaderValue(value: string): string {
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 
-/** The request with which MCP 2026-07-28 begins. */
+/** The first request of MCP 2026-07-28. */
 export const DISCOVER = 'server/discover'
 const UNSUPPORTED_VERSION = -32_022
 
@@ -82,7 +81,7 @@ type Ask = (method: string, params: JsonObject) => Promise<JsonObject>
 /**
  * Makes the handshake of the revisions before 2026-07-28, without its closing notification.
  *
- * @throws {UpstreamError} `upstream_protocol` for a revision that is not spoken here
+ * @throws {UpstreamError} `upstream_protocol` for an unsupported revision
  */
 export async function initialize(ask: Ask): Promise<Handshake> {
   const result = await ask('initialize', {
@@ -92,14 +91,14 @@ export async function initialize(ask: Ask): Promise<Handshake> {
   })
   const { protocolVersion, capabilities, serverInfo } = result
   if (typeof protocolVersion !== 'string' || !isObject(capabilities)) throw notMcp(JSON.stringify(result))
-  if (!LEGACY_VERSIONS.includes(protocolVersion)) throw unspoken([protocolVersion])
+  if (!LEGACY_VERSIONS.includes(protocolVersion)) throw unsupported([protocolVersion])
   return { era: 'legacy', protocolVersion, capabilities, serverInfo: toServerInfo(serverInfo) }
 }
 
 /**
- * Asks a server whether it speaks MCP 2026-07-28. Gives `undefined` where it gave no sign of that.
+ * Makes the handshake of MCP 2026-07-28. Returns `undefined` if the server does not seem to speak it.
  *
- * @throws {UpstreamError} when it speaks a later revision only, and whatever `ask` throws
+ * @throws {UpstreamError} if the server speaks only a later revision, and what `ask` throws
  */
 export async function discover(ask: Ask): Promise<Handshake | undefined> {
   let result: JsonObject
@@ -117,7 +116,7 @@ export async function discover(ask: Ask): Promise<Handshake | undefined> {
 }
 
 function refuseLater(supported: readonly string[]): undefined {
-  if (supported.some((version) => version >= MODERN_VERSION)) throw unspoken(supported)
+  if (supported.some((version) => version >= MODERN_VERSION)) throw unsupported(supported)
 }
 
 function supportedOf(error: UpstreamError): readonly string[] {
@@ -129,12 +128,9 @@ function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-function unspoken(versions: readonly string[]): UpstreamError {
+function unsupported(versions: readonly string[]): UpstreamError {
   const known = [MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')
-  return new UpstreamError(
-    'upstream_protocol',
-    `speaks MCP ${clip(versions.join(', '), 100)}; those spoken here are ${known}`,
-  )
+  return new UpstreamError('upstream_protocol', `speaks MCP ${clip(versions.join(', '), 100)}; supported are ${known}`)
 }
 
 function toServerInfo(info: unknown): Handshake['serverInfo'] {

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { isObject } from '@toolgate/core/internal'
 
 /**
- * Ends the process groups of children when this process is gone, even after `kill -9`.
+ * Kills the process groups of children when this process is gone, even after `kill -9`.
  *
- * A `sh` of its own process group reads `+ PID` and `- PID`. When this process ends, however
- * it ends, the kernel closes the pipe, and the shell ends what it was told to watch.
+ * A `sh` in its own process group reads `+ PID` and `- PID`. When this process ends, the kernel
+ * closes the pipe, and the shell kills the groups that it watches.
  */
 export interface Reaper {
   /** Starts the shell if it is not running. Call it before a child is started. */
@@ -13,7 +13,7 @@ export interface Reaper {
   /** `pid` leads a process group of its own. */
   watch(pid: number): void
   release(pid: number): void
-  /** Ends the shell; a group still watched is ended first. */
+  /** Ends the shell, which kills the groups that are still watched. */
   close(): Promise<void>
 }
 
@@ -38,9 +38,9 @@ for pid in $pids; do kill -s KILL -- "-$pid"; done 2>/dev/null
 `
 
 /**
- * Gives a reaper. Its shell starts at first use and is started anew if somebody ends it.
+ * Returns a reaper. Its shell starts at the first use, and again if it is killed.
  *
- * On a machine without `sh` it watches nothing.
+ * On a machine without `sh` it does nothing.
  */
 export function createReaper(): Reaper {
   const watched = new Set<number>()
@@ -51,7 +51,7 @@ export function createReaper(): Reaper {
     start,
     watch(pid) {
       watched.add(pid)
-      // A shell that has just been started gets all of them, this one included.
+      // A new shell receives all of them, this one included.
       if (shell) send('+', pid)
       else start()
     },
@@ -69,10 +69,10 @@ export function createReaper(): Reaper {
     const startedMs = performance.now()
     started.on('exit', () => {
       forget(started)
-      // One that cannot live is not started over and over.
+      // A shell that ends at once is not started again and again.
       if (watched.size > 0 && performance.now() - startedMs > MIN_LIFE_MS) start()
     })
-    // The pipe may close before the exit is known; that is no fault of ours.
+    // The pipe may close before the exit event.
     started.stdin.on('error', () => undefined)
     started.unref()
     unrefStream(started.stdin)

@@ -1,26 +1,26 @@
-/** Gathers announcements that come together. */
+/** Announcements within this time cause one reading. */
 const DEBOUNCE_MS = 25
-/** How many readings may follow each other at once, after a quiet time. */
+/** How many readings may follow each other without a pause. */
 const BURST = 2
 /** The pause after the burst. */
 const FIRST_PAUSE_MS = 1_000
-/** An announcement so soon after a reading is taken for its consequence, and doubles the next pause. */
+/** An announcement this soon after a reading counts as its consequence, and doubles the next pause. */
 const ECHO_MS = 100
 const MAX_PAUSE_MS = 5_000
-/** Without announcements for so long after a pause, everything begins again. */
-const QUIET_MS = 2_000
+/** After this time without announcements, the burst and the pause are reset. */
+const RESET_MS = 2_000
 
 const MIN_TTL_MS = 1_000
-/** For a server that calls its list stale at once. */
+/** For a TTL of 0. */
 const NO_TTL_MS = 30_000
-/** For a server that names no time, as earlier revisions of MCP have none. */
+/** For a server without a TTL: earlier revisions of MCP have none. */
 const DEFAULT_TTL_MS = 60_000
 /** The longest delay of a timer. */
 const MAX_TTL_MS = 2 ** 31 - 1
-/** A list that is slow to read is read less often: reading takes at most this share of the time. */
+/** The share of time that reading may take. A slow list is read less often. */
 const READING_SHARE = 1 / 20
 
-/** Runs a refresh on request: many requests are one run, runs do not overlap, and they are bounded. */
+/** Runs a refresh on request. Many requests cause one run, and runs neither overlap nor follow each other too quickly. */
 export interface Refresher {
   readonly request: () => void
   /** Requests a refresh once the list is stale. */
@@ -28,12 +28,12 @@ export interface Refresher {
   close(): void
 }
 
-/** `refresh` returns the TTL of the list that it read. It does not reject. */
+/** Returns a refresher. `refresh` returns the TTL of the list that it read, and never rejects. */
 export function createRefresher(refresh: () => Promise<number | undefined>): Refresher {
   return new BoundedRefresher(refresh)
 }
 
-type TimerName = 'soon' | 'echo' | 'pause' | 'quiet' | 'stale'
+type TimerName = 'soon' | 'echo' | 'pause' | 'reset' | 'stale'
 
 class BoundedRefresher implements Refresher {
   readonly #refresh: () => Promise<number | undefined>
@@ -57,7 +57,7 @@ class BoundedRefresher implements Refresher {
   }
 
   #schedule(): void {
-    this.#clear('quiet')
+    this.#clear('reset')
     if (this.#running || this.#timers.has('pause')) this.#again = true
     else if (!this.#timers.has('soon')) this.#set('soon', DEBOUNCE_MS, () => void this.#runAnnounced())
   }
@@ -89,28 +89,28 @@ class BoundedRefresher implements Refresher {
   async #runStale(): Promise<void> {
     if (this.#running) return
     await this.#run()
-    if (!this.#timers.has('pause')) this.#goOn()
+    if (!this.#timers.has('pause')) this.#continue()
   }
 
-  /** Lets the burst pass, and holds back the readings after it. Readings of a stale list do not count. */
+  /** Delays readings after a burst. Readings of a stale list do not count. */
   async #runAnnounced(): Promise<void> {
     if (this.#running) {
       this.#again = true
       return
     }
     await this.#run()
-    if (--this.#burst > 0) return this.#goOn()
-    this.#set('pause', this.#pauseMs, () => this.#goOn())
+    if (--this.#burst > 0) return this.#continue()
+    this.#set('pause', this.#pauseMs, () => this.#continue())
     this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS)
   }
 
-  #goOn(): void {
-    if (!this.#again) return this.#set('quiet', QUIET_MS, () => this.#calmDown())
+  #continue(): void {
+    if (!this.#again) return this.#set('reset', RESET_MS, () => this.#reset())
     this.#again = false
     this.#schedule()
   }
 
-  #calmDown(): void {
+  #reset(): void {
     this.#burst = BURST
     this.#pauseMs = FIRST_PAUSE_MS
   }

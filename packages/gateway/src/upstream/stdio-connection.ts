@@ -29,13 +29,13 @@ import { createLineSplitter } from './lines.ts'
 import { discover, encode, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
-/** Requests whose late answers are still known as answers. */
+/** Requests whose late answers are still recognised. */
 const MAX_UNANSWERED = 10_000
 
 /**
  * Connects to a child over its stdin and stdout: one JSON-RPC message a line.
  *
- * `auto` is `legacy` here: there is no way to ask a child for its era that every child survives.
+ * `auto` means `legacy` here: some servers do not survive a request of the other era.
  *
  * @throws {UpstreamError} when the handshake fails
  */
@@ -60,7 +60,7 @@ class StdioConnection {
   readonly #options: ConnectOptions
   readonly #era: 'legacy' | 'modern'
   readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
-  /** Requests without an answer, the oldest first, including those that nobody waits for any longer. */
+  /** Requests without an answer, oldest first, including those that were given up. */
   readonly #unanswered = new Set<RequestId>()
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
   readonly #split: (chunk: Buffer) => void
@@ -78,7 +78,7 @@ class StdioConnection {
     this.#options = options
     this.#era = options.era === 'modern' ? 'modern' : 'legacy'
     this.#split = createLineSplitter(LIMITS.messageBytes, (line, bytes) => {
-      // A large line gets a turn of its own: the time to receive it does not add to the time to parse it.
+      // A large line is parsed in its own turn of the event loop.
       if (isLarge(line)) setImmediate(() => this.#failing(() => this.#onLine(line, bytes)))
       else this.#onLine(line, bytes)
     })
@@ -95,7 +95,7 @@ class StdioConnection {
       open: (stopped, onOpen) => this.#subscribe(stopped, onOpen),
       onGap: this.#options.hooks.onListChanged,
     })
-    // A change between the reading of the list and the subscription would be missed.
+    // Awaited, as a change between the first reading of the list and the subscription would be missed.
     await Promise.race([this.#listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
     return handshake
   }
@@ -106,7 +106,7 @@ class StdioConnection {
     if (this.#ended)
       return Promise.reject(new UpstreamError('upstream_down', this.#ended.message, { cause: this.#ended }))
     if ((this.#child.stdin?.writableLength ?? 0) > LIMITS.unreadInputBytes)
-      return Promise.reject(new UpstreamError('upstream_down', 'does not read what it is sent'))
+      return Promise.reject(new UpstreamError('upstream_down', 'does not read its input'))
     const id = this.#nextId++
     const pending = createPending<JsonObject>(asked, (error) => this.#giveUp(id, method, error))
     try {
@@ -142,14 +142,14 @@ class StdioConnection {
       if (!handshake) throw new UpstreamError('upstream_protocol', `does not speak MCP ${MODERN_VERSION}`)
       return handshake
     } catch (error) {
-      // After a line that was not MCP, silence says less than that line.
+      // A line that is not MCP explains more than a timeout.
       throw this.#stray !== undefined && isTimeout(error) ? notMcp(this.#stray) : error
     }
   }
 
   #giveUp(requestId: number, method: string, { message: reason }: UpstreamError): void {
     this.#waiting.delete(requestId)
-    // MCP forbids to cancel the handshake.
+    // MCP forbids cancelling the handshake.
     if (method === 'initialize') return
     this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
   }
@@ -222,11 +222,11 @@ class StdioConnection {
     return this.#unanswered.delete(message.id)
   }
 
-  /** Many servers print a banner, or debug output, on stdout. It is ignored until there is too much of it. */
+  /** Many servers print a banner or debug output on stdout. It is ignored up to a limit. */
   #onStray(line: string, error: UpstreamError): void {
     if (this.#stray === undefined) this.#options.hooks.log('warn', 'wrote a line to stdout that is not MCP', clip(line))
     this.#stray ??= line
-    // Somebody may wait for the answer that was too large to be read.
+    // The line may be an answer that is too large, for which a request waits.
     if (error.code === 'upstream_too_large' || ++this.#strays > LIMITS.strayLines) throw error
   }
 
@@ -272,7 +272,7 @@ class StdioConnection {
     if (this.#ended) return
     this.#ended = error
     this.#listening?.stop()
-    // A flood is not read to its end. Whoever started the child stops it.
+    // A flood is not read to its end. The owner of the child stops it.
     this.#child.stdout?.destroy()
     for (const pending of this.#waiting.values()) pending.reject(error)
     this.#waiting.clear()

@@ -8,21 +8,21 @@ import { type ParamHeader, toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
 import { type UpstreamCall, UpstreamError } from './upstream.ts'
 
-/** Progress puts the timeout of a call off, but not beyond so many times its length. */
+/** Progress extends the timeout of a call up to this many times its length. */
 const MAX_TIMEOUT_FACTOR = 10
 
-/** Where a call goes. */
+/** The server and tool settings of one call. */
 export interface CallTarget {
   readonly connection: Connection
   /** The arguments that the tool wants in HTTP headers. */
   readonly headers: readonly ParamHeader[] | undefined
-  /** The list that said which arguments go into headers is out of date. */
+  /** Called when the list of header arguments is out of date. */
   readonly onHeaderMismatch: () => void
 }
 
 const HEADER_MISMATCH = -32_020
 
-/** Makes calls to one server, and traces them where somebody listens. */
+/** Calls the tools of one server, and traces the calls if an SDK is registered. */
 export class ToolCaller {
   readonly #config: ServerConfig
   readonly #tracing: FindTracing | undefined
@@ -75,7 +75,7 @@ export class ToolCaller {
   }
 }
 
-/** Where a server is, for traces. A port that is chosen at each start is left out. */
+/** Returns a server's address for traces. A port that is chosen at each start is left out. */
 function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
   if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
   const fixed = url.replace(':${port}', '')
@@ -100,7 +100,7 @@ async function followCall(operation: McpOperation, call: () => Promise<McpResult
   }
 }
 
-/** Checks that a result has the shape of one. Its content is passed on as it came. */
+/** Checks the shape of a result. Its content is not changed. */
 function checkResult(result: JsonObject): McpResult {
   const { content, isError } = result
   const fits =
@@ -109,7 +109,7 @@ function checkResult(result: JsonObject): McpResult {
   return result
 }
 
-/** Errors of a call name the server. The reason why it is down may quote its stderr, which is not for callers. */
+/** Errors of calls name the server. The reason why it is down may quote its stderr, so callers do not see it. */
 function toCallError(server: string, error: unknown): UpstreamError {
   const { code, message, rpc } = UpstreamError.from(error)
   const text = code === 'upstream_down' ? 'is not running' : message

@@ -10,12 +10,12 @@ import { completeResult } from './protocol.ts'
 import { type McpTool, UpstreamError, type UpstreamState } from './upstream.ts'
 
 export interface ToolList {
-  /** In the server's order, one of each name. */
+  /** In the server's order, without duplicate names. */
   readonly tools: readonly McpTool[]
   readonly rejected: UpstreamState['rejected']
-  /** By tool; only tools that want any. */
+  /** By tool, for tools that want any. */
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
-  /** How long the server calls the list fresh. */
+  /** How long the server says the list stays fresh. */
   readonly ttlMs: number | undefined
   /** Equal lists have equal text. */
   readonly text: string
@@ -33,10 +33,10 @@ const EMPTY: ToolList = {
 }
 
 /**
- * Reads all pages of a server's `tools/list`, some tools in each turn of the event loop. A tool that cannot be used is
- * rejected with the reason, and the others stay.
+ * Reads all pages of a server's `tools/list`, some tools in each turn of the event loop. Invalid tools are rejected with
+ * a reason and do not affect the others.
  *
- * @throws {UpstreamError} for a list that never ends, is too large or is no list
+ * @throws {UpstreamError} for a list that never ends, is too large or is not a list
  */
 export async function fetchTools(
   connection: Connection,
@@ -82,7 +82,7 @@ function checkSize(tools: number, bytes: number, pages: number): void {
   if (beyond !== undefined) throw new UpstreamError('upstream_too_large', `lists ${beyond}`)
 }
 
-/** Parts the tools that can be offered from those that cannot, with the reason. */
+/** Collects the valid tools, and the others with the reason. */
 class Sieve {
   readonly #isModern: boolean
   readonly #tools = new Map<string, McpTool>()
@@ -190,7 +190,7 @@ function problemOf(tool: unknown, modern: boolean): string | undefined {
   return nameProblem(name)
 }
 
-/** The catalog's own rules, so that a tool that passes here is one there. */
+/** Applies the catalog's own rules, so that the catalog takes every tool that passes here. */
 function nameProblem(name: unknown): string | undefined {
   try {
     defineTool({ name: name as string })

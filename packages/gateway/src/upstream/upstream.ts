@@ -20,7 +20,7 @@ export type UpstreamStatus = (typeof UPSTREAM_STATUSES)[number]
 
 export interface UpstreamState {
   readonly status: UpstreamStatus
-  /** Why it is down, in a clause: `exited with code 1 (Error: no such folder)`. */
+  /** Why it is down, without a full stop: `exited with code 1 (Error: no such folder)`. */
   readonly reason?: string
   /** Wall-clock milliseconds of the latest change. */
   readonly since: number
@@ -28,7 +28,7 @@ export interface UpstreamState {
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly serverInfo?: { readonly name: string; readonly version: string }
-  /** Tools it listed that cannot be offered, with the reason. */
+  /** Listed tools that are invalid, with the reason. */
   readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
 }
 
@@ -45,9 +45,9 @@ export interface Upstream {
   readonly state: UpstreamState
   /** The latest list, by name. Kept while the server is down. */
   readonly tools: readonly McpTool[]
-  /** Hears of every change of `state` or `tools`. */
+  /** Called after every change of `state` or `tools`. */
   subscribe(listener: () => void): () => void
-  /** Starts it. Resolves when it is ready or its first start has failed; never rejects. It goes on trying. */
+  /** Starts it. Resolves when it is ready or its first start has failed, and never rejects. Failed starts are repeated. */
   start(): Promise<void>
   /** @throws {UpstreamError} */
   call(call: UpstreamCall): Promise<McpResult>
@@ -63,7 +63,7 @@ export type UpstreamErrorCode =
   | 'upstream_rpc'
   | 'aborted'
 
-/** A call that an upstream did not answer with a result. */
+/** The error of a call without a result. */
 export class UpstreamError extends McpError {
   override readonly name = 'UpstreamError'
   readonly code: UpstreamErrorCode
@@ -80,7 +80,7 @@ export class UpstreamError extends McpError {
     this.rpc = options.rpc
   }
 
-  /** Returns the error itself, or one that says that the server failed. */
+  /** Returns an `UpstreamError` unchanged, and wraps any other error. */
   static from(error: unknown): UpstreamError {
     if (error instanceof UpstreamError) return error
     const reason = error instanceof Error ? error.message : String(error)

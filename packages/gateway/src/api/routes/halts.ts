@@ -180,7 +180,7 @@ interface HaltWorld {
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
-/** Gives what a target names now, so that whoever halts in a hurry sees that a misspelt name halts nothing. */
+/** Returns what a target names now, so that whoever halts in a hurry sees that a misspelt name halts nothing. */
 export function haltReach({ tool, user, tenant }: HaltTarget, { tools, callers, groups }: HaltWorld): HaltReach {
   const selector = tool === undefined ? undefined : parseSelector(tool, groups)
   const named = selector ? tools.filter((one) => matchesSelector(selector, one, 'possible')) : tools

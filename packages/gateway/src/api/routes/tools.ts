@@ -26,7 +26,7 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
   }
 }
 
-/** Gives a tool with what is decided of it in a view. */
+/** Returns a tool with what is decided of it in a view. */
 function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
@@ -114,7 +114,7 @@ export function callersRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCa
   }
 }
 
-/** Gives a tool as each provider would get it: by itself, whoever may see it. */
+/** Returns a tool as each provider would get it: by itself, whoever may see it. */
 async function exportTool(tool: Tool, redact: Redactor): Promise<readonly ToolExport[]> {
   const gate = createGate({ tools: [tool] })
   try {
