@@ -23,9 +23,9 @@ export function checkHeaders({ headers }: Request, rules: OriginRules): void {
 }
 
 /**
- * Returns the person who asks: by a console key, or by the cookie of a login.
+ * Returns the person of a request, by a console key or by a login cookie.
  *
- * A change that only a cookie vouches for must come from a page of ours, so that no other page can make it.
+ * A change by cookie must come from a page of this gateway, so that no other page can make it.
  *
  * @throws {ApiFault} `unauthenticated`, `key_not_for_console`, `origin_forbidden`
  */
@@ -43,18 +43,18 @@ export function findPerson(request: Request, rules: AccessRules): Caller {
   return caller
 }
 
-/** Somebody who may listen, for as long as what vouches for him does. */
+/** A person who may listen while their key or session is valid. */
 export interface Admitted {
   readonly person: Caller
-  /** Whether it still does. */
+  /** Whether it is still valid. */
   holds(): boolean
-  /** Hears of its end, where that is not a matter of time. Gives the way to stop hearing. */
+  /** Calls the listener when it is ended before its time. Returns a function that unsubscribes. */
   onEnd(listener: () => void): () => void
 }
 
 /**
- * Returns the person who asks for a socket, under the rules of a change: what a page of another site opens comes with
- * our cookie too, and no preflight comes before it.
+ * Returns the person who requests a socket, under the rules of a change: another site's page also sends our cookie, and
+ * there is no preflight.
  *
  * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
  */
@@ -104,7 +104,7 @@ export const sessionRoute: Route = ({ person, query }) => {
   return toBody(person)
 }
 
-/** `POST /api/login` with `{ key }`: opens a session. The cookie is out of reach of scripts and other sites. */
+/** `POST /api/login` with `{ key }`: opens a session. Scripts and other sites cannot read the cookie. */
 export async function login(request: Request, rules: AccessRules): Promise<Response> {
   const key = (await readBody(request, ['key'])).get('key')
   if (typeof key !== 'string') throw invalidBody('The field "key" must be a string.')
@@ -126,34 +126,34 @@ function toBody(person: Caller): SessionBody {
   return { user: toName(person), ...(tenant === undefined ? {} : { tenant }), roles }
 }
 
-/** RFC 6265bis. `Secure` where the page came over TLS: on plain loopback a browser would drop the cookie. */
+/** RFC 6265bis. `Secure` is set only if the page came over TLS, as browsers would drop the cookie on plain loopback. */
 function toCookie(request: Request, name: string, value: string, maxAgeSeconds: number): string {
   const secure = request.headers.get('origin')?.startsWith('https:') === true ? '; Secure' : ''
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
 }
 
-/** Logged-in people. Held in memory only: a restart logs everybody out. */
+/** The sessions of logged-in people. They are in memory only: a restart logs everybody out. */
 interface Sessions {
-  /** Opens a session and gives its secret, 256 random bits. */
+  /** Opens a session and returns its secret, 256 random bits. */
   open(caller: Caller): string
   find(secret: string): Caller | undefined
   close(secret: string): void
-  /** Hears once when an open session is closed, or put out by another. Gives the way to stop hearing. */
+  /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
   onEnd(secret: string, listener: () => void): () => void
 }
 
 interface SessionOptions {
   readonly clock: Clock
-  /** Default 12 h, whether it is used or not. */
+  /** From the login, used or not. Default 12 h. */
   readonly ttlMs?: number
-  /** The oldest session ends when there would be more. Default 1,000. */
+  /** One more ends the oldest session. Default 1,000. */
   readonly max?: number
 }
 
 const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
 export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
-  /** By digest, so that a look-up's time says nothing about a secret. Oldest first. */
+  /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
   const sessions = new Map<string, Session>()
   const end = (key: string) => {
     const session = sessions.get(key)

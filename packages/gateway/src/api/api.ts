@@ -23,9 +23,9 @@ import { preferencesRoute, setPreferencesRoute } from './routes/preferences.ts'
 import type { Route } from './request.ts'
 
 export interface Api {
-  /** `address` is that of the client, by which wrong keys are counted. */
+  /** `address` is the client's, for counting failed logins. */
   fetch(request: Request, address?: string): Promise<Response>
-  /** Returns who asks for a socket. @throws {ApiFault} where nobody may have one by this request */
+  /** Returns the person who requests a socket. @throws {ApiFault} if the request is refused */
   admit(request: Request): Admitted
 }
 
@@ -38,8 +38,8 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
 /**
  * Returns the HTTP API under `/api/`.
  *
- * Every request passes the same door: Host and Origin, then a console key or a session, then the
- * route. Every answer is JSON and kept by no cache.
+ * Every request passes the same checks: Host and Origin, then a console key or a session. Every answer is JSON and not
+ * cached.
  *
  * @example
  * const api = createApi(deps)

@@ -23,9 +23,9 @@ export interface NamedCaller {
 const MAX_NAMED = 50
 
 /**
- * Returns each configured caller the name by which `as` finds it: its `user`.
+ * Returns the configured callers by the name that `as` takes: the `user`.
  *
- * Where several keys stand for one user, agents' keys come first, and the second
+ * If several keys belong to one user, agents' keys come first, and the second
  * different caller is `vera#2`. Equal callers are one.
  */
 export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, NamedCaller> {
@@ -42,18 +42,18 @@ export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<strin
   return named
 }
 
-/** What a caller is called where a name is needed. */
+/** Returns a name for a caller. */
 export function toName(caller: Caller): string {
   return caller.user ?? caller.agent ?? 'anonymous'
 }
 
-/** Whom a question is about: a configured caller by name, or any other as JSON. */
+/** The caller of a query: a configured one by name, or any other as JSON. */
 interface WhoseQuery {
   readonly as?: string | undefined
   readonly caller?: Caller | undefined
 }
 
-/** The parameters of such a question, and the app that it is about. */
+/** The parameters of such a query, and the app. */
 export const WHOSE: {
   readonly as: Parameter<string>
   readonly caller: Parameter<Caller>
@@ -103,14 +103,14 @@ function freeName(base: string, taken: ReadonlyMap<string, unknown>): string {
   return name
 }
 
-/** Returns whether a person may look at what belongs to a tenant: his own, or any if he has none himself. */
+/** Returns whether a person may see the data of a tenant: their own, or any if they have none. */
 export function maySee(person: Caller, { tenant }: { readonly tenant?: string | undefined }): boolean {
   return person.tenant === undefined || person.tenant === tenant
 }
 
 const DEFAULT_LIMIT = 100
 const PAGE = 1000
-/** So many records are looked through for one answer; a person goes on with `before`. */
+/** How many pages are searched for one answer. The next request continues with `before`. */
 const MAX_PAGES = 100
 
 /** Returns the records of a query that a person may see. */

@@ -11,7 +11,7 @@ export interface Console {
   fetch(request: Request): Promise<Response>
 }
 
-/** Scripts, styles and requests of our own and nothing else; nobody may frame the page. */
+/** Allows only our own scripts, styles and requests. No page may frame the console. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -41,7 +41,7 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.woff2', 'font/woff2'],
 ])
 
-/** Files in here have a hash of their content in their name. */
+/** Files in this folder have a content hash in their name. */
 const HASHED = '/assets/'
 const NOT_BUILT = `The console is not built.
 
@@ -77,7 +77,7 @@ interface StaticFile {
   readonly gzipped: Uint8Array<ArrayBuffer>
 }
 
-/** Returns the files by URL path, each read when it is first asked for. */
+/** Returns the files by URL path. Each is read at its first request. */
 function findFiles(dir: string): ReadonlyMap<string, () => StaticFile> {
   const files = new Map<string, () => StaticFile>()
   for (const entry of listFiles(dir)) {
@@ -137,7 +137,7 @@ interface Fetches {
   fetch(request: Request, address?: string): Promise<Response>
 }
 
-/** Returns the handler of everything but MCP: the API under `/api/`, and the console for the rest. */
+/** Returns the handler of the API under `/api/`, and of the console elsewhere. */
 export function createPages({
   api,
   console: pages,

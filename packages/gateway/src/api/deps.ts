@@ -10,53 +10,53 @@ import type { OriginRules } from '../auth/origin.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { AppRow, AuditEvidenceBody, GroupRow, HaltReach, NeedRow, ServerRow, WarningRow } from './wire.ts'
 
-/** What halts need: the gate's own, and what their targets name now. */
+/** The halts of the gate, and what their targets match now. */
 export interface HaltDeps extends Pick<Gate, 'halt' | 'release'> {
   list(): Gate['halts']
   reach(target: HaltTarget): HaltReach
 }
 
-/** All that the API reads and changes. */
+/** Everything that the API reads and changes. */
 export interface ApiDeps {
   readonly keyring: Keyring
   readonly origins: OriginRules
-  /** Counts and slows wrong keys. Absent where nobody does. */
+  /** Counts and delays failed logins, if present. */
   readonly logins?: Pick<FailedLogins, 'failed'>
-  /** Whom `as` may name. */
+  /** The callers that `as` may name. */
   readonly callers: readonly CallerConfig[]
-  /** What a caller sees; in an app where one is named. @throws {ToolgateError} `app_unknown` */
+  /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
   view(caller: Caller, app?: string): MaybePromise<View>
-  /** Every tool of the catalog, in its order, also those nobody sees. */
+  /** Returns every tool of the catalog in its order, hidden ones included. */
   tools(): readonly Tool[]
-  /** The configured limits that count this tool's calls, as they are written. */
+  /** Returns the configured limits that count this tool's calls, as they are written. */
   limitsOf?(tool: Tool): readonly string[]
-  /** The name of a tool on the wire; absent where it cannot have one. */
+  /** Returns a tool's name on the wire, if it can have one. */
   wireName(id: string): string | undefined
   groups(): readonly GroupRow[]
   servers(): readonly ServerRow[]
-  /** What is allowed and probably not meant. Absent: nothing is. */
+  /** Returns the current warnings. Default: none. */
   warnings?(): readonly WarningRow[]
-  /** Absent where there are none. */
+  /** Default: none. */
   apps?(): readonly AppRow[]
-  /** What an app needs, or all groups. Absent: nothing. @throws {ToolgateError} `app_unknown` */
+  /** Returns the needs of an app, or of all groups. Default: none. @throws {ToolgateError} `app_unknown` */
   needs?(app?: string): readonly NeedRow[]
-  /** Absent where nothing can be switched off. */
+  /** Absent if nothing can be switched off. */
   readonly preferences?: Gate['preferences']
   readonly audit: AuditReader & AuditExporter & AuditCounter
-  /** What vouches for the audit. Absent for one in memory. */
+  /** Returns the evidence of the audit. Absent for an audit in memory. */
   evidence?(): AuditEvidenceBody
   readonly approvals: Approvals
-  /** Absent where there are none. */
+  /** Absent without pins. */
   readonly pins?: Pick<Pins, 'list' | 'accept'>
-  /** Absent where nothing can be halted. */
+  /** Absent if nothing can be halted. */
   readonly halts?: HaltDeps
   readonly clock: Clock
-  /** What texts of servers pass through before they are shown. Default: the built-in tables. */
+  /** Redacts the texts of servers. Default: the built-in tables. */
   readonly redact?: Redactor
   policyRevision(): number
   catalogRevision(): number
-  /** Cookies are not kept apart by port, so gateways on one host need names of their own. Default `toolgate_session`. */
+  /** Browsers share cookies between ports, so each gateway on a host needs its own name. Default `toolgate_session`. */
   readonly cookieName?: string
-  /** Hears of a fault that the client is told nothing about. */
+  /** Receives faults whose details the client does not see. */
   readonly onFault?: (error: unknown) => void
 }

@@ -27,12 +27,12 @@ export const API_FAULTS = {
 
 export type ApiFaultCode = keyof typeof API_FAULTS
 
-/** A request that cannot be served; `message` names what is wrong with it and is safe to show. */
+/** A refused request. `message` gives the reason and is safe to show. */
 export class ApiFault extends Error {
   override readonly name = 'ApiFault'
   readonly code: ApiFaultCode
   readonly headers: Readonly<Record<string, string>>
-  /** The id of the key that was presented and is wrong. */
+  /** The id of the wrong key. */
   readonly keyId: string | undefined
 
   constructor(code: ApiFaultCode, message: string, headers: Readonly<Record<string, string>> = {}, keyId?: string) {
@@ -43,7 +43,7 @@ export class ApiFault extends Error {
   }
 }
 
-/** Returns the answer to an error. One that is neither ours nor core's is told to nobody but `onFault`. */
+/** Returns the response to an error. The details of unexpected errors go to `onFault` only. */
 export function toErrorResponse(
   error: unknown,
   onFault: ((error: unknown) => void) | undefined,
@@ -54,7 +54,7 @@ export function toErrorResponse(
   if (error instanceof ToolgateError) {
     const { status } = FAULTS[error.code]
     if (status >= 500) onFault?.(error)
-    // Of these the person who asks must know: what he did may hold here only, or not at all.
+    // The person must see these: their change may hold in this process only, or not at all.
     if (status < 500 || status === 503) return errorResponse(status, error.code, redactText(error.message))
   } else onFault?.(error)
   return errorResponse(API_FAULTS.internal, 'internal', 'The gateway failed to answer; its log says why.')

@@ -8,11 +8,11 @@ export interface HealthAnswer<Body> {
 export interface Health {
   /** The process is alive and its event loop turns. */
   healthz(): HealthAnswer<{ readonly status: 'ok' }>
-  /** Whether every server has answered or failed its first start; which ones there are, for those who may know. */
+  /** Whether every server has answered or failed its first start. The list of servers is for console keys. */
   readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
-/** Returns the two health answers. Once ready, always ready: a server that restarts later does not take the others away. */
+/** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
 export function createHealth(deps: { servers(): readonly ServerRow[]; isStopping?: () => boolean }): Health {
   let ready = false
   return {

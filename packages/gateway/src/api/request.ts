@@ -12,10 +12,10 @@ interface RouteContext {
   readonly id: string
 }
 
-/** Returns the body of a 200, or the answer itself where it is no JSON. Anything else is thrown as an `ApiFault`. */
+/** Returns the body of a 200, or a `Response` that is not JSON. Throws an `ApiFault` for anything else. */
 export type Route = (context: RouteContext) => MaybePromise<object>
 
-/** Reads one parameter. Throws a sentence's end, such as `must be a whole number`. */
+/** Parses one parameter. Throws a `RangeError` with the end of a sentence, such as `must be a whole number`. */
 export type Parameter<Value> = (text: string) => Value
 
 type Parameters = Readonly<Record<string, Parameter<unknown>>>
@@ -24,7 +24,7 @@ type Parsed<P extends Parameters> = { readonly [Name in keyof P]?: ReturnType<P[
 const MAX_TEXT_LENGTH = 256
 
 /**
- * Reads a query string strictly: every parameter known, given once, and well formed.
+ * Parses a query string strictly: every parameter must be known, given once and valid.
  *
  * @throws {ApiFault} `query_invalid`, naming the parameter
  */
@@ -40,7 +40,7 @@ export function parseQuery<P extends Parameters>(query: URLSearchParams, paramet
   return Object.fromEntries(values) as Parsed<P>
 }
 
-/** @throws {ApiFault} `query_invalid` where a parameter that is needed is absent */
+/** @throws {ApiFault} `query_invalid` if a required parameter is absent */
 export function required<Value>(name: string, value: Value | undefined): Value {
   if (value === undefined) throw invalidQuery(name, 'is needed')
   return value
@@ -89,7 +89,7 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   }
 }
 
-/** Returns the fault of a parameter; `problem` is a sentence's end. */
+/** Returns the fault for a parameter. `problem` is the end of a sentence. */
 export function invalidQuery(name: string, problem: string): ApiFault {
   return new ApiFault(
     'query_invalid',
@@ -105,9 +105,9 @@ const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i
 
 /**
- * Reads a JSON object of at most 64 KiB with no fields but the ones named.
+ * Reads a JSON object of at most 64 KiB with known fields only.
  *
- * The media type is required: a page of another origin cannot send it without asking first.
+ * The media type is required, because a page of another origin cannot send it without a preflight.
  *
  * @throws {ApiFault} `media_type_unsupported`, `body_too_large`, `body_invalid`
  */
@@ -125,7 +125,7 @@ export async function readBody(request: Request, fields: readonly string[]): Pro
   return new Map(Object.entries(body))
 }
 
-/** Counts what arrives, because a `Content-Length` may be absent. */
+/** Counts the bytes, because `Content-Length` may be absent. */
 async function readText(request: Request): Promise<string> {
   const tooLarge = new ApiFault('body_too_large', `The body has more than ${MAX_BODY_BYTES} bytes.`)
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge
@@ -140,7 +140,7 @@ async function readText(request: Request): Promise<string> {
   return text + decode(decoder)
 }
 
-/** A client may go away before it has sent all, which is no fault of the gateway. */
+/** A client that disconnects early is not a fault of the gateway. */
 async function* chunksOf({ body }: Request): AsyncGenerator<Uint8Array> {
   try {
     yield* body ?? []
@@ -165,7 +165,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Returns the fault of a body that cannot be used. */
+/** Returns the fault for an invalid body. */
 export function invalidBody(message: string): ApiFault {
   return new ApiFault('body_invalid', message)
 }

@@ -13,7 +13,7 @@ interface GroupRowDeps {
   readonly redact: Redactor
 }
 
-/** Returns a function that shows the configured groups as they are now: all, or those that are named. */
+/** Returns a function that returns the current rows of all groups, or of the named ones. */
 export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[]) => readonly GroupRow[] {
   const byName = new Map(deps.groups.map((group) => [group.name, group]))
   const membersOf = createMembers(deps.gate)
@@ -24,7 +24,7 @@ export function createGroupRows(deps: GroupRowDeps): (names?: readonly string[])
     })
 }
 
-/** Which tools a group has follows from the catalog, and asking every selector of every tool takes its time. */
+/** Caches the members of groups by catalog, as matching every selector with every tool takes long. */
 function createMembers({ catalog, membersOf }: GroupRowDeps['gate']): (name: string) => readonly string[] {
   const known = new WeakMap<Toolset, Map<string, readonly string[]>>()
   return (name) => {
@@ -56,7 +56,7 @@ function toGroupRow(group: GroupConfig, state: GroupState | undefined, tools: re
   }
 }
 
-/** What is off says so first: opening it would be of no use. */
+/** `unavailable` comes before `locked`, as opening an unavailable group is of no use. */
 function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupState | undefined): GroupBadge {
   const isConditional = visibility === 'conditional' || dependsOn.length > 0
   if (isConditional && (state === undefined || state.unknown === true)) return 'unknown'
@@ -65,7 +65,7 @@ function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupSta
   return isConditional ? 'available' : 'always'
 }
 
-/** Returns what is shown of the apps of a gate. `own` are the gateway's tools, which are in every app and no app's. */
+/** Returns the rows of the apps. `own` are the gateway's meta-tools, which are in every app and are left out. */
 export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): readonly AppRow[] {
   return apps.list.map(({ name, title, instructions, groups }) => ({
     name,
@@ -84,7 +84,7 @@ interface NeedRowDeps {
   readonly redact: Redactor
 }
 
-/** Returns a function that shows what an app needs. Only configured groups are named: nobody wrote those of the servers. */
+/** Returns a function that returns the needs of an app. Implicit groups of servers are left out. */
 export function createNeedRows({ gate, groups, redact }: NeedRowDeps): (app?: string) => readonly NeedRow[] {
   const configured = new Set(groups.map(({ name }) => name))
   return (app) =>

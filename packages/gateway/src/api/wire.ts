@@ -26,7 +26,7 @@ export interface ToolRow {
   readonly description: string
   readonly tags: readonly string[]
   readonly outcome: OutcomeWord
-  /** Whether the caller's `tools/list` has it. */
+  /** Whether it is in the caller's `tools/list`. */
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly Reason[]
@@ -41,7 +41,7 @@ export interface ServerRow {
   readonly toolCount: number
   readonly era?: 'legacy' | 'modern'
   readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
-  /** The latest change of its command, args, url or of what it calls itself. */
+  /** The latest change of its command, args, url, or reported name and version. */
   readonly changed?: { readonly text: string; readonly at: number }
 }
 
@@ -54,9 +54,9 @@ export interface GroupRow {
   readonly suggestion?: string
   readonly since?: number
   readonly tools: readonly string[]
-  /** `unknown`: not asked yet. `locked`: a session must open it. Absent from gateways that do not say yet. */
+  /** `unknown`: not probed yet. `locked`: a session must open it. */
   readonly badge?: GroupBadge
-  /** What it is good for, as a sentence. */
+  /** Its purpose, as a sentence. */
   readonly hint?: string
   readonly dependsOn?: readonly string[]
   /** Why its tools could not be loaded. */
@@ -85,27 +85,27 @@ export interface AppRow {
   readonly groups: readonly string[]
   /** Every tool it may offer, in the order of their ids. */
   readonly tools: readonly string[]
-  /** How many of them are not held back now. */
+  /** How many of them are available now. */
   readonly available: number
 }
 
-/** `GET /api/needs?app=<app>`: what must work for an app's tools to be available; without an app, for those of all groups */
+/** `GET /api/needs?app=<app>`: the dependencies of an app's tools, or of all groups */
 export interface NeedsBody {
   readonly app?: string
-  /** By kind, and then by name. The order does not follow the state. */
+  /** Sorted by kind and name. */
   readonly needs: readonly NeedRow[]
 }
 
-/** `groups` has configured groups only. It is empty for a server that only its own tools need. */
+/** `groups` has configured groups only, so it is empty for a server that only its own tools need. */
 export type NeedRow = Need
 
-/** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what a user has switched off for himself. */
+/** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what users have switched off for themselves. */
 export interface PreferencesBody {
   readonly groups: readonly string[]
   readonly tools: readonly string[]
 }
 
-/** `GET /api/tool?tool=<id>&as=<user>`: one tool with all there is to say of it. */
+/** `GET /api/tool?tool=<id>&as=<user>`: one tool in full. */
 export interface ToolBody {
   readonly tool: ToolRow
   readonly inputSchema: unknown
@@ -126,15 +126,15 @@ export interface ToolExport {
 }
 
 /**
- * What `/api/live` sends, as JSON texts. `groups` comes first with all groups, and then with those that changed, so rows
- * are put in place by their names. Whoever has had the first message misses nothing after it.
+ * A message of `/api/live`, as JSON text. The first is `groups` with all groups. Later ones have the changed groups only,
+ * to be merged by name. After the first message a client misses nothing.
  */
 export type LiveMessage =
   | { readonly type: 'groups'; readonly groups: readonly GroupRow[] }
   | { readonly type: 'audit'; readonly record: AuditRecord }
   | { readonly type: 'approval'; readonly approval: Approval }
 
-/** `GET /api/callers`: whom `as` may name. Never a key. */
+/** `GET /api/callers`: the callers that `as` may name, without their keys. */
 export interface CallersBody {
   readonly callers: readonly {
     readonly user: string
@@ -152,13 +152,13 @@ export interface WhyBody {
   readonly outcome: OutcomeWord
   readonly visible: boolean
   readonly reasons: readonly Reason[]
-  /** Keywords of the tool's input schema that are not checked, where there are some. */
+  /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
 }
 
 /**
  * `GET /api/audit?limit=&tool=&user=&session=&event=&outcome=&call=&since=&until=&before=&after=`, newest first.
- * `GET /api/audit/export` takes the same but `limit`, and gives all that match, oldest first, as JSON lines.
+ * `GET /api/audit/export` takes the same without `limit`, and returns all matches, oldest first, as JSON lines.
  */
 export interface AuditBody {
   readonly records: readonly AuditRecord[]
@@ -171,12 +171,12 @@ export interface AuditBody {
 export type AuditCountsBody = AuditCounts
 
 /**
- * `GET /api/audit/evidence`: what vouches for the audit beside its own chain, as it is now. `toolgate audit verify` checks
- * the records. A person of a tenant is told the codes of problems, and no paths.
+ * `GET /api/audit/evidence`: the current checkpoints of the audit. `toolgate audit verify` checks the records. A person of
+ * a tenant sees the codes of problems, and no paths.
  */
 export interface AuditEvidenceBody {
   readonly store: 'sqlite' | 'jsonl' | 'memory'
-  /** Absent where no checkpoints are made. */
+  /** Absent without checkpoints. */
   readonly checkpoints?: {
     readonly path?: string
     /** The last record that a checkpoint has signed; 0 for none. */
@@ -191,39 +191,39 @@ export interface ApprovalsBody {
   readonly approvals: readonly ApprovalRow[]
 }
 
-/** An approval as one person has it. `/api/live` sends approvals without these two fields: its texts are for everybody. */
+/** An approval for one person. `/api/live` sends the same text to everybody, so it leaves out these two fields. */
 export interface ApprovalRow extends Approval {
   /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */
   readonly mayDecide: boolean
-  /** The users whose console keys may, as far as this person may know them. Empty where nothing is left to decide. */
+  /** The users whose console keys may decide it, as far as this person may see them. Empty if it is already decided. */
   readonly deciders: readonly string[]
 }
 
 /** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
-  /** At most 500 characters. The model is told it when its call is refused. */
+  /** At most 500 characters. The model sees it when its call is refused. */
   readonly reason?: string
 }
 
-/** `GET /api/pins?status=`: every tool of the catalog; empty where neither pins nor the check are on */
+/** `GET /api/pins?status=`: every tool of the catalog; empty if neither pins nor the definition check are on */
 export interface PinsBody {
   readonly pins: readonly PinRow[]
 }
 
-/** What is known of one tool's definition. `POST /api/pins/accept` answers with it too. */
+/** The state of one tool's definition. `POST /api/pins/accept` returns it, too. */
 export interface PinRow {
   readonly tool: string
   readonly status: PinStatus
-  /** It joined the tools of a known server, and nobody has accepted it. Only with `pins: { new: suspend }`. */
+  /** A new tool of a known server that nobody has accepted yet. Only with `pins: { new: suspend }`. */
   readonly isNew?: boolean
-  /** Of the definition as it is: what is accepted. */
+  /** Of the current definition, which would be accepted. */
   readonly hash: string
   readonly pinnedHash?: string
   readonly since?: number
-  /** Who accepted it; absent where it was pinned at first sight. */
+  /** Who accepted it. Absent if it was pinned at first sight. */
   readonly by?: string
-  /** From the pinned definition to the one there is. */
+  /** From the pinned definition to the current one. */
   readonly diff?: DefinitionDiff
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
@@ -232,11 +232,11 @@ export interface PinRow {
 /** `POST /api/pins/accept` */
 export interface AcceptPinBody {
   readonly tool: string
-  /** Of the definition that was looked at: another one is refused with `pin_unknown`. */
+  /** Of the definition that was reviewed. Another hash is refused with `pin_unknown`. */
   readonly hash: string
 }
 
-/** `GET /api/halts`: what is halted, newest first; for a person of a tenant, what is halted of it */
+/** `GET /api/halts`: halts, newest first. A person of a tenant sees those of the tenant */
 export interface HaltsBody {
   readonly halts: readonly HaltRow[]
   /** Whether this person may halt. */
@@ -252,23 +252,23 @@ export interface HaltRow {
   readonly by?: string
   /** Wall-clock milliseconds. */
   readonly since: number
-  /** What the target names now. */
+  /** What the target matches now. */
   readonly reach: HaltReach
   /** Whether this person may release it. */
   readonly mayRelease: boolean
 }
 
-/** What a target names now. A halt holds for what comes later, too. */
+/** What a target matches now. A halt also covers later matches. */
 export interface HaltReach {
-  /** How many tools of the catalog. */
+  /** The number of matching tools. */
   readonly tools: number
-  /** The nearest id, where the target names a tool that there is not. */
+  /** The nearest id, if no tool matches. */
   readonly nearestTool?: string
-  /** How many of the configured agents, where the target names a user or a tenant. */
+  /** The number of matching configured agents, if the target names a user or a tenant. */
   readonly callers?: number
 }
 
-/** `POST /api/halts`: any of the fields together, or `all` alone. Within his tenant for a person who has one. */
+/** `POST /api/halts`: any of the fields together, or `all` alone. A person with a tenant acts within it. */
 export interface HaltBody {
   readonly user?: string
   readonly session?: string
@@ -276,13 +276,13 @@ export interface HaltBody {
   readonly tool?: string
   readonly tenant?: string
   readonly all?: true
-  /** Why. The model is told it. */
+  /** The reason. The model sees it. */
   readonly reason: string
-  /** Halts it even if no tool or no configured agent has the name now. Without it such a halt is refused with `halt_empty`. */
+  /** Halts even if no tool or no configured agent matches now. Otherwise such a halt is refused with `halt_empty`. */
   readonly force?: boolean
 }
 
-/** `GET /api/warnings`: names in the configuration that nothing has, and the like, as they are now */
+/** `GET /api/warnings`: likely mistakes in the configuration, as of now */
 export interface WarningsBody {
   readonly warnings: readonly WarningRow[]
 }
@@ -294,7 +294,7 @@ export interface WarningRow {
   readonly path: string
   /** For people. */
   readonly text: string
-  /** The tools that it is about, where it is about some. */
+  /** The tools concerned, if any. */
   readonly tools?: readonly string[]
 }
 
@@ -305,7 +305,7 @@ export interface SessionBody {
   readonly roles: readonly string[]
 }
 
-/** The body of every answer that is not 2xx. `code` is stable; `message` is for people. */
+/** The body of every response that is not 2xx. `code` is stable; `message` is for people. */
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string }
 }

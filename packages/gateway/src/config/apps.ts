@@ -5,7 +5,7 @@ import { checkSelector, readPolicies } from './policy.ts'
 import type { ConfigPath } from './problems.ts'
 import { appShellSchema, appsSchema } from './schema.ts'
 
-/** Reads `apps`, and checks that what they import exists. */
+/** Reads `apps`, and checks that the imported groups exist. */
 export function readApps(reading: Reading): readonly AppConfig[] {
   const { source } = reading
   const at = source.get(['apps'])

@@ -6,7 +6,7 @@ import type { ConfigPath } from './problems.ts'
 import { checkShape, lengthOf, type Reading } from './reading.ts'
 import { type CallerInput, callerSchema, callersSchema } from './schema.ts'
 
-/** Reads `callers`. Two with one key, or one user twice for the same use, could not be told apart. */
+/** Reads `callers`, and refuses a repeated key, or a repeated user for the same use. */
 export function readCallers(reading: Reading): readonly CallerConfig[] {
   const { source } = reading
   const at = source.get(['callers'])
@@ -81,10 +81,10 @@ interface ApproverWarning {
 type Asking = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /**
- * Returns the agents whose requests no console key can decide, one for each tenant, and the approvers who can decide
- * nobody's requests.
+ * Returns warnings about agents whose requests no console key can decide, one for each tenant, and about approvers who
+ * can decide no requests.
  *
- * A policy without `ask` makes no requests, so there is nothing to warn of.
+ * Returns none for a policy without `ask`, as it makes no requests.
  */
 export function findApproverWarnings({ callers, policy, apps = [] }: Asking): readonly ApproverWarning[] {
   const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)

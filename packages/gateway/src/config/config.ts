@@ -4,7 +4,7 @@ import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { ConfigWarning } from './problems.ts'
 
-/** A `toolgate.yaml` that was read, checked and resolved: paths absolute, `${VAR}` filled in. */
+/** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
 export interface GatewayConfig {
   /** Absolute path of the file, for messages. */
   readonly file: string
@@ -17,7 +17,7 @@ export interface GatewayConfig {
   readonly servers: readonly ServerConfig[]
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]
-  /** Other names of tools, by which policies, groups and limits may call them. */
+  /** Other names of tools, for policies, groups and limits. */
   readonly aliases?: Readonly<Record<string, string>>
   readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
@@ -35,10 +35,10 @@ export interface GatewayConfig {
   /** Absent: in memory. */
   readonly state?: StateConfig
   readonly redact?: RedactConfig
-  /** What `${VAR}` stood for and the keys of callers: never to be logged or shown. Prints as its length. */
+  /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig
-  /** Names in the file that nothing has, with their lines. */
+  /** Unknown names and likely mistakes in the file, with their lines. */
   readonly warnings?: readonly ConfigWarning[]
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
@@ -55,34 +55,34 @@ export interface AppConfig {
   readonly instructions?: string
 }
 
-/** A group as an app has it: as it is, or tighter. */
+/** A group in an app: unchanged, or tighter. */
 export interface AppImportConfig {
   readonly group: string
   readonly visibility?: 'conditional' | 'hidden'
 }
 
-/** An upstream MCP server: a child on stdio, a remote one over HTTP, or a child spoken to over HTTP. */
+/** An upstream MCP server: a child on stdio, a remote server over HTTP, or a child over HTTP. */
 export interface ServerConfig {
   readonly name: string
   readonly command?: string
   readonly args: readonly string[]
   /** Absolute. */
   readonly cwd: string
-  /** All that the child gets beside PATH and HOME. May hold `${port}`. */
+  /** The child's variables, besides PATH and HOME. May hold `${port}`. */
   readonly env: Readonly<Record<string, string>>
-  /** May hold `${port}`, which stands for a free port chosen at each start. */
+  /** May hold `${port}`, a free port that is chosen at each start. */
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
   /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
   readonly era: 'auto' | 'legacy' | 'modern'
-  /** The operator says that the server keeps nothing of its callers: one instance serves all users. */
+  /** The operator states that the server keeps no data of its callers: one instance serves all users. */
   readonly per?: 'shared'
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
-  /** The operator's overlay, by tool name or glob; several that match add up. */
+  /** Overlays by tool name or glob. All that match are combined. */
   readonly tools: ReadonlyMap<string, ToolOverlay>
 }
 
@@ -94,9 +94,9 @@ export interface ToolOverlay {
 }
 
 export interface CallerConfig {
-  /** SHA-256 of the key, 32 bytes: keys are not kept as they are. */
+  /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
   readonly keyHash: Uint8Array
-  /** The key itself where the file has it, to be printed by `toolgate try`. */
+  /** The key in plain text, if the file has it. `toolgate try` prints it. */
   readonly demoKey?: string
   readonly for: 'mcp' | 'console'
   readonly caller: Caller
@@ -108,9 +108,9 @@ export interface GroupConfig {
   readonly visibility: 'always' | 'conditional'
   readonly title?: string
   readonly suggestion?: string
-  /** What it is good for, as a sentence: told while it is locked. */
+  /** Its purpose, as a sentence. Shown to models while it is locked. */
   readonly hint?: string
-  /** Locked until a session opens it so. */
+  /** How a session opens it. It is locked until then. */
   readonly unlock?: UnlockRule
   readonly dependsOn: readonly string[]
   readonly availableWhen: readonly ProbeConfig[]
@@ -118,22 +118,22 @@ export interface GroupConfig {
   readonly ttlMs?: number
 }
 
-/** One thing that must work. */
+/** A probe: one dependency that must work. */
 export type ProbeConfig = EnvProbeConfig | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | ServerProbeConfig
 
-/** A variable of the gateway's environment that is set, or is exactly so. */
+/** A variable of the gateway's environment is set, or has one value. */
 export interface EnvProbeConfig {
   readonly env: string
   readonly equals?: string
 }
 
-/** Something that listens. */
+/** Something listens at an address. */
 export interface TcpProbeConfig {
   readonly tcp: { readonly host: string; readonly port: number }
   readonly timeoutMs?: number
 }
 
-/** A URL that answers. */
+/** A URL answers. */
 export interface HttpProbeConfig {
   readonly http: string
   /** Default: any from 200 to 299. */
@@ -142,7 +142,7 @@ export interface HttpProbeConfig {
   readonly timeoutMs?: number
 }
 
-/** A command that ends with code 0. */
+/** A command exits with code 0. */
 export interface CommandProbeConfig {
   readonly command: readonly [string, ...string[]]
   /** Absolute. */
@@ -152,49 +152,49 @@ export interface CommandProbeConfig {
   readonly timeoutMs?: number
 }
 
-/** A server of this gateway that is up. */
+/** A server of this gateway is up. */
 export interface ServerProbeConfig {
   readonly server: string
 }
 
 /** When `search_tools`, `get_tool_details` and `call_tool` are offered. */
 export interface SearchConfig {
-  /** `auto`: to those for whom something is locked, or whose list is longer than `above`. */
+  /** `auto`: to callers with locked groups, or with a list longer than `above`. */
   readonly offer: 'auto' | 'always' | 'never'
   /** A number of tools. */
   readonly above?: number
 }
 
 export interface MetricsConfig {
-  /** Whether `/metrics` is read without a key. */
+  /** Whether `/metrics` needs no key. */
   readonly public: boolean
 }
 
-/** What is redacted beside what looks like a secret by itself. */
+/** What is redacted in addition to the built-in rules. */
 export interface RedactConfig {
   readonly keys: readonly string[]
   /** In RE2 syntax. */
   readonly patterns: readonly string[]
 }
 
-/** What bounds each call. */
+/** The limits of each call. */
 export interface CallsConfig {
-  /** Ends an execution. Absent: ten times the longest `callTimeoutMs` of the servers, for those whose progress goes on. */
+  /** The deadline of a call. Default: ten times the longest `callTimeoutMs` of the servers. */
   readonly deadlineMs?: number
-  /** Characters of JSON; what is beyond is cut, and says so. Absent: as the gate has it. */
+  /** Characters of JSON. A longer output is cut, with a note. Default: that of the gate. */
   readonly maxOutputChars?: number
   /** How many calls run at once. */
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
 export interface ApprovalsConfig {
-  /** How long an approval holds, from asking to its use. Absent: as the store has it. */
+  /** How long an approval is valid, from the request to its use. Default: that of the store. */
   readonly ttlMs?: number
 }
 
 /** Where signed checkpoints go, and how often. */
 export interface CheckpointConfig {
-  /** Absolute; absent: in a folder of its own beside the audit. */
+  /** Absolute. Default: a folder beside the audit. */
   readonly path?: string
   /** Absolute path of a private key in PEM. */
   readonly keyFile?: string
@@ -209,7 +209,7 @@ export interface AuditConfig {
   readonly store: 'sqlite' | 'jsonl' | 'memory'
   /** Absolute; absent for `memory`. */
   readonly path?: string
-  /** `required`: each record is durable before the call goes on. `batched`: within a second. */
+  /** `required`: each record is durable before the call continues. `batched`: within a second. */
   readonly mode: 'required' | 'batched'
 }
 

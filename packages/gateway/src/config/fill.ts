@@ -1,11 +1,11 @@
-/** What a `${…}` may stand for in one text. */
+/** How to fill the `${…}` of one text. */
 export interface FillContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Absolute folder of the configuration file, for `${configDir}`. */
   readonly configDir: string
-  /** Leaves `${port}` as it is, because it is filled at each start of the server. */
+  /** Keeps `${port}`, which is filled at each start of the server. */
   readonly keepsPort: boolean
-  /** Escapes what is filled in, because it lands inside a string of CEL. */
+  /** Escapes the values, because they are inserted into a CEL string. */
   readonly inCondition: boolean
   /** Called with the value of each variable of the environment, which may be a secret. */
   readonly onFilled?: (name: string, value: string) => void
@@ -13,7 +13,7 @@ export interface FillContext {
 
 export interface Filled {
   readonly text: string
-  /** Whether anything was replaced, so that offsets in `text` are not those of the source. */
+  /** Whether anything was replaced, so that offsets in `text` differ from those in the source. */
   readonly changed: boolean
   readonly problems: readonly { readonly offset: number; readonly message: string }[]
 }
@@ -24,8 +24,8 @@ const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 /**
  * Fills `${VAR}` and `${VAR:-default}` from the environment, and `${configDir}`.
  *
- * A blank variable counts as unset; `${VAR:-}` allows it. `$${` stands for `${`.
- * What was filled in is never read again.
+ * A blank variable counts as unset, unless `${VAR:-}` allows it. `$${` is an escaped `${`.
+ * Filled-in values are not filled again.
  */
 export function fillText(text: string, context: FillContext): Filled {
   if (!text.includes('${')) return { text, changed: false, problems: [] }
@@ -61,7 +61,7 @@ function escaped(whole: string, inner: string, context: FillContext): Filling {
   return { text: whole.slice(1) }
 }
 
-/** Variables are named by the file, so `constructor` must not find a property of every object. */
+/** The file names the variables, so `constructor` must not find an inherited property. */
 function own(env: FillContext['env'], name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name] : undefined
 }

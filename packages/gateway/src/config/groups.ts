@@ -7,7 +7,7 @@ import { checkShape, found, keysOf, lengthOf, type Reading, reportUnknownKey } f
 import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema.ts'
 import { toFolder } from './servers.ts'
 
-/** Reads `groups`, and checks that what they depend on exists and does not run in a circle. */
+/** Reads `groups`, and checks that their dependencies exist and have no cycle. */
 export function readGroups(reading: Reading): readonly GroupConfig[] {
   const { source, groupNames } = reading
   const at = source.get(['groups'])
@@ -84,7 +84,7 @@ function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void
 type Kind = keyof typeof probeSchemas
 const KINDS = Object.keys(probeSchemas) as readonly Kind[]
 
-/** Reads the probes of a group: each by itself, so that one bad probe does not hide the problems of another. */
+/** Reads the probes of a group one by one, so that every problem is reported. */
 function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
   return Array.from({ length: lengthOf(reading.source, at) }, (_, i) => [...at, i]).flatMap((place) => {
     const kind = kindOf(reading, place)
@@ -93,7 +93,7 @@ function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
   })
 }
 
-/** Returns what a probe asks: the one key that says so. */
+/** Returns the kind of a probe: its one known key. */
 function kindOf({ source }: Reading, at: ConfigPath): Kind | undefined {
   const keys = keysOf(source, at)
   const [kind, other] = KINDS.filter((one) => keys.includes(one))
@@ -164,7 +164,7 @@ function readCommand(reading: Reading, at: ConfigPath): CommandProbeConfig | und
   const [program = '', ...args] = input.command
   const place = [...at, 'command', 0]
   if (program.trim() === '') source.report(place, `${found(source, place)}, expected the name of a program`)
-  // A path would be looked for from the command's own folder; a bare name is looked for on PATH.
+  // A path would be resolved from the command's folder. A bare name is looked up on PATH.
   const resolved = program.includes('/') ? path.resolve(configDir, program) : program
   const cwd = toFolder(reading, [...at, 'cwd'], input.cwd)
   return { ...input, command: [resolved, ...args], cwd }
@@ -189,7 +189,7 @@ interface Address {
 
 const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/[\]]+)):(\d{1,5})$/
 
-/** Returns the address that `host:port`, `[::1]:port` or a bare port (of 127.0.0.1) names; `undefined` for anything else. */
+/** Parses `host:port`, `[::1]:port` or a bare port (of 127.0.0.1). Returns `undefined` for anything else. */
 function parseAddress(text: string | number): Address | undefined {
   const bare = typeof text === 'number' ? String(text) : text
   const [, v6, name, digits] = /^\d{1,5}$/.test(bare)

@@ -19,7 +19,7 @@ import type { FillContext } from './fill.ts'
 export interface LoadConfigOptions {
   /** Fills `${VAR}`. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Absolute file names from which a server's `package` is looked for too, after the configuration's own folder. */
+  /** Further absolute file names from which a server's `package` is resolved, after the configuration's folder. */
   readonly packagesFrom?: readonly string[]
   /** Checks selectors and conditions. Default: core. */
   readonly checkPolicy?: CheckPolicy
@@ -28,7 +28,7 @@ export interface LoadConfigOptions {
 const OPTIONS = shapeOf<LoadConfigOptions>({ env: true, packagesFrom: true, checkPolicy: true })
 
 /**
- * Returns a `toolgate.yaml` read, checked and resolved. Starts nothing and writes nothing.
+ * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing.
  *
  * @throws {ConfigFileError} with every problem in the file, each with its line and column
  * @example

@@ -10,8 +10,8 @@ import type { Source } from './source.ts'
 const KINDS = ['allow', 'deny', 'ask'] as const
 
 /**
- * Reads `policy`, of the gateway or of an app. Core stops at its first problem, so each clause is shown to it alone:
- * one bad clause does not hide another.
+ * Reads `policy`, of the gateway or of an app. Core stops at its first problem, so clauses are checked one by one: every
+ * problem is reported.
  */
 export function readPolicies(reading: Reading, at: ConfigPath): readonly Policy[] {
   const { source } = reading
@@ -20,7 +20,7 @@ export function readPolicies(reading: Reading, at: ConfigPath): readonly Policy[
   const before = source.problems.length
   const policies = Array.from({ length: lengthOf(source, at) }, (_, i) => readPolicy(reading, [...at, i]))
   if (source.problems.length === before) {
-    // What only the whole shows, such as two clauses with one id.
+    // Problems between clauses, such as a duplicate id.
     for (const problem of reading.checkPolicy(policies, reading.groupNames))
       reportPolicy(reading, problem, formatPath(at) + problem.path.slice('policy'.length))
   }
@@ -47,7 +47,7 @@ function isMisspelt(source: Source): boolean {
   return !has(source, ['policy']) && keysOf(source, []).some((key) => nearestOf(key, ['policy']) !== undefined)
 }
 
-/** Returns whether policies leave every tool open to everybody without an `allow` that says so. */
+/** Returns whether policies leave every tool open to everybody without an explicit `allow`. */
 export function saysNothing(policies: readonly Policy[]): boolean {
   return policies.every(
     ({ allow, deny = [], ask = [], requireTags = [] }) =>
@@ -84,7 +84,7 @@ function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause):
   }
 }
 
-/** Checks one limit or cap, as core reads it: its selector, and that a text is one entry. */
+/** Checks the selector of one limit or cap, and that a text is one entry. */
 export function checkEntry(
   { source, groupNames }: Reading,
   at: ConfigPath,
@@ -94,14 +94,14 @@ export function checkEntry(
   const [written] = Object.values(entry)
   const lists = 'limits' in entry ? { limits: [entry.limits] } : { concurrency: [entry.concurrency] }
   for (const { code, text } of lint({ tools: [], groups, ...lists }))
-    // What servers list is not known yet.
+    // The tools of the servers are not known yet.
     if (code !== 'selector_unmatched') source.report(typeof written === 'string' ? at : [...at, 'match'], text)
 }
 
 type WrittenLimit = GatewayConfig['limits'][number]
 type WrittenCap = NonNullable<GatewayConfig['calls']>['concurrency'][number]
 
-/** Checks one selector outside a policy, such as a group's. */
+/** Checks one selector outside of a policy, such as a group's. */
 export function checkSelector(reading: Reading, at: ConfigPath, selector: string): void {
   for (const { message } of reading.checkPolicy([{ deny: [selector] }], reading.groupNames))
     reading.source.report(at, message)
@@ -111,14 +111,14 @@ function reportPolicy({ source }: Reading, { message, offset }: PolicyProblem, p
   source.report(parsePath(path), message, { offset })
 }
 
-/** Reads back `policy[0].deny[1].when`, or `apps["7days"].policy[0]`: no key of these holds a quote. */
+/** Parses `policy[0].deny[1].when`, or `apps["7days"].policy[0]`. These keys contain no quotes. */
 function parsePath(path: string): ConfigPath {
   return [...path.matchAll(/\[(\d+)\]|([^.[\]"]+)/g)].map(([, index, key]) =>
     index === undefined ? (key ?? '') : Number(index),
   )
 }
 
-/** Asks core whether policies can be used. It stops at its first problem. */
+/** Checks policies with core, which stops at its first problem. */
 export const checkPolicy: CheckPolicy = (policies, groupNames) => {
   const groups = parseGroups(new Map(groupNames.map((name) => [name, { tools: [] }])))
   try {
@@ -130,13 +130,13 @@ export const checkPolicy: CheckPolicy = (policies, groupNames) => {
   }
 }
 
-/** The path and the character are told as line and column instead. */
+/** Removes the path and the character, as line and column say the same. */
 function toMessage({ path, message }: ConfigError): string {
   const text = message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message
   return withNearest(text.replace(/ at character \d+ of ".*"$/s, ''))
 }
 
-/** The fields of `caller` and `tool` that a condition may ask for. */
+/** The fields of `caller` and `tool` in conditions. */
 const FIELDS =
   'user tenant roles scopes session chat type agent attributes id namespace name category tags requiredScopes'
 const VARIABLES = ['caller', 'tool', 'input']
@@ -149,12 +149,12 @@ function withNearest(problem: string): string {
   return `no such variable "${word}"${didYouMean(word, VARIABLES)}`
 }
 
-/** Reads `aliases`. Which tools exist is known when the servers have listed theirs. */
+/** Reads `aliases`. Their tools are known only when the servers run. */
 export function readAliases({ source }: Reading): Pick<GatewayConfig, 'aliases'> {
   if (!has(source, ['aliases'])) return {}
   const aliases = checkShape(source, ['aliases'], aliasesSchema)
   if (!aliases) return {}
-  // Each beside the others, so that one bad alias does not hide another.
+  // One by one, so that every problem is reported.
   for (const [alias, tool] of Object.entries(aliases)) {
     const others = Object.keys(aliases).filter((other) => other === tool && other !== alias)
     const named = { [alias]: tool, ...Object.fromEntries(others.map((other) => [other, 'another'])) }

@@ -1,22 +1,22 @@
 import { ToolgateError } from '@toolgate/core'
 
-/** One thing that is wrong in a configuration file. Lines and columns start at 1. */
+/** One problem in a configuration file. Lines and columns start at 1. */
 export interface ConfigProblem {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** Where in the configuration, such as `policy[0].deny[1].when`; empty for the file as a whole. */
+  /** The path in the configuration, such as `policy[0].deny[1].when`; empty for the whole file. */
   readonly path: string
-  /** What was found and what was expected. */
+  /** States what was found and what was expected. */
   readonly message: string
 }
 
-/** Something in a configuration that can be used and is probably not meant. */
+/** A likely mistake in a valid configuration. */
 export interface ConfigWarning extends ConfigProblem {
   readonly code: 'selector_unmatched' | 'approver_missing' | 'approver_idle' | 'server_not_shared'
 }
 
-/** A configuration file that cannot be used, with every problem that was found in it, in the file's order. */
+/** The error for an invalid configuration file, with all its problems in the file's order. */
 export class ConfigFileError extends ToolgateError {
   override readonly name = 'ConfigFileError'
   readonly problems: readonly ConfigProblem[]
@@ -27,7 +27,7 @@ export class ConfigFileError extends ToolgateError {
   }
 }
 
-/** Returns `file:line:column: path: message`, as editors and terminals link it. */
+/** Returns `file:line:column: path: message`, which editors and terminals turn into a link. */
 export function formatProblem({ file, line, column, path, message }: ConfigProblem): string {
   return `${file}:${line}:${column}: ${path ? `${path}: ` : ''}${message}`
 }
@@ -37,7 +37,7 @@ export type ConfigPath = readonly (string | number)[]
 
 const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/
 
-/** Returns a path as people write it: `servers.files.args[0]`, `servers.files.tools["read_*"]`. */
+/** Returns a path as text: `servers.files.args[0]`, `servers.files.tools["read_*"]`. */
 export function formatPath(path: ConfigPath): string {
   let text = ''
   for (const part of path) {

@@ -3,47 +3,47 @@ import type { z } from 'zod'
 import type { ConfigPath } from './problems.ts'
 import type { Source, SourceNode } from './source.ts'
 
-/** One problem with policies, as core tells it. */
+/** One problem with policies, as core reports it. */
 export interface PolicyProblem {
   /** Such as `policy[0].deny[1].when`. */
   readonly path: string
   readonly message: string
-  /** Offset into the text at `path`, where it is known. */
+  /** Offset into the text at `path`, if known. */
   readonly offset?: number | undefined
 }
 
-/** Checks selectors and CEL. Gives the problems; none when the policies can be used. */
+/** Checks selectors and CEL, and returns the problems. */
 export type CheckPolicy = (policies: readonly unknown[], groupNames: readonly string[]) => readonly PolicyProblem[]
 
-/** What the readers of the sections share while one file is read. */
+/** Shared by the readers of all sections of one file. */
 export interface Reading {
   readonly source: Source
-  /** Absolute folder of the file: relative paths stand on it. */
+  /** Absolute folder of the file. Relative paths start here. */
   readonly configDir: string
-  /** Absolute file names from which packages are looked for. */
+  /** Absolute file names from which packages are resolved. */
   readonly packagesFrom: readonly string[]
   readonly checkPolicy: CheckPolicy
   readonly groupNames: readonly string[]
 }
 
-/** Returns the keys of a mapping, or none when it is not one: the shape is checked elsewhere. */
+/** Returns the keys of a mapping, or none for any other value, as the shape is checked elsewhere. */
 export function keysOf(source: Source, path: ConfigPath): readonly string[] {
   return [...(source.get(path)?.entries?.keys() ?? [])]
 }
 
-/** Returns how many items a list has, or 0 when it is none. */
+/** Returns the length of a list, or 0 for any other value. */
 export function lengthOf(source: Source, path: ConfigPath): number {
   return source.get(path)?.items?.length ?? 0
 }
 
-/** Returns whether the file says anything at a place. */
+/** Returns whether the file has a value at a path. */
 export function has(source: Source, path: ConfigPath): boolean {
   return source.get(path) !== undefined
 }
 
 /**
- * Checks one value of the file against a schema and reports all that is wrong with it.
- * Returns the parsed value, or `undefined` when there was something.
+ * Checks one value of the file against a schema and reports its problems.
+ * Returns the parsed value, or `undefined` if there were problems.
  */
 export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath, schema: T): z.infer<T> | undefined {
   const node = source.get(path)
@@ -58,14 +58,14 @@ export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath
 }
 
 /**
- * Reads a section of the file with a schema that fills in its defaults. An absent section is read as an empty mapping, and
- * so is one with problems, which are reported.
+ * Reads a section of the file with a schema that fills in defaults. An absent section is read as an empty mapping, and so
+ * is an invalid one, whose problems are reported.
  */
 export function readSection<T extends z.ZodType>(source: Source, key: string, schema: T): z.infer<T> {
   return (has(source, [key]) ? checkShape(source, [key], schema) : undefined) ?? schema.parse({})
 }
 
-/** Reports a problem from within a schema, at its key and in words of its own. */
+/** Reports a problem from within a schema, at a key and with a complete message. */
 export function reportIn(ctx: z.RefinementCtx, path: readonly (string | number)[], message: string): void {
   ctx.addIssue({ code: 'custom', path: [...path], message, params: { isWhole: true } })
 }
@@ -98,15 +98,15 @@ function explainIssue(source: Source, base: ConfigPath, schema: z.ZodType, issue
   source.report(path, `${subject} expected ${expectation(issue)}${advice(issue, node)}`)
 }
 
-/** Reports a key that nothing reads, with the known ones. */
+/** Reports an unknown key, and names the known ones. */
 export function reportUnknownKey(source: Source, path: ConfigPath, key: string, known: readonly string[]): void {
   const message = `unknown key, expected one of ${known.join(', ')}${didYouMean(key, known)}`
   source.report([...path, key], message, { atKey: true })
 }
 
-/** The branch of a union that the author meant: the one whose kind fits, if there is exactly one. */
+/** Returns the issues of the union branch whose kind fits, if there is exactly one. */
 function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode): readonly Issue[] | undefined {
-  // A mapping or a list is none of the words of an enum.
+  // A mapping or a list cannot be an enum value.
   const isWord = node.entries === undefined && node.items === undefined
   const misses = ({ code, path }: Issue) =>
     path.length === 0 && (code === 'invalid_type' || (code === 'invalid_value' && !isWord))
@@ -114,7 +114,7 @@ function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-/** What an issue wanted, as a noun. */
+/** Returns the expected value of an issue, as a noun. */
 function expectation(issue: Issue | undefined): string {
   if (!issue) return 'another value'
   switch (issue.code) {
@@ -151,7 +151,7 @@ function expectedBy(schema: z.ZodType): string {
   return probe.success ? 'a value' : expectation(probe.error.issues[0])
 }
 
-/** Says what stands at a place, without giving away what may be secret or was filled in. */
+/** Describes the value at a path, without secrets and filled-in values. */
 export function found(source: Source, path: ConfigPath): string {
   const node = source.get(path)
   if (!node || node.value === null) return 'found nothing'
@@ -168,7 +168,7 @@ function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 }
 
-/** Walks a schema along a path, through wrappers, lists and mappings, to name the keys that are known there. */
+/** Returns the schema at a path, through wrappers, lists and mappings. */
 function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType {
   let at = unwrap(schema)
   for (const part of path) {
@@ -187,7 +187,7 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[], node: SourceNod
 
 interface Def {
   readonly innerType?: z.ZodType
-  /** Of a schema with a transform. */
+  /** The input of a transform. */
   readonly in?: z.ZodType
   readonly element?: z.ZodType
   readonly valueType?: z.ZodType

@@ -11,7 +11,7 @@ const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint
 const DEFAULT_START_TIMEOUT_MS = 30_000
 const DEFAULT_CALL_TIMEOUT_MS = 60_000
 
-/** Reads `servers`: each by itself, so that one bad server does not hide the problems of another. */
+/** Reads `servers` one by one, so that every problem is reported. */
 export function readServers(reading: Reading): readonly ServerConfig[] {
   const { source } = reading
   if (!source.get(['servers'])?.entries) {
@@ -68,7 +68,7 @@ function toCommand(reading: Reading, name: string, input: ServerInput): Pick<Ser
   if (input.bin !== undefined)
     source.report(['servers', name, 'bin'], 'found "bin" without "package", expected both', { atKey: true })
   if (input.command === undefined) return { args }
-  // A path would be looked for from the child's own folder; a bare name is looked for on PATH.
+  // A path would be resolved from the child's folder. A bare name is looked up on PATH.
   const isPath = input.command.includes('/')
   return { command: isPath ? path.resolve(reading.configDir, input.command) : input.command, args }
 }
@@ -114,14 +114,14 @@ const PER_USER =
 const NOT_SHARED =
   'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
 
-/** Until each user can have an instance of their own, the operator has to know which servers mix them. */
+/** Servers with one instance per user are not supported yet, so the operator must know which servers mix users. */
 function checkPer({ source }: Reading, name: string, { per }: ServerInput): void {
   const at = ['servers', name]
   if (per === 'user') source.report([...at, 'per'], PER_USER)
   if (per === undefined) source.warn({ code: 'server_not_shared', at, path: formatPath(at), text: NOT_SHARED })
 }
 
-/** Returns the folder that stands at a place, absolute. */
+/** Returns the absolute folder at a path of the file. */
 export function toFolder({ source, configDir }: Reading, at: ConfigPath, cwd: string | undefined): string {
   const folder = path.resolve(configDir, cwd ?? '.')
   if (cwd !== undefined && !statSync(folder, { throwIfNoEntry: false })?.isDirectory())
@@ -129,13 +129,13 @@ export function toFolder({ source, configDir }: Reading, at: ConfigPath, cwd: st
   return folder
 }
 
-/** Where the command of an installed package is, or why there is none. */
+/** The file of a package's command, or why there is none. */
 type PackageBin = { readonly file: string } | { readonly at: 'package' | 'bin'; readonly problem: string }
 
 /**
  * Finds the file behind a command of an installed npm package.
  *
- * It is looked for from each of `from` in turn (absolute file names), as Node looks for modules.
+ * It is resolved from each of `from` in turn (absolute file names), as Node resolves modules.
  * `package.json` is read from the disk, because `exports` may hide it from `require`.
  */
 export function findPackageBin(name: string, bin: string | undefined, from: readonly string[]): PackageBin {

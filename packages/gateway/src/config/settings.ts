@@ -30,7 +30,7 @@ type Settings = Pick<
   'listen' | 'limits' | 'calls' | 'approvals' | 'redact' | 'metrics' | 'search' | 'pins' | 'definitions' | 'drainMs'
 > & { readonly audit: AuditConfig; readonly state: StateConfig }
 
-/** Reads the sections that do not depend on servers, groups and policies, with their defaults. */
+/** Reads the sections that do not depend on servers, groups and policies, with defaults. */
 export function readSettings(reading: Reading): Settings {
   const { source, configDir } = reading
   const audit = readSection(source, 'audit', auditIn(configDir))
@@ -59,7 +59,7 @@ export function readSettings(reading: Reading): Settings {
 
 const listen = listenSchema.transform(({ host = '127.0.0.1', port = 8787, ...rest }) => ({ host, port, ...rest }))
 
-/** Beyond loopback, callers must have keys, and secret ones. */
+/** Beyond loopback, callers must have secret keys. */
 function readListen({ source }: Reading): GatewayConfig['listen'] {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host === 'string' && !isLoopback(host)) {
@@ -78,7 +78,7 @@ function readListen({ source }: Reading): GatewayConfig['listen'] {
   return readSection(source, 'listen', listen)
 }
 
-/** Each limit is text or an object, and is checked by itself. */
+/** Each limit is text or an object. They are checked one by one. */
 function readLimits(reading: Reading): GatewayConfig['limits'] {
   return readEntries(reading, ['limits'], limitsSchema, limitSchema, (limit) => ({ limits: limit }))
 }
@@ -107,7 +107,7 @@ function readEntries<T extends z.ZodType>(
 
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
-/** Without the section, the audit is a SQLite file beside the configuration. */
+/** By default, the audit is a SQLite file beside the configuration. */
 function auditIn(configDir: string) {
   return auditSchema.transform((input, ctx): AuditConfig => {
     const { store = 'sqlite', mode = 'batched', path: file, checkpoints, ...preview } = input
@@ -135,7 +135,7 @@ function toCheckpoints(input: CheckpointsInput, configDir: string): CheckpointCo
   }
 }
 
-/** Without the section, the state is a SQLite file beside the configuration. */
+/** By default, the state is a SQLite file beside the configuration. */
 function stateIn(configDir: string) {
   return stateSchema.transform(({ store = 'sqlite', path: file }, ctx): StateConfig => {
     if (store === 'sqlite') return { store, path: path.resolve(configDir, file ?? '.toolgate/state.db') }
@@ -152,15 +152,15 @@ function checkFiles({ source }: Reading, audit: AuditConfig, state: StateConfig)
   )
 }
 
-/** Without a key, the metrics need a console key. */
+/** By default, the metrics need a console key. */
 const metrics = metricsSchema.transform((input) => ({ public: input.public ?? false }))
 
-/** Without the section, the tools that find others are offered where something is locked. */
+/** By default, the search tools are offered to callers with locked groups. */
 const search = searchSchema.transform((input) =>
   typeof input === 'string' ? { offer: input } : { ...input, offer: input.offer ?? ('auto' as const) },
 )
 
-/** Each key and pattern is checked by itself, so that one bad one does not hide another. */
+/** Keys and patterns are checked one by one, so that every problem is reported. */
 const redact = redactSchema.transform(({ keys = [], patterns = [] }, ctx) => {
   for (const [i, key] of keys.entries()) reportUnusable(ctx, ['keys', i], { keys: [key] })
   for (const [i, pattern] of patterns.entries()) reportUnusable(ctx, ['patterns', i], { patterns: [pattern] })
@@ -180,7 +180,7 @@ function reportUnusable(
   }
 }
 
-/** Variables that say where and as whom a process runs: to hide their values would hide every path. */
+/** Variables that are not secret. Redacting their values would hide every path. */
 const NO_SECRETS: ReadonlySet<string> = new Set([
   'HOME',
   'HOST',
@@ -203,12 +203,12 @@ const NO_SECRETS: ReadonlySet<string> = new Set([
 
 const MIN_LENGTH = 6
 
-/** The secrets of a configuration, gathered while it is read. */
+/** Collects the secrets of a configuration while it is read. */
 interface SecretList {
-  /** Notes what a variable stood for. */
+  /** Adds the value of a variable. */
   addFilled(name: string, value: string): void
   addKey(key: string): void
-  /** Shows its length alone where it is printed. */
+  /** Returns the secrets. The list prints as its length. */
   list(): readonly string[]
 }
 
@@ -219,7 +219,7 @@ export function createSecretList(): SecretList {
       if (!NO_SECRETS.has(name) && value.length >= MIN_LENGTH) secrets.add(value)
     },
     addKey(key) {
-      // Everybody knows the keys of the demo, and its users are named in them.
+      // Demo keys are public, and contain the names of their users.
       if (!key.startsWith('demo-')) secrets.add(key)
     },
     list: () => conceal([...secrets]),

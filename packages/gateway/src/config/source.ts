@@ -14,31 +14,31 @@ import {
 import { type FillContext, fillText } from './fill.ts'
 import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 
-/** A file that was read: its values, and where each one is. */
+/** A parsed file: its values, each with its position. */
 export interface Source {
   readonly root: SourceNode | undefined
   readonly problems: ConfigProblem[]
-  /** Probably not meant; the file can be used. */
+  /** Likely mistakes in a valid file. */
   readonly warnings: ConfigWarning[]
   get(path: ConfigPath): SourceNode | undefined
-  /** Reports a problem with a value; with the nearest value around it when it is absent. */
+  /** Reports a problem with a value, or with the nearest enclosing value if it is absent. */
   report(path: ConfigPath, message: string, options?: { atKey?: boolean; offset?: number | undefined }): void
-  /** Warns of the value at `at`. `path` is where it is in messages. */
+  /** Adds a warning about the value at `at`. `path` is its path in messages. */
   warn(warning: { code: ConfigWarning['code']; at: ConfigPath; path: string; text: string }): void
 }
 
 const MAX_LENGTH = 1024 * 1024
 
-/** Reads YAML 1.2 (core schema), one document, and fills its texts. Problems are kept, not thrown. */
+/** Parses one document of YAML 1.2 (core schema), and fills its texts. Problems are collected, not thrown. */
 export function parseSource(file: string, text: string, fill: (path: ConfigPath) => FillContext): Source {
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
   const warnings: ConfigWarning[] = []
-  // A value that could not be read has one problem, not one more for each check that it then fails.
+  // A value that could not be read has one problem. The checks that it then fails are not reported.
   const unread = new Set<string>()
   const add: Add = (offset, path, message) => {
     const { line, col } = lines.linePos(offset)
-    // An empty file has no line for the counter to name.
+    // An empty file has no lines.
     problems.push({ file, line: line || 1, column: col || 1, path: formatPath(path), message })
   }
   const document = parseYaml(text, lines, add)
@@ -75,7 +75,7 @@ function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.P
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
-      // Found in the tree, where the path of the second one is known.
+      // Checked in the tree, where the path of a duplicate is known.
       uniqueKeys: false,
       prettyErrors: false,
       lineCounter,
@@ -83,7 +83,7 @@ function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.P
     checkDocument(document, text, add)
     return document
   } catch (error) {
-    // The parser recurses, so nesting that is deep enough ends it.
+    // The parser recurses, so deep nesting overflows its stack.
     if (!(error instanceof RangeError)) throw error
     add(0, [], 'the file is nested too deeply to be read')
     return undefined
@@ -92,7 +92,7 @@ function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.P
 
 function checkDocument({ errors, directives, contents }: Document.Parsed, text: string, add: Add): void {
   const [error] = errors
-  // Those after the first are mostly its consequences.
+  // Later errors are mostly consequences of the first.
   if (error) add(error.pos[0], [], `not YAML: ${yamlMessage(error, text)}`)
   else if (!contents) add(0, [], 'the file is empty, expected a mapping with the key "servers"')
   const version = directives?.yaml.version
@@ -110,7 +110,7 @@ interface Place {
   readonly keyStart?: number
 }
 
-/** Returns the places along a path, the root first, as far as the file goes. */
+/** Returns the existing places along a path, the root first. */
 function find(root: SourceNode | undefined, path: ConfigPath): readonly Place[] {
   const places: Place[] = root ? [{ node: root }] : []
   for (const part of path) {
@@ -190,7 +190,7 @@ function visit(walk: Walk, node: Node | null, path: ConfigPath, around: number):
   return result
 }
 
-/** Returns why a value cannot be taken; an empty text where that was said already. */
+/** Returns why a value is invalid; an empty text if that is reported already. */
 function problemOf(walk: Walk, node: Node | null, path: ConfigPath): string | undefined {
   walk.count++
   if (walk.count === MAX_NODES + 1) return `the file has more than ${MAX_NODES} values once its aliases are followed`
@@ -249,7 +249,7 @@ function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number
 const NUMBERS: ReadonlySet<unknown> = new Set(['port', 'startTimeoutMs', 'callTimeoutMs'])
 const FLAGS: ReadonlySet<unknown> = new Set(['loopback', 'trustHints'])
 
-/** `port: ${PORT:-8787}` is a number, as it would be had the operator written it out. */
+/** `port: ${PORT:-8787}` becomes a number, as without a variable. */
 function typed(text: string, path: ConfigPath): unknown {
   const key = path.at(-1)
   if (NUMBERS.has(key) && /^\d{1,15}$/.test(text)) return Number(text)
@@ -258,10 +258,10 @@ function typed(text: string, path: ConfigPath): unknown {
 }
 
 /**
- * Maps offsets into a text to the file.
+ * Returns a function that maps offsets in a text to offsets in the file.
  *
- * The two differ only in white space (indentation, folding), so they are walked together;
- * where an escape makes them differ otherwise, the answer is the start of the text.
+ * The two differ only in white space (indentation, folding), so they are walked together.
+ * If an escape makes them differ otherwise, the result is the start of the text.
  */
 function placeInside(file: string, scalar: Scalar, start: number, value: string): (offset: number) => number {
   const isBlock = scalar.type?.startsWith('BLOCK')

@@ -5,21 +5,21 @@ import { matchesGlob, parseSelector } from '@toolgate/core/toolset'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPath } from './problems.ts'
 
-/** A name in the configuration that nothing can have, whatever the servers list. */
+/** A name in the configuration that no tool can have. */
 export interface NameWarning {
   readonly code: 'selector_unmatched'
-  /** Where it stands in the file. */
+  /** Its path in the file. */
   readonly at: ConfigPath
-  /** The path that the gate gives it. */
+  /** Its path in the gate's warnings. */
   readonly path: string
   readonly text: string
 }
 
 /**
- * Returns the names that are wrong whatever the servers list.
+ * Returns the names that no tool can have.
  *
- * Servers, tags and categories are known from the file: every tool has the namespace of its server, and its tags come
- * from overlays alone. What a server lists is known when it runs.
+ * Servers, tags and categories are known from the file: every tool has the namespace of its server, and tags come from
+ * overlays only. The names of tools are known only when the servers run.
  */
 export function findNameWarnings(config: Named): readonly NameWarning[] {
   const known = namesOf(config)
@@ -61,7 +61,7 @@ function problemOf(selector: Selector, known: Names): string | undefined {
       return `no overlay gives a tool the ${kind} "${value}"${didYouMean(value, known[kind])}`
     }
     case 'id':
-      // The tool of an alias is looked at where the alias is written.
+      // The target of an alias is checked with the alias itself.
       return selector.target === undefined ? problemOfId(selector.text, known.servers) : undefined
     case 'glob': {
       const { namespace, name, text } = selector
@@ -98,7 +98,7 @@ interface Written {
   readonly isTag?: true
 }
 
-/** Every selector of the file, and where it stands. */
+/** Returns every selector of the file with its path. */
 function written({ groups, aliases = {}, apps = [], policy, limits, calls }: Named): readonly Written[] {
   return [
     ...inPolicies(policy, ['policy'], 'policy'),
@@ -135,7 +135,7 @@ function inList(selectors: readonly string[], at: ConfigPath, path: string): rea
   return selectors.map((text, i) => ({ at: [...at, i], path: `${path}[${i}]`, text }))
 }
 
-/** A limit or a cap: text that ends with its numbers, or an object. */
+/** Returns the selector of a limit or cap, which is an object, or text that ends with its numbers. */
 function inEntry(entry: string | { readonly match: string }, at: ConfigPath, path: string): Written {
   return { at, path, text: typeof entry === 'string' ? entry.slice(0, entry.lastIndexOf(':')) : entry.match }
 }

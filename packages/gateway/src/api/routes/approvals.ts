@@ -9,7 +9,7 @@ import type { ApprovalRow, ApprovalsBody } from '../wire.ts'
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 
-/** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, the history too. `before` is an id: the next page. */
+/** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
 export function approvalsRoute(deps: ApiDeps): Route {
   return async ({ query, person }) => {
     const filter = parseQuery(query, {
@@ -33,7 +33,7 @@ export function verdictRoute(deps: ApiDeps): Route {
     parseQuery(query, {})
     const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
     const approval = await deps.approvals.get(id)
-    // What waits elsewhere is no business of a person of a tenant, nor whether it does.
+    // A person of a tenant must not learn whether another tenant has this approval.
     if (!approval || !maySee(person, approval))
       throw new ToolgateError('approval_unknown', `No approval has the id ${JSON.stringify(id.slice(0, 100))}.`)
     return toApprovalRow(await deps.approvals.decide(person, id, verdict), person, deps)
@@ -52,7 +52,7 @@ function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict,
 
 const MAX_DECIDERS = 20
 
-/** Returns an approval as this person has it: whether they may decide it, and whose console keys can. */
+/** Returns an approval for one person: whether they may decide it, and who else may. */
 function toApprovalRow(
   approval: Approval,
   person: Caller,

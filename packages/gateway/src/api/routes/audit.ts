@@ -33,7 +33,7 @@ export function auditRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/audit/export`, with the same filters: all that match, oldest first, as JSON lines that flow. */
+/** `GET /api/audit/export`, with the same filters: all matches, oldest first, streamed as JSON lines. */
 export function auditExportRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
     const records = exportFor(person, deps.audit, toQuery(parseQuery(query, RANGE)))
@@ -62,7 +62,7 @@ export function auditCountsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/audit/evidence`: whether the checkpoints that sign the audit are there and can be made. */
+/** `GET /api/audit/evidence`: the checkpoints of the audit, and their problems. */
 export function auditEvidenceRoute(deps: ApiDeps): Route {
   return ({ query, person }) => {
     parseQuery(query, {})
@@ -71,7 +71,7 @@ export function auditEvidenceRoute(deps: ApiDeps): Route {
   }
 }
 
-/** Where files lie is for those who run the gateway. */
+/** Only people without a tenant see file paths. */
 function withoutPaths({ store, checkpoints, problems }: AuditEvidenceBody): AuditEvidenceBody {
   const { path: _path, ...signed } = checkpoints ?? { signedSeq: 0 }
   return {
@@ -97,7 +97,7 @@ function toQuery({ before, after, ...filter }: Filters): AuditExportQuery {
 const CHUNK_LENGTH = 32 * 1024
 const encoder = new TextEncoder()
 
-/** Several lines at a time: a chunk for each would cost more than the lines. */
+/** Yields several lines at a time, as a chunk for each line would be slow. */
 async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   let lines = ''
   for await (const record of records) {
@@ -109,7 +109,7 @@ async function* toChunks(records: AsyncIterable<AuditRecord>): AsyncGenerator<Ui
   if (lines !== '') yield encoder.encode(lines)
 }
 
-/** As `ReadableStream.from`, which the types of browsers do not have. */
+/** Like `ReadableStream.from`, which the browser types lack. */
 function toStream(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>, void>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     async pull(controller) {

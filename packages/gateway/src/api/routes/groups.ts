@@ -2,7 +2,7 @@ import type { ApiDeps } from '../deps.ts'
 import { parseQuery, type Route, shortText } from '../request.ts'
 import type { AppsBody, GroupsBody, NeedsBody, WarningsBody } from '../wire.ts'
 
-/** `GET /api/groups`: every configured group as it is now, in the order of the configuration. */
+/** `GET /api/groups`: every configured group in its current state, in the order of the configuration. */
 export function groupsRoute(deps: ApiDeps): Route {
   return ({ query }) => {
     parseQuery(query, {})
@@ -10,7 +10,7 @@ export function groupsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/apps`: every configured app as it is now, in the order of the configuration. */
+/** `GET /api/apps`: every configured app in its current state, in the order of the configuration. */
 export function appsRoute(deps: ApiDeps): Route {
   return ({ query }) => {
     parseQuery(query, {})
@@ -18,7 +18,7 @@ export function appsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/needs?app=`: what must work for the tools of an app, or of all groups, to be available. */
+/** `GET /api/needs?app=`: the dependencies of an app's tools, or of all groups. */
 export function needsRoute(deps: ApiDeps): Route {
   return ({ query }) => {
     const { app } = parseQuery(query, { app: shortText })
@@ -26,7 +26,7 @@ export function needsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `GET /api/warnings`: what is allowed and probably not meant, as it is now. */
+/** `GET /api/warnings`: likely mistakes in the configuration, as of now. */
 export function warningsRoute(deps: ApiDeps): Route {
   return ({ query }) => {
     parseQuery(query, {})

@@ -26,7 +26,7 @@ export function haltsRoute(deps: ApiDeps): Route {
   }
 }
 
-/** `POST /api/halts`: in force when it answers, and before. */
+/** `POST /api/halts`: the halt is in effect before the response. */
 export function haltRoute(deps: ApiDeps): Route {
   const { halts } = deps
   return async ({ person, query, request }) => {
@@ -54,7 +54,7 @@ export function releaseRoute(deps: ApiDeps): Route {
     parseQuery(query, {})
     const { user: by } = nameOperator(person)
     const halt = halts?.list().find((one) => one.id === id && isWithin(person, one))
-    // What is halted elsewhere is no business of a person of a tenant, nor whether it is.
+    // A person of a tenant must not learn whether another tenant has this halt.
     if (!halts || !halt) throw new ToolgateError('halt_unknown', 'Nothing is halted under that id.')
     if (!mayRelease(person, halt)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
     try {
@@ -77,7 +77,7 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
     if (value !== undefined && (typeof value !== 'string' || value === '' || value.length > MAX_TARGET_LENGTH))
       throw invalidBody(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
-  // The rest is the gate's to say: which fields go together, and what a reason is.
+  // The gate checks which fields go together, and the reason.
   return Object.fromEntries([...body].filter(([name]) => name !== 'force')) as unknown as HaltRequest
 }
 
@@ -87,9 +87,9 @@ function parseForce(force: unknown): boolean {
 }
 
 /**
- * Refuses a halt whose name nothing has: a person in a hurry would think that something is stopped.
+ * Refuses a halt that matches nothing now, as its name is probably misspelt.
  *
- * `all` and sessions name nothing that could be misspelt or known.
+ * `all` cannot be misspelt, and the gateway does not know which sessions exist.
  *
  * @throws {ApiFault} `halt_empty`
  */
@@ -107,7 +107,7 @@ function checkReach(target: HaltTarget, halts: HaltDeps): void {
     throw new ApiFault('halt_empty', `Nothing was halted: ${problem} To halt it for what comes later, force it.`)
 }
 
-/** The roles of those who answer for what runs. Stopping it and letting it go on are one trust. */
+/** The roles that may halt and release. */
 const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
 
 function mayHalt({ user, roles = [] }: Caller): boolean {
@@ -120,13 +120,13 @@ function nameOperator(person: Caller): { user: string; tenant: string | undefine
   throw new ApiFault('halt_forbidden', 'Halting and releasing take a person with the role "operator" or "approver".')
 }
 
-/** A halt by a person of a tenant reaches that tenant only, whatever it names: `all` is all of the tenant. */
+/** A halt by a person of a tenant covers that tenant only: `all` means all of the tenant. */
 function narrowTo(own: string | undefined, { all, ...asked }: HaltTarget): HaltTarget {
   if (own === undefined) return all === undefined ? asked : { ...asked, all }
   if (asked.tenant !== undefined && asked.tenant !== own)
     throw new ApiFault('halt_forbidden', 'A person of a tenant halts within it only.')
   if (all === undefined) return Object.keys(asked).length === 0 ? asked : { ...asked, tenant: own }
-  // Beside another field it could be meant either way; the gate says so.
+  // With another field it is ambiguous, and the gate refuses it.
   return Object.keys(asked).length === 0 && all === true ? { tenant: own } : { ...asked, all }
 }
 
@@ -134,12 +134,12 @@ function isWithin(person: Caller, { target }: Halt): boolean {
   return person.tenant === undefined || target.tenant === person.tenant
 }
 
-/** Who answers for one tenant does not undo what somebody who answers for all has done. */
+/** A person of a tenant cannot release a halt that a person without a tenant has set. */
 function mayRelease(person: Caller, halt: Halt): boolean {
   return mayHalt(person) && isWithin(person, halt) && (person.tenant === undefined || halt.byTenant === person.tenant)
 }
 
-/** The same halt again would replace the one there is, and make it this person's. */
+/** Halting the same target again would replace the halt, and its owner. */
 function checkStanding(person: Caller, target: HaltTarget, halts: HaltDeps): void {
   const standing = halts.list().find((halt) => isSameTarget(halt.target, target))
   if (standing && !mayRelease(person, standing)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
@@ -160,7 +160,7 @@ function toHaltFault(error: unknown): unknown {
   return error
 }
 
-/** A reason is any text, and a person in a hurry may put the very secret there that has leaked. */
+/** Redacts the reason, which may contain the leaked secret. */
 function toRow(halt: Halt, person: Caller, { halts, redact = redactor }: ApiDeps): HaltRow {
   const { id, target, reason, by, at } = halt
   return {
@@ -180,7 +180,7 @@ interface HaltWorld {
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
-/** Returns what a target names now, so that whoever halts in a hurry sees that a misspelt name halts nothing. */
+/** Returns what a target matches now, so that people notice a misspelt name. */
 export function haltReach({ tool, user, tenant }: HaltTarget, { tools, callers, groups }: HaltWorld): HaltReach {
   const selector = tool === undefined ? undefined : parseSelector(tool, groups)
   const named = selector ? tools.filter((one) => matchesSelector(selector, one, 'possible')) : tools

@@ -10,7 +10,7 @@ const STATUSES = ['pinned', 'changed', 'suspended', 'new'] as const
 const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
 
-/** `GET /api/pins?status=`: the tools in the order of their ids; for a person of a tenant, those that nothing denies him. */
+/** `GET /api/pins?status=`: the tools in the order of their ids. A person of a tenant sees those that are not denied to them. */
 export function pinsRoute({ pins, view, redact = redactor }: ApiDeps): Route {
   return async ({ person, query }) => {
     const { status } = parseQuery(query, { status: oneOf(STATUSES) })
@@ -41,7 +41,7 @@ function parseAcceptance(body: ReadonlyMap<string, unknown>): { tool: string; ha
   return { tool, hash }
 }
 
-/** The catalog is everybody's, so it takes somebody who answers for all tenants. */
+/** All tenants share the catalog, so accepting takes a person without a tenant. */
 function nameApprover({ user, tenant, roles = [] }: Caller): string {
   if (user !== undefined && tenant === undefined && roles.includes('approver')) return user
   throw new ApiFault(
@@ -50,7 +50,7 @@ function nameApprover({ user, tenant, roles = [] }: Caller): string {
   )
 }
 
-/** Diffs and findings quote what a server wrote. */
+/** Redacts diffs and findings, which quote the server. */
 function toRow(pin: PinnedTool, { redactText }: Redactor): PinRow {
   const { tool, status, isNew, hash, pinnedHash, since, by, diff, findings, quarantined } = pin
   const quoted = <T extends { readonly text: string }>(one: T): T => ({ ...one, text: redactText(one.text) })

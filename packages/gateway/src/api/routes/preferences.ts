@@ -8,7 +8,7 @@ import type { PreferencesBody } from '../wire.ts'
 
 const FIELDS = ['groups', 'tools']
 
-/** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off for himself. */
+/** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off. */
 export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return ({ query, person }) => {
     const { as } = parseQuery(query, { as: shortText })
@@ -17,7 +17,7 @@ export function preferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, Nam
   }
 }
 
-/** `PUT /api/preferences`: replaces them. Those of another, with `?as=`, take a person who answers for what agents do. */
+/** `PUT /api/preferences`: replaces them. Those of another caller, with `?as=`, take the role `approver`. */
 export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person, request }) => {
     const { as } = parseQuery(query, { as: shortText })

@@ -8,7 +8,7 @@ import { ApiFault } from '../faults.ts'
 import { parseQuery, required, type Route, shortText } from '../request.ts'
 import type { CallersBody, ToolBody, ToolExport, ToolRow, ToolsBody, WhyBody } from '../wire.ts'
 
-/** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with what is decided of it for that caller and why. */
+/** `GET /api/tools?as=` or `?caller=<json>`, and `&app=`: every tool, with that caller's decision and its reasons. */
 export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
     const { app, ...whose } = parseQuery(query, WHOSE)
@@ -26,7 +26,7 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
   }
 }
 
-/** Returns a tool with what is decided of it in a view. */
+/** Returns a tool with its decision in a view. */
 function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
@@ -42,7 +42,7 @@ function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   }
 }
 
-/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool with all there is to say of it. */
+/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool in full. */
 export function toolRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: shortText, ...WHOSE })
@@ -85,20 +85,20 @@ export function whyRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller
   }
 }
 
-/** People copy the name that their client shows, which is the one on the wire, or misspell an id. */
+/** Suggests an id, as people copy the wire name from their client, or misspell an id. */
 function unknownTool(id: string, deps: ApiDeps): ApiFault {
   const tools = deps.tools()
-  const meant =
+  const suggestion =
     tools.find((tool) => deps.wireName(tool.id) === id || tool.name === id)?.id ??
     nearestOf(
       id,
       tools.map((tool) => tool.id),
     )
-  const hint = meant ? ` Did you mean ${JSON.stringify(meant)}?` : ' GET /api/tools lists the known ones.'
+  const hint = suggestion ? ` Did you mean ${JSON.stringify(suggestion)}?` : ' GET /api/tools lists the known ones.'
   return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}.${hint}`)
 }
 
-/** `GET /api/callers`: whom `as` may name, and how many tools each sees. */
+/** `GET /api/callers`: the callers that `as` may name, each with its number of visible tools. */
 export function callersRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCaller>): Route {
   return async ({ query, person }) => {
     parseQuery(query, {})
@@ -114,7 +114,7 @@ export function callersRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCa
   }
 }
 
-/** Returns a tool as each provider would get it: by itself, whoever may see it. */
+/** Returns the tool's export for each provider, whether or not a caller sees it. */
 async function exportTool(tool: Tool, redact: Redactor): Promise<readonly ToolExport[]> {
   const gate = createGate({ tools: [tool] })
   try {
@@ -141,13 +141,13 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
   return `${feature}${where}: ${from} is ${action}${to === undefined ? '' : `, to ${to}`}`
 }
 
-/** What SDKs take may hold functions, which are not shown. One tool is shown as itself. */
+/** Drops functions, which some SDKs take, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
   const shown: unknown = JSON.parse(JSON.stringify(tools))
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 
-/** Redacts what a server wrote, and no values for the names of their keys: in a schema, those are parameters. */
+/** Redacts texts of a server. Key names do not matter here: in a schema they are parameters. */
 function redactTexts(value: unknown, redact: Pick<Redactor, 'redactText'>): unknown {
   if (typeof value === 'string') return redact.redactText(value)
   if (Array.isArray(value)) return value.map((item) => redactTexts(item, redact))
