@@ -43,30 +43,7 @@ export type PinEvent =
       readonly text: string
     }
 
-export interface Notices {
-  /** Emits what differs from its pin, and what is found, in a snapshot. */
-  look(snapshot: Toolset): void
-  /** From the pinned definition to this one. */
-  diffOf(tool: Tool): DefinitionDiff | undefined
-  isBusy(): boolean
-  /** Resolves when all that was begun is emitted. */
-  idle(): Promise<void>
-}
-
-const MAX_TEXT = 2000
-
-export function createNotices({
-  mode,
-  holdsNew,
-  check,
-  book,
-  checks,
-  holding,
-  emit,
-  state,
-  clock,
-  deadlineMs,
-}: {
+export interface NoticesOptions {
   readonly mode: PinMode
   readonly holdsNew: boolean
   readonly check: DefinitionMode
@@ -77,37 +54,78 @@ export function createNotices({
   readonly state: StateStore
   readonly clock: Clock
   readonly deadlineMs: number
-}): Notices {
-  const emitOnce = createEmitOnce(state, clock, deadlineMs)
-  const diffs = new Map<string, { readonly key: string; diff: DefinitionDiff | undefined }>()
-  const flagged = new WeakMap<Tool, string>()
-  const added = new Set<string>()
-  const underWay = new Set<Promise<void>>()
-  const start = (work: Promise<void>) => {
-    const done = work.finally(() => underWay.delete(done))
-    underWay.add(done)
+}
+
+const MAX_TEXT = 2000
+
+/** A tool's difference from its pin. `diff` is absent until the pinned definition has been read. */
+interface Difference {
+  readonly key: string
+  diff?: DefinitionDiff
+}
+
+/** Emits how tools differ from their pins, new tools, and findings, each once. */
+export class Notices {
+  readonly #options: NoticesOptions
+  readonly #once: OnceEver
+  readonly #differences = new Map<string, Difference>()
+  readonly #flagged = new WeakMap<Tool, string>()
+  readonly #added = new Set<string>()
+  readonly #underWay = new Set<Promise<void>>()
+
+  constructor(options: NoticesOptions) {
+    this.#options = options
+    this.#once = new OnceEver(options)
   }
 
-  const lookAtChange = (tool: Tool, pin: Pin | undefined) => {
+  /** Compares the tools of a snapshot with their pins, and emits the news. */
+  look(snapshot: Toolset): void {
+    const { mode, holdsNew, check, book } = this.#options
+    if (mode !== 'off') {
+      for (const tool of this.#differences.keys()) if (!snapshot.has(tool)) this.#differences.delete(tool)
+      for (const tool of snapshot) this.#lookAtChange(tool, book.firstOf(tool.id))
+    }
+    if (holdsNew) for (const tool of snapshot) this.#lookAtNew(tool)
+    if (check !== 'off') for (const tool of snapshot) this.#lookAtFindings(tool, snapshot)
+  }
+
+  /** Returns the difference from the pinned definition to this one. */
+  diffOf(tool: Tool): DefinitionDiff | undefined {
+    return this.#differences.get(tool.id)?.diff
+  }
+
+  isBusy(): boolean {
+    return this.#underWay.size > 0
+  }
+
+  /** Resolves when everything that was begun is emitted. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  #start(work: Promise<void>): void {
+    const done = work.finally(() => this.#underWay.delete(done))
+    this.#underWay.add(done)
+  }
+
+  #lookAtChange(tool: Tool, pin: Pin | undefined): void {
     const hash = definitionHash(tool)
     if (!pin || pin.hash === hash) {
-      diffs.delete(tool.id)
+      this.#differences.delete(tool.id)
       return
     }
     const key = `${pin.hash} ${hash}`
-    if (diffs.get(tool.id)?.key === key) return
-    const entry: { readonly key: string; diff: DefinitionDiff | undefined } = { key, diff: undefined }
-    diffs.set(tool.id, entry)
-    start(emitChange(tool, pin, entry))
+    if (this.#differences.get(tool.id)?.key === key) return
+    const difference: Difference = { key }
+    this.#differences.set(tool.id, difference)
+    this.#start(this.#emitChange(tool, pin, difference))
   }
-  const emitChange = async (
-    tool: Tool,
-    pin: Pin,
-    entry: { readonly key: string; diff: DefinitionDiff | undefined },
-  ) => {
+
+  async #emitChange(tool: Tool, pin: Pin, difference: Difference): Promise<void> {
+    const { mode, book, emit } = this.#options
     const diff = diffDefinitions(await book.definition(pin.hash), definitionOf(tool))
-    entry.diff = diff
-    await emitOnce(tool.id, `changed ${entry.key}`, () =>
+    difference.diff = diff
+    await this.#once.emit(tool.id, `changed ${difference.key}`, () =>
       emit({
         kind: 'changed',
         tool: tool.id,
@@ -119,18 +137,27 @@ export function createNotices({
       }),
     )
   }
-  const lookAtNew = ({ id, description }: Tool, hash: string) => {
-    if (!book.isNew(id) || added.has(id)) return
-    added.add(id)
-    const text = cut(`"${id}" is new: ${description}`, MAX_TEXT)
-    start(emitOnce(id, 'added', () => emit({ kind: 'added', tool: id, hash, text })))
+
+  #lookAtNew(tool: Tool): void {
+    const { id, description } = tool
+    if (!this.#options.book.isNew(id) || this.#added.has(id)) return
+    this.#added.add(id)
+    const event: PinEvent = {
+      kind: 'added',
+      tool: id,
+      hash: definitionHash(tool),
+      text: cut(`"${id}" is new: ${description}`, MAX_TEXT),
+    }
+    this.#start(this.#once.emit(id, 'added', () => this.#options.emit(event)))
   }
-  const lookAtFindings = (tool: Tool, snapshot: Toolset) => {
+
+  #lookAtFindings(tool: Tool, snapshot: Toolset): void {
+    const { checks, holding, emit } = this.#options
     const findings = checks.findings(tool, snapshot)
     if (findings.length === 0) return
     const text = findings.map((finding) => finding.text).join('\n')
-    if (flagged.get(tool) === text) return
-    flagged.set(tool, text)
+    if (this.#flagged.get(tool) === text) return
+    this.#flagged.set(tool, text)
     const event: PinEvent = {
       kind: 'flagged',
       tool: tool.id,
@@ -139,32 +166,13 @@ export function createNotices({
       text: cut(text, MAX_TEXT),
       quarantined: holding.quarantined(tool, snapshot) !== undefined,
     }
-    start(emitOnce(tool.id, `flagged ${sha256Hex(text)}`, () => emit(event)))
-  }
-
-  return {
-    look(snapshot) {
-      if (mode !== 'off') {
-        for (const tool of diffs.keys()) if (!snapshot.has(tool)) diffs.delete(tool)
-        for (const tool of snapshot) lookAtChange(tool, book.firstOf(tool.id))
-      }
-      if (holdsNew) for (const tool of snapshot) lookAtNew(tool, definitionHash(tool))
-      if (check !== 'off') for (const tool of snapshot) lookAtFindings(tool, snapshot)
-    },
-    diffOf: (tool) => diffs.get(tool.id)?.diff,
-    isBusy: () => underWay.size > 0,
-    async idle() {
-      await Promise.all(underWay)
-    },
+    this.#start(this.#once.emit(tool.id, `flagged ${sha256Hex(text)}`, () => emit(event)))
   }
 }
 
-/** Emits something about a tool, unless it was emitted before. */
-type EmitOnce = (tool: string, what: string, emit: () => void) => Promise<void>
-
-/** For one tool, a process remembers so many: one that never says the same twice must not fill the store. */
+/** A process remembers so many notices of one tool: a tool that changes for ever must not fill the store. */
 const MAX_KEPT = 32
-/** A process counts what it emitted for so many tools. */
+/** A process counts the notices of so many tools. */
 const MAX_TOOLS = 100_000
 const KEPT_MS = 90 * 24 * 60 * 60 * 1000
 const EMITTED = 'pin-told:'
@@ -176,17 +184,52 @@ interface Pending {
 }
 
 /**
- * Returns a function that emits something about a tool once: not again after a restart, and not in another process that
- * found the same. What nobody has accepted after 90 days is emitted again by the process that starts then.
+ * Emits each notice of a tool once: not again after a restart, and not in another process that found the same. After 90
+ * days, the next process to start emits it again.
  *
- * Everything of one turn is kept in one write, as a durable write costs milliseconds. What cannot be kept is emitted
- * all the same.
+ * All notices of one turn are kept in one write, as a durable write costs milliseconds. A notice that cannot be kept is
+ * still emitted.
  */
-function createEmitOnce(state: StateStore, clock: Clock, deadlineMs: number): EmitOnce {
-  const here = new Map<string, Set<string>>()
-  let pending: Pending[] = []
-  let running: Promise<void> | undefined
-  const emittedBefore = async (): Promise<ReadonlySet<string>> => {
+class OnceEver {
+  readonly #options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>
+  readonly #emittedHere = new Map<string, Set<string>>()
+  #pending: Pending[] = []
+  #running: Promise<void> | undefined
+
+  constructor(options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>) {
+    this.#options = options
+  }
+
+  emit(tool: string, what: string, emit: () => void): Promise<void> {
+    const key = sha256Hex(`${tool} ${what}`).slice(0, 24)
+    const before = remember(this.#emittedHere, tool, key)
+    if (before === undefined) return Promise.resolve()
+    if (before >= MAX_KEPT) {
+      emit()
+      return Promise.resolve()
+    }
+    return new Promise((done) => {
+      this.#pending.push({ key, emit, done })
+      // After the other notices of this turn are pending.
+      this.#running ??= Promise.resolve().then(() => this.#emitAll())
+    })
+  }
+
+  async #emitAll(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const all = this.#pending
+      this.#pending = []
+      const before = await this.#emittedBefore()
+      const news = all.filter(({ key }) => !before.has(key))
+      const isOurs = news.length > 0 && (await this.#keep(news.map(({ key }) => key).toSorted()))
+      if (isOurs) for (const { emit } of news) emit()
+      for (const { done } of all) done()
+    }
+    this.#running = undefined
+  }
+
+  async #emittedBefore(): Promise<ReadonlySet<string>> {
+    const { state, deadlineMs } = this.#options
     try {
       const entries = await runWithDeadline(() => state.list(EMITTED), deadlineMs)
       return new Set(entries.flatMap(({ value }) => keysOf(value)))
@@ -194,8 +237,10 @@ function createEmitOnce(state: StateStore, clock: Clock, deadlineMs: number): Em
       return new Set()
     }
   }
-  /** Returns whether this process is the one to emit them: another one that was faster found the same. */
-  const keep = async (keys: readonly string[]): Promise<boolean> => {
+
+  /** Returns whether this process emits them. Otherwise another process was faster. */
+  async #keep(keys: readonly string[]): Promise<boolean> {
+    const { state, clock, deadlineMs } = this.#options
     const expiresAt = clock.wallMs() + KEPT_MS
     const key = EMITTED + sha256Hex(keys.join(' '))
     try {
@@ -203,33 +248,6 @@ function createEmitOnce(state: StateStore, clock: Clock, deadlineMs: number): Em
     } catch {
       return true
     }
-  }
-  const emitAll = async (): Promise<void> => {
-    while (pending.length > 0) {
-      const all = pending
-      pending = []
-      const before = await emittedBefore()
-      const news = all.filter(({ key }) => !before.has(key))
-      const isOurs = news.length > 0 && (await keep(news.map(({ key }) => key).toSorted()))
-      if (isOurs) for (const { emit } of news) emit()
-      for (const { done } of all) done()
-    }
-    running = undefined
-  }
-
-  return (tool, what, emit) => {
-    const key = sha256Hex(`${tool} ${what}`).slice(0, 24)
-    const before = remember(here, tool, key)
-    if (before === undefined) return Promise.resolve()
-    if (before >= MAX_KEPT) {
-      emit()
-      return Promise.resolve()
-    }
-    return new Promise((done) => {
-      pending.push({ key, emit, done })
-      // After all that is found in this turn.
-      running ??= Promise.resolve().then(emitAll)
-    })
   }
 }
 

@@ -13,7 +13,7 @@ import { cut } from '../../util/text.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import type { DefinitionDiff } from './diff.ts'
 import { createDefinitionChecks, createHolding, type Holding, type PinStatus } from './holding.ts'
-import { createNotices, type PinEvent } from './notices.ts'
+import { Notices, type PinEvent } from './notices.ts'
 import { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
@@ -141,7 +141,7 @@ export function createPins(options: PinsOptions): Pins {
     onFault,
   })
   const holding = createHolding({ mode, newTools, check, book, checks })
-  const notices = createNotices({ mode, holdsNew, check, book, checks, holding, emit, state, clock, deadlineMs })
+  const notices = new Notices({ mode, holdsNew, check, book, checks, holding, emit, state, clock, deadlineMs })
   const see = () => {
     const snapshot = catalog.snapshot()
     book.see(snapshot.tools)
