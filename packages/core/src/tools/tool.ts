@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
-import { frozenCopy } from '../util/json.ts'
+import { frozenCopy, isObject } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { findSchemaProblem } from './schema.ts'
 import {
@@ -223,7 +223,7 @@ function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
 /** The tools that were made here. */
 const made = new WeakSet<object>()
 
-/** Answers whether a value is a Tool that `defineTool` made: checked and frozen. */
+/** Whether `defineTool` made this value, so that it is checked and frozen. */
 export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && made.has(value)
 }
@@ -231,13 +231,14 @@ export function isTool(value: unknown): value is Tool {
 type Check = readonly [what: string, passes: (value: unknown) => boolean]
 
 const TEXT: Check = ['a string', (value) => typeof value === 'string']
-const TEXTS: Check = [
-  'a list of strings',
-  (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
-]
-const OBJECT: Check = ['an object', (value) => typeof value === 'object' && value !== null && !Array.isArray(value)]
+const TEXTS: Check = ['a list of strings', isTexts]
+const OBJECT: Check = ['an object', isObject]
 
 const ICONS: Check = ['a list of icons, each with its src', (value) => Array.isArray(value) && value.every(isIcon)]
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
 
 function isIcon(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'src' in value && typeof value.src === 'string'
@@ -245,25 +246,25 @@ function isIcon(value: unknown): boolean {
 
 const FLAG: Check = ['true or false', (value) => typeof value === 'boolean']
 
-const PLAIN_FIELDS = {
-  title: TEXT,
-  description: TEXT,
-  inputSchema: OBJECT,
-  outputSchema: OBJECT,
-  annotations: OBJECT,
-  icons: ICONS,
-  _meta: OBJECT,
-  strict: FLAG,
-  category: TEXT,
-  tags: TEXTS,
-  requiredScopes: TEXTS,
-} as const
-type PlainField = keyof typeof PLAIN_FIELDS
+const PLAIN_FIELDS = [
+  ['title', TEXT],
+  ['description', TEXT],
+  ['inputSchema', OBJECT],
+  ['outputSchema', OBJECT],
+  ['annotations', OBJECT],
+  ['icons', ICONS],
+  ['_meta', OBJECT],
+  ['strict', FLAG],
+  ['category', TEXT],
+  ['tags', TEXTS],
+  ['requiredScopes', TEXTS],
+] as const satisfies readonly (readonly [string, Check])[]
+type PlainField = (typeof PLAIN_FIELDS)[number][0]
 
 /** Copies and freezes the fields that are data, so that a definition always has a canonical form. */
 function plainParts(id: string, definition: ToolDefinition): PlainParts {
   const parts: Partial<Record<PlainField, unknown>> = {}
-  for (const [field, [what, passes]] of Object.entries(PLAIN_FIELDS) as [PlainField, Check][]) {
+  for (const [field, [what, passes]] of PLAIN_FIELDS) {
     const value: unknown = isSchemaField(field) ? schemaOf(id, definition, field) : definition[field]
     if (value === undefined) continue
     if (!passes(value)) throw invalid(id, `${field} must be ${what}`, codeFor(field))
@@ -272,8 +273,7 @@ function plainParts(id: string, definition: ToolDefinition): PlainParts {
   const copy = frozenCopy(parts)
   if ('problem' in copy) {
     const { pointer, message } = copy.problem
-    const field = pointer.split('/')[1] as PlainField
-    throw invalid(id, `${pointer.slice(1)} ${message}`, codeFor(field))
+    throw invalid(id, `${pointer.slice(1)} ${message}`, codeFor(pointer.split('/')[1]))
   }
   const plain = copy.value as PlainParts
   for (const field of SCHEMA_FIELDS) {
@@ -287,11 +287,11 @@ type PlainParts = Partial<Pick<Tool, PlainField>>
 
 const SCHEMA_FIELDS = ['inputSchema', 'outputSchema'] as const
 
-function isSchemaField(field: PlainField): field is (typeof SCHEMA_FIELDS)[number] {
+function isSchemaField(field: string | undefined): field is (typeof SCHEMA_FIELDS)[number] {
   return field === 'inputSchema' || field === 'outputSchema'
 }
 
-/** Gives the JSON Schema of a field, asking a Standard Schema for it. */
+/** Returns the JSON Schema of a field, also that of a Standard Schema. */
 function schemaOf(id: string, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
   const schema = definition[field]
   if (!isStandardSchema(schema)) return schema
@@ -302,7 +302,7 @@ function schemaOf(id: string, definition: ToolDefinition, field: (typeof SCHEMA_
   }
 }
 
-function codeFor(field: PlainField): 'schema_invalid' | 'tool_invalid' {
+function codeFor(field: string | undefined): 'schema_invalid' | 'tool_invalid' {
   return isSchemaField(field) ? 'schema_invalid' : 'tool_invalid'
 }
 
@@ -317,9 +317,8 @@ function checkDeadline(id: string, deadlineMs: unknown): number | undefined {
 }
 
 function checkGroups(id: string, groups: unknown): readonly string[] | undefined {
-  const [what, passes] = TEXTS
-  if (groups !== undefined && !passes(groups)) throw invalid(id, `groups must be ${what}`)
-  return groups as readonly string[] | undefined
+  if (groups === undefined || isTexts(groups)) return groups
+  throw invalid(id, `groups must be ${TEXTS[0]}`)
 }
 
 function invalid(id: string, problem: string, code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid'): ConfigError {

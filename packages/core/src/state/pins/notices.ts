@@ -194,7 +194,7 @@ class OnceEver {
   readonly #options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>
   readonly #emittedHere = new Map<string, Set<string>>()
   #pending: Pending[] = []
-  #running: Promise<void> | undefined
+  #isRunning = false
 
   constructor(options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>) {
     this.#options = options
@@ -211,7 +211,8 @@ class OnceEver {
     return new Promise((done) => {
       this.#pending.push({ key, emit, done })
       // After the other notices of this turn are pending.
-      this.#running ??= Promise.resolve().then(() => this.#emitAll())
+      if (!this.#isRunning) void Promise.resolve().then(() => this.#emitAll())
+      this.#isRunning = true
     })
   }
 
@@ -225,7 +226,7 @@ class OnceEver {
       if (isOurs) for (const { emit } of news) emit()
       for (const { done } of all) done()
     }
-    this.#running = undefined
+    this.#isRunning = false
   }
 
   async #emittedBefore(): Promise<ReadonlySet<string>> {
