@@ -189,7 +189,7 @@ describe('guard of the Claude Agent SDK, tools that the harness runs', () => {
     assert.ok(error instanceof Error)
     assert.ok(!place.wrote('never'))
     assert.deepEqual(audit.attempts(), ['Write tool_blocked hook_denied'])
-    assert.match(audit.records.at(-1)?.detail ?? '', /without the gate's leave/)
+    assert.match(audit.records.at(-1)?.detail ?? '', /without the gate's permission/)
   })
 
   it('takes no tool for another whose name can be read the same way', async () => {

@@ -13,7 +13,7 @@ import {
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
 
-/** A call as Anthropic's Messages API gives it among the content. */
+/** A `tool_use` block of Anthropic's Messages API. */
 export interface ToolUse {
   readonly type: 'tool_use'
   readonly id: string
@@ -21,7 +21,7 @@ export interface ToolUse {
   readonly input: unknown
 }
 
-/** The content block that answers it, for the next message of the user. */
+/** The content block that answers it, for the user's next message. */
 export interface ToolResult {
   type: 'tool_result'
   tool_use_id: string

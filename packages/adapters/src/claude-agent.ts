@@ -29,21 +29,21 @@ export type { RunOptions } from './shared/guard-options.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
 
 /**
- * About the run, and those options of `query()` that the guard gives too: it composes them with its own, and what is
- * written beside its answer replaces that.
+ * About the run, and the options of `query()` that the guard returns too: it combines yours with its own. An option
+ * written after the spread replaces both.
  */
 export interface GuardOptions<Name extends string = string> extends RunOptions<Name> {
-  /** Of the gate's own MCP server: the model sees its tools as `mcp__gate__search`. Default `gate`. */
+  /** The name of the gate's own MCP server: the model sees its tools as `mcp__gate__search`. Default `gate`. */
   readonly serverName?: string | undefined
   /**
-   * What comes of a call that waits for a person. `tell`: the model is told, and may call again. `defer`: for a call that
-   * the harness runs, the query ends with `deferred_tool_use`, and resumed with its session it asks the gate again; for
-   * others as `tell`. Default `tell`.
+   * What happens to a call that waits for a person. `tell`: the model is told, and may call again. `defer`: if the harness
+   * runs the call, the query ends with `deferred_tool_use`, and asks the gate again when its session is resumed; for
+   * other calls as `tell`. Default `tell`.
    */
   readonly waiting?: 'tell' | 'defer' | undefined
-  /** Ends an execution by the harness, and with it the query, as nothing less can. Default: an hour. */
+  /** The longest execution by the harness. At its end the query is stopped, because the harness offers no other way. Default: an hour. */
   readonly harnessDeadlineMs?: number | undefined
-  /** Built-ins that are to be left, of those that the caller sees. Default: all that the caller sees. */
+  /** The built-ins to offer, of those that the caller sees. Default: all of them. */
   readonly tools?: readonly string[] | { readonly type: 'preset'; readonly preset: string } | undefined
   readonly disallowedTools?: readonly string[] | undefined
   readonly allowedTools?: readonly string[] | undefined
@@ -85,11 +85,11 @@ const unawaited = createUnawaited('guard(gate, caller)', ['tools', 'hooks', 'can
 const DEFAULT_HARNESS_DEADLINE_MS = 3_600_000
 
 /**
- * Gives the options that put one query of the Claude Agent SDK behind a gate: the model sees what the caller may see, and
- * every call, also of built-ins, of other MCP servers and within subagents, is decided, limited and recorded by the gate.
+ * Returns the options that put one query of the Claude Agent SDK behind a gate. The model sees what the caller may see, and
+ * every call is decided, limited and recorded by the gate, including built-ins, other MCP servers and subagents.
  *
- * They are for one query: ask for them anew for the next. Spread them last, and give what you have of these options to
- * `guard`, as options that stand behind them replace them.
+ * They are for one query: call `guard` again for the next. Spread them last, and pass your own versions of these options
+ * to `guard`, because options written after the spread replace them.
  *
  * @throws {ToolgateError} what `gate.view` throws
  * @throws {ConfigError} for a built-in or an MCP server that the gate does not know
@@ -132,7 +132,7 @@ async function guardQuery<Name extends string>(
   return {
     tools: toBuiltIns(view, known, options.tools),
     disallowedTools: [...(options.disallowedTools ?? []), ...hiddenNames(view, known, options.mcpServers)],
-    // Somebody who wants to be asked is asked of these too.
+    // A user's hook that asks to be called is called for these too.
     allowedTools: [
       ...(options.allowedTools ?? []),
       ...(canUseTool ? [] : own.flatMap(({ id }) => names.toName(id) ?? [])),
@@ -140,13 +140,13 @@ async function guardQuery<Name extends string>(
     mcpServers: { ...checkServers(known, options.mcpServers, serverName), [serverName]: server },
     hooks: composeHooks(options.hooks ?? {}, composing),
     ...(canUseTool ? { canUseTool: composeCanUseTool(canUseTool, composing) } : {}),
-    // A resumed query runs a call that was deferred before it knows of hooks, unless it is told to wait for them.
+    // A resumed query runs a deferred call before it loads hooks, unless it is told to wait for them.
     extraArgs: { ...options.extraArgs, 'await-initialize': null },
     abortController,
   }
 }
 
-/** The tools of a query are settled when it begins, so nothing is offered that would open more of them in it. */
+/** The tools of a query are fixed when it begins, so meta-tools that would open more are not offered. */
 function withoutRequests(view: View): View {
   const own = view.tools.find(isRequestTool)
   return own ? view.narrow({ policy: { deny: [own.id] } }) : view
@@ -166,17 +166,17 @@ interface Settled {
   readonly harnessDeadlineMs: number
 }
 
-/** So that with the name of a tool it is a name that the provider takes. */
+/** Short, so that it fits into the provider's limit together with a tool's name. */
 const SERVER_NAME = /^[A-Za-z0-9_-]{1,40}$/
 
-/** The built-ins that are in the model's context: an allow-list, so what the gate does not know is not in it. */
+/** The built-ins in the model's context. It is an allow-list, so tools unknown to the gate are not in it. */
 function toBuiltIns(view: View, known: readonly Tool[], wanted: GuardOptions['tools']): string[] {
   const visible = view.tools.flatMap((tool) => builtInOf(tool) ?? [])
   if (!isList(wanted)) return visible
   const builtIns = new Set(known.flatMap((tool) => builtInOf(tool) ?? []))
   for (const name of wanted)
     if (!builtIns.has(name))
-      throw new ConfigError(`tools.${name}`, 'is not in the gate: bring it in by fromClaudeAgent')
+      throw new ConfigError(`tools.${name}`, 'is not in the gate: import it with fromClaudeAgent')
   return visible.filter((name) => wanted.includes(name))
 }
 
@@ -189,7 +189,7 @@ function builtInOf(tool: Tool): string | undefined {
   return name !== undefined && partsOfName(name) === undefined ? name : undefined
 }
 
-/** What the model must not see of all that the harness could run; whole servers where nothing of them is visible. */
+/** The tools that the harness could run and the model must not see; a whole server if none of its tools is visible. */
 function hiddenNames(view: View, known: readonly Tool[], servers: McpServers = {}): string[] {
   const names = known.filter(({ id }) => !view.has(id)).flatMap((tool) => harnessNameOf(tool) ?? [])
   const visible = view.tools.flatMap((tool) => harnessNameOf(tool) ?? [])
@@ -205,7 +205,7 @@ function checkServers(known: readonly Tool[], servers: McpServers = {}, serverNa
     if (!names.some((name) => isOfServer(name, server)))
       throw new ConfigError(
         `mcpServers.${server}`,
-        `the gate knows none of its tools: bring them in by fromClaudeAgent(['${toServerPrefix(server)}…'])`,
+        `the gate knows none of its tools: import them with fromClaudeAgent(['${toServerPrefix(server)}…'])`,
       )
   }
   return servers

@@ -13,14 +13,14 @@ import {
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
 
-/** A call as Gemini gives it: in a part, or in the response's `functionCalls`. */
+/** A function call of Gemini: in a part, or in the response's `functionCalls`. */
 export interface FunctionCall {
   readonly id?: string | undefined
   readonly name?: string | undefined
   readonly args?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The part that answers it, for the next content of the user. */
+/** The part that answers it, for the user's next content. */
 export interface FunctionResponsePart {
   functionResponse: { id?: string; name: string; response: { output: string } | { error: string } }
 }
@@ -31,7 +31,7 @@ export interface GeminiRunOptions<Name extends string = string>
 const SHAPE: Shape = shapeOf<GeminiRunOptions>({ ...PROVIDER_KEYS, schemas: true })
 
 export interface GeminiRequest {
-  /** To be merged into the request's own `config`, where it has one. */
+  /** Merge it into the request's own `config` if it has one. */
   config?: {
     tools: ExposedTools['gemini']
     /** With `mask`: the names of this step. */

@@ -14,7 +14,7 @@ import {
 export type { GuardedLoop, ProviderRunOptions } from './shared/provider-run.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
 
-/** A function call as the Responses API gives it among the output. */
+/** A function call in the output of the Responses API. */
 export interface ResponsesCall {
   readonly type: 'function_call'
   readonly name: string
@@ -29,7 +29,7 @@ export interface ResponsesOutput {
   output: string
 }
 
-/** A function call as Chat Completions gives it among the message's `tool_calls`. */
+/** A function call among the `tool_calls` of a Chat Completions message. */
 export interface ChatCall {
   readonly type: 'function'
   readonly id: string
@@ -50,16 +50,16 @@ export interface OpenAIApis {
 export type OpenAIApi = keyof OpenAIApis
 
 export interface OpenAIRunOptions<Name extends string = string> extends ProviderRunOptions<Name> {
-  /** Which of OpenAI's two interfaces the requests are for. Default `responses`. */
+  /** The OpenAI interface that the requests are for. Default `responses`. */
   readonly api?: OpenAIApi | undefined
 }
 
 const SHAPE: Shape = shapeOf<OpenAIRunOptions>({ ...PROVIDER_KEYS, api: true })
 
-/** The fields of a request that carry the tools: none where no tool is visible. */
+/** The fields of a request that carry the tools. Empty if no tool is visible. */
 export interface OpenAIRequest<Api extends OpenAIApi> {
   tools?: OpenAIApis[Api]['tools']
-  /** With `mask`: those of this step. */
+  /** With `mask`: the tools of this step. */
   tool_choice?: OpenAIToolChoice[Api]
 }
 
@@ -106,7 +106,7 @@ export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOption
   const target = new Map<string, ExposeTarget>(Object.entries(TARGETS)).get(api)
   if (target === undefined) throw new ConfigError('api', `must be one of ${Object.keys(TARGETS).join(', ')}`)
   const run = await openProviderRun(gate, caller, target, options)
-  // By the interface and not by the call's `type`: servers that only resemble OpenAI's leave that out.
+  // Decided by the interface, not by the call's `type`: servers that imitate OpenAI leave that out.
   return api === 'chat'
     ? toGuardedLoop(run, (call: ChatCall) => executeChat(run, call))
     : toGuardedLoop(run, (call: ResponsesCall) => executeResponses(run, call))

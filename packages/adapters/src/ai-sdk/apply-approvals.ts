@@ -5,34 +5,34 @@ import type { ModelMessage } from 'ai'
 import { fieldsOf } from '../shared/fields.ts'
 
 export interface ApplyApprovalsOptions {
-  /** Whose calls they are. Default: the person's own. */
+  /** The caller whose calls they are. Default: `person`. */
   readonly requester?: Caller | undefined
-  /** Of the run that asked, where it was given one. */
+  /** The run that asked, if it had an id. */
   readonly runId?: string | undefined
 }
 
 const SHAPE: Shape = shapeOf<ApplyApprovalsOptions>({ requester: true, runId: true })
 
-/** What became of one answer in the messages. */
+/** The result of applying one answer in the messages. */
 export interface AppliedApproval {
   readonly toolCallId: string
   readonly tool: string
-  /** As it was decided. */
+  /** The approval as it was decided. */
   readonly approval: Approval | undefined
-  /** Why nothing was decided: nothing like that waits, or this person may not. */
+  /** Why nothing was decided: no matching approval waits, or this person may not decide it. */
   readonly problem: FaultCode | undefined
 }
 
 type Desk = Pick<Gate, 'catalog' | 'approvals'>
 
 /**
- * Decides, in the name of a person, what the last message approves or denies: for hosts whose user interface sends
- * `tool-approval-response` parts, as `useChat` does. Call it before the run that goes on.
+ * Decides, as `person`, what the last message approves or denies. It is for hosts whose user interface sends
+ * `tool-approval-response` parts, as `useChat` does. Call it before the run continues.
  *
- * The messages say only what the person wants. What is decided is what waits in the gate's store for that tool, input and
- * requester, and `gate.approvals` has the last word on whether this person may: `person` is who is logged in, never
- * something that the request says. Where a hook replaces inputs, the messages have another one than the store: decide
- * those by `gate.approvals`.
+ * The messages only express a wish. The decision applies to the approval that waits in the gate's store for the same tool,
+ * input and requester, and `gate.approvals` checks whether the person may decide it. `person` must be the authenticated
+ * user, never a value from the request. If a hook replaces inputs, the messages and the store differ: decide those with
+ * `gate.approvals`.
  *
  * @example
  * const messages = await convertToModelMessages(body.messages)
@@ -47,7 +47,7 @@ export async function applyApprovals(
   checkShape('applyApprovals', options, SHAPE)
   const { requester = person, runId } = options
   const applied: AppliedApproval[] = []
-  // One after the other: two answers may be about the same approval.
+  // In order: two answers may concern the same approval.
   for (const answer of answeredCalls(messages)) applied.push(await apply(gate, person, answer, { requester, runId }))
   return applied
 }
@@ -79,7 +79,7 @@ async function apply(
   }
 }
 
-/** More than one user may leave waiting. */
+/** A user may leave many approvals waiting. */
 const MAX_PENDING = 1000
 
 function filterOf({ user, tenant }: Caller) {
@@ -90,22 +90,22 @@ function toolNamed({ catalog }: Desk, name: string): Tool | undefined {
   return catalog.get(name) ?? catalog.snapshot().tools.find((tool) => toWireName(tool) === name)
 }
 
-/** As the door binds an approval: to the input as its schema makes it. */
+/** The gate binds an approval to the input after its schema has parsed it. */
 function hashOf(tool: Tool, input: unknown): string | undefined {
   try {
     const parsed = tool.parseInput ? tool.parseInput(input) : { value: input }
     return 'value' in parsed ? sha256Hex(canonicalize(parsed.value)) : undefined
   } catch {
-    // What no gate would take is what none has asked about.
+    // A gate refuses such an input, so no approval waits for it.
     return undefined
   }
 }
 
-/** What a person has said of a call, as it stands in messages. Anybody can write messages. */
+/** A person's answer to a call, read from messages. Anyone can write messages. */
 interface AnsweredCall {
   readonly toolCallId: string
   readonly toolName: string
-  /** As the model wrote it, where the schema of the tool has made something else of it. */
+  /** As the model wrote it, even if the tool's schema has transformed it. */
   readonly input: unknown
   readonly approved: boolean
   readonly reason: string | undefined
@@ -113,7 +113,7 @@ interface AnsweredCall {
 
 type Part = ReturnType<typeof fieldsOf>
 
-/** Gives the calls that the last message answers, as the SDK reads it: they run, or are denied, before the next step. */
+/** Returns the calls that the last message answers, read as the SDK reads it: they run or are denied before the next step. */
 export function answeredCalls(messages: readonly unknown[] | undefined): readonly AnsweredCall[] {
   const last = messages?.at(-1)
   const responses = partsOf(last, 'tool').filter(({ type }) => type === 'tool-approval-response')
@@ -138,7 +138,7 @@ export function answeredCalls(messages: readonly unknown[] | undefined): readonl
   })
 }
 
-/** What has its result was answered before; only a denial stands beside the result that it is. */
+/** A call with a result was answered earlier. Only a denial may have its own result beside it. */
 function isOver(result: Part | undefined, approved: unknown): boolean {
   if (!result) return false
   return approved === true || fieldsOf(result['output'])['type'] !== 'execution-denied'
@@ -151,7 +151,7 @@ function partsOf(message: unknown, role: string): readonly Part[] {
   return its === role && Array.isArray(content) ? content.map(fieldsOf) : []
 }
 
-/** In a Map, as the ids are the model's and the client's. */
+/** In a Map, because the model and the client choose the ids. */
 function by(parts: readonly Part[], type: string, key: string): ReadonlyMap<unknown, Part> {
   return new Map(parts.filter((part) => part['type'] === type).map((part) => [part[key], part]))
 }

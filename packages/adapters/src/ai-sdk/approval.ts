@@ -6,16 +6,16 @@ import { isImpostor } from './given-tools.ts'
 import type { ApprovalQuestion, LoopCall, LoopRun } from './run.ts'
 
 /**
- * Gives the SDK's `toolApproval` of a run: the stricter of the host's and of the gate.
+ * Returns the SDK's `toolApproval` of a run: the stricter of the host's answer and the gate's.
  *
- * A call that a person must approve waits in the gate's store, and the SDK pauses. When it goes on, the store says
- * whether anybody has approved; what messages say does not count, and neither does it for what the host leaves to a person.
+ * A call that needs approval waits in the gate's store, and the SDK pauses. When the run continues, the store decides.
+ * Approvals in the messages do not count, even for calls that only the host wants approved.
  */
 export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) => Promise<ToolApprovalStatus> {
   return async (question) => {
     const host = await hostApproval(run, question)
     const { toolName, toolCallId, input, providerExecuted } = question.toolCall
-    // The provider has run it by now.
+    // The provider has already run it.
     if (providerExecuted === true) return host
     const call: LoopCall = { toolName, toolCallId, input, messages: question.messages }
     if (isImpostor(run, toolName, question.tools)) return denied(await run.refuseUnsent(call), undefined)
@@ -30,22 +30,22 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
   }
 }
 
-/** Gives `needsApproval` of a tool: how version 6 of the SDK asks. */
+/** Returns `needsApproval` of a tool, which version 6 of the SDK calls. */
 export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
   return async (input, execution) => {
     const { toolCallId, messages } = execution
-    // One that messages say is approved is about to be made, and is asked about there.
+    // If the messages approve it, the call comes next, and the gate decides it there.
     if (isAnswered(messages, toolCallId)) return true
     const call: LoopCall = { toolName, toolCallId, input, messages }
     const host = await hostApproval(run, toQuestion(call, execution))
-    // What the host denies is refused where it is made.
+    // A call that the host denies is refused when it is made.
     if (host?.type === 'denied') return false
     note(run, call, host)
     return (await ask(run, call))?.status === 'waiting' && !onlyTells(run)
   }
 }
 
-/** Whether a call that waits ends with what the model is told, as one that is refused does. */
+/** Whether a waiting call ends with a text for the model, as a refused call does. */
 function onlyTells({ options }: LoopRun): boolean {
   return options.approvals === 'tell'
 }
@@ -56,11 +56,11 @@ interface ExecutionContext {
   readonly toolCallId: string
   readonly messages: readonly unknown[]
   readonly context?: unknown
-  /** Its name before version 7. */
+  /** Its name in version 6. */
   readonly experimental_context?: unknown
 }
 
-/** Asks the host where the SDK has not, as its version or the other options have it: gives why the call is refused. */
+/** Asks the host where the SDK has not. Returns the outcome if the host denies. */
 export async function askHostLate(
   run: LoopRun,
   call: LoopCall,
@@ -74,7 +74,7 @@ export async function askHostLate(
   return undefined
 }
 
-/** What the host leaves to a person runs only with the word of one. */
+/** A call that the host leaves to a person runs only with an approval. */
 function note(run: LoopRun, call: LoopCall, host: ApprovalStatus | undefined): void {
   run.setHostApproval(call, { mustBeAsked: host?.type === 'user-approval' })
 }
@@ -88,24 +88,24 @@ function isAnswered(messages: readonly unknown[], toolCallId: string): boolean {
   return answeredCalls(messages).some((answered) => answered.toolCallId === toolCallId)
 }
 
-/** A tool that the host has put beside those of the guard is its own. One that is nowhere was hidden meanwhile. */
+/** Whether the host added this tool beside the guard's. A tool that is not there at all has been hidden meanwhile. */
 function isHosts({ tools, toolCall }: ApprovalQuestion): boolean {
   return tools !== undefined && Object.hasOwn(tools, toolCall.toolName)
 }
 
-/** What the client executes is handed over by a call that does nothing: it is decided, counted and recorded here. */
+/** A call that the client executes runs nothing here, but is decided, counted and recorded. */
 function ask(run: LoopRun, call: LoopCall): Promise<CallOutcome | undefined> {
   return run.offered(call.toolName)?.isEnforceable === false ? run.call(call) : run.requestApproval(call)
 }
 
-/** The text is the host's, unless the gate would have refused the call before it came to the host. */
+/** Uses the host's text, unless the gate itself refuses the call. */
 function denied(outcome: CallOutcome, host: ApprovalStatus | undefined): ApprovalStatus {
   const isOfHost = host && outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'hook_denied'
   const text = isOfHost ? host.reason : outcome.text
   return { type: 'denied', ...(text === undefined ? {} : { reason: text }) }
 }
 
-/** What is asked of a person, or of nobody: never the SDK's short forms. */
+/** An answer without the SDK's short forms. */
 type ApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
 
 /**
@@ -158,7 +158,7 @@ async function askTool(run: LoopRun, question: ApprovalQuestion, needs: Ask, inp
   return isNeeded ? 'user-approval' : undefined
 }
 
-/** The tool's own context, as its `contextSchema` makes it. */
+/** Returns the tool's context, parsed by its `contextSchema`. */
 async function contextOf(run: LoopRun, { toolCall: { toolName }, toolsContext }: ApprovalQuestion): Promise<unknown> {
   const context = new Map<string, unknown>(Object.entries(toolsContext ?? {})).get(toolName)
   const schema = run.offered(toolName)?.imported?.tool.contextSchema

@@ -4,28 +4,28 @@ import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun } from './run.ts'
 
 /**
- * Knows the tools that the SDK really has. An option that is written after the spread replaces that of `guard`, so
- * `tools` may be the host's own ones, which run past the gate.
+ * Checks which tools the SDK really got. An option written after the spread replaces the guard's, so `tools` may be the
+ * host's own, which run past the gate.
  */
 
-/** What the SDK says when a call of `generateText` or `streamText` begins. */
+/** The SDK's event at the start of `generateText` or `streamText`. */
 interface StartEvent {
   readonly tools?: Readonly<Record<string, unknown>> | undefined
-  /** The same array that each `prepareStep` is given. */
+  /** The same array that each `prepareStep` gets. */
   readonly messages?: readonly unknown[] | undefined
 }
 
-/** Marks each guarded tool with its run. A spread copies the mark, so copies by hosts and by the SDK are known as well. */
+/** Marks each guarded tool with its run. A spread copies the mark, so copies made by hosts and the SDK have it too. */
 export const GUARDED_BY: unique symbol = Symbol('toolgate')
 
-/** Whether the SDK runs this tool through the gate of this run, or hands over what it offered for others to run. */
+/** Whether the SDK runs this tool through this run's gate, or is offered it for others to run. */
 function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {
   const { [GUARDED_BY]: mark, execute } = fieldsOf(tool)
   if (mark !== undefined) return mark === run.mark
   return execute === undefined && run.offered(name)?.isEnforceable === false
 }
 
-/** Returns a listener that keeps what each call of the SDK was given, for {@link checkGivenTools}. */
+/** Returns a listener that keeps the tools of each SDK call, for {@link checkGivenTools}. */
 export function createOnStart(run: LoopRun): (event: StartEvent) => void {
   return ({ tools, messages }) => {
     if (messages === undefined || tools === run.tools) return
@@ -34,13 +34,13 @@ export function createOnStart(run: LoopRun): (event: StartEvent) => void {
   }
 }
 
-/** @throws {ConfigError} in a step whose tools are not those of the guard: nothing is sent */
+/** @throws {ConfigError} in a step whose tools are not the guard's: nothing is sent */
 export function checkGivenTools(run: LoopRun, initialMessages: readonly unknown[] | undefined): void {
   const problem = initialMessages && run.spoiled.get(initialMessages)
   if (problem !== undefined) throw new ConfigError('tools', problem)
 }
 
-/** Whether a tool that the SDK was given goes by the name of one of the gate's and would run past it. */
+/** Whether a tool has the name of one of the gate's tools and would run past the gate. */
 export function isImpostor(run: LoopRun, name: string, tools: Readonly<Record<string, unknown>> | undefined): boolean {
   if (!tools || !Object.hasOwn(tools, name)) return false
   return !isGuarded(run, name, tools[name]) && isKnown(run, name)
@@ -50,7 +50,7 @@ function problemOf(run: LoopRun, tools: Readonly<Record<string, unknown>>): stri
   const names = Object.keys(tools)
   const impostors = names.filter((name) => isImpostor(run, name, tools))
   if (impostors.length > 0) return `${list(impostors)} would run past the gate. ${REPLACED}`
-  // Tools of the host's own may stand beside those of the guard, and not in their place.
+  // The host may add its own tools beside the guard's, but not replace them.
   const offered = Object.keys(run.tools)
   if (offered.length > 0 && names.length > 0 && !names.some((name) => isGuarded(run, name, tools[name])))
     return `${list(names)} stand in the place of the guard's. ${REPLACED}`

@@ -27,11 +27,11 @@ const SHAPE: Shape = shapeOf<GuardOptions>({
 const unawaited = createUnawaited('guard(gate, caller)', ['tools', 'prepareStep', 'toolApproval'])
 
 /**
- * Gives what one run of the AI SDK needs, to be spread into `generateText`, `streamText`, a `ToolLoopAgent` or what its
- * `prepareCall` gives.
+ * Returns the options of one AI SDK run. Spread them into `generateText`, `streamText`, a `ToolLoopAgent` or the result
+ * of its `prepareCall`.
  *
- * The model is sent what the caller sees and nothing else, and what it calls goes through the gate: that stands in the
- * tools' `execute`. Await it before you spread it, and write no `tools` after the spread: both are errors.
+ * The model gets the tools that the caller sees, and nothing else. Each tool's `execute` passes the call to the gate.
+ * Await it before you spread it, and write no `tools` after the spread: both are errors.
  *
  * @throws {ToolgateError} as `gate.view` does
  * @throws {ConfigError} for an unknown option, and for a view of another gate
@@ -58,7 +58,7 @@ async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOp
     toolApproval: createToolApproval(run),
     repairToolCall,
     experimental_repairToolCall: repairToolCall,
-    // By its older name, so that an `onStart` of the host's is the one that the SDK calls.
+    // Under its older name, so that the SDK calls the host's own `onStart` if there is one.
     experimental_onStart: createOnStart(run),
   }
 }
@@ -67,19 +67,19 @@ function narrowed(gate: AnyGate, view: View, { visibility, activeTools, app }: G
   if (!isViewOf(gate, view))
     throw new ConfigError(
       'guard.view',
-      'is of another gate: give the view to the gate that made it, or to the gate that it is a fork of',
+      'is of another gate: pass the view to the gate that made it, or to the gate that it is a fork of',
     )
   if (visibility !== undefined || app !== undefined)
-    throw new ConfigError('guard', 'visibility and app are given when a view is made, and this view is already made')
+    throw new ConfigError('guard', 'visibility and app are set when a view is made, and this view already exists')
   return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
 type Execution = sdk.ToolExecutionOptions<unknown>
 
-/** Before version 7 the SDK has no `toolApproval`, and asks its tools. Since then it would only make each tool dearer. */
+/** Version 6 has no `toolApproval` and asks the tools instead. Later versions would only pay for it. */
 const ASKS_TOOLS = !('isStepCount' in sdk)
 
-/** Gives a tool as the SDK's loop gets it: what it runs goes through the gate. */
+/** Returns a tool for the SDK's loop. Its `execute` passes the call to the gate. */
 export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean = ASKS_TOOLS): object {
   if (!offered.isEnforceable) return offered.definition
   const { definition, name, isGenerator } = offered
@@ -102,7 +102,7 @@ async function* stream(run: LoopRun, offered: WireTool, input: unknown, executio
   else yield output
 }
 
-/** The SDK tells the model what an error says of itself. */
+/** An error's text is what the SDK shows the model. */
 async function settle(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
   const call = toCall(run, offered, input, execution)
   const outcome = (await askHostLate(run, call, execution)) ?? (await run.call(call))

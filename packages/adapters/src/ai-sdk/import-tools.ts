@@ -10,7 +10,7 @@ import { asSchema, type FlexibleSchema, type Schema, type ToolExecutionOptions, 
 import { fieldsOf, hasFields } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
-/** A tool of the SDK, as far as it is looked at here. The rest of it is the SDK's, and stays as it is. */
+/** The fields of an SDK tool that are read here. The others stay unchanged. */
 interface SdkTool {
   readonly type?: 'function' | 'dynamic' | 'provider' | undefined
   readonly title?: string | undefined
@@ -23,21 +23,21 @@ interface SdkTool {
   execute?(input: unknown, options: ToolExecutionOptions<unknown>): unknown
 }
 
-/** What was brought in: the tool as the SDK knows it, and its schema as both sides take it. */
+/** An imported tool: the SDK's own, and its schema for both sides. */
 export interface ImportedTool {
   readonly tool: SdkTool
   readonly inputSchema: Schema | undefined
-  /** Whether its `execute` is the host's, so that a gate can stand in it. */
+  /** Whether the host runs its `execute`, so that a gate can stop it. */
   readonly isEnforceable: boolean
 }
 
 /**
- * Brings the tools of an AI SDK app in: `createGate({ tools: fromAiSdk({ search, remove }, { remove: { tags: ['danger'] } }) })`.
+ * Imports the tools of an AI SDK app: `createGate({ tools: fromAiSdk({ search, remove }, { remove: { tags: ['danger'] } }) })`.
  *
- * Their names become ids, and the gate validates their inputs by their own schemas. `execute` gets what the SDK gives it,
- * with the call's own abort signal. What an MCP server says of itself (`metadata.annotations`) can only tighten.
+ * Their names become ids, and the gate validates inputs with the tools' own schemas. `execute` gets the SDK's options with
+ * the call's own abort signal. Annotations of an MCP server (`metadata.annotations`) can only tighten.
  *
- * @throws {ConfigError} for a tool whose schema cannot be used, and for an overlay of a tool that is not there
+ * @throws {ConfigError} for an invalid schema, and for an overlay of an unknown tool
  */
 export function fromAiSdk<Tools extends ToolSet>(
   tools: Tools,
@@ -53,7 +53,7 @@ export function fromAiSdk<Tools extends ToolSet>(
   return toNativeRecord<Tools>(definitions, overlay)
 }
 
-/** Gives what a tool of a gate was brought in from, by its `execute`. */
+/** Returns the imported tool behind a gate tool's `execute`. */
 export function importedFrom(execute: unknown): ImportedTool | undefined {
   return typeof execute === 'function' ? imported.get(execute) : undefined
 }
@@ -106,7 +106,7 @@ class Execution implements ToolExecutionOptions<unknown> {
   }
 }
 
-/** A description that depends on the tool's context is the model's; the gate keeps what it is without one. */
+/** The gate stores the description for an absent context. The model gets the one that depends on its context. */
 function descriptionOf({ description }: SdkTool): string | undefined {
   if (typeof description !== 'function') return description
   try {
@@ -121,23 +121,23 @@ function hintsOf({ metadata }: SdkTool): ToolAnnotations | undefined {
   return typeof annotations === 'object' && annotations !== null ? annotations : undefined
 }
 
-/** What a schema of the SDK says of an input. */
+/** The answer of an SDK schema to an input. */
 type Validation = Awaited<ReturnType<NonNullable<Schema['validate']>>>
 
-/** The input of a tool of the SDK, as both sides take it. */
+/** An input schema, for both sides. */
 interface ImportedSchema {
-  /** For the gate, which validates with it. */
+  /** The gate validates with it. */
   readonly forGate: StandardSchema | JsonSchema
-  /** For the SDK: worked out once, where the SDK does it again in each step. */
+  /** For the SDK. Computed once; the SDK would compute it in each step. */
   readonly forSdk: Schema
-  /** The rest of the validation, where that is asynchronous: the gate's own is not. */
+  /** The rest of an asynchronous validation. The gate's own is synchronous. */
   readonly parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined
 }
 
 /**
- * Gives a schema of a tool - zod, another Standard Schema, or the SDK's own - for the gate and for the SDK.
+ * Returns the schema of a tool (zod, another Standard Schema or the SDK's own) for the gate and for the SDK.
  *
- * @throws {ConfigError} `schema_invalid` where it has no JSON Schema, or only a promise of one
+ * @throws {ConfigError} `schema_invalid` if it has no JSON Schema, or only a promise of one
  */
 function importSchema(name: string, schema: FlexibleSchema<unknown> | undefined): ImportedSchema {
   const { json, validate } = read(name, schema)
@@ -146,7 +146,7 @@ function importSchema(name: string, schema: FlexibleSchema<unknown> | undefined)
   const check = (value: unknown): unknown => {
     const answer = standardOf(schema)?.validate?.(value) ?? validate(value)
     if (!isThenable(answer)) return toAnswer(answer)
-    // The gate asks at once: what takes longer is asked by the tool itself, before it runs.
+    // The gate cannot wait. The tool finishes an asynchronous validation before it runs.
     isAsync = true
     void Promise.resolve(answer).catch(() => {})
     return { value }
@@ -171,8 +171,7 @@ async function parse(validate: NonNullable<Schema['validate']>, input: unknown):
 }
 
 /**
- * Gives the input as the model wrote it. The SDK hands on what a schema has made of it, and what a schema has made of an
- * input need not be an input.
+ * Returns an input as the model wrote it. The SDK passes on the schema's output, which may not be a valid input again.
  */
 export function asWritten(input: unknown): unknown {
   return hasFields(input) && written.has(input) ? written.get(input) : input
@@ -201,22 +200,23 @@ function read(
   } catch (error) {
     throw problem(`has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, error)
   }
-  if (isThenable(json)) throw problem('gives a promise of its JSON Schema: await it, and make the schema of the result')
+  if (isThenable(json))
+    throw problem('returns a promise of its JSON Schema: await it, and make the schema of the result')
   if (!isObject(json)) throw problem('has no JSON Schema')
   return { json, validate }
 }
 
-/** Gives a schema as the SDK's own `jsonSchema(…)` does, but with a document that is there at once. */
+/** Returns a schema like the SDK's own `jsonSchema(…)`, with a document that is already computed. */
 export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schema {
   // The type names the mark by a symbol that the SDK does not export.
   return { [SCHEMA]: true, [VALIDATOR]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
 }
 
-/** The SDK's own mark, and that of its version 5; they are registered, so that copies of the SDK know each other's. */
+/** The SDK's own mark, and that of version 5. They are registered symbols, so copies of the SDK recognise each other's. */
 const SCHEMA = Symbol.for('vercel.ai.schema')
 const VALIDATOR = Symbol.for('vercel.ai.validator')
 
-/** Returns an answer as Standard Schema 1 has it. The gate refuses what is neither that nor the SDK's. */
+/** Converts an answer to Standard Schema 1. The gate refuses anything else. */
 function toAnswer(answer: unknown): unknown {
   const { success, value, error } = fieldsOf(answer)
   if (success === undefined) return answer

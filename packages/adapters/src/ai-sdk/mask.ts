@@ -4,8 +4,8 @@ import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
 /**
- * Gives the options of a step that has its provider choose among `names` only, while all that the run sees is sent: the
- * request's tools stay the same, so its prompt cache keeps hitting.
+ * Returns the options of a step in which the provider chooses among `names` only. All of the run's tools are still sent:
+ * the request's tools stay the same, so its prompt cache keeps hitting.
  */
 export function maskTo(
   run: LoopRun,
@@ -19,7 +19,7 @@ export function maskTo(
     : maskOpenAi(names, change)
 }
 
-/** Whether the mask is of any use: without a provider's own means, a step's tools are filtered. */
+/** Whether masking works. If the provider has no means for it, a step's tools are filtered. */
 export function canMask({ options: { mode, provider }, warn }: LoopRun): boolean {
   if (mode !== 'mask') return false
   if (provider === 'openai' || provider === 'google') return true
@@ -51,7 +51,7 @@ const masked = new AsyncLocalStorage<Masked>()
 
 type ProviderModel = Exclude<LanguageModel, string> & { readonly specificationVersion: 'v4' }
 
-/** The provider's package has no option for it, so what it sends is changed on its way, by {@link maskingFetch}. */
+/** Google's package has no option for it, so {@link maskingFetch} changes the request on its way. */
 function maskGoogle(run: LoopRun, names: readonly string[], model: LanguageModel): LanguageModel {
   if (typeof model === 'string' || model.specificationVersion !== 'v4') {
     run.warn('mode "mask" for Google needs a model that its provider made; nothing is masked.')
@@ -76,8 +76,8 @@ function maskGoogle(run: LoopRun, names: readonly string[], model: LanguageModel
 }
 
 /**
- * Gives a `fetch` for `createGoogle({ fetch: maskingFetch() })`, by which `mode: 'mask'` reaches Gemini:
- * `allowedFunctionNames`, with `VALIDATED` where the model may also answer in words. Any other request passes as it is.
+ * Returns a `fetch` for `createGoogle({ fetch: maskingFetch() })`, which applies `mode: 'mask'` to Gemini: it sets
+ * `allowedFunctionNames`, with `VALIDATED` if the model may also answer in words. Other requests pass unchanged.
  */
 export function maskingFetch(
   fetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request),

@@ -7,17 +7,17 @@ import type { GuardOptions } from './options.ts'
 
 type Accepted = GuardOptions['acceptUnenforceable']
 
-/** What a run offers to its model, in the order of the ids. */
+/** The tools that a run offers its model, by id. */
 export interface Offering {
   readonly all: readonly WireTool[]
-  /** By name on the wire. */
+  /** By wire name. */
   readonly byName: ReadonlyMap<string, WireTool>
   readonly byId: ReadonlyMap<string, WireTool>
-  /** For the developer: what is visible and cannot be offered. */
+  /** For the developer: tools that are visible and cannot be offered. */
   readonly warnings: readonly string[]
 }
 
-/** Gives what a view offers. Equal callers share a view, and with it this. */
+/** Returns the tools that a view offers. Equal callers share a view and its offering. */
 export function offeringOf(view: View, accepted: Accepted): Offering {
   if (accepted !== undefined) return offer(view, view.tools, NOTHING, accepted)
   let offering = kept.get(view)
@@ -25,7 +25,7 @@ export function offeringOf(view: View, accepted: Accepted): Offering {
   return offering
 }
 
-/** Gives that and what a later view of the same run sees beyond it; the same, where there is nothing more. */
+/** Returns an offering with the tools that a later view of the same run adds; the same one if there are none. */
 export function widenOffering(offering: Offering, view: View, accepted: Accepted): Offering {
   const more = view.tools.filter(({ id }) => !offering.byId.has(id))
   return more.length === 0 ? offering : offer(view, more, offering, accepted)
@@ -65,21 +65,21 @@ function problemOf(
   return `"${id}" is not offered: it is not executed here, so nothing can stop it (acceptUnenforceable).`
 }
 
-/** A tool of a gate, as the SDK is given it. */
+/** A tool of a gate, for the SDK. */
 export interface WireTool {
   readonly id: string
   /** On the wire. */
   readonly name: string
   readonly tool: Tool
   readonly imported: ImportedTool | undefined
-  /** What the SDK gets, but for `execute`. Shared by all runs. */
+  /** The SDK's tool without `execute`. All runs share it. */
   readonly definition: object
-  /** It gives its output bit by bit, and the SDK wants to know before it runs. */
+  /** Whether it yields its output item by item. The SDK must know that before it runs. */
   readonly isGenerator: boolean
   readonly isEnforceable: boolean
 }
 
-/** Gives a tool that was brought in from the SDK as it is given back; `undefined` for any other. */
+/** Returns an imported tool for the SDK; `undefined` for any other. */
 function offerImported(tool: Tool): WireTool | undefined {
   let offered = offeredByTool.get(tool)
   if (offered) return offered
@@ -100,10 +100,10 @@ function offerImported(tool: Tool): WireTool | undefined {
   return offered
 }
 
-/** By tool, which never changes. */
+/** Keyed by tool, which never changes. */
 const offeredByTool = new WeakMap<Tool, WireTool>()
 
-/** Gives tools that are the gate's own, such as those of an MCP server, as the SDK takes them; without those that cannot be. */
+/** Returns the gate's own tools, such as those of an MCP server, for the SDK. Those that cannot be offered are left out. */
 function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly WireTool[] {
   if (tools.length === 0) return []
   const own = tools.length === view.size ? view : view.narrow({ activeTools: tools.map(({ id }) => id) })

@@ -9,17 +9,17 @@ import { canMask, maskTo } from './mask.ts'
 import type { GuardedStep } from './options.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
-/** What the SDK gives `prepareStep`, as far as it is looked at here. */
+/** The fields of the SDK's step that are read here. */
 interface SdkStep {
   readonly stepNumber: number
   readonly steps: readonly StepResult<ToolSet>[]
   readonly messages: readonly ModelMessage[]
-  /** Not before version 7. */
+  /** Since version 7. */
   readonly initialMessages?: readonly ModelMessage[] | undefined
   readonly model: LanguageModel
 }
 
-/** Gives the SDK's `prepareStep` of a run: each step sees what the run may see now, and no more than the host's says. */
+/** Returns the SDK's `prepareStep` of a run. Each step sees what the run may see now, narrowed by the host's own. */
 export function createPrepareStep(
   run: LoopRun,
 ): (sdk: SdkStep) => Promise<StepChange | undefined> | StepChange | undefined {
@@ -43,7 +43,7 @@ async function prepare(
   return open(run, sdk, seen, change === undefined || change === null ? undefined : toChange(change))
 }
 
-/** What the SDK takes, and what Toolgate's own steps are changed by. */
+/** A step change of the SDK, or of Toolgate. */
 type AnyChange = NonNullable<PrepareStepResult<ToolSet, Record<string, unknown>>> & CoreStepChange & Version6
 
 interface Version6 {
@@ -82,7 +82,7 @@ const SHAPE = shapeOf<AnyChange>(
 /**
  * Returns a change as the SDK takes it: Toolgate's `options` and `context` become the SDK's fields.
  *
- * @throws {ConfigError} for anything else, which may have been written to narrow: it must not leave all tools open
+ * @throws {ConfigError} for anything else: it may have been written to narrow, so it must not leave all tools open
  */
 function toChange(change: unknown): StepChange {
   checkChange(change)
@@ -123,7 +123,7 @@ function offerTo(names: readonly string[] | undefined, change: StepChange | unde
   return rest
 }
 
-/** Names are ids; one that only the wire knows is mapped back. */
+/** Names are ids. A wire name is mapped back. */
 function idOf(run: LoopRun, name: string): string {
   return run.gate.catalog.get(name) ? name : (run.offered(name)?.id ?? name)
 }
@@ -143,7 +143,7 @@ function lookBack(run: LoopRun, { steps }: SdkStep, seen: View): GuardedStep {
   }
 }
 
-/** Read from what the SDK keeps of its steps, as the same tools may be in several loops at once. */
+/** Read from the SDK's own steps, because several loops may use the same tools at once. */
 function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepCall[] {
   const ended = new Map<string, StepCall['status']>()
   for (const part of content) {
@@ -164,7 +164,7 @@ function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepC
   )
 }
 
-/** A call that the SDK cannot read has a text for its error, and was refused. */
+/** The error of a call that the SDK cannot read is a text, and the call was refused. */
 function statusOf(error: unknown): StepCall['status'] {
   if (error instanceof RefusedCall) return error.outcome.status
   return typeof error === 'string' ? 'refused' : 'failed'

@@ -8,11 +8,11 @@ type RepairOptions = Parameters<Repair>[0]
 type ModelCall = RepairOptions['toolCall']
 
 /**
- * Gives the SDK's `repairToolCall`, which it asks about what the model calls and it cannot read: a name that was not
- * sent, an input that is none.
+ * Returns the SDK's `repairToolCall`. The SDK calls it for calls that it cannot read: a tool that was not sent, or
+ * an input that is not valid.
  *
- * It refuses these by itself, and tells nobody. Here they go to the gate first, so that they leave their record, and
- * the model is told the gate's text, by the very error that the SDK has made.
+ * The SDK would refuse these without a record. Here they go to the gate first, which records them, and the SDK's error
+ * gets the gate's text for the model.
  */
 export function createRepair(run: LoopRun): Repair {
   const host = run.options.repairToolCall
@@ -24,7 +24,7 @@ export function createRepair(run: LoopRun): Repair {
   }
 }
 
-/** What the host makes of a call, if the SDK can read that; it is not asked twice. */
+/** Returns the call as the host repaired it, if the SDK can read it. The host is asked once. */
 async function repair(run: LoopRun, host: Repair, options: RepairOptions): Promise<ModelCall | null> {
   try {
     const repaired = await host(options)
@@ -43,18 +43,18 @@ async function isReadable({ toolName, input }: ModelCall, tools: ToolSet): Promi
   return validate === undefined || (await validate(parsed.value)).success
 }
 
-/** Nothing runs: a call that is wrong in itself is refused, whatever the gate thinks of its tool. */
+/** Runs nothing: an invalid call is refused, whatever the policy says about its tool. */
 function refuse(run: LoopRun, { toolCall, tools, messages, abortSignal }: RepairOptions): Promise<CallOutcome> {
   const { toolName, toolCallId, input } = toolCall
   const parsed = parseJson(input)
   const call = { toolName, toolCallId, input: 'value' in parsed ? parsed.value : undefined, messages, abortSignal }
   if ('problem' in parsed) return run.call({ ...call, malformed: parsed.problem })
   if (!Object.hasOwn(tools, toolName)) return run.refuseUnsent(call)
-  // The gate says what is wrong with the input; should it find nothing, the SDK still does.
+  // The gate explains what is wrong with the input. If it finds nothing, the SDK still refuses.
   return run.refuse(call, 'AI SDK', 'the input is not valid')
 }
 
-/** The SDK gives the model what its error says of itself. */
+/** The SDK shows the model the text of its error. */
 function tell(error: Error, text: string): null {
   Object.defineProperties(error, {
     message: { value: text, configurable: true, writable: true },

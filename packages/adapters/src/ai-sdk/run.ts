@@ -7,19 +7,19 @@ import { asWritten } from './import-tools.ts'
 import { type Offering, offeringOf, widenOffering, type WireTool } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
-/** One step of the loop, as it was prepared. */
+/** One prepared step of the loop. */
 export interface OpenStep {
   readonly view: View
   readonly stepNumber: number
   readonly model: string | undefined
 }
 
-/** A call as the SDK's loop makes it. */
+/** A call that the SDK's loop makes. */
 export interface LoopCall {
   readonly toolName: string
   readonly toolCallId: string
   readonly input: unknown
-  /** Those of the step: they tell which step a call is of, as the same tools may be in several loops at once. */
+  /** The step's messages. They identify the step, because several loops may use the same tools at once. */
   readonly messages: readonly unknown[] | undefined
   readonly abortSignal?: AbortSignal | undefined
   readonly context?: unknown
@@ -27,7 +27,7 @@ export interface LoopCall {
   readonly hooks?: HooksInput | undefined
 }
 
-/** What the host's own `toolApproval` said of a call. */
+/** The answer of the host's own `toolApproval`. */
 interface HostApproval {
   readonly mustBeAsked: boolean
 }
@@ -36,20 +36,20 @@ export interface LoopRunParts {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions
-  /** Returns a tool as the SDK's loop gets it. */
+  /** Returns a tool for the SDK's loop. */
   readonly wrap: (run: LoopRun, tool: WireTool) => object
 }
 
-/** What the parts of a guard share: one run, its tools and its steps. */
+/** The state that the parts of a guard share: one run, its tools and its steps. */
 export class LoopRun {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions
-  /** By name on the wire. The SDK's loop reads this object in each step. */
+  /** By wire name. The SDK's loop reads this object in each step. */
   readonly tools: Record<string, object> = {}
-  /** On each of the tools: whose they are. */
+  /** On each tool of this run. */
   readonly mark: object = Object.freeze({})
-  /** By the messages of a call of the SDK: why its tools cannot be trusted. */
+  /** Why the tools of an SDK call cannot be trusted, by the call's messages. */
   readonly spoiled = new WeakMap<object, string>()
   readonly warn: (text: string) => void
   readonly #run: GuardedRun
@@ -57,7 +57,7 @@ export class LoopRun {
   readonly #first: Offering
   #offering: Offering
   #offeredTo: View
-  /** By their messages: the same tools may be in several loops at once, and each loop has its own steps. */
+  /** By their messages: several loops may use the same tools at once, and each has its own steps. */
   readonly #steps = new WeakMap<object, OpenStep>()
   #latestStep: OpenStep | undefined
   readonly #hostApprovals = new WeakMap<object, Map<string, HostApproval>>()
@@ -80,7 +80,7 @@ export class LoopRun {
         toName: (tool) => this.#offering.byId.get(tool)?.name,
       },
       id,
-      // Without pauses nothing is resumed, so an approval is for the next run that makes the call.
+      // Without pauses no run is resumed, so an approval counts for the next run that makes the call.
       bindsApprovals: id !== undefined && approvals !== 'tell',
       onCall: createOnCall(onCall, this.warn),
     })
@@ -91,7 +91,7 @@ export class LoopRun {
     return this.#offering.byName.get(name)
   }
 
-  /** Offers what a view sees and was not offered before. */
+  /** Offers the tools that a view sees and that were not offered before. */
   offer(seen: View): void {
     if (seen === this.#offeredTo) return
     this.#offeredTo = seen
@@ -101,7 +101,7 @@ export class LoopRun {
     this.#fill()
   }
 
-  /** Returns the names on the wire of the offered tools that a view sees; `undefined` where it sees all of them. */
+  /** Returns the wire names of the offered tools that a view sees; `undefined` if it sees all of them. */
   namesOf(seen: View): readonly string[] | undefined {
     if (seen === this.view && this.#offering === this.#first) return undefined
     const names = seen.ids.flatMap((id) => this.#offering.byId.get(id)?.name ?? [])
@@ -113,7 +113,7 @@ export class LoopRun {
     this.#steps.set(messages, step)
   }
 
-  /** Records what the host's approval said of a call. Where a person must be asked, the call runs only with their word. */
+  /** Records the host's answer about a call. If a person must be asked, the call needs an approval. */
   setHostApproval({ messages, toolCallId }: LoopCall, approval: HostApproval): void {
     if (!messages) return
     let approvals = this.#hostApprovals.get(messages)
@@ -129,14 +129,14 @@ export class LoopRun {
     return this.#run.call(this.#toGuarded(call))
   }
 
-  /** Refuses and records a call for `by`, unless the gate refuses it before. */
+  /** Refuses and records a call on behalf of `by`, unless the gate refuses it first. */
   refuse(call: LoopCall, by: string, reason: string | undefined): Promise<CallOutcome> {
     const { hooks = [] } = this.options
     const refusal: Hooks = { name: by, beforeToolCall: () => ({ allow: false, reason }) }
     return this.call({ ...call, hooks: [refusal, ...[hooks].flat()] })
   }
 
-  /** Refuses and records a call of a tool that was not sent. It runs nothing, also where the gate would allow it. */
+  /** Refuses and records a call of a tool that was not sent. It runs nothing, even if the gate would allow it. */
   refuseUnsent(call: LoopCall): Promise<CallOutcome> {
     return this.call({ ...call, malformed: 'the tool is not offered in this step' })
   }
@@ -166,17 +166,17 @@ export class LoopRun {
 
   #stepOf(messages: readonly unknown[] | undefined): OpenStep | undefined {
     const step = messages && this.#steps.get(messages)
-    // Calls that messages say were approved in an earlier run are made before any step.
+    // Calls that the messages approve run before the first step.
     return step ?? (answeredCalls(messages).length > 0 ? undefined : this.#latestStep)
   }
 
-  /** Where the host wants a person to be asked, policy asks one. */
+  /** If the host wants a person to be asked, a policy asks. */
   #asking(view: View, name: string): View {
     const tool = this.offered(name)
     return tool ? view.narrow({ policy: { ask: [tool.id] } }) : view
   }
 
-  /** The SDK reads the same object in each step, so it is refilled in place, in the order of the ids. */
+  /** Refilled in place, by id, because the SDK reads the same object in each step. */
   #fill(): void {
     const before = new Map(Object.entries(this.tools))
     for (const name of before.keys()) delete this.tools[name]
@@ -185,7 +185,7 @@ export class LoopRun {
   }
 }
 
-/** As the model wrote it: the messages of an approved call have both that and what a schema made of it. */
+/** Returns the input as the model wrote it. The messages of an approved call have both that and the schema's output. */
 function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
   const written = asWritten(input)
   if (written !== input) return written
@@ -193,7 +193,7 @@ function inputOf({ toolCallId, input, messages }: LoopCall): unknown {
   return answered ? answered.input : input
 }
 
-/** What a step is changed to, as the SDK takes it. */
+/** A step change, as the SDK takes it. */
 export type StepChange = Readonly<Record<string, unknown>> & {
   readonly activeTools?: readonly string[] | undefined
   readonly messages?: readonly unknown[] | undefined
@@ -202,7 +202,7 @@ export type StepChange = Readonly<Record<string, unknown>> & {
   readonly providerOptions?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What the SDK asks about one call. */
+/** The SDK's question about one call. */
 export interface ApprovalQuestion {
   readonly toolCall: {
     readonly toolName: string

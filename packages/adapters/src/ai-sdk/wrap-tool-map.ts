@@ -26,14 +26,14 @@ import { type Clock, systemClock } from '@toolgate/core/stores'
 import { copyWith, fieldsOf, isAsyncGenerator, isFunction } from '../shared/fields.ts'
 import { isStream, lastOf } from '../shared/refused.ts'
 
-/** Tools by their names, as the AI SDK takes them. */
+/** Tools by name, as the AI SDK takes them. */
 export type ToolMap = Readonly<Record<string, object>>
 
 /** One call of a tool of a plain tool map. */
 export interface ToolMapCall<Name extends string = string> {
   readonly toolName: Name
   readonly toolCallId: string
-  /** Frozen where it is plain JSON; as the hooks before this one have replaced it. */
+  /** Frozen if it is plain JSON. Earlier hooks may have replaced it. */
   readonly input: unknown
   readonly chatId: string | undefined
   readonly userId: string | undefined
@@ -43,49 +43,49 @@ export interface ToolMapCall<Name extends string = string> {
 
 export interface ToolMapEnd<Name extends string = string> extends ToolMapCall<Name> {
   readonly durationMs: number
-  /** Whether the tool gave an output, or its stream came to its end. */
+  /** Whether the tool returned an output, or its stream ended normally. */
   readonly ok: boolean
-  /** The output; of a stream, its last item. */
+  /** The output; for a stream, its last item. */
   readonly output: unknown
-  /** What the tool threw, or why its stream was ended. */
+  /** The tool's error, or why its stream ended early. */
   readonly error: unknown
 }
 
 export type ToolMapHooks<Name extends string = string> = HooksOf<ToolMapCall<Name>, ToolMapEnd<Name>>
 
-/** Who calls, as far as the host knows it. Never the model's word. */
+/** The caller, as far as the host knows it. Never taken from the model. */
 export interface ToolMapCaller {
   readonly chatId?: string | undefined
   readonly userId?: string | undefined
 }
 
-/** What the SDK gives `execute` beside the input. */
+/** What the SDK passes to `execute` beside the input. */
 export interface ToolMapExecution {
   readonly toolCallId: string
   readonly abortSignal?: AbortSignal | undefined
-  /** The tool's own, by its `contextSchema`. */
+  /** The tool's own context, by its `contextSchema`. */
   readonly context?: unknown
   readonly messages?: readonly unknown[] | undefined
 }
 
 export interface WrapToolMapOptions<Name extends string = string> extends ToolMapCaller {
-  /** Says who calls, for each call. What it leaves out is as the other options say. One that throws refuses the call. */
+  /** Returns the caller of each call. Missing fields come from the other options. If it throws, the call is refused. */
   readonly context?: ((execution: ToolMapExecution) => ToolMapCaller) | undefined
   /**
-   * Tools that hooks cannot stop, as others execute them, and that are kept nevertheless: `true` for all.
+   * Tools to keep although others execute them, so hooks cannot stop them: `true` for all.
    * Default: none.
    */
   readonly acceptUnenforceable?: boolean | readonly Name[] | undefined
-  /** Of each hook. Default: 10 s. */
+  /** For each hook. Default: 10 s. */
   readonly deadlineMs?: number | undefined
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined
-  /** Hears of what hooks throw. */
+  /** Called with the errors that hooks throw. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
 export interface WrappedToolMap<Tools extends ToolMap> {
   readonly tools: Tools
-  /** The tools without an `execute` of their own, in the order of the map. They are left out unless they are accepted. */
+  /** The tools without an `execute` of their own, in the map's order. They are left out unless you accept them. */
   readonly notEnforceable: readonly (keyof Tools & string)[]
 }
 
@@ -102,15 +102,15 @@ const WHO = shapeOf<ToolMapCaller>({ chatId: true, userId: true }, 'field')
 const DEADLINE_MS = 10_000
 
 /**
- * Gives a plain AI SDK tool map whose tools ask hooks before they run, and tell them after.
+ * Returns a plain AI SDK tool map whose tools call hooks before and after they run.
  *
- * A call that is refused throws, which the SDK tells the model as the tool's error. Nothing but `execute` is changed; an
- * input that a hook replaces is validated again. Iterables pass item by item, and are over at their last. A tool that
- * the provider or the client executes cannot be stopped here, so it is left out unless it is accepted.
+ * A refused call throws, and the SDK shows the model the error. Only `execute` changes. An input that a hook replaces is
+ * validated again. Iterables pass item by item and end with their last. A tool that the provider or the client
+ * executes cannot be stopped here, so it is left out unless you accept it.
  *
- * There is no policy, limit, approval or audit here: for those, make a gate.
+ * There is no policy, limit, approval or audit here: use a gate for those.
  *
- * @throws {ConfigError} for what are no hooks, and for a name to accept that the map does not have
+ * @throws {ConfigError} for invalid hooks, and for an accepted name that the map does not have
  */
 export function wrapToolMapWithHooks<Tools extends ToolMap>(
   tools: Tools,
@@ -165,7 +165,7 @@ interface ExecutableTool {
 
 type CallerOptions = Omit<WrapToolMapOptions, 'acceptUnenforceable'>
 
-/** The hooks of one map, and the ways to ask them. */
+/** The hooks of one map, and how to call them. */
 class Wrapping {
   readonly #hooks: readonly ToolMapHooks[]
   readonly #options: CallerOptions
@@ -184,7 +184,7 @@ class Wrapping {
       const call = new WrappedCall(name, input, execution, this.#callerOf(execution), this.#hooks, this.#ports)
       const admitted = call.admit(tool)
       if (!isThenable(admitted)) return call.run(tool, admitted)
-      // The SDK looks for an iterable before it waits, so what will be one must be one now.
+      // The SDK looks for an iterable before it awaits, so a stream must be one immediately.
       return isGenerator ? runLater(call, tool, admitted) : admitted.then((given) => settled(call.run(tool, given)))
     }
     return copyWith(tool, { execute })
@@ -198,7 +198,7 @@ class Wrapping {
       checkShape('context', said, WHO)
       return { chatId: said.chatId ?? chatId, userId: said.userId ?? userId }
     } catch (error) {
-      throw toError(hookFault(`who calls cannot be told: ${messageOf(error)}`), '')
+      throw toError(hookFault(`the caller is unknown: ${messageOf(error)}`), '')
     }
   }
 }
@@ -232,7 +232,7 @@ class WrappedCall implements AskedCall<ToolMapCall> {
     hooks: readonly ToolMapHooks[],
     ports: HookPorts,
   ) {
-    // What a schema has made of the model's input may be no plain JSON; then hooks see it as it is.
+    // A schema's output may not be plain JSON. Hooks then get it as it is.
     const copy = frozenCopy(input)
     this.input = 'value' in copy ? copy.value : input
     this.cancelling = execution.abortSignal && toCancelling(execution.abortSignal)
@@ -254,14 +254,14 @@ class WrappedCall implements AskedCall<ToolMapCall> {
     // A context here keeps nothing open.
   }
 
-  /** Gives the input that the tool gets, or throws. */
+  /** Returns the input for the tool, or throws. */
   admit(tool: ExecutableTool): MaybePromise<unknown> {
     return chain(askEach(this.#hooks, this, this.#ports), (asked) => {
       if (!asked.ok) throw this.#refusal(asked.decision)
       if (!asked.replaced) return this.#given
       return chain(checkAgainst(tool.inputSchema, asked.input), (checked) => {
         if ('value' in checked) return checked.value
-        throw this.#refusal(hookFault(`the input that a hook gave is not valid: ${checked.problem}`))
+        throw this.#refusal(hookFault(`the input that a hook returned is not valid: ${checked.problem}`))
       })
     })
   }
@@ -334,7 +334,7 @@ function toError(decision: Decision, name: string): ToolgateError {
   return new RefusedByHook('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
 }
 
-/** The SDK tells the model what an error says of itself, which for others begins with the name of their class. */
+/** The SDK shows the model an error's text, which for other errors begins with the name of their class. */
 class RefusedByHook extends ToolgateError {
   override toString(): string {
     return this.message
@@ -345,14 +345,14 @@ class RefusedByHook extends ToolgateError {
   }
 }
 
-/** An input as a schema gives it, or why it refuses it. */
+/** An input that a schema accepts, or why it refuses it. */
 type Checked = { readonly value: unknown } | { readonly problem: string }
 
 /**
- * Checks an input against a schema as the AI SDK takes them: a Standard Schema (zod, valibot, ArkType), the SDK's own
- * with a `validate` or with nothing but its JSON Schema, or a function that gives one. Without a schema any will do.
+ * Checks an input with a schema of the AI SDK: a Standard Schema (zod, valibot, ArkType), the SDK's own with a `validate`
+ * or only a JSON Schema, or a function that returns one. Without a schema every input is valid.
  *
- * One that throws, rejects or answers nonsense refuses every input.
+ * A schema that throws, rejects or returns something invalid refuses every input.
  */
 function checkAgainst(schema: unknown, input: unknown): MaybePromise<Checked> {
   try {

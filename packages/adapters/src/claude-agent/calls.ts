@@ -5,13 +5,13 @@ import type { createOnCall } from '../shared/runs.ts'
 import { HarnessExecution } from './harness.ts'
 import { harnessNameOf, type HarnessNames, isOfItsServer, type ServerOfTool } from './import-tools.ts'
 
-/** One call as the harness tells of it. */
+/** One call of the harness. */
 export interface HarnessCall {
-  /** Of the model's `tool_use`. */
+  /** The id of the model's `tool_use`. */
   readonly id: string
   readonly name: string
   readonly input: unknown
-  /** Where the harness says whose tool it is. */
+  /** The MCP server of the tool, if the harness names it. */
   readonly server?: ServerOfTool | undefined
 }
 
@@ -20,9 +20,9 @@ export type Verdict =
   | { readonly mayRun: true; readonly input: unknown }
   | { readonly mayRun: false; readonly isWaiting: boolean; readonly text: string }
 
-/** A call that has come to the gate's own server. */
+/** A call that has reached the gate's own server. */
 export type OwnCall = Pick<CallRequest, 'signal' | 'onProgress' | 'context'> & {
-  /** Absent where the SDK does not tell it. */
+  /** Absent if the SDK does not pass it. */
   readonly id: string | undefined
   readonly name: string
   readonly input: unknown
@@ -33,12 +33,12 @@ export interface CallsOptions {
   readonly names: HarnessNames
   readonly runId: string | undefined
   readonly onCall: ReturnType<typeof createOnCall>
-  /** Ends an execution by the harness, and with it the query. */
+  /** Ends an execution by the harness, and the query with it. */
   readonly deadlineMs: number
   readonly stopQuery: (reason: unknown) => void
 }
 
-/** What the gate was asked about one input of a call that the harness runs. */
+/** The gate's answer about one input of a call that the harness runs. */
 interface Asked {
   readonly input: unknown
   readonly execution: HarnessExecution
@@ -46,13 +46,13 @@ interface Asked {
   readonly verdict: Promise<Verdict>
 }
 
-/** The calls of one query, each from its first word to its terminal record. */
+/** The calls of one query, each from its first hook to its terminal record. */
 export class QueryCalls {
   readonly #options: CallsOptions
   readonly #asked = new Map<string, readonly Asked[]>()
   /** Calls on their way to the gate's own server. */
   readonly #passed = new Map<string, HarnessCall>()
-  /** Calls that have their record, until their message is over. */
+  /** Calls with a record, until their message is complete. */
   readonly #recorded = new Set<string>()
   #runId: string | undefined
 
@@ -61,32 +61,32 @@ export class QueryCalls {
     this.#runId = options.runId
   }
 
-  /** Names the run in the audit by the session, where the host has named none. */
+  /** Names the run in the audit after the session, unless the host has named it. */
   isOf(session: string): void {
     this.#runId ??= session
   }
 
-  /** Takes a call that the harness is to run through the gate's door. `signal`: it waits for the answer no more. */
+  /** Asks the gate about a call that the harness is to run. `signal`: the harness no longer waits for the answer. */
   ask(call: HarnessCall, signal?: AbortSignal): Promise<Verdict> {
     return this.#open(call, signal).verdict
   }
 
-  /** Says of an input that was asked about before what was said then, unless the tool is visible no more. */
+  /** Returns the earlier answer about an input, unless the tool is no longer visible. */
   askAgain(call: HarnessCall): Promise<Verdict> {
     const { view, names } = this.#options
     const earlier = this.#find(call)
     const outcome = earlier && view.explain(names.toId(call.name) ?? call.name).outcome
     if (earlier && (outcome === 'allow' || outcome === 'ask')) return earlier.verdict
-    earlier?.execution.abandon(new Error('the tool is visible no more'))
+    earlier?.execution.abandon(new Error('the tool is no longer visible'))
     return this.#open(call).verdict
   }
 
-  /** Lets a call through to the gate's own server, which asks the gate. */
+  /** Allows a call to reach the gate's own server, which asks the gate. */
   passOn(call: HarnessCall): void {
     this.#passed.set(call.id, call)
   }
 
-  /** Runs a call that has come to the gate's own server. */
+  /** Runs a call that has reached the gate's own server. */
   run({ id, name, input, ...rest }: OwnCall): Promise<CallOutcome> {
     if (id !== undefined) {
       this.#passed.delete(id)
@@ -95,22 +95,22 @@ export class QueryCalls {
     return this.#call({ ...this.#toRequest({ id, name, input }), ...rest })
   }
 
-  /** The harness has run a call. `false`: it had no leave to, and the query is stopped. */
+  /** The harness has run a call. Returns `false` if it was not allowed to, and stops the query. */
   done(call: HarnessCall, output: unknown): Promise<boolean> {
     return this.#settle(call, (execution) => execution.done(output))
   }
 
-  /** The harness has run a call, which failed. `false`: as above. */
+  /** The harness has run a call, which failed. Returns `false` as above. */
   failed(call: HarnessCall, error: string): Promise<boolean> {
     return this.#settle(call, (execution) => execution.fail(new Error(error)))
   }
 
-  /** The harness was stopped in the middle of a call. */
+  /** The harness was stopped during a call. */
   interrupted(call: HarnessCall): Promise<void> {
     return this.#abandon(call.id, new Error('it was interrupted'))
   }
 
-  /** The harness runs a call no more, whether or not it has. What it has stopped by itself leaves a record too. */
+  /** The harness will not run a call any more. A call that it stopped by itself leaves a record too. */
   async over(call: HarnessCall, said: string): Promise<void> {
     if (this.#asked.has(call.id)) await this.#abandon(call.id, new Error(`Claude Code did not run it: ${said}`))
     else if (!this.#recorded.has(call.id)) await this.#recordStopped(this.#passed.get(call.id) ?? call, said)
@@ -118,7 +118,7 @@ export class QueryCalls {
     this.#recorded.delete(call.id)
   }
 
-  /** The query is over: nobody will say how what is open went. */
+  /** The query has ended: the results of open calls will not be known. */
   async close(reason: Error): Promise<void> {
     const passed = [...this.#passed.values()]
     this.#passed.clear()
@@ -139,7 +139,7 @@ export class QueryCalls {
       hooks: { name: 'Claude Code', beforeToolCall: ({ tool }) => ({ allow: harnessNameOf(tool) === call.name }) },
     })
     const giveUp = () => {
-      if (!execution.isOpen) execution.abandon(new Error('Claude Code waits no more'))
+      if (!execution.isOpen) execution.abandon(new Error('Claude Code no longer waits'))
     }
     signal?.addEventListener('abort', giveUp, { once: true })
     const verdict = Promise.race([
@@ -157,7 +157,7 @@ export class QueryCalls {
       ?.findLast((asked) => isDeepStrictEqual(asked.input, input) || asked.execution.isOf(input))
   }
 
-  /** Ends a call as `end` says: what was run must be what was decided. */
+  /** Ends a call with `end`: the input that ran must be the one that was decided. */
   async #settle(call: HarnessCall, end: (execution: HarnessExecution) => void): Promise<boolean> {
     const { id, input, name } = call
     const wasAsked = this.#asked.has(id)
@@ -173,7 +173,7 @@ export class QueryCalls {
     if (ran) return true
     const said = open.length > 0 ? OTHER_INPUT : UNASKED
     if (!wasAsked) await this.#recordStopped(call, said)
-    // After the harness has heard that it is to do nothing more: it takes its time to end.
+    // Later than the harness's own stop, because it takes time to end.
     setImmediate(() => this.#options.stopQuery(new Error(`${name}: ${said}`)))
     return false
   }
@@ -191,7 +191,7 @@ export class QueryCalls {
     return all
   }
 
-  /** Takes a call as far as a hook that refuses it, so that it has its record and nothing runs. */
+  /** Refuses a call with a hook, so that it has a record and nothing runs. */
   async #recordStopped(call: HarnessCall, said: string): Promise<void> {
     const hooks = { name: 'Claude Code', beforeToolCall: () => ({ allow: false, reason: said }) }
     await this.#call({ ...this.#toRequest(call), hooks })
@@ -220,7 +220,7 @@ export class QueryCalls {
 }
 
 const OTHER_INPUT = 'Claude Code ran it with another input than this'
-const UNASKED = "Claude Code ran it without the gate's leave"
+const UNASKED = "Claude Code ran it without the gate's permission"
 
 function toStopped(outcome: CallOutcome): Verdict {
   return { mayRun: false, isWaiting: outcome.status === 'waiting', text: outcome.text }

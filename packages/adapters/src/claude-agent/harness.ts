@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Cancelling, createCanceller } from '@toolgate/core/internal'
 
 /**
- * What is used of the SDK, by shape: nothing of it is imported, as it brings a harness of hundreds of megabytes.
+ * The parts of the SDK that are used, by shape. Nothing is imported, because the SDK brings a harness of hundreds of megabytes.
  *
- * Callbacks of the user's own pass through with whatever types the installed SDK gives them.
+ * The user's own callbacks keep the types of the installed SDK.
  */
 
-/** What a hook of the SDK is given. The fields beyond these depend on the event. */
+/** The input of an SDK hook. The fields beyond these depend on the event. */
 interface HookInput {
   readonly session_id: string
   /** Only within a subagent. */
@@ -18,7 +18,7 @@ export interface ToolHookInput extends HookInput {
   readonly tool_name: string
   readonly tool_input: unknown
   readonly tool_use_id?: string
-  /** Absent for built-ins, and before the SDK told it. */
+  /** Absent for built-ins, and in earlier versions of the SDK. */
   readonly mcp_server?: { readonly name: string; readonly source: string }
 }
 
@@ -31,7 +31,7 @@ export interface PostToolUseFailureInput extends ToolHookInput {
   readonly is_interrupt?: boolean
 }
 
-/** All calls of one message of the model, once each has its result: also those that no other hook was asked about. */
+/** All calls of one message of the model, once each has a result: also those that no other hook was called for. */
 export interface PostToolBatchInput extends HookInput {
   readonly tool_calls: readonly {
     readonly tool_name: string
@@ -63,11 +63,11 @@ export type CanUseTool = (name: string, input: Record<string, unknown>, options:
 export type McpServers = Record<string, any>
 // oxlint-enable typescript/no-explicit-any
 
-/** What `tool()` of the SDK gives. */
+/** The result of the SDK's `tool()`. */
 export interface SdkTool {
   readonly name: string
   readonly description: string
-  /** Zod schemas by the names of the fields. */
+  /** Zod schemas by field name. */
   readonly inputSchema: object
   readonly annotations?: object | undefined
   readonly _meta?: Record<string, unknown> | undefined
@@ -77,7 +77,7 @@ export interface SdkTool {
 
 const PREFIX = 'mcp__'
 
-/** The names of a server and of its tool, as the harness joins them; `undefined` for a built-in. */
+/** The names of a server and its tool, which the harness joins; `undefined` for a built-in. */
 export function partsOfName(name: string): { readonly server: string; readonly tool: string } | undefined {
   if (!name.startsWith(PREFIX)) return undefined
   const end = name.indexOf('__', PREFIX.length)
@@ -89,18 +89,18 @@ export function toServerPrefix(server: string): string {
   return `${PREFIX}${toHarnessName(server)}__`
 }
 
-/** The harness writes names so. */
+/** Returns a name as the harness writes it. */
 export function toHarnessName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_')
 }
 
 /**
- * An execution by the harness, as the gate's door sees it: it begins when the door lets the call through, and ends when
- * the harness says how it went. In between the call counts as running, so that a halt, a deadline and the closing of the
- * gate reach it: all they can do is to stop the whole query.
+ * An execution by the harness, as the gate sees it. It begins when the gate allows the call, and ends when
+ * the harness reports the result. In between the call counts as running, so a halt, a deadline and the closing of the
+ * gate reach it. All they can do is stop the whole query.
  */
 export class HarnessExecution {
-  /** Resolves with the input that is to be run, as the gate has decided it. */
+  /** Resolves with the input to run, as the gate has decided it. */
   readonly begun: Promise<unknown>
   readonly cancelling: Cancelling
   readonly #canceller = createCanceller()
@@ -120,12 +120,12 @@ export class HarnessExecution {
     return this.#decided !== undefined && !this.#isOver
   }
 
-  /** Whether this input is the one that the gate has let through. */
+  /** Whether the gate has allowed this input. */
   isOf(input: unknown): boolean {
     return this.#decided !== undefined && isDeepStrictEqual(this.#decided.input, input)
   }
 
-  /** What the tool of the gate gives: `gate` says when the gate wants it stopped. */
+  /** Called as the tool of the gate. `gate` aborts when the gate wants it stopped. */
   begin(input: unknown, gate: Cancelling): Promise<unknown> {
     this.#decided = { input }
     gate.onAbort(() => {
@@ -149,7 +149,7 @@ export class HarnessExecution {
     this.#end.reject(error)
   }
 
-  /** Nobody runs it, or nobody will say how it went. */
+  /** The call will not run, or its result will not be known. */
   abandon(reason: Error): void {
     this.#isOver = true
     this.#canceller.abort(reason)

@@ -16,13 +16,13 @@ import type { HarnessNames } from './import-tools.ts'
 export interface HooksOptions {
   readonly calls: QueryCalls
   readonly names: HarnessNames
-  /** What a call that waits for a person does: the model is told, or the query ends and can be resumed. */
+  /** What happens to a call that waits for a person: the model is told, or the query ends and can be resumed. */
   readonly waiting: 'tell' | 'defer'
 }
 
 /**
- * Gives the gate's hooks with the user's beside them. The harness asks all and takes the strictest answer, so theirs
- * cannot allow what the gate refuses; an input that theirs put in place of the model's is decided as any other.
+ * Returns the gate's hooks together with the user's. The harness calls all of them and takes the strictest answer, so the
+ * user's cannot allow what the gate refuses. An input that they replace is decided like any other.
  */
 export function composeHooks(theirs: HookMatchers, options: HooksOptions): HookMatchers {
   const composed = new Map(Object.entries(theirs))
@@ -41,7 +41,7 @@ function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookC
   const isOwn = ({ name, server }: HarnessCall) => names.isOwn(name, server)
   let hasDeferred = false
   const toAnswerOnce = (verdict: Verdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
-    // Of several that are deferred, the harness goes on with one; and it ends no query for what waits in a subagent.
+    // If several are deferred, the harness continues with one of them. It does not end the query for a call in a subagent.
     const defers = waiting === 'defer' && !hasDeferred && agent_id === undefined && !verdict.mayRun && verdict.isWaiting
     hasDeferred ||= defers
     return toAnswer(verdict, call, defers)
@@ -74,14 +74,14 @@ function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookC
   }
 }
 
-/** The query is being stopped, and meanwhile the harness is to do nothing more. */
-const STOP = { continue: false, stopReason: 'a call was run as the gate had not decided' }
+/** The query is being stopped, and the harness must do nothing more. */
+const STOP = { continue: false, stopReason: 'a call ran without a decision of the gate' }
 
 function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: server }: ToolHookInput, id = '') {
   return { id: tool_use_id ?? id, name, input, server } satisfies HarnessCall
 }
 
-/** No answer leaves the call to the harness's own rules: that the gate allows a call makes nobody else allow it. */
+/** No answer leaves the call to the harness's own rules: the gate's permission does not replace theirs. */
 function toAnswer(verdict: Verdict, { input }: HarnessCall, defers: boolean): object {
   if (!verdict.mayRun) return toDecision(defers ? 'defer' : 'deny', verdict.text)
   if (isDeepStrictEqual(verdict.input, input)) return {}
@@ -117,7 +117,7 @@ function decidePermitted(theirs: HookCallback, options: HooksOptions): HookCallb
   }
 }
 
-/** Gives the user's permission callback, of which the harness asks after the hooks. */
+/** Returns the user's permission callback, which the harness calls after the hooks. */
 export function composeCanUseTool(theirs: CanUseTool, options: HooksOptions): CanUseTool {
   return async (name, input, given: { readonly toolUseID: string; readonly mcpServer?: HarnessCall['server'] }) => {
     const call = { id: given.toolUseID, name, input, server: given.mcpServer }
@@ -126,8 +126,8 @@ export function composeCanUseTool(theirs: CanUseTool, options: HooksOptions): Ca
 }
 
 /**
- * Decides what a person or the host has permitted: it may have taken long, and may be of another input than the one
- * that was decided before.
+ * Decides a call again after a person or the host has permitted it. That may have taken long, and the input may differ from
+ * the one that was decided before.
  */
 async function decidePermission(
   permission: unknown,
@@ -151,7 +151,7 @@ function toObject(value: unknown): object {
 
 const MAX_SAID_LENGTH = 300
 
-/** What the harness has told the model of a call, without its own marks around it. */
+/** Returns the harness's text for the model about a call, without its own markup. */
 function toText(said: unknown): string {
   const text = typeof said === 'string' ? said : 'it gave a result'
   return text.replaceAll(/<\/?tool_use_error>/g, '').slice(0, MAX_SAID_LENGTH)

@@ -13,7 +13,7 @@ import type { UnnamedToolDefinition } from '@toolgate/core/internal'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { HarnessExecution, partsOfName, type SdkTool, toHarnessName, toServerPrefix } from './harness.ts'
 
-/** The id in the gate of what the SDK names so. */
+/** The gate's id for a tool of the SDK. */
 export type ClaudeAgentToolId<T> = T extends string
   ? T extends `mcp__${infer Server}__${infer Name}`
     ? `${Server}:${Name}`
@@ -23,13 +23,13 @@ export type ClaudeAgentToolId<T> = T extends string
     : never
 
 /**
- * Brings tools of the Claude Agent SDK into a gate.
+ * Imports tools of the Claude Agent SDK into a gate.
  *
  * A name stands for a tool that the harness runs itself: a built-in such as `Bash`, whose id is its name, or
- * `mcp__github__create_issue` of another MCP server, whose id is `github:create_issue`. What `tool()` of the SDK gives is
- * run by the gate. What is not brought in is unknown to the gate, and so refused.
+ * `mcp__github__create_issue` of another MCP server, whose id is `github:create_issue`. The gate runs the tools that the
+ * SDK's `tool()` made. Every other tool is unknown to the gate, and refused.
  *
- * @throws {ConfigError} for a tool that is named twice, or cannot be used, and for a name of the overlay that is none
+ * @throws {ConfigError} for a tool that is named twice or invalid, and for an overlay of an unknown tool
  * @example
  * const gate = createGate({ tools: fromClaudeAgent(['Read', 'Bash', lookUp], { Bash: { tags: ['danger'] } }) })
  */
@@ -40,13 +40,13 @@ export function fromClaudeAgent<const T extends readonly (string | SdkTool)[]>(
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const tool of tools) {
     const id = typeof tool === 'string' ? toId(tool) : tool.name
-    if (definitions.has(id)) throw new ConfigError(`tool "${id}"`, 'is brought in twice')
+    if (definitions.has(id)) throw new ConfigError(`tool "${id}"`, 'is imported twice')
     definitions.set(id, typeof tool === 'string' ? toHarnessTool(tool) : toOwnTool(tool))
   }
   return toNativeRecord<Record<ClaudeAgentToolId<T[number]>, unknown>>(definitions, overlay)
 }
 
-/** Gives the name by which the harness runs a tool; `undefined` for a tool that the gate runs. */
+/** Returns the name by which the harness runs a tool; `undefined` for a tool that the gate runs. */
 export function harnessNameOf(tool: Tool): string | undefined {
   return tool.execute && harnessNames.get(tool.execute)
 }
@@ -61,7 +61,7 @@ function toId(name: string): string {
 function toHarnessTool(name: string): UnnamedToolDefinition {
   const execute = (input: unknown, call: CallContext): Promise<unknown> => {
     if (call.context instanceof HarnessExecution) return call.context.begin(input, call)
-    throw new Error('it is run by Claude Code itself, so only a query of that can call it')
+    throw new Error('Claude Code runs it, so only its query can call it')
   }
   harnessNames.set(execute, name)
   const annotations = READ_ONLY.get(name)
@@ -71,7 +71,7 @@ function toHarnessTool(name: string): UnnamedToolDefinition {
 const LOOKS_AROUND: ToolAnnotations = { readOnlyHint: true, openWorldHint: false }
 const LOOKS_OUT: ToolAnnotations = { readOnlyHint: true, openWorldHint: true }
 
-/** The built-ins that change nothing. Of the others nothing is said, so MCP's defaults hold: they may destroy. */
+/** The built-ins that change nothing. MCP's defaults hold for the others: they may be destructive. */
 const READ_ONLY: ReadonlyMap<string, ToolAnnotations> = new Map([
   ['Glob', LOOKS_AROUND],
   ['Grep', LOOKS_AROUND],
@@ -87,10 +87,10 @@ function toOwnTool({ name, description, inputSchema, annotations, _meta, handler
   return { description, inputSchema: toSchema(name, inputSchema), annotations, _meta, execute }
 }
 
-/** One schema of those of the fields, as the SDK makes it. */
+/** Returns one schema for all fields, as the SDK makes it. */
 function toSchema(name: string, shape: object): StandardSchema {
   if (!Object.values(shape).every(isSchema))
-    throw new ConfigError(`tool "${name}".inputSchema`, 'must be zod schemas by the names of the fields')
+    throw new ConfigError(`tool "${name}".inputSchema`, 'must be zod schemas by field name')
   const schema = objectFromShape(shape as ZodRawShapeCompat)
   const input = (): Record<string, unknown> => toJsonSchemaCompat(schema, { pipeStrategy: 'input' })
   return { '~standard': { ...(schema as StandardSchema)['~standard'], jsonSchema: { input, output: input } } }
@@ -100,14 +100,14 @@ function isSchema(value: unknown): boolean {
   return typeof value === 'object' && value !== null && '~standard' in value
 }
 
-/** The names by which the harness calls the tools of a gate: its own, and those of the gate's server. */
+/** The harness's names for the tools of a gate: its own, and those of the gate's server. */
 export interface HarnessNames {
-  /** Of hidden tools too, so that a call of one is recorded as that. */
+  /** Includes hidden tools, so that their calls are recorded by id. */
   toId(name: string): string | undefined
   toName(id: string): string | undefined
-  /** Whether the tool is run by the gate's own server. `server` is the one that the harness says it is of. */
+  /** Whether the gate's own server runs the tool. `server` is the one that the harness names. */
   isOwn(name: string, server?: ServerOfTool): boolean
-  /** The name for the gate's server, from that for the harness. */
+  /** Returns the name on the gate's server for a name of the harness. */
   toOwnName(name: string): string
   fromOwnName(name: string): string
 }
@@ -117,13 +117,16 @@ export interface ServerOfTool {
   readonly source: string
 }
 
-/** @throws {ConfigError} where another server is brought in by the name of the gate's own */
+/** @throws {ConfigError} if another server with imported tools has the name of the gate's own */
 export function createNames(tools: Iterable<Tool>, serverName: string): HarnessNames {
   const prefix = toServerPrefix(serverName)
   const wire = createWireNames(tools, (tool) => {
     const harnessName = harnessNameOf(tool)
     if (harnessName?.startsWith(prefix))
-      throw new ConfigError('serverName', `"${serverName}" is a server of its own, of which "${tool.id}" is a tool`)
+      throw new ConfigError(
+        'serverName',
+        `"${serverName}" is the name of another server, which has the tool "${tool.id}"`,
+      )
     return harnessName ?? `${prefix}${toWireName(tool)}`
   })
   return {
@@ -138,7 +141,7 @@ export function createNames(tools: Iterable<Tool>, serverName: string): HarnessN
   }
 }
 
-/** Whether a tool is of the server that its name says. A name can be read as more than one server's. */
+/** Whether a tool belongs to the server in its name. A name may be read as that of several servers. */
 export function isOfItsServer(name: string, server: ServerOfTool | undefined): boolean {
   return server === undefined || partsOfName(name)?.server === toHarnessName(server.name)
 }

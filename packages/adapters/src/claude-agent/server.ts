@@ -21,7 +21,7 @@ export interface ServerOptions {
   readonly onClose: () => void
 }
 
-/** The gate's own server as `mcpServers` of the SDK take it: in this process, with the visible tools that the gate runs. */
+/** The gate's own server for the SDK's `mcpServers`: in this process, with the visible tools that the gate runs. */
 export interface ServerConfig {
   type: 'sdk'
   name: string
@@ -47,7 +47,7 @@ export function createServer({ view, names, calls, serverName, onClose }: Server
 
     async function notify(progress: Progress & { readonly progressToken: string | number }): Promise<void> {
       const told = extra.sendNotification({ method: 'notifications/progress', params: { ...progress } })
-      // Who has gone needs to hear of no progress.
+      // The client may have gone, and needs no progress then.
       await told.catch(() => {})
     }
   })
@@ -56,13 +56,13 @@ export function createServer({ view, names, calls, serverName, onClose }: Server
   return { type: 'sdk', name: serverName, instance }
 }
 
-/** By which the harness says which `tool_use` a call is of. */
+/** The harness's field for the id of a call's `tool_use`. */
 const TOOL_USE_ID = 'claudecode/toolUseId'
 
 function listTools(view: View): McpTool[] {
   const own = view.tools.filter((tool) => harnessNameOf(tool) === undefined)
   const { tools } = expose(view.narrow({ activeTools: own.map(({ id }) => id) }), 'mcp')
-  // A client that knew an output schema would reject every result that does not fit it.
+  // A client that knows an output schema rejects every result that does not match it.
   return tools.map(({ outputSchema: _, ...listed }) => listed)
 }
 

@@ -6,12 +6,12 @@ import type { GuardedCall } from '../shared/runs.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 
 /**
- * What becomes of a call that a person must approve. `interrupt` pauses the graph; `tell` lets the run go on, and the
+ * What happens to a call that a person must approve. `interrupt` pauses the graph. `tell` lets the run continue, and the
  * model is told that the call waits.
  */
 export type ApprovalMode = 'interrupt' | 'tell'
 
-/** What the graph is interrupted with: a request as LangChain's own human-in-the-loop middleware makes it, and the approval's id. */
+/** The interrupt's value: a request in the format of LangChain's own human-in-the-loop middleware, and the approval's id. */
 export interface ApprovalInterrupt {
   readonly actionRequests: readonly [{ readonly name: string; readonly args: unknown; readonly description: string }]
   readonly reviewConfigs: readonly [
@@ -20,7 +20,7 @@ export interface ApprovalInterrupt {
   readonly toolgate: { readonly approval: string }
 }
 
-/** Whether a run can pause: without a checkpointer there is nothing to come back to. */
+/** Whether a run can pause: it needs a checkpointer to be resumed from. */
 export function canPause({ configurable }: GuardRuntime): boolean {
   return Boolean(configurable?.['__pregel_checkpointer'])
 }
@@ -30,10 +30,10 @@ export function pausesFor(mode: ApprovalMode | undefined, runtime: GuardRuntime)
 }
 
 /**
- * Pauses the graph where a person has to be asked first. When it is resumed, what the approvals of the gate say by then
- * counts, whatever it is resumed with; who has said neither yes nor no is asked again.
+ * Pauses the graph if a person must be asked first. After the resume the gate's approvals decide, whatever value the graph
+ * is resumed with. An approval that is still pending is asked for again.
  *
- * Gives the refusal, where there is nobody to ask; `undefined` where the call may be made, which is then decided anew.
+ * Returns the refusal if no approval is possible; `undefined` if the call may be made, which is then decided again.
  */
 export async function pauseForApproval(
   { approvals }: Pick<Gate, 'approvals'>,
@@ -58,7 +58,7 @@ function toInterrupt({ name }: GuardedCall, { approval, text }: CallWaiting): Ap
   }
 }
 
-/** Throws what pauses the graph, or does nothing where it is resumed. */
+/** Throws LangGraph's interrupt. Returns if the graph is resumed. */
 function pause(request: ApprovalInterrupt): void {
   try {
     interrupt(request)
@@ -77,9 +77,9 @@ export interface ApprovalAnswer {
 }
 
 /**
- * Decides, as this person, what a paused run waits for; then invoke the agent again, with `null` for its input.
+ * Decides, as this person, the approvals that a paused run waits for. Then invoke the agent again with `null` as its input.
  *
- * @throws {ToolgateError} `approval_forbidden` for who may not decide it, `approval_decided`, `approval_unknown`
+ * @throws {ToolgateError} `approval_forbidden` if this person may not decide it, `approval_decided`, `approval_unknown`
  * @example
  * const paused = await agent.invoke(input, config)
  * await decideApprovals(gate, person, paused, { decision: 'approve' })

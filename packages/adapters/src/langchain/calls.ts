@@ -12,7 +12,7 @@ import { type AgentRun, callWithin } from './runs.ts'
 
 type Answer = ToolMessage | Command
 
-/** What LangChain's tool node hands to a tool. */
+/** The options that LangChain's tool node passes to a tool. */
 interface ToolConfig {
   readonly signal?: AbortSignal | undefined
 }
@@ -20,13 +20,13 @@ interface ToolConfig {
 export interface CallSeat {
   readonly gate: Pick<Gate, 'catalog'>
   readonly run: AgentRun
-  /** Of the call as it was when it came: its step, and what that step saw. */
+  /** The call as it arrived, with its step and the step's view. */
   readonly call: GuardedCall
 }
 
 /**
- * Gives what LangChain runs instead of the tool: whatever call comes to it in the end is decided, taken, run and
- * recorded by the gate. Other middlewares may change the call or make it again; each time it is an attempt of its own.
+ * Returns the tool that LangChain runs instead: its `invoke` passes the call to the gate. Other middlewares may change the
+ * call or repeat it, and the gate records each attempt.
  */
 export function sealedTool(
   tool: ToolCallRequest['tool'],
@@ -60,15 +60,15 @@ export function callOnce(seat: CallSeat, toolCall: MadeCall, config: ToolConfig)
   )
 }
 
-/** Gives bad news as LangChain tells a model of it: the text, and nothing more. */
+/** Returns a text as the error message that LangChain shows a model. */
 export function refusalOf({ text }: { readonly text: string }, { id, name }: ToolCall): ToolMessage {
   return new ToolMessage({ content: text, tool_call_id: id ?? '', name, status: 'error' })
 }
 
 /**
- * Gives what a middleware after the guard, or the tool itself, answered. Before 1.5.4, LangChain ended the run for a tool
- * that throws where there is any middleware around calls: there it becomes a message at once, which those before the
- * guard do not see as an error.
+ * Returns the answer of a later middleware or of the tool itself. Before 1.5.4, LangChain ended the run for a tool that
+ * throws if any middleware wraps calls. There the error becomes a message at once, so earlier middlewares do not see
+ * an error.
  */
 export async function tellFailures(
   toolCall: ToolCall,
@@ -85,10 +85,10 @@ export async function tellFailures(
   }
 }
 
-/** It came with the release in which LangChain began to tell models of such errors whatever stands around a call. */
+/** Exported since the release in which LangChain shows models these errors, whatever wraps a call. */
 const TELLS_FAILURES = 'toolErrorMiddleware' in langchain
 
-/** Those that were thrown here. */
+/** The errors that were thrown here. */
 const failures = new WeakSet<Error>()
 
 function causesOf(error: unknown): readonly Error[] {
@@ -96,10 +96,10 @@ function causesOf(error: unknown): readonly Error[] {
 }
 
 /**
- * Gives what came of a call.
+ * Returns the answer for a call's outcome.
  *
- * @throws what stops the graph: a pause, a jump, an abort; and the tool's own error, so that other middlewares may
- * retry it. Nobody else's business, it becomes a message with the outcome's text
+ * @throws what stops the graph: a pause, a jump or an abort; and the tool's own error, so that other middlewares may
+ * retry it. If none does, it becomes a message with the outcome's text
  */
 export async function answerOf(
   outcome: CallOutcome,
@@ -124,7 +124,7 @@ async function messageFrom(output: unknown, text: string, toolCall: ToolCall): P
   if (output instanceof Bubbled) throw output.error
   if (isCommand(output)) return output
   if (ToolMessage.isInstance(output)) {
-    // As the model called it, where its own name is not one that every provider takes.
+    // The model's name for it, because not every provider accepts the tool's own.
     output.name = name
     return output
   }
@@ -141,8 +141,8 @@ async function lastItem(stream: AsyncIterable<unknown>, toolCall: ToolCall): Pro
 }
 
 /**
- * The tool's own error in every respect but two: it says what the model may be told, and LangChain makes a message of
- * it where no middleware does, as of every error that a model could do something about.
+ * Returns the tool's own error with two changes: its message is the text for the model, and LangChain turns it into a
+ * tool message if no middleware does, as for every error that a model can correct.
  */
 function toFailure({ error, text }: Pick<CallFailed, 'error' | 'text'>, toolCall: ToolCall): Error {
   const own = error instanceof Error ? error : new Error(messageOf(error))

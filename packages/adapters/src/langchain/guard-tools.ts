@@ -15,24 +15,24 @@ import { nativeOf } from './import-tools.ts'
 import { createNames } from './offer.ts'
 import { type GuardRuntime, Runs } from './runs.ts'
 
-/** The tools of a gate for graphs of one's own, where there is no middleware. */
+/** The tools of a gate for your own graphs, which have no middleware. */
 export interface GuardedTools {
-  /** For `new ToolNode(tools)`: each decides at its call, for whoever's run it is called in. */
+  /** For `new ToolNode(tools)`. Each call is decided for the run that it is made in. */
   readonly tools: StructuredTool[]
-  /** Those that this run may see now, for `model.bindTools(…)`. The configuration is that of the node which asks. */
+  /** The tools that this run may see now, for `model.bindTools(…)`. Pass the configuration of the calling node. */
   visible(config?: RunnableConfig): Promise<StructuredTool[]>
 }
 
-/** There is no agent that could have other tools. */
+/** The options of `guard`, except those about an agent's other tools. */
 export type GuardToolsOptions<Name extends string = string> = Omit<GuardOptions<Name>, 'onWarning' | 'ungoverned'>
 
 const { onWarning: _onWarning, ungoverned: _ungoverned, ...KEYS } = GUARD_KEYS
 const SHAPE: Shape = shapeOf<GuardToolsOptions>({ ...KEYS, approvals: true })
 
 /**
- * Gives a gate's tools for a graph with a `ToolNode` of its own. What is hidden, the node refuses in the gate's words.
+ * Returns a gate's tools for a graph with its own `ToolNode`. The gate refuses calls of hidden tools.
  *
- * A node answers names that it does not have by itself, so those leave no record.
+ * The node itself answers calls of unknown names, so those leave no record.
  *
  * @example
  * const guarded = guardTools(gate, { caller: (runtime) => runtime.context.caller })
@@ -77,12 +77,12 @@ export function guardTools<Name extends string, Native>(
 
 type Perform = (toolCall: MadeCall, config: RunnableConfig) => ReturnType<typeof callOnce>
 
-/** What a node hands to its tools names most of it; the rest stands in the graph's own configuration. */
+/** The node passes most of the configuration to its tools. The rest comes from the graph's. */
 function runtimeOf(config: RunnableConfig): GuardRuntime {
   return { ...getConfig(), ...config } as GuardRuntime
 }
 
-/** A class of LangChain's, so that nodes and models take it for one of theirs. */
+/** A subclass of LangChain's tool, so that nodes and models accept it. */
 class GuardedTool extends StructuredTool {
   override name: string
   override description: string
@@ -106,7 +106,7 @@ class GuardedTool extends StructuredTool {
     return 'GuardedTool'
   }
 
-  /** Called as nodes call, it answers with a message; called by hand, with what the tool gives. */
+  /** Returns a message for a node, and the tool's output for a direct call. */
   override async invoke(input: unknown, config: RunnableConfig = {}): Promise<never> {
     return this.#invoke(input, config) as Promise<never>
   }

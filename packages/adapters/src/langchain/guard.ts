@@ -27,13 +27,13 @@ import { type AgentRun, type GivenStep, type GuardRuntime, Runs, type SavedRun }
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRuntime> {
   /**
-   * What becomes of a call that a person must approve. Default: `interrupt` where the agent has a checkpointer, as
-   * LangChain's own approvals do, and `tell` where it has none and so cannot pause.
+   * What happens to a call that a person must approve. Default: `interrupt` if the agent has a checkpointer, as for
+   * LangChain's own approvals, else `tell`, because it cannot pause.
    */
   readonly approvals?: ApprovalMode | undefined
   /** Names, or globs such as `write_*`. The tools of other middlewares are neither sent nor run without this. */
   readonly ungoverned?: readonly string[] | undefined
-  /** Default: a warning of the process. */
+  /** Default: a process warning. */
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
@@ -41,7 +41,7 @@ const SHAPE: Shape = shapeOf<GuardOptions>({ ...GUARD_KEYS, approvals: true })
 
 /**
  * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
- * and snapshots, which LangGraph's server returns: so it names no tool.
+ * and snapshots, which LangGraph's server returns. So it contains no tool names.
  */
 const SAVED = '_toolgate'
 const STATE = z.object({
@@ -49,10 +49,10 @@ const STATE = z.object({
 })
 
 /**
- * Gives the middleware that puts a gate around an agent: models are sent what a run may see and nothing else, and every
- * call is decided, taken, run and recorded by the gate. One agent may serve any number of callers at once.
+ * Returns the middleware that puts a gate around an agent. Models get the tools that a run may see, and nothing else. Every
+ * call is decided, run and recorded by the gate. One agent may serve any number of callers at once.
  *
- * Put it first: middlewares before it see all the tools that the agent has.
+ * Put it first: middlewares before it see all of the agent's tools.
  *
  * @example
  * createAgent({ model, tools, middleware: [guard(gate, { caller: (runtime) => runtime.context.caller })] })
@@ -113,7 +113,7 @@ export function guard<Name extends string, Native>(
       const call = callOf(run, request)
       const { toolCall } = request
       const seen = call.view ?? run.view
-      // What is hidden is no other middleware's business either: the gate refuses it, and says so in the audit.
+      // Other middlewares do not see a call of a hidden tool. The gate refuses and records it.
       if (!seen.has(names.toId(call.name) ?? call.name)) {
         return answerOf(await run.call(call), toolCall, request.runtime.signal)
       }
@@ -122,13 +122,13 @@ export function guard<Name extends string, Native>(
       const sealed = sealedTool(request.tool, { gate, run, call })
       const answer = await tellFailures(toolCall, handler({ ...request, tool: sealed.tool }))
       if (!sealed.wasAsked())
-        onWarning(`a call of "${call.name}" was answered by another middleware, and did not come to the gate`)
+        onWarning(`a call of "${call.name}" was answered by another middleware, and did not reach the gate`)
       return answer
     },
   }) as AgentMiddleware
 }
 
-/** Before 1.2.35, LangChain does not show a call its checkpointer, so the guard could not pause for an approval. */
+/** Before 1.2.35, LangChain does not show a call its checkpointer, so the guard cannot pause for an approval. */
 function isBefore1235(runtime: GuardRuntime): boolean {
   return !('configurable' in runtime)
 }
@@ -136,14 +136,14 @@ function isBefore1235(runtime: GuardRuntime): boolean {
 const BEFORE_1_2_35 =
   'this LangChain is older than 1.2.35: it does not say whether a run can pause, so a call that a person must approve does not interrupt. Update langchain, or give approvals: "interrupt" or "tell"'
 
-/** Hooks of nodes are given a context that only their own schema fills; the agent's own stands in the configuration. */
+/** A node hook's context is limited to the hook's own schema. The agent's context is in the configuration. */
 function withContext(runtime: GuardRuntime): GuardRuntime {
   return { ...runtime, context: getConfig().context }
 }
 
 /**
- * The state of the task itself comes first: LangChain 1.2 gave overlapping runs of one agent the state of whichever
- * had begun last.
+ * The task's own state comes first: LangChain 1.2 gives overlapping runs of one agent the state of the run that
+ * began last.
  */
 function savedOf(given: { readonly [SAVED]?: SavedRun | undefined }): SavedRun | undefined {
   return taskInput()?.[SAVED] ?? given[SAVED]
@@ -153,7 +153,7 @@ function taskInput(): { readonly [SAVED]?: SavedRun | undefined } | undefined {
   try {
     return getCurrentTaskInput()
   } catch {
-    // Called by hand, outside of a graph.
+    // Called outside of a graph.
     return undefined
   }
 }
@@ -162,7 +162,7 @@ function toState({ run, ceiling }: SavedRun): { run: string; ceiling: string[] }
   return { run, ceiling: [...ceiling] }
 }
 
-/** A choice of what is not sent would tell its name, and providers refuse it; a choice among nothing likewise. */
+/** Leaves out a choice of a tool that is not sent: it would disclose the name, and providers refuse it. */
 function choiceOf(
   { toolChoice }: Pick<ModelRequest, 'toolChoice'>,
   offered: readonly LangChainTool[],
@@ -178,14 +178,14 @@ function narrowTo(view: GivenStep['view'], bound: readonly LangChainTool[], name
   return activeTools.length === view.size ? view : view.narrow({ activeTools })
 }
 
-/** Middlewares and structured answers wrap what a model has said in different ways. */
+/** Middlewares and structured answers wrap the model's messages in different ways. */
 function answersOf(answer: unknown): readonly AIMessage[] {
   if (AIMessage.isInstance(answer)) return [answer]
   const { messages } = fieldsOf(answer)
   return Array.isArray(messages) ? messages.filter((message) => AIMessage.isInstance(message)) : []
 }
 
-/** Steps are counted from what the user said last, so that a run that is resumed counts on. */
+/** Counts from the user's last message, so a resumed run continues its count. */
 function stepNumber(messages: ModelRequest['messages']): number {
   const last = messages.findLastIndex((message) => HumanMessage.isInstance(message))
   return messages.slice(last + 1).filter((message) => AIMessage.isInstance(message)).length
@@ -212,7 +212,7 @@ function callOf(
   }
 }
 
-/** Calls whose arguments are no JSON never come to LangChain's tools: they would leave no record. */
+/** Records calls whose arguments are not JSON. They never reach LangChain's tools. */
 async function recordMalformed(
   run: AgentRun,
   { view, number, model }: GivenStep,

@@ -26,17 +26,17 @@ import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overla
 /** A tool as `createAgent` takes it: one that LangChain runs, or the description of one that the provider runs. */
 export type LangChainTool = ClientTool | ServerTool
 
-/** LangChain's tools by their names. */
+/** LangChain's tools by name. */
 export type NativeTools<Tools extends readonly LangChainTool[]> = { readonly [T in Tools[number] as NameOf<T>]: T }
 type NameOf<T> = T extends { readonly name: infer Name extends string } ? Name : string
 
 /**
- * Gives LangChain's tools as a gate takes them. Their names are their ids; zod and JSON schemas validate at the gate, once.
+ * Returns LangChain's tools for a gate. Their names become ids, and the gate validates once with their zod or JSON schemas.
  *
- * What a tool says of itself in `metadata.annotations`, as those of MCP servers do, can only tighten; hints that loosen are
- * for the overlay to give.
+ * Annotations in `metadata.annotations`, which MCP servers send, can only tighten. Hints that loosen belong in the
+ * overlay.
  *
- * @throws {ConfigError} for two tools of one name, what is no tool, and an overlay of no tool
+ * @throws {ConfigError} for two tools of one name, an invalid tool, and an overlay of an unknown tool
  * @example
  * const gate = createGate({ tools: fromLangChain([search, remove], { remove: { tags: ['danger'] } }) })
  */
@@ -56,20 +56,20 @@ export function fromLangChain<const Tools extends readonly LangChainTool[]>(
   return toNativeRecord(definitions, overlay)
 }
 
-/** Gives the name by which a tool is sent. What a provider runs may have none of its own, and is known by its type. */
+/** Returns the name by which a tool is sent. A provider's tool may have no name, and is then known by its type. */
 export function nameOfTool(tool: LangChainTool): string | undefined {
   const { name, type, function: described } = fieldsOf(tool)
   return [name, fieldsOf(described)['name'], type].find(isName)
 }
 
-/** Answers whether LangChain runs it, and not the provider. */
+/** Whether LangChain runs a tool, and not the provider. */
 export function isRun(tool: LangChainTool): tool is ClientTool {
   return Runnable.isRunnable(tool)
 }
 
 const natives = new WeakMap<NonNullable<Tool['execute']>, ClientTool>()
 
-/** Gives LangChain's own tool, where the gate's is one that was brought in. */
+/** Returns LangChain's own tool if the gate's tool was imported from it. */
 export function nativeOf({ execute }: Pick<Tool, 'execute'>): ClientTool | undefined {
   return execute && natives.get(execute)
 }
@@ -89,10 +89,10 @@ function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
   return isObject(annotations) ? annotations : undefined
 }
 
-/** What a tool of LangChain says its input is. */
+/** The input schema of a LangChain tool. */
 interface InputOf {
   readonly inputSchema: NonNullable<ToolDefinition['inputSchema']>
-  /** The schema's answer is the input from there on, so the tool must not ask it again. */
+  /** Set if the schema transforms inputs, so the tool must not parse its output again. */
   readonly parse: ((value: unknown) => unknown) | undefined
 }
 
@@ -103,11 +103,11 @@ const TEXT_INPUT: JsonSchema = {
 }
 
 /**
- * Gives the schema by which a gate validates: zod's own, of whatever version, where the tool has one, with the JSON
- * Schema that LangChain shows to models.
+ * Returns the schema by which a gate validates: the tool's own zod schema if it has one, with the JSON Schema that
+ * LangChain shows to models.
  */
 function inputOf(tool: { readonly schema?: unknown }): InputOf {
-  // Tools of one text take it out of the object by a transformation: the object is the better input to decide on.
+  // These tools transform the object to a text. The gate decides on the object.
   if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
   const { schema } = tool
   if (!isInteropZodSchema(schema)) return { inputSchema: fieldsOf(schema), parse: undefined }
@@ -129,13 +129,13 @@ function standardOf(schema: InteropZodType): StandardSchema {
   }
 }
 
-/** A tool that LangChain can run: made by `tool()`, or of one of its classes. */
+/** A tool that LangChain can run: made by `tool()`, or an instance of one of its classes. */
 interface Invokable {
   readonly name: string
   invoke(input: unknown, config?: RunnableConfig): Promise<unknown>
 }
 
-/** What a tool did instead of answering: it paused the graph, or sent it elsewhere. LangGraph tells so by a throw. */
+/** Stands in for an output if the tool paused the graph or jumped elsewhere. LangGraph signals that by throwing. */
 export class Bubbled {
   readonly error: unknown
 
@@ -144,7 +144,7 @@ export class Bubbled {
   }
 }
 
-/** The configurations that LangChain itself gave with a call, and no other host's options: with how it wants the answer. */
+/** The configurations that LangChain itself passed with a call, and whether it wants a message or a value. */
 const ownRuntimes = new WeakMap<object, 'message' | 'value'>()
 
 export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'value'): T {
@@ -152,7 +152,7 @@ export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'v
   return config
 }
 
-/** Gives what runs a tool with an input that was decided: that very input, validated once. */
+/** Returns the function that runs a tool with the input that was decided. The input is validated once. */
 function createNativeExecute(
   tool: Invokable,
   parse: InputOf['parse'],
@@ -166,7 +166,7 @@ function createNativeExecute(
         `${tool.name} has an invoke of its own, and a schema that changes what it has changed already: it cannot be given the input that was decided`,
       )
     const runtime = runtimeOf(call.context)
-    // Frozen for those who decide; a tool may write to what it is given.
+    // The decided input is frozen, and a tool may write to its own.
     const args = structuredClone(input)
     const config = { ...runtime, signal: call.signal, runName: runtime?.runName ?? tool.name }
     const wantsMessage = runtime && ownRuntimes.get(runtime) === 'message' && !isRunnableToolLike(tool)
@@ -184,18 +184,18 @@ function runtimeOf(context: unknown): RunnableConfig | undefined {
   return typeof context === 'object' && context !== null && ownRuntimes.has(context) ? context : undefined
 }
 
-/** Answers whether LangChain's own code, and nobody else's, stands between `invoke` and the tool's body. */
+/** Whether only LangChain's own code stands between `invoke` and the tool's body. */
 function isPlain(tool: Invokable): tool is StructuredTool {
   if (!(tool instanceof StructuredTool) || tool.invoke !== StructuredTool.prototype.invoke) return false
   return tool.call === StructuredTool.prototype.call || tool.call === DynamicStructuredTool.prototype.call
 }
 
-/** Anything: the input has been validated. */
+/** Accepts anything: the input has been validated. */
 const ANY_INPUT = {}
 
 type Body = (input: unknown, manager: unknown, config: unknown) => Promise<unknown>
 
-/** The same tool, but for the schema. A class of LangChain's, so that tracing, events and messages are as ever. */
+/** The same tool without its schema. It is a LangChain class, so tracing, events and messages stay the same. */
 class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
   readonly #body: Body
   override name: string
@@ -216,7 +216,7 @@ class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
     } as ConstructorParameters<typeof StructuredTool>[0])
     this.name = tool.name
     this.description = tool.description
-    // Only the compiler calls it protected, and it is asked of the tool itself: its private fields are its own.
+    // Protected in the types only. It is called on the tool itself, which has its own private fields.
     const body = fieldsOf(tool)['_call']
     this.#body = async (...args) => (isFunction(body) ? body.apply(tool, args) : undefined)
   }

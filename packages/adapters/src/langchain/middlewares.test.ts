@@ -249,7 +249,7 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.match(told[2] ?? '', /alpha is not active in this step/)
     assert.deepEqual(emulated, ['search'])
     assert.equal(audit.attempts().length, 2)
-    assert.deepEqual(warnings, ['a call of "search" was answered by another middleware, and did not come to the gate'])
+    assert.deepEqual(warnings, ['a call of "search" was answered by another middleware, and did not reach the gate'])
   })
 
   it('lets toolEmulatorMiddleware stand for the tools', async () => {

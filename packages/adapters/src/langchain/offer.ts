@@ -9,7 +9,7 @@ type Definition = ExposedTools['langchain'][number]
 
 interface OfferOptions {
   readonly names: ExposedNames
-  /** Which tools may stand beside the gate's. */
+  /** Whether a tool may stand beside the gate's. */
   readonly isUngoverned: (name: string) => boolean
   readonly onWarning: (warning: string) => void
 }
@@ -20,7 +20,7 @@ interface Step {
   readonly definitions: () => ReadonlyMap<string, Definition>
 }
 
-/** The tools of one gate, as LangChain's models take them. */
+/** The tools of one gate, for LangChain's models. */
 export class Offers {
   readonly #catalog: Gate['catalog']
   readonly #options: OfferOptions
@@ -49,7 +49,7 @@ export class Offers {
     return this.#options.isUngoverned(name) && this.#idOf(name) === undefined
   }
 
-  /** Returns what a step sends, out of what LangChain and other middlewares would send: by id, the ungoverned last. */
+  /** Returns the tools that a step sends, out of what LangChain and other middlewares would send: by id, the ungoverned last. */
   offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[] {
     const beside: LangChainTool[] = []
     const byName = new Map<string, LangChainTool>()
@@ -66,7 +66,7 @@ export class Offers {
     return [...own, ...beside]
   }
 
-  /** Returns what may go to the provider, out of what all middlewares have bound in the end. */
+  /** Returns the tools that may go to the provider, out of those that the middlewares have bound in the end. */
   admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[] {
     const admitted = new Set<unknown>(offered)
     return bound.filter((tool) => {
@@ -115,17 +115,17 @@ export class Offers {
     return shim
   }
 
-  /** Returns the id of a tool by its name on the wire, or by its id. */
+  /** Returns the id of a tool by its wire name or its id. */
   #idOf(name: string): string | undefined {
     return this.#options.names.toId(name) ?? this.#catalog.snapshot().get(name)?.id
   }
 }
 
 const UNGOVERNED = (name: string) =>
-  `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Bring it in with fromLangChain, or name it in ungoverned`
+  `the agent has a tool "${name}" that the gate does not know: it is neither sent nor run. Import it with fromLangChain, or name it in ungoverned`
 
 const OTHERS = (name: string | undefined) =>
-  `the agent has a tool "${name}" that is another than the gate's: the gate's is sent and run`
+  `the agent has a tool "${name}" that differs from the gate's: the gate's is sent and run`
 
 /** Only the gate runs it. */
 function runsAtTheGate(): never {
@@ -145,12 +145,12 @@ function toShim({ name, description, schema, metadata, extras }: Definition): La
 
 type Model = ModelRequest['model']
 
-/** The tools that are bound to a model, on their way to the provider. */
+/** Called with the tools that are bound to a model, before they go to the provider. */
 type OnBound = (tools: readonly LangChainTool[]) => readonly LangChainTool[]
 
 /**
- * Gives the same model, whose tools pass through `onBound` when they are bound: after every other middleware has had
- * its say, so that what is added late is not sent, and what was taken out late is known.
+ * Returns a model that passes its tools through `onBound` when they are bound. That happens after all other middlewares, so
+ * a tool that was added late is not sent, and one that was removed late is known.
  */
 export function watchModel(model: Model, onBound: OnBound): Model {
   return watched(model, onBound)
@@ -160,19 +160,19 @@ function watched<T extends object>(model: T, onBound: OnBound): T {
   return new Proxy(model, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target)
-      // A model that is configured or bound to options holds the one that tools are bound to.
+      // A model with configuration or options wraps the one that tools are bound to.
       if (key === 'bound' && typeof value === 'object' && value !== null) return watched(value, onBound)
       if (typeof value !== 'function' || key === 'constructor') return value
       if (key === 'bindTools')
         return (tools: readonly LangChainTool[], ...more: unknown[]): unknown =>
           Reflect.apply(value, target, [onBound(tools), ...more])
-      // With the model itself as `this`: its private fields are not the proxy's.
+      // `this` is the model itself, because the proxy does not have its private fields.
       return (...asked: unknown[]): unknown => Reflect.apply(value, target, asked)
     },
   })
 }
 
-/** Gives the names by which tools are sent. They depend on the ids alone, so those of the whole catalog serve every view. */
+/** Returns the wire names of tools. They depend on the ids alone, so those of the whole catalog serve every view. */
 export function createNames({ catalog }: Pick<Gate, 'catalog'>): ExposedNames {
   let known: { readonly snapshot: Toolset; readonly names: WireNames } | undefined
   const now = (): WireNames => {

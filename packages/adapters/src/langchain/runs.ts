@@ -6,44 +6,44 @@ import type { Runtime } from 'langchain'
 import { createCallerOf, type GuardOptions, openView } from '../shared/guard-options.ts'
 import { GuardedRun, type GuardedRunParts, RunRegistry } from '../shared/runs.ts'
 
-/** What LangChain tells a middleware of the run that it is in. Its `context` is the agent's own. */
+/** What LangChain passes a middleware about its run. `context` is the agent's own. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the agent's `contextSchema` types it, and a middleware stands outside of that
 export type GuardRuntime = Runtime<any>
 
-/** What outlives a pause: kept in the graph's state, where a later invocation finds it. */
+/** The part of a run that outlives a pause. It is kept in the graph's state. */
 export interface SavedRun {
   readonly run: string
-  /** A run that is resumed sees nothing beyond it. Sealed: LangGraph's server returns the state to its clients. */
+  /** The upper bound of what a resumed run sees. Sealed, because LangGraph's server returns the state to its clients. */
   readonly ceiling: readonly string[]
 }
 
-/** What a model was given in one step. */
+/** One step of a model. */
 export interface GivenStep {
   readonly view: View
   readonly number: number
   readonly model: string | undefined
 }
 
-/** One invocation of an agent, or its part after a pause. */
+/** One invocation of an agent, or the part of it after a pause. */
 export class AgentRun extends GuardedRun {
   readonly #steps = new Map<string, GivenStep>()
 
-  /** The step that a call is of, where this invocation saw it. */
+  /** Returns the step of a call, if this invocation saw it. */
   stepOf(callId: string | undefined): GivenStep | undefined {
     return callId === undefined ? undefined : this.#steps.get(callId)
   }
 
-  /** A model has answered a step with these calls. */
+  /** Records the step in which a model made these calls. */
   stepped(step: GivenStep, callIds: Iterable<string | undefined>): void {
     this.#steps.clear()
     for (const id of callIds) if (id !== undefined) this.#steps.set(id, step)
   }
 }
 
-/** The run that a tool is called in: agents that the tool starts see no more than that. */
+/** The run that a tool is called in. Agents that the tool starts see no more than that run. */
 const within = new AsyncLocalStorage<{ readonly catalog: Gate['catalog']; readonly view: View }>()
 
-/** Makes a call so that what its tool starts is narrowed to this run. */
+/** Makes a call. Runs that its tool starts are narrowed to this run. */
 export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, call: () => T): T {
   return within.run({ catalog, view }, call)
 }
@@ -51,7 +51,7 @@ export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, ca
 export interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
   readonly gate: Gate
   readonly options: GuardOptions<string, GuardRuntime>
-  /** Whether approvals are of one run, which must then outlive its pauses. */
+  /** Whether approvals are bound to one run, which must then outlive its pauses. */
   readonly binds: (runtime: GuardRuntime) => boolean
 }
 
@@ -59,7 +59,7 @@ export interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
 export class Runs {
   readonly #parts: RunsParts
   readonly #callerOf: ReturnType<typeof createCallerOf<GuardRuntime>>
-  /** By the writer that LangGraph makes for each invocation and hands to all that runs in it. */
+  /** By the writer that LangGraph makes for each invocation and passes to everything in it. */
   readonly #runs = new RunRegistry<AgentRun>()
 
   constructor(parts: RunsParts) {
@@ -67,7 +67,7 @@ export class Runs {
     this.#callerOf = createCallerOf(parts.options.caller)
   }
 
-  /** Begins a run, and returns what is to be kept of it. */
+  /** Begins a run, and returns the part to keep. */
   async begin(runtime: GuardRuntime): Promise<SavedRun> {
     const { gate, options } = this.#parts
     const caller = await this.#callerOf(runtime)
@@ -78,7 +78,7 @@ export class Runs {
     return saved
   }
 
-  /** Returns the run that a step or call is of. */
+  /** Returns the run of a step or call. */
   async of(saved: SavedRun | undefined, runtime: GuardRuntime): Promise<AgentRun> {
     const caller = await this.#callerOf(runtime)
     return this.#runs.of(runtime.writer ?? {}, keyOf(caller, saved), async () =>
@@ -114,29 +114,29 @@ function keyOf(caller: Caller, saved: SavedRun | undefined): string {
 }
 
 /**
- * Gives the ids that a run may see at most: those that its view shows, and those that are only held back, as what is
- * locked or unavailable now may be open at a later step.
+ * Returns the ids that a run may ever see: those that its view shows, and those that wait, because a locked or
+ * unavailable tool may open at a later step.
  */
 function ceilingOf(view: View, known: readonly string[]): readonly string[] {
   return known.filter((id) => view.has(id) || view.explain(id).outcome === 'wait')
 }
 
-/** What is kept of a ceiling in the graph's state. */
+/** An upper bound as the graph's state keeps it. */
 interface Sealed {
   readonly run: string
   readonly ceiling: readonly string[]
 }
 
-/** Seals the ids of a run's ceiling: each becomes a hash that differs from run to run. */
+/** Seals the ids that a run may see: each becomes a hash that differs from run to run. */
 function sealCeiling(run: string, ids: readonly string[]): Sealed {
   return { run, ceiling: ids.map((id) => sealOf(run, id)) }
 }
 
 /**
- * Returns the known ids that are within a sealed ceiling.
+ * Returns the known ids that are in a sealed upper bound.
  *
- * Clients of LangGraph's server can write the state. What they write opens nothing that policy hides, and a ceiling
- * that cannot be read is an empty one.
+ * Clients of LangGraph's server can write the state. A forged one opens nothing that policy hides, and an unreadable one
+ * is empty.
  */
 function unsealCeiling({ run, ceiling }: Partial<Sealed>, known: readonly string[]): readonly string[] {
   if (typeof run !== 'string' || !Array.isArray(ceiling)) return []

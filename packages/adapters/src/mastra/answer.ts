@@ -6,7 +6,7 @@ import { checkDecision, checkGiven } from '../shared/guard-options.ts'
 import { type Guarding, guardingOf } from './guard.ts'
 import { PROCESSOR_ID } from './options.ts'
 
-/** A run that waits: what `generate` gave, or the chunk `tool-call-approval` of a stream. */
+/** A run that waits: the result of `generate`, or the chunk `tool-call-approval` of a stream. */
 export interface PausedRun {
   readonly runId: string
   readonly toolCallId: string
@@ -16,7 +16,7 @@ export interface PausedRun {
 
 type ExecutionOptions = AgentExecutionOptions<undefined>
 
-/** How Mastra is told that a run goes on. */
+/** The options with which Mastra resumes a run. */
 export interface ResumeRequest extends ExecutionOptions {
   runId: string
   toolCallId?: string
@@ -38,22 +38,22 @@ export interface StreamingAgent<Output> extends GuardedAgent {
   declineToolCall(resume: ResumeRequest & { reason?: string }): Promise<Output>
 }
 
-/** What a person said. What else it holds is for Mastra, as at any resume. */
+/** A person's answer, and options for Mastra's resume. */
 export interface ToolCallAnswer extends Omit<ExecutionOptions, 'requestContext' | 'runId'> {
-  /** Who decides: a person with a credential of their own. */
+  /** The person who decides, with a credential of their own. */
   readonly by: Caller
   readonly decision: 'approve' | 'reject'
   readonly reason?: string | undefined
-  /** Of whom the run is. */
+  /** The context of the run's own caller. */
   readonly requestContext: RequestContext
 }
 
 /**
- * Applies a person's answer to both: the gate's approval, which alone decides, and the paused run, which goes on.
+ * Applies a person's answer to the gate's approval, which alone decides, and to the paused run, which continues.
  *
- * A tool that is hidden by now, from the caller or by `activeTools` given here, is declined, and the model is told so.
+ * A tool that is hidden by now, from the caller or by `activeTools`, is declined, and the model is told.
  *
- * @throws {ToolgateError} `approval_forbidden` where this person may not decide; the run then still waits
+ * @throws {ToolgateError} `approval_forbidden` if this person may not decide; the run then still waits
  * @example
  * const paused = await agent.generate(prompt, { requestContext })
  * const result = await answerToolCall(agent, pausedRun(paused), { by: person, decision: 'approve', requestContext })
@@ -79,7 +79,7 @@ export async function answerToolCallStream<Output>(
   return declined === undefined ? agent.approveToolCall(resume) : agent.declineToolCall({ ...resume, reason: declined })
 }
 
-/** Gives the call that a run waits with. @throws {ConfigError} where it does not wait for an approval */
+/** Returns the call that a run waits for. @throws {ConfigError} if it does not wait for an approval */
 export function pausedRun(output: {
   readonly runId?: string | undefined
   readonly suspendPayload?: unknown
@@ -120,7 +120,7 @@ interface Settling {
   readonly reason: string | undefined
 }
 
-/** Decides the approval that the call waits for; gives what the model is told where the call cannot run any more. */
+/** Decides the approval that the call waits for. Returns the text for the model if the call can no longer run. */
 async function settle(
   { gate, requests, calls }: Guarding,
   { call, requestContext, activeTools, by, decision, reason }: Settling,
@@ -129,7 +129,7 @@ async function settle(
   const asked = calls.toRequest(request, call)
   if (activeTools && !activeTools.includes(call.name)) {
     const { toId } = calls.names()
-    // Mastra does not look at `activeTools` before it runs what was paused.
+    // Mastra does not check `activeTools` before it runs a paused call.
     const view = request.view.narrow({ activeTools: activeTools.map((name) => toId(name) ?? name) })
     return (await calls.make(request, { ...call, view })).text
   }

@@ -8,7 +8,7 @@ import { createOnCall, createWarn, type GuardListeners } from '../shared/runs.ts
 import type { AnyGate } from './options.ts'
 import { isSameCaller, type Request } from './runs.ts'
 
-/** A call as Mastra makes it. */
+/** A call by Mastra. */
 interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | 'context' | 'malformed'> {
   /** The tool's name as the model wrote it. */
   readonly name: string

@@ -11,7 +11,7 @@ import { createProcessor } from './processor.ts'
 import { createRequests, type Requests } from './runs.ts'
 import { createWrappedTools, type WrappedTools } from './wrapped.ts'
 
-/** What stands behind a guarded agent, for what resumes its runs. */
+/** The parts of a guarded agent, for the functions that resume its runs. */
 export interface Guarding {
   readonly gate: AnyGate
   readonly requests: Requests
@@ -19,10 +19,10 @@ export interface Guarding {
 }
 
 /**
- * Gives what an agent of Mastra needs, to be spread into its configuration.
+ * Returns the options of a Mastra agent. Spread them into its configuration.
  *
- * Each request is given the tools that its caller sees, each step what may be seen by then, and a call goes through the
- * gate inside the tool itself. One agent serves any number of callers at once.
+ * Each request gets the tools that its caller sees, and each step those visible by then. The tool's own `execute` passes a
+ * call to the gate. One agent serves any number of callers at once.
  *
  * @example
  * new Agent({ id, name, instructions, model, ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') }) })
@@ -46,16 +46,16 @@ export function guard<Name extends string, Native>(
   }
 }
 
-/** Gives what stands behind a processor that `guard` gave. */
+/** Returns the parts behind a processor that `guard` made. */
 export function guardingOf(processor: object | null): Guarding | undefined {
   return processor === null ? undefined : guardings.get(processor)
 }
 
 const guardings = new WeakMap<object, Guarding>()
 
-/** Gives the tools of a view: those that are seen, and those that a later step may see. */
+/** Returns the tools of a view: those that it sees, and those that a later step may see. */
 function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view: View) => ToolsInput {
-  /** Equal callers share a view for as long as nothing changes. */
+  /** Equal callers share a view until something changes. */
   const offered = new WeakMap<View, ToolsInput>()
   function make(view: View): ToolsInput {
     const { toName } = calls.names()
@@ -64,7 +64,7 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
       const name = toName(tool.id)
       if (name === undefined) continue
       const { outcome, answers } = view.explain(tool.id)
-      // Held back for the moment, as by a lock: Mastra takes no tools later that it is not given now.
+      // It waits, for example for a lock. Mastra accepts no tools later that it does not get now.
       const mayOpen =
         outcome === 'wait' && answers.some(({ layer, outcome: word }) => layer === 'step' && word === 'allow')
       if (view.has(tool.id) || mayOpen)
@@ -99,7 +99,7 @@ interface HookPorts {
   readonly isUngoverned: (name: string) => boolean
 }
 
-/** Stops what came beside the gate's tools, and what goes by the name of one that is hidden. */
+/** Refuses calls of tools from elsewhere, and of hidden tools by name. */
 async function refuseForeign(
   { toolName: name, input, context }: ToolHookContext,
   { requests, calls, isUngoverned }: HookPorts,
@@ -120,15 +120,15 @@ async function refuseForeign(
   return { proceed: false, output: outcome.output }
 }
 
-/** What Mastra's `ToolSearchProcessor` asks about a tool before it finds, loads or sends it. */
+/** The question of Mastra's `ToolSearchProcessor` about a tool before it finds, loads or sends it. */
 export interface SearchQuestion {
   readonly toolName: string
   readonly requestContext?: RequestContext | undefined
 }
 
 /**
- * Gives the `filter` of a `ToolSearchProcessor`: it finds and loads what the caller sees by then, and nothing else. Let it
- * search the tools that `guard` gives (`includeResolvedTools: true, tools: {}`), and put it before `guard`'s processor.
+ * Returns the `filter` of a `ToolSearchProcessor`: it finds and loads the tools that the caller sees at that moment. Let it
+ * search the tools of `guard` (`includeResolvedTools: true, tools: {}`), and put it before `guard`'s processor.
  */
 export function searchFilter<Name extends string, Native>(
   gate: Gate<Name, Native>,

@@ -10,7 +10,7 @@ import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/int
 import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
-/** What `createTool` gives, as far as it is looked at here. The rest of it is Mastra's, and stays as it is. */
+/** The fields of a Mastra tool that are read here. The others stay unchanged. */
 export interface MastraTool {
   readonly id: string
   readonly description: string
@@ -27,13 +27,13 @@ export interface MastraTool {
 export type MastraTools = Readonly<Record<string, MastraTool>>
 
 /**
- * Brings tools made with `createTool` in: `createGate({ tools: fromMastra({ search, remove }, { remove: { tags: ['danger'] } }) })`.
+ * Imports tools made with `createTool`: `createGate({ tools: fromMastra({ search, remove }, { remove: { tags: ['danger'] } }) })`.
  *
- * The keys of the map become ids, and the gate validates inputs by the tools' own schemas. `execute` gets the context
- * that Mastra gives it, with the call's own abort signal. What an MCP server says of itself can only tighten.
+ * The keys of the map become ids, and the gate validates inputs with the tools' own schemas. `execute` gets Mastra's context
+ * with the call's own abort signal. Annotations of an MCP server can only tighten.
  *
- * @throws {ConfigError} for what `createTool` did not make, for a tool that the gate could not run, and for an overlay
- * of a tool that is not there
+ * @throws {ConfigError} for a tool that `createTool` did not make, a tool that the gate cannot run, and an overlay of an
+ * unknown tool
  */
 export function fromMastra<Tools extends MastraTools>(
   tools: Tools,
@@ -48,7 +48,7 @@ export function fromMastra<Tools extends MastraTools>(
   return toNativeRecord<Tools>(definitions, overlay)
 }
 
-/** Gives the tool of Mastra that a tool of a gate was brought in from, by its `execute`. */
+/** Returns Mastra's tool behind a gate tool's `execute`. */
 export function nativeOf(execute: unknown): MastraTool | undefined {
   return typeof execute === 'function' ? natives.get(execute) : undefined
 }
@@ -82,12 +82,12 @@ function toDefinition(tool: MastraTool, hasTrustedHints: boolean): UnnamedToolDe
   }
 }
 
-/** Mastra copies what it finds in a context, so it is a plain object. */
+/** Mastra copies the fields of a context, so it is a plain object. */
 function contextOf(call: CallContext): object {
   return { ...fieldsOf(call.context), abortSignal: call.signal }
 }
 
-/** A schema as a tool of Mastra keeps it, whatever library it was written with. */
+/** A schema as Mastra's tools keep it, whatever library it was written with. */
 export type MastraSchema = NonNullable<Tool['inputSchema']>
 
 /** `createTool` turns every schema into a Standard Schema. */

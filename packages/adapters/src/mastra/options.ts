@@ -6,33 +6,33 @@ import { type Caller, ConfigError, type Gate } from '@toolgate/core'
 import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 
-/** What `guard` knows of a request: what was given to `generate`, `stream`, or the call that resumes one. */
+/** What `guard` knows of a request: the context passed to `generate`, `stream`, or the call that resumes one. */
 export interface GuardRequest {
   readonly requestContext: RequestContext
 }
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRequest> {
   /**
-   * Returns who asks: a caller that `defineCaller` made where your server authenticated the user. Anything else is
-   * refused, since Mastra's server copies a request's body into the context. Asked again for each call and each resume,
-   * so a role that was taken away meanwhile is gone. Where it throws, nothing runs.
+   * Returns the caller: one that `defineCaller` made where your server authenticated the user. Anything else is
+   * refused, because Mastra's server copies a request's body into the context. Called again for each call and each resume,
+   * so a revoked role is gone at once. If it throws, nothing runs.
    */
   readonly caller: (request: GuardRequest) => MaybePromise<Caller>
   /**
-   * Names the run in the audit, and binds approvals to it: return the same one when the run is resumed. Mastra does not
-   * pass its own `runId` to tools, so put that into the context too. Default: a random one, to which approvals are not bound.
+   * Names the run in the audit, and binds approvals to it: return the same id when the run is resumed. Mastra does not
+   * pass its own `runId` to tools, so put that into the context too. Default: a random id, to which approvals are not bound.
    */
   readonly runId?: ((request: GuardRequest) => string | undefined) | undefined
   /**
-   * Names, or globs such as `agent-*`. Without this, what `toolsets`, `clientTools`, memory, agents or workflows bring
-   * along is neither sent nor run.
+   * Names, or globs such as `agent-*`. Without this, the tools of `toolsets`, `clientTools`, memory, agents or workflows
+   * are neither sent nor run.
    */
   readonly ungoverned?: readonly string[] | undefined
 }
 
 const SHAPE: Shape = shapeOf<GuardOptions>(GUARD_KEYS)
 
-/** @throws {ConfigError} for what is no gate, for an unknown option, and for a caller or view that is no function */
+/** @throws {ConfigError} for an invalid gate, an unknown option, and a caller or view that is not a function */
 export function checkOptions(gate: unknown, options: GuardOptions): void {
   checkGuard(gate, options, SHAPE)
   checkGiven(options.caller)
@@ -40,7 +40,7 @@ export function checkOptions(gate: unknown, options: GuardOptions): void {
     throw new ConfigError('guard.caller', 'must be a function of the request, as an agent serves many callers')
 }
 
-/** What `guard` gives, to be spread into `new Agent({ … })`. */
+/** The result of `guard`, to be spread into `new Agent({ … })`. */
 export interface Guarded {
   readonly tools: (request: GuardRequest) => Promise<ToolsInput>
   readonly hooks: { readonly beforeToolCall: (call: ToolHookContext) => Promise<ToolBeforeHookResult | undefined> }

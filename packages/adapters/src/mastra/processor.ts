@@ -19,10 +19,10 @@ export interface ProcessorPorts {
   readonly isUngoverned: (name: string) => boolean
 }
 
-/** What is kept between the request of a step, its response and the request of the next. */
+/** The state between the request of a step, its response and the next request. */
 interface StepState {
   step: PreparedStep | undefined
-  /** What the model is told of calls that Mastra refused by itself. */
+  /** The gate's texts for calls that Mastra itself refused. */
   readonly told: Map<string, RefusedByMastra>
 }
 
@@ -40,8 +40,8 @@ interface RefusedByMastra {
 }
 
 /**
- * Gives the processor that narrows each step to what may be seen now, and that takes to the gate what Mastra refuses by
- * itself - names that were not sent, inputs that are no JSON - so that it is on record and told in the gate's words.
+ * Returns the processor that narrows each step to the tools visible now. Calls that Mastra itself refuses (tools that
+ * were not sent, inputs that are not JSON) go to the gate, so that they are recorded and get the gate's text.
  */
 export function createProcessor(ports: ProcessorPorts): InputProcessor {
   const states = new WeakMap<object, StepState>()
@@ -70,7 +70,7 @@ async function prepareStep(
   const isKept = (name: string) => (toId(name) === undefined ? isUngoverned(name) : wrapped.isOurs(given.get(name)))
   const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isUngoverned(name))
   const current = await requests.current(args.requestContext ?? new RequestContext()).catch((error: unknown) => {
-    // Agents of a network ask their model things of their own, with no tools and for nobody.
+    // Agents of a network also query their model without tools and without a caller.
     if (given.size > 0) throw error
   })
   if (!current) return {}
@@ -89,7 +89,7 @@ async function prepareStep(
   return tools.length === given.size ? { activeTools } : { activeTools, tools: Object.fromEntries(tools) }
 }
 
-/** Mastra has written its own words for what it refused; the model has not read them yet. */
+/** Replaces Mastra's own text for refused calls. The model has not read it yet. */
 function tellRefused({ told }: StepState, { messageList }: ProcessInputStepArgs): void {
   for (const [toolCallId, { toolName, args, text: errorText }] of told)
     messageList.updateToolInvocation({
@@ -113,7 +113,7 @@ async function readResponse(
       continue
     }
     const malformed = input == null ? 'the arguments are not JSON' : undefined
-    // What was not sent must not run here either, also where the view would let it.
+    // A tool that was not sent must not run, even if the view allows it.
     const seen = offered.has(name) ? view : view.narrow({ activeTools: idsOf(offered, calls) })
     const outcome = await calls.make(request, {
       name,

@@ -7,22 +7,22 @@ import { createCallerOf, openView } from '../shared/guard-options.ts'
 import { RunRegistry } from '../shared/runs.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
 
-/** One run or resume of an agent, as far as Mastra lets it be known. */
+/** One run or resume of an agent, as far as Mastra identifies it. */
 export interface Request {
   readonly caller: Caller
   readonly view: View
   readonly run: RunOfCall
 }
 
-/** The requests under way. One is known by its context; several runs may share that. */
+/** The current requests, by context. Several runs may share one. */
 export interface Requests {
-  /** Begins one: its view is made anew. */
+  /** Begins a request with a new view. */
   open(requestContext: RequestContext): Promise<Request>
-  /** Gives the one under way, or a new one where the caller is another by now. */
+  /** Returns the current request, or a new one if the caller has changed. */
   current(requestContext: RequestContext): Promise<Request>
-  /** The same for the context that a tool is given, which Mastra has made of several where a run was resumed. */
+  /** The same for a tool's context, which Mastra merges from several when a run is resumed. */
   ofTool(requestContext: RequestContext): Promise<Request>
-  /** Gives a run one of its own: of several that share a context, each has an id. */
+  /** Gives a run its own request: runs that share a context get different ids. */
   claim(request: Request): Request
 }
 
@@ -70,11 +70,11 @@ let lastMark = 0
 const MARK_PREFIX = 'toolgate:'
 
 /**
- * Knows which contexts another one was made of.
+ * Finds the contexts that another one was merged from.
  *
- * Mastra runs a paused tool in the context of that time laid over the one of the resume, so its caller is the old one.
- * Each context therefore gets an entry under a key of its own, which the laying over keeps. An entry that came out of
- * a store or a request is no mark of ours: it only shows that the context was made of several.
+ * Mastra runs a paused tool in the old context merged over that of the resume, so it names the old caller. Each context
+ * therefore gets an entry under its own key, which the merge keeps. An entry that came out of a store or a request is
+ * not one of ours: it only shows that the context was merged.
  */
 function createContextMarks() {
   const marks = new WeakMap<object, { readonly context: RequestContext; readonly order: number }>()
@@ -88,7 +88,7 @@ function createContextMarks() {
       marks.set(mark, { context, order })
       context.set(`${MARK_PREFIX}${randomUUID()}`, mark)
     },
-    /** Gives the one that was opened last; the context itself, unless it was made of several. */
+    /** Returns the context that was opened last; the given one if it was not merged. */
     latestIn(context: RequestContext): RequestContext {
       if (marked.has(context)) return context
       const entries = [...context.entries()].filter(([key]) => key.startsWith(MARK_PREFIX))

@@ -15,18 +15,17 @@ import {
 import type { AnyGate } from './options.ts'
 import type { Requests } from './runs.ts'
 
-/** The tools that Mastra is given in place of the gate's. */
+/** The tools that Mastra gets in place of the gate's. */
 export interface WrappedTools {
   wrap(tool: Tool, options: { readonly name: string; readonly asks: boolean }): MastraTool
-  /** Whether Mastra made it of one that was wrapped for this gate. */
+  /** Whether Mastra built it from a tool that was wrapped for this gate. */
   isOurs(made: unknown): boolean
 }
 
 type Context = Partial<ToolExecutionContext>
 
 /**
- * A call goes through the gate in the tool's own `execute`: nothing that is said to an agent or to one of its calls can
- * take that away.
+ * The tool's own `execute` passes a call to the gate, so no option of an agent or a call can bypass it.
  */
 export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Calls): WrappedTools {
   const execute = createExecute(requests, calls)
@@ -52,7 +51,7 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
   }
 }
 
-/** Mastra rebuilds tools, and keeps this one function of each as it is: the gate of each wrapped tool, by that. */
+/** The gate of each wrapped tool, by a function that Mastra keeps when it rebuilds a tool. */
 const marks = new WeakMap<object, AnyGate>()
 
 /** Returns a copy of Mastra's tool whose schema accepts any input: the gate checks it. */
@@ -72,7 +71,7 @@ function toNative({ title, description, inputSchema, id }: Tool): MastraTool {
 }
 
 function createExecute(requests: Requests, calls: Calls) {
-  /** Steps, and resumes, in which one call waits already. */
+  /** Steps and resumes in which a call waits already. */
   const paused = new WeakSet<object>()
   return async (name: string, input: unknown, context: Context = {}): Promise<unknown> => {
     const { requestContext = new RequestContext(), abortSignal: signal, agent } = context
@@ -85,7 +84,7 @@ function createExecute(requests: Requests, calls: Calls) {
     return agent?.suspend({}, { requireToolApproval: true })
   }
 
-  /** Mastra loses all but one of several pauses at once, and what was answered to a tool that paused by itself. */
+  /** Of several pauses at once Mastra loses all but one, and it loses the answer to a tool that paused by itself. */
   function mayPause({ agent }: Context, pass: object): boolean {
     return agent?.suspend !== undefined && agent.resumeData == null && !paused.has(pass)
   }
@@ -93,7 +92,7 @@ function createExecute(requests: Requests, calls: Calls) {
 
 function toResult(outcome: CallOutcome): unknown {
   if (outcome.status === 'done') return outcome.output
-  // What the tool threw is Mastra's to tell: it knows its own errors by what they are.
+  // Mastra handles the tool's own errors: it recognises its own by their class.
   if (outcome.status === 'failed' && outcome.code === 'tool_failed') throw outcome.error
   throw new RefusedMastraCall(outcome)
 }

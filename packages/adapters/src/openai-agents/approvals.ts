@@ -13,29 +13,29 @@ export type AnyRunState = RunState<any, any>
 
 export interface PersonsAnswer {
   readonly decision: 'approve' | 'reject'
-  /** The model is told it. */
+  /** For the model. */
   readonly reason?: string | undefined
 }
 
-/** Approvals of a run that waits for people: what counts stands with the gate, and the SDK's state follows it. */
+/** Approvals of a run that waits for people. The gate decides, and the SDK's state follows. */
 export interface RunApprovals<Context> {
   /**
    * Decides an interruption, at the gate and in the state. Run the state again when all are answered.
    *
-   * @throws {ToolgateError} `approval_forbidden` where this person may not decide it
-   * @throws {ConfigError} for an interruption that is of no tool of the gate
+   * @throws {ToolgateError} `approval_forbidden` if this person may not decide it
+   * @throws {ConfigError} for an interruption of a tool that is not the gate's
    */
   answer(state: AnyRunState, item: RunToolApprovalItem, person: Caller, answer: PersonsAnswer): Promise<void>
-  /** Brings into the state what people have decided at the gate elsewhere. Gives the interruptions that still wait. */
+  /** Updates the state with decisions that people made at the gate elsewhere. Returns the interruptions that still wait. */
   settle(state: AnyRunState): Promise<readonly RunToolApprovalItem[]>
   /**
-   * Reads back a state that was saved. The context is the host's to give: the one that was saved is anybody's claim.
+   * Reads a saved state. Pass the context yourself: the saved one may be forged.
    * Calls of tools that are hidden by now are read too, and refused when the state runs.
    */
   restore<A extends AnyAgent>(agent: A, saved: string, context: Context): Promise<RunState<Context, A>>
 }
 
-/** A call that waits, as the gate knows it. */
+/** A waiting call, for the gate. */
 interface WaitingCall extends Arguments {
   readonly name: string
   readonly callId: string
@@ -89,7 +89,7 @@ function callOf(item: RunToolApprovalItem, names: ExposedNames): WaitingCall | u
   return id === undefined ? undefined : { ...readArguments(rawItem.arguments), name, callId: rawItem.callId, id }
 }
 
-/** Asks anew where nothing waits at the gate. Gives what the model is told, where it refuses. */
+/** Asks again if no approval waits at the gate. Returns the text for the model if the gate refuses. */
 async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string | undefined> {
   const { name, input, callId, malformed } = call
   if (malformed !== undefined) return refusalOf(run, call)
@@ -97,7 +97,7 @@ async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string |
   return asked?.status === 'waiting' ? asked.approval : asked?.text
 }
 
-/** Gives what the model is told of a call that cannot run any more, which leaves a record. */
+/** Records a call that can no longer run, and returns the text for the model. */
 async function refusalOf(run: OpenRun, { name, input, callId, malformed }: WaitingCall): Promise<string | undefined> {
   if (malformed !== undefined) return (await run.call({ name, input, callId, malformed })).text
   const asked = await run.requestApproval({ name, input, callId })

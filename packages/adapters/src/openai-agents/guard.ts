@@ -9,25 +9,25 @@ import { type GuardOptions, SHAPE } from './options.ts'
 import { createRuns, type Runs } from './runs.ts'
 import type { AnyHandoff, AnyTool } from './sdk.ts'
 
-/** The tools of a gate for agents, and what a run of them needs. */
+/** The tools of a gate for agents, and the options of their runs. */
 export interface Guard<Context = unknown> extends RunApprovals<Context> {
-  /** One object for all runs: each asks for itself what it may see and call. */
+  /** One list for all runs: each tool checks for its run whether it may be seen and called. */
   readonly tools: AnyTool[]
   readonly handoffs: AnyHandoff[]
   /**
-   * For `new Runner(runConfig)`, as options of `run`, and for `asTool({ runConfig })` of a sub-agent: the run goes on
-   * after the call of a hidden tool, and the model is told what the gate says. Nothing that is enforced depends on it.
+   * For `new Runner(runConfig)`, as options of `run`, and for `asTool({ runConfig })` of a sub-agent: the run continues after
+   * a call of a hidden tool, and the model gets the gate's text. Nothing that is enforced depends on it.
    */
   readonly runConfig: GuardedRunConfig
-  /** For `toolFilter` of an MCP server: shows the tools that the gate knows as `server:tool`, and only hides. */
+  /** For `toolFilter` of an MCP server: shows the tools that the gate knows as `server:tool`. It can only hide. */
   readonly toolFilter: MCPToolFilterCallable
 }
 
 /**
- * Gives the tools of a gate for any number of agents and overlapping runs. Whatever an agent, a runner or a run is told
- * besides, a call reaches a tool through the gate only.
+ * Returns the tools of a gate for any number of agents and overlapping runs. Whatever other options an agent, a runner
+ * or a run has, a call reaches a tool through the gate only.
  *
- * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+ * @throws {UnknownToolError} for an unknown name in `activeTools`
  * @throws {ConfigError} for two tools of one name in the SDK
  * @example
  * const { tools, runConfig } = guard(gate, { caller: (run: RunContext<Session>) => run.context.caller })
@@ -60,18 +60,18 @@ export function guard<Name extends string, Native, Context = unknown>(
   }
 }
 
-/** A misspelt name would leave an agent without tools at its first run, and nobody would be told. */
+/** Without this check, a misspelt name would leave an agent without tools at its first run, silently. */
 function checkNames({ catalog }: Pick<Gate, 'catalog'>, names: readonly string[] | undefined): void {
   const unknown = names?.find((name) => !catalog.hasSeen(name))
   if (unknown !== undefined) throw new UnknownToolError(unknown, nearestNames(unknown, catalog.snapshot().ids, 3))
 }
 
-/** What a run needs so that the model is told of refusals and goes on. It takes nothing from what the gate enforces. */
+/** The options with which a run continues after a refusal. They do not weaken what the gate enforces. */
 export type GuardedRunConfig = Required<
   Pick<RunConfig, 'toolNotFoundBehavior' | 'toolErrorFormatter' | 'toolExecution'>
 >
 
-/** Gives it, for `new Runner(…)` and as options of `run`. */
+/** Returns them, for `new Runner(…)` and as options of `run`. */
 function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefined): GuardedRunConfig {
   return {
     toolNotFoundBehavior: 'return_error_to_model',
@@ -88,7 +88,7 @@ function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefine
   }
 }
 
-/** Whether the gate would have let the model have the tool: then only the SDK can say what is wrong with the call. */
+/** Whether the gate would have let the model have the tool. Then only the SDK knows what is wrong with the call. */
 function isSeen(outcome: CallOutcome): boolean {
   return outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'input_invalid'
 }

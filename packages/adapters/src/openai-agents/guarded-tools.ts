@@ -11,8 +11,8 @@ import type { Runs } from './runs.ts'
 import { type AnyFunctionTool, type AnyHandoff, isRestoring, readArguments } from './sdk.ts'
 
 /**
- * Gives a function tool that asks the gate before it does anything. It is what the SDK lists, asks for approvals and
- * calls, and reaches the tool that it guards through the gate only.
+ * Returns a function tool that asks the gate first. The SDK lists it, asks it for approvals and calls it, and it reaches
+ * the tool behind it only through the gate.
  */
 export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   const native = nativeOf(tool)
@@ -48,7 +48,7 @@ export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   return copyWith(own, changes)
 }
 
-/** A tool that was defined for the gate, as the SDK takes one. */
+/** A tool that was defined for the gate, as a tool of the SDK. */
 function ownTool(tool: Tool): AnyFunctionTool {
   return {
     type: 'function',
@@ -62,7 +62,7 @@ function ownTool(tool: Tool): AnyFunctionTool {
   }
 }
 
-/** The SDK types the schema of a tool's input more closely than a gate does. */
+/** The SDK's type for an input schema is narrower than the gate's. */
 function objectSchema(schema: object): AnyFunctionTool['parameters'] {
   return schema as AnyFunctionTool['parameters']
 }
@@ -72,8 +72,8 @@ function keyOf(callId: string | undefined, input: unknown): string {
 }
 
 /**
- * Gives a handoff that asks the gate. The SDK has no way to refuse one and go on: what is refused after it was offered
- * throws, and ends the run.
+ * Returns a handoff that asks the gate. The SDK cannot refuse a handoff and continue: one that is refused after it was
+ * offered throws, and ends the run.
  */
 export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandoff {
   return own.clone({
@@ -88,14 +88,14 @@ export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandof
       const outcome = await run.call({ name: own.toolName, input, malformed, context })
       if (outcome.status === 'done' && context.target) return context.target
       if (outcome.status === 'failed') throw outcome.error
-      throw outcome.status === 'done' ? new TypeError('the handoff gave no agent') : new RefusedCall(outcome)
+      throw outcome.status === 'done' ? new TypeError('the handoff returned no agent') : new RefusedCall(outcome)
     },
   })
 }
 
 type Own = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
 
-/** Gives what the SDK takes as a tool's result. @throws the tool's own error, where it lets its errors end the run */
+/** Returns a tool's result for the SDK. @throws the tool's own error, if it lets its errors end the run */
 async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Promise<unknown> {
   if (outcome.status === 'done') return outcome.output
   const { signal } = context.details ?? {}
@@ -105,7 +105,7 @@ async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Pr
   return toldBy(own, outcome, context)
 }
 
-/** Gives the outcome's text; a tool that promises a schema of its output puts it into words of its own. */
+/** Returns the outcome's text. A tool with an output schema converts it with its own `errorFunction`. */
 async function toldBy(
   { errorFunction, outputSchema }: Own,
   outcome: CallRefused | CallWaiting | CallFailed,
@@ -119,10 +119,10 @@ type AnyGuardrail = ToolInputGuardrailDefinition
 const { allow, rejectContent } = ToolGuardrailFunctionOutputFactory
 
 /**
- * Refuses a call whose arguments are no JSON object, with a record and the gate's words.
+ * Refuses and records a call whose arguments are not a JSON object.
  *
- * The SDK would have a person approve such a call, as it cannot ask `needsApproval` about it; with
- * `toolExecution.preApprovalInputGuardrails` it asks here first.
+ * The SDK would have a person approve such a call, because it cannot ask `needsApproval` about it. With
+ * `toolExecution.preApprovalInputGuardrails` it runs this first.
  */
 function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
   return defineToolInputGuardrail({
@@ -137,7 +137,7 @@ function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
   })
 }
 
-/** A guardrail of the tool's own, whose refusals leave a record like the gate's. */
+/** Wraps a guardrail of the tool, so that its refusals are recorded. */
 function recorded(guardrail: AnyGuardrail, name: string, runs: Runs): AnyGuardrail {
   return {
     ...guardrail,

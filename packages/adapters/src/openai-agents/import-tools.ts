@@ -7,13 +7,13 @@ import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import type { AnyFunctionTool, AnyHandoff, AnyRunContext, CallDetails, Governable } from './sdk.ts'
 
 /**
- * Gives function tools and handoffs as a gate takes them, with what the overlay says of each. Their ids are their
- * names; a tool of a `toolNamespace` is `namespace:name`.
+ * Returns function tools and handoffs for a gate, combined with the overlay. Their ids are their names; a tool of a
+ * `toolNamespace` is `namespace:name`.
  *
- * As a record, by their ids, the compiler knows the ids.
+ * Pass a record, keyed by id, to have the ids typed.
  *
- * @throws {ConfigError} for hosted, computer, shell and patch tools, which no gate can govern; for two of one name, and
- * for a key that is not the id
+ * @throws {ConfigError} for hosted, computer, shell and patch tools, which a gate cannot govern; for two tools of one name,
+ * and for a key that is not the id
  * @example
  * const gate = createGate({ tools: fromOpenAIAgents([search, remove], { remove: { tags: ['danger'] } }) })
  */
@@ -49,10 +49,10 @@ function isList<T>(tools: readonly T[] | Readonly<Record<string, T>>): tools is 
   return Array.isArray(tools)
 }
 
-/** The SDK's own objects, by what the gate's tools execute. */
+/** The SDK's own objects, by the gate tool's `execute`. */
 const natives = new WeakMap<object, Governable>()
 
-/** Gives the SDK's own object that a tool of a gate was brought in from. */
+/** Returns the SDK's own object that a gate's tool was imported from. */
 export function nativeOf(tool: { readonly execute: unknown }): Governable | undefined {
   return typeof tool.execute === 'function' ? natives.get(tool.execute) : undefined
 }
@@ -61,15 +61,15 @@ export function isHandoff(native: unknown): native is AnyHandoff {
   return native instanceof Handoff
 }
 
-/** @throws {ConfigError} for what the SDK does not run in this process */
+/** @throws {ConfigError} for a tool that the SDK does not run in this process */
 function toDefinition(native: unknown): { readonly id: string; readonly definition: UnnamedToolDefinition } {
   if (isHandoff(native)) return { id: native.toolName, definition: handoffDefinition(native) }
   if (isFunctionTool(native)) return { id: toId(native), definition: functionDefinition(native) }
   const name = nameOf(native)
   throw new ConfigError(
     `tools.${name}`,
-    `"${name}" is no function tool: the SDK cannot hide it from a run, and no gate stands where it runs; ` +
-      'if everybody may use it, give it to guard as `ungoverned`',
+    `"${name}" is not a function tool: the SDK cannot hide it from a run, and no gate can stop it; ` +
+      'if everyone may use it, pass it to guard as `ungoverned`',
   )
 }
 
@@ -79,17 +79,17 @@ function toId(tool: AnyFunctionTool): string {
   return namespace === undefined ? tool.name : `${namespace}:${tool.name}`
 }
 
-/** Gives the name by which the SDK looks a tool up. */
+/** Returns the name by which the SDK looks a tool up. */
 function sdkNameOf(native: Governable): string {
   if (isHandoff(native)) return native.toolName
   const namespace = namespaceOf(native)
   return namespace === undefined ? native.name : `${namespace}.${native.name}`
 }
 
-/** So much later than the SDK's own timer, which has its own words for it. */
+/** The margin after the SDK's own timer, which has its own text. */
 const AFTER_SDK_MS = 1000
 
-/** The calls of an agent's own run have deadlines of their own. */
+/** An agent's own run has deadlines for its calls. */
 function deadlineOf(tool: AnyFunctionTool): number | undefined {
   if (isAgentTool(tool)) return Infinity
   return tool.timeoutMs === undefined ? undefined : tool.timeoutMs + AFTER_SDK_MS
@@ -122,7 +122,7 @@ function isFunctionTool(native: unknown): native is AnyFunctionTool {
   return type === 'function' && typeof run === 'function'
 }
 
-/** The SDK keeps it under a symbol of its own, which it does not export. */
+/** The SDK keeps the namespace under a symbol that it does not export. */
 function namespaceOf(tool: AnyFunctionTool): string | undefined {
   const symbol = Object.getOwnPropertySymbols(tool).find(({ description }) => description === 'functionToolNamespace')
   const namespace: unknown = symbol && Object.getOwnPropertyDescriptor(tool, symbol)?.value
@@ -134,16 +134,16 @@ function nameOf(native: unknown): string {
   return typeof name === 'string' ? name : typeof native
 }
 
-/** Gives the name under which the SDK knows a tool of the gate. */
+/** Returns the SDK's name for a tool of the gate. */
 export function toolNameOf(tool: Tool): string {
   const native = nativeOf(tool)
   return native ? sdkNameOf(native) : toWireName(tool)
 }
 
 /**
- * Gives the names of a gate's tools in the SDK, both ways, of the hidden ones too.
+ * Returns the SDK's names of a gate's tools in both directions, including hidden tools.
  *
- * @throws {ConfigError} where two tools have one name there
+ * @throws {ConfigError} if two tools have one name there
  */
 export function namesOf(tools: readonly Tool[]): ExposedNames {
   const ids = new Map<string, string>()
@@ -158,13 +158,13 @@ export function namesOf(tools: readonly Tool[]): ExposedNames {
   return { toId: (name) => ids.get(name), toName: (id) => names.get(id) }
 }
 
-/** What a guarded tool gives the gate with a call, for the tool that it guards. */
+/** What a guarded tool passes to the gate with a call, for the tool behind it. */
 export class Invocation {
   readonly runContext: AnyRunContext
   readonly details: CallDetails
-  /** What a handoff gave: an agent is no output that a gate could measure. */
+  /** The handoff's target. An agent is not an output that a gate can measure. */
   target: Awaited<ReturnType<AnyHandoff['onInvokeHandoff']>> | undefined
-  /** What the tool threw past the SDK, which means it to end the run. */
+  /** The error that the tool threw through the SDK, which ends the run. */
   thrown: { readonly error: unknown } | undefined
 
   constructor(runContext: AnyRunContext, details: CallDetails) {
@@ -173,18 +173,18 @@ export class Invocation {
   }
 }
 
-/** A tool that threw, of which the SDK keeps the error to itself. */
+/** The error of a tool that threw, if the SDK does not pass the original on. */
 export class SwallowedError extends Error {
   override readonly name = 'SwallowedError'
 }
 
-/** What the SDK tells the model of a tool that threw, unless the tool has an `errorFunction`; older ones add the error. */
+/** The SDK's text for a tool that threw, unless the tool has an `errorFunction`. Older versions append the error. */
 const SDK_FAILURE = 'An error occurred while running the tool. Please try again.'
 
 /**
  * Runs the SDK's own tool.
  *
- * @throws {SwallowedError} where the SDK has made a result of what the tool threw: the record should say that it failed
+ * @throws {SwallowedError} if the SDK turned the tool's error into a result, so that the record says that it failed
  */
 async function invokeNative(
   tool: AnyFunctionTool,
@@ -208,22 +208,22 @@ async function invoke(tool: AnyFunctionTool, text: string, given: Invocation, si
   }
 }
 
-/** An agent that is a tool tells of its run, which no other function tool does. */
+/** An agent as a tool emits events about its run. No other function tool does. */
 function isAgentTool(tool: AnyFunctionTool): boolean {
   return 'on' in tool && typeof tool.on === 'function'
 }
 
-/** A copy with all that the SDK has hidden in the details of a call, and the gate's signal. */
+/** Returns a copy of a call's details, with the fields that the SDK hides there, and the gate's signal. */
 function copyOf(details: CallDetails, signal: AbortSignal): NonNullable<CallDetails> {
   return copyWith(details ?? {}, { signal })
 }
 
-/** Where the SDK keeps what a sub-agent's run takes over from the run that calls it. */
+/** The SDK's key for what a sub-agent's run inherits from its parent. */
 const INHERITED = Symbol.for('openai.agents.agentToolParentRunConfig')
 
 /**
- * A sub-agent takes over that its run goes on after an unknown tool, and not who is told of it, so that nothing would
- * be recorded. Unless it was given both in `asTool({ runConfig })`, its run ends there, which leaves a trace.
+ * A sub-agent inherits that its run continues after an unknown tool, but not the handler, so nothing would be
+ * recorded. Unless `asTool({ runConfig })` sets both, its run ends there, which leaves a trace.
  */
 function endAtUnknownTools(details: object): void {
   const inherited: unknown = Reflect.get(details, INHERITED)

@@ -8,11 +8,11 @@ import { createOnCall, createWarn, type GuardedCall, GuardedRun, RunRegistry } f
 import type { GuardOptions } from './options.ts'
 import type { AnyContext, AnyRunContext } from './sdk.ts'
 
-/** The runs of one guard, which any number of callers may have under way on one shared agent. */
+/** The runs of one guard. Any number of callers may run one shared agent at once. */
 export interface Runs {
-  /** Gives the run that a context belongs to: always the same one, for as long as its caller is the same. */
+  /** Returns the run of a context: the same one as long as its caller is the same. */
   of(runContext: AnyRunContext): Promise<OpenRun>
-  /** Answers whether the step sees a tool. Who runs the agent is asked once for all tools of a step. */
+  /** Whether the step sees a tool. The caller is read once for all tools of a step. */
   sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
 }
 
@@ -25,7 +25,7 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
   const runsOf = createPerParent(() => new RunRegistry<OpenRun>())
   const listings = createPerParent(() => new WeakMap<AnyRunContext, OpenRun>())
 
-  /** Gives the run that this one is a sub-agent's of, unless it is that run itself, going on in a sub-agent. */
+  /** Returns the run that started this one as a sub-agent, unless it is that same run. */
   const parentOf = (runContext: AnyRunContext): OpenRun | undefined => {
     const parent = callingRun()
     if (parent?.origin.gate !== gate) return undefined
@@ -44,7 +44,7 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
     })
   }
 
-  /** A sub-agent sees at most what the run sees that called it, whatever context and options it was given. */
+  /** A sub-agent sees at most what the run sees that called it, whatever context and options it has. */
   const runWithin = (parent: OpenRun, runContext: AnyRunContext): Promise<OpenRun> =>
     runsOf(parent).of(runContext, SUB_AGENT, async () => {
       const { bindsApprovals } = parent.origin
@@ -75,10 +75,10 @@ export function createRuns(gate: Origin['gate'], names: ExposedNames, options: R
   }
 }
 
-/** Of a run that is no caller's of its own. No key of a caller is empty. */
+/** The key of a run without its own caller. A caller's key is never empty. */
 const SUB_AGENT = ''
 
-/** Contexts may be shared by the sub-agents of different runs, and each of those is a run of its own. */
+/** Sub-agents of different runs may share a context. Each of them is a run of its own. */
 function createPerParent<T>(create: () => T): (parent: OpenRun | undefined) => T {
   const own = create()
   const ofParents = new WeakMap<OpenRun, T>()
@@ -98,16 +98,16 @@ function narrows({ activeTools, visibility, app, view }: RunOptions): boolean {
 interface Origin {
   readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly runContext: AnyRunContext
-  /** The guard whose run it is; none of a sub-agent's, which is its caller's. */
+  /** The guard of the run; `undefined` for a sub-agent, whose caller has one. */
   readonly guard: object | undefined
   readonly bindsApprovals: boolean
-  /** The run as of now: another one, where it is another who runs the agent by now. */
+  /** Returns the current run: another one if the caller has changed. */
   current(): Promise<OpenRun>
 }
 
 const calling = new AsyncLocalStorage<OpenRun>()
 
-/** Gives the run whose call is under way, of whatever guard: what begins within it is a sub-agent's. */
+/** Returns the run of the current call, for any guard. A run that begins within it is a sub-agent's. */
 function callingRun(): OpenRun | undefined {
   return calling.getStore()
 }
@@ -125,12 +125,12 @@ export class OpenRun {
     this.origin = origin
   }
 
-  /** Answers for the step that an agent prepares already; `undefined` where this question begins another one. */
+  /** Answers for the step that an agent is preparing; `undefined` if this question begins another step. */
   stillSees(id: string, agent: object): boolean | undefined {
     return this.#listing?.isOpenFor(agent, id) ? this.#listing.has(id) : undefined
   }
 
-  /** Answers whether the step that an agent prepares sees a tool: availability and locks are as they are now. */
+  /** Whether the step that an agent is preparing sees a tool. Availability and locks are read again. */
   sees(id: string, agent: object): boolean {
     if (this.#listing === undefined || !this.#listing.isOpenFor(agent, id)) {
       this.#listing = new Listing(this.guarded.view.narrow({}), agent)
@@ -147,12 +147,12 @@ export class OpenRun {
     return this.guarded.requestApproval(this.#within(call))
   }
 
-  /** What was opened since the run began is in the view of the step only. */
+  /** Tools that were opened since the run began are in the step's view only. */
   #within(call: GuardedCall): GuardedCall {
     return { ...call, view: this.#listing?.view, step: Math.max(0, this.#step) }
   }
 
-  /** The SDK asks for approvals first and calls then: what was refused at the first is not asked again at the second. */
+  /** The SDK asks for approvals before it calls. A refusal of the first is kept for the second. */
   keepRefusal(key: string, refused: CallRefused): void {
     this.#refused.set(key, refused)
   }
@@ -164,7 +164,7 @@ export class OpenRun {
   }
 }
 
-/** What an agent asks for before one request of its model: each tool once. */
+/** The tools that an agent asks about before one model request: each once. */
 class Listing {
   readonly view: View
   readonly #agent: object
@@ -175,7 +175,7 @@ class Listing {
     this.#agent = agent
   }
 
-  /** The SDK does not say when a step begins: it is when another agent asks, or the same one for the same tool again. */
+  /** The SDK does not announce a step. It begins when another agent asks, or the same agent about the same tool again. */
   isOpenFor(agent: object, id: string): boolean {
     return this.#agent === agent && !this.#asked.has(id)
   }
@@ -189,8 +189,8 @@ class Listing {
 const watched = new WeakSet<object>()
 
 /**
- * Records the calls of unknown tools for which the SDK ends the run at once, as it does by default: the error that it
- * writes into the agent's span is the only trace of them, and there is a span also where tracing is switched off.
+ * Records the calls of unknown tools for which the SDK ends the run at once, its default. The error in the agent's span is
+ * the only trace of them. There is a span even if tracing is off.
  */
 function watchSpan(run: Pick<GuardedRun, 'call'>): void {
   const span = getCurrentSpan()
@@ -199,7 +199,7 @@ function watchSpan(run: Pick<GuardedRun, 'call'>): void {
   const setError = span.setError.bind(span)
   span.setError = (error) => {
     const name: unknown = error.data?.['tool_name']
-    // Only what the agent does not have is told with the agent's name.
+    // The message contains the agent's name only for a tool that the agent does not have.
     if (typeof name === 'string' && 'agent_name' in (error.data ?? {}))
       void run.call({ name, input: undefined, malformed: error.message })
     setError(error)

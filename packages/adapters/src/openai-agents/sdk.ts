@@ -11,17 +11,17 @@ export type AnyTool = Tool<any>
 export type AnyContext = any
 export type AnyRunContext = RunContext<AnyContext>
 
-/** What a gate can govern: the SDK runs it in this process, through a function of its own. */
+/** A tool that a gate can govern: the SDK runs it in this process, with its own function. */
 export type Governable = AnyFunctionTool | AnyHandoff
 export type CallDetails = Parameters<AnyFunctionTool['invoke']>[2]
 
-/** What the model wrote as the arguments of a call, or what is wrong with it. */
+/** The arguments of a call, or what is wrong with them. */
 export interface Arguments {
   readonly input: unknown
   readonly malformed: string | undefined
 }
 
-/** Reads the arguments of a call as the SDK does, which runs nothing for what is no JSON. */
+/** Reads the arguments of a call as the SDK does, which runs nothing for invalid JSON. */
 export function readArguments(text: string): Arguments {
   try {
     const input: unknown = JSON.parse(text)
@@ -35,8 +35,8 @@ export function readArguments(text: string): Arguments {
 const restoring = new AsyncLocalStorage<true>()
 
 /**
- * Runs what reads a saved state back. The SDK cannot read back the call of a tool that is hidden by now, and nothing
- * is sent or run meanwhile: so tools are there for that, and refuse when they are called.
+ * Runs a function that reads a saved state. The SDK cannot read a call of a tool that is hidden by now. Nothing is sent or
+ * run meanwhile, so all tools exist there, and refuse when they are called.
  */
 export function whileRestoring<T>(work: () => Promise<T>): Promise<T> {
   return restoring.run(true, work)

@@ -13,7 +13,7 @@ export function isFunction(value: unknown): value is (...args: unknown[]) => unk
   return typeof value === 'function'
 }
 
-/** Whether a value is a non-empty text. */
+/** Whether a value is a non-empty string. */
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

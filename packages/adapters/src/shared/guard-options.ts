@@ -15,31 +15,31 @@ import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { fieldsOf } from './fields.ts'
 import type { GuardListeners } from './runs.ts'
 
-/** The options of every guard of one run. */
+/** The options of every guard for one run. */
 export interface RunOptions<Name extends string = string> extends ViewOptions<Name>, GuardListeners {
   /**
-   * Names the run in the audit, and binds approvals to it: give the same one when the run is resumed.
-   * Default: a random one, to which approvals are not bound.
+   * Names the run in the audit, and binds approvals to it: pass the same id when the run is resumed.
+   * Default: a random id, to which approvals are not bound.
    */
   readonly runId?: string | undefined
 }
 
-/** The options of every guard that serves any number of runs. `Run` is what the framework tells of one. */
+/** The options of every guard that serves any number of runs. `Run` is what the framework passes about one. */
 export interface GuardOptions<Name extends string, Run, Ungoverned = string> extends ViewOptions<Name>, GuardListeners {
   /**
-   * Whose run it is: a caller, or a function that is asked again at each step and each call, so that a role that was
-   * taken away counts at once. The function must return a caller that `defineCaller` made: a client may have written
-   * what the framework hands over.
+   * The caller of a run, or a function that returns it. The function runs again at each step and each call, so a role that
+   * was revoked counts at once. It must return a caller that `defineCaller` made, because a client may have written the
+   * framework's context.
    */
   readonly caller: CallerOption<Run>
-  /** Narrows one run, beside `visibility`, `activeTools` and `app`, which narrow every run: the stricter holds. */
+  /** Narrows one run. `visibility`, `activeTools` and `app` narrow every run; the stricter holds. */
   readonly view?: ((run: Run) => MaybePromise<ViewOptions<Name> | undefined>) | undefined
   /**
-   * Names the run in the audit, and binds approvals to it: return the same one when the run is resumed. Default: a random
-   * one, to which approvals are not bound.
+   * Names the run in the audit, and binds approvals to it: return the same id when the run is resumed. Default: a random
+   * id, to which approvals are not bound.
    */
   readonly runId?: ((run: Run) => string | undefined) | undefined
-  /** Tools that do not come from the gate and may run beside its own. Default: none. */
+  /** Tools from elsewhere that may run beside the gate's own. Default: none. */
   readonly ungoverned?: readonly Ungoverned[] | undefined
 }
 
@@ -61,9 +61,9 @@ export const GUARD_KEYS = { ...RUN_KEYS, caller: true, view: true, ungoverned: t
 const VIEW_SHAPE: Shape = shapeOf<ViewOptions>(VIEW_KEYS)
 
 /**
- * Checks what a `guard` is given, where the caller is one of the options.
+ * Checks the arguments of a `guard` whose caller is one of the options.
  *
- * @throws {ConfigError} for what is no gate, for missing options and for an unknown one
+ * @throws {ConfigError} for an invalid gate, for missing options and for an unknown one
  */
 export function checkGuard(gate: unknown, options: unknown, shape: Shape): void {
   checkGate(gate)
@@ -81,9 +81,9 @@ function checkView(view: unknown): void {
 }
 
 /**
- * Checks what a `guard` is given, where the caller stands before the options.
+ * Checks the arguments of a `guard` whose caller comes before the options.
  *
- * @throws {ConfigError} for what is no gate, for a missing caller and for an unknown option
+ * @throws {ConfigError} for an invalid gate, for a missing caller and for an unknown option
  */
 export function checkGuardFor(gate: unknown, caller: unknown, options: unknown, shape: Shape): void {
   checkGate(gate)
@@ -91,13 +91,13 @@ export function checkGuardFor(gate: unknown, caller: unknown, options: unknown, 
   checkShape('guard', options, shape)
 }
 
-/** @throws {ConfigError} for a caller that is missing */
+/** @throws {ConfigError} for a missing caller */
 export function checkGiven<T>(caller: T): asserts caller is NonNullable<T> {
   if (caller === undefined || caller === null) throw new ConfigError('guard.caller', MISSING)
 }
 
 const MISSING =
-  'is missing: say who the run is for, such as { user: "vera", roles: ["viewer"] }. {} is a caller of whom nothing is known'
+  'is missing: say who the run is for, such as { user: "vera", roles: ["viewer"] }. {} is an anonymous caller'
 
 function checkGate(gate: unknown): void {
   const { view, catalog } = fieldsOf(gate)
@@ -105,7 +105,7 @@ function checkGate(gate: unknown): void {
     throw new ConfigError('guard.gate', 'must be what createGate returned')
 }
 
-/** What a person says of a call that waits. */
+/** A person's answer to a call that waits. */
 interface Verdict {
   readonly decision: 'approve' | 'reject'
   readonly reason?: string | undefined
@@ -113,25 +113,25 @@ interface Verdict {
 
 const VERDICT_SHAPE: Shape = shapeOf<Verdict>({ decision: true, reason: true })
 
-/** @throws {ConfigError} for a decision that is neither: it must not count as either */
+/** @throws {ConfigError} for an unknown decision, which must not count as either */
 export function checkDecision({ decision }: { readonly decision?: unknown }): void {
   if (decision !== 'approve' && decision !== 'reject')
     throw new ConfigError('answer.decision', 'must be "approve" or "reject"')
 }
 
-/** @throws {ConfigError} for an unknown field, and for a decision that is neither */
+/** @throws {ConfigError} for an unknown field or decision */
 export function checkVerdict(answer: Verdict): void {
   checkShape('answer', answer, VERDICT_SHAPE)
   checkDecision(answer)
 }
 
-/** Who runs: a caller that the host names once, or a function that reads it from what a framework hands over. */
+/** A caller, or a function that reads it from the framework's context. */
 type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
 
 /**
- * Checks a caller that the host's own code names.
+ * Returns the caller that the host's own code passed.
  *
- * @throws {ConfigError} where there is none
+ * @throws {ConfigError} for a missing one
  * @throws {ToolgateError} `caller_invalid`
  */
 export function checkCaller(caller: Caller | null | undefined): Caller {
@@ -142,10 +142,10 @@ export function checkCaller(caller: Caller | null | undefined): Caller {
 /**
  * Returns the function that finds the caller of a run, for a framework whose context a client may fill.
  *
- * The option's function reads that context, so its answer counts only if `defineCaller` made it: that object cannot come
- * out of a request.
+ * The option's function reads that context, so its result counts only if `defineCaller` made it: such an object cannot
+ * come out of a request.
  *
- * @throws {ConfigError} where the option is missing
+ * @throws {ConfigError} for a missing option
  */
 export function createCallerOf<Source>(option: CallerOption<Source> | undefined): (source: Source) => Promise<Caller> {
   if (typeof option === 'function') return async (source) => trusted(await option(source))
@@ -168,14 +168,14 @@ const UNTRUSTED =
   'Call defineCaller where your server has authenticated the user, and put that very object into the context: ' +
   'copies by JSON, structuredClone or a spread do not count'
 
-/** Returns what tells the tools that a host lets run beside the gate's: by names, or globs such as `agent-*`. */
+/** Returns whether the host lets a tool run beside the gate's, by name or by a glob such as `agent-*`. */
 export function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
   const globs = names.map((name) => parseGlob(name))
   return (name) => globs.some((glob) => matchesGlob(glob, name))
 }
 
 /**
- * Opens the view of one run, narrowed by all that the options say of it and by `also`.
+ * Opens the view of one run, narrowed by the options and by `also`.
  *
  * @throws {ConfigError} for an unknown field of what `view` returned, and for two different apps
  */
@@ -195,7 +195,7 @@ export async function openView<Run>(
   )
 }
 
-/** Opens a view. Callers who narrow nothing share the view of their equals. */
+/** Opens a view. Callers without narrowing share the view of equal callers. */
 export function viewFor(
   gate: Pick<Gate, 'view'>,
   caller: Caller,
@@ -205,7 +205,7 @@ export function viewFor(
   return isPlain ? gate.view(caller) : gate.view(caller, { visibility, activeTools, app })
 }
 
-/** Gives what all of these show: each is asked, and nothing is shown that one of them leaves out. */
+/** Combines visibilities: an id is shown only if each of them shows it. */
 function combineVisibility(...parts: readonly (Visibility | undefined)[]): Visibility | undefined {
   const given = parts.filter((part) => part !== undefined)
   if (given.length <= 1) return given[0]
@@ -217,9 +217,9 @@ function combineVisibility(...parts: readonly (Visibility | undefined)[]): Visib
 }
 
 /**
- * Gives the options of which both hold.
+ * Combines two sets of options: both narrow.
  *
- * @throws {ConfigError} for two different apps: a view is of one
+ * @throws {ConfigError} for two different apps, because a view has one
  */
 function combineViewOptions(one: ViewOptions, other: ViewOptions): ViewOptions {
   if (one.app !== undefined && other.app !== undefined && one.app !== other.app)

@@ -18,9 +18,9 @@ const SHAPE: Shape = shapeOf<ToolOverlay>(
 )
 
 /**
- * Gives the tools of a framework as a gate takes them, by their own names, with what the overlay says of each.
+ * Returns the tools of a framework for a gate, by their own names, combined with the overlay.
  *
- * @throws {ConfigError} for a name in the overlay that is none of the tools', and for an unknown field
+ * @throws {ConfigError} for an unknown name in the overlay, and for an unknown field
  */
 export function toNativeRecord<Native>(
   tools: ReadonlyMap<string, UnnamedToolDefinition>,

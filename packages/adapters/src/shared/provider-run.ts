@@ -14,7 +14,7 @@ import { failureText, isStream, lastOf } from './refused.ts'
 import { createOnCall, createWarn, GuardedRun } from './runs.ts'
 import { createUnawaited, type Unawaited } from './unawaited.ts'
 
-/** What `guard` may be told for a plain provider SDK, where the loop is the host's own. */
+/** The options of `guard` for a plain provider SDK, where the host runs the loop. */
 export interface ProviderRunOptions<Name extends string = string>
   extends RunOptions<Name>, Pick<ExposeOptions, 'mode' | 'strict' | 'loaded' | 'tokenizer'> {
   /** Narrows and instructs each step; see the guide's page about steps. */
@@ -22,7 +22,7 @@ export interface ProviderRunOptions<Name extends string = string>
   readonly instructions?: string | undefined
   readonly state?: unknown
   readonly context?: unknown
-  /** As the provider calls it, for the audit. */
+  /** The provider's name of the model, for the audit. */
   readonly model?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -42,24 +42,24 @@ export const PROVIDER_KEYS = {
   signal: true,
 } as const satisfies Record<keyof ProviderRunOptions, true>
 
-/** One run of an agent whose loop is the host's own, in the shapes of one provider. */
+/** One run whose loop the host runs, in the shapes of one provider. */
 export interface GuardedLoop<Request, Call, Answered> {
   /** Names the run in the audit. */
   readonly id: string
   readonly view: View
-  /** The step under way, with its instructions, model and options. */
+  /** The current step, with its instructions, model and options. */
   readonly step: Step | undefined
   /**
-   * Prepares the next step, and gives what to spread into its request. Availability and locks are those of now.
+   * Prepares the next step, and returns the fields to spread into its request. Availability and locks are read again.
    *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
+   * @throws {UnknownToolError} for an unknown name in `activeTools`
    */
   next(): Unawaited<Request, 'tools' | 'config'>
-  /** Takes a call of the model through the gate, and gives what answers it. Never throws for what the model did. */
+  /** Passes a call of the model to the gate, and returns its answer. Never throws for a mistake of the model. */
   execute(call: Call): Promise<Answered>
 }
 
-/** Gives a run the shapes of a provider. */
+/** Converts a run to the shapes of a provider. */
 export function toGuardedLoop<Request, Call, Answered>(
   run: ProviderRun,
   execute: (call: Call) => Promise<Answered>,
@@ -77,16 +77,16 @@ export function toGuardedLoop<Request, Call, Answered>(
 
 const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 
-/** One run against a provider, whatever its wire looks like. */
+/** One run with any provider. */
 export interface ProviderRun {
   readonly id: string
-  /** What the run sees at most. */
+  /** The upper bound of what the run sees. */
   readonly view: View
-  /** The step under way; `undefined` before the first. */
+  /** The current step; `undefined` before the first. */
   readonly step: Step | undefined
-  /** Prepares the next step, and gives the fields of its request. */
+  /** Prepares the next step, and returns the fields of its request. */
   next(): Promise<Readonly<Record<string, unknown>>>
-  /** Takes one call of the model through the gate. Never throws for what the model did. */
+  /** Passes one call of the model to the gate. Never throws for a mistake of the model. */
   call(call: ProviderCall): Promise<Answer>
 }
 
@@ -94,17 +94,17 @@ export interface ProviderRun {
 export interface ProviderCall {
   readonly name: string
   readonly callId: string | undefined
-  /** The input, or its JSON where the provider sends a text. */
+  /** The input, or its JSON if the provider sends a text. */
   readonly input: unknown
 }
 
-/** What the model is told, and whether that is good news. */
+/** The text for the model, and whether the call succeeded. */
 export interface Answer {
   readonly text: string
   readonly ok: boolean
 }
 
-/** Opens a run whose requests are built here and whose loop is the host's. */
+/** Opens a run for a loop that the host runs. */
 export async function openProviderRun(
   gate: Gate,
   caller: Caller,
@@ -139,7 +139,7 @@ export async function openProviderRun(
     },
     async call({ name, callId, input }) {
       if (!step || !exposure)
-        throw new ConfigError('run', 'call next() and send what it gives before you execute a call')
+        throw new ConfigError('run', 'call next() and send what it returns before you execute a call')
       const id = exposure.names.toId(name)
       const parsed = typeof input === 'string' ? parseJson(input) : { value: input }
       const outcome = await run.call({
@@ -160,7 +160,7 @@ export async function openProviderRun(
   }
 }
 
-/** Masked, the array is that of the whole run as it is now, so that the provider's cache keeps hitting. */
+/** With `mask`, the list is that of the whole run, so that the provider's cache keeps hitting. */
 function exposeStep(
   view: View,
   step: View,
@@ -182,7 +182,7 @@ function describeError({ tool, message }: { readonly tool: string; readonly mess
 
 function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   try {
-    // An empty text is how providers write a call without arguments.
+    // Providers write a call without arguments as an empty text.
     const value: unknown = text.trim() === '' ? {} : JSON.parse(text)
     return { value }
   } catch (error) {
@@ -190,7 +190,7 @@ function parseJson(text: string): { readonly value: unknown } | { readonly probl
   }
 }
 
-/** A provider takes one answer: of a stream that is its last item. */
+/** A provider takes one answer: the last item of a stream. */
 async function toAnswer(outcome: CallOutcome, name: string): Promise<Answer> {
   const { status } = outcome
   if (status !== 'done' || !isStream(outcome.output)) return { text: outcome.text, ok: status === 'done' }

@@ -2,10 +2,10 @@ import { type CallFailed, type CallRefused, type CallWaiting, ToolgateError } fr
 import { messageOf } from '@toolgate/core/internal'
 
 /**
- * A call that did not run, or did not end well, for frameworks that take an error for that.
+ * A call that did not run or failed, for frameworks that expect an error.
  *
- * They tell the model what the error says of itself, as a text or as JSON: here that is the outcome's text and nothing
- * more. The outcome is for the host, and not enumerable.
+ * They show the model the error as a text or as JSON. Both are the outcome's text. The outcome itself is for the host, and
+ * not enumerable.
  */
 export class RefusedCall extends ToolgateError {
   declare readonly outcome: CallRefused | CallWaiting | CallFailed
@@ -31,14 +31,14 @@ export function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
 }
 
-/** Gives what a call that takes one answer is told of a stream: its last item, as in the frameworks. */
+/** Returns the last item of a stream, for a call that takes one answer. The frameworks do the same. */
 export async function lastOf(stream: AsyncIterable<unknown>): Promise<unknown> {
   let last: unknown
   for await (const item of stream) last = item
   return last
 }
 
-/** Gives what is told of a stream that broke off, in the words that the gate has for a tool that failed. */
+/** Returns the text about a stream that broke off: the same as for a failed tool. */
 export function failureText(name: string, error: unknown): string {
   return `${name} failed: ${messageOf(error)}`
 }

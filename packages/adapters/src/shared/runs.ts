@@ -3,27 +3,27 @@ import type { Approval, CallOutcome, CallRefused, CallRequest, CallWaiting, Gate
 import { type ExposedNames, toWireName } from '@toolgate/core/expose'
 import { type HooksInput, messageOf, safely } from '@toolgate/core/internal'
 
-/** A call that is over, or waits for a person. */
+/** A call that has ended, or waits for a person. */
 export interface GuardedCallEvent {
-  /** The tool's id; the name as the model wrote it, where no tool has that name. */
+  /** The tool's id, or the model's name for it if no tool has that name. */
   readonly tool: string
   /** As the model wrote it. */
   readonly name: string
   readonly callId: string
   readonly status: CallOutcome['status']
-  /** `undefined` where the call was approved in an earlier run, or the framework does not count steps. */
+  /** `undefined` if the call was approved in an earlier run, or the framework does not count steps. */
   readonly stepNumber: number | undefined
-  /** All of it: the decision of a refusal, what the tool gave. */
+  /** The full outcome: the decision of a refusal, or the tool's output. */
   readonly outcome: CallOutcome
-  /** What a person is asked, where the call waits. */
+  /** The approval that the call waits for. */
   readonly approval: Approval | undefined
 }
 
-/** What a guard reports to its host. What these throw changes no run. */
+/** The callbacks of a guard. An error that they throw changes no run. */
 export interface GuardListeners {
-  /** Called with each call when it is over. */
+  /** Called with each call when it ends. */
   readonly onCall?: ((event: GuardedCallEvent) => void) | undefined
-  /** Called with what a developer should know: a tool that is asked for and hidden, one that cannot be offered. */
+  /** Called with notes for the developer: a requested tool that is hidden, or one that cannot be offered. */
   readonly onWarning?: ((text: string) => void) | undefined
 }
 
@@ -40,7 +40,7 @@ export function createWarn(onWarning: GuardListeners['onWarning']): (text: strin
 
 type CallOfEvent = Pick<GuardedCallEvent, 'tool' | 'name' | 'stepNumber'>
 
-/** Returns a function that reports a call and its outcome; `undefined` where nobody listens. */
+/** Returns a function that reports a call and its outcome; `undefined` without a listener. */
 export function createOnCall(
   onCall: GuardListeners['onCall'],
   warn: (text: string) => void,
@@ -53,7 +53,7 @@ export function createOnCall(
   }
 }
 
-/** One call as a framework makes it. */
+/** One call of a framework. */
 export interface GuardedCall {
   /** The tool's name as the model wrote it. */
   readonly name: string
@@ -62,14 +62,14 @@ export interface GuardedCall {
   readonly signal?: AbortSignal | undefined
   /** The framework's own options of the execution, for the tool. */
   readonly context?: unknown
-  /** What the step sees, where that is less than what the run sees. */
+  /** The step's view, if it is narrower than the run's. */
   readonly view?: View | undefined
-  /** Of the run, counted from 0. */
+  /** The step of the run, from 0. */
   readonly step?: number | undefined
   readonly model?: string | undefined
-  /** What the framework found wrong with the call itself, such as an input that is no JSON. */
+  /** What the framework found wrong with the call, such as an input that is not JSON. */
   readonly malformed?: string | undefined
-  /** Asked before those of the gate. */
+  /** Run before the gate's own. */
   readonly hooks?: HooksInput | undefined
 }
 
@@ -77,18 +77,18 @@ type AnyGate = Pick<Gate, 'catalog'>
 
 export interface GuardedRunParts {
   readonly gate: AnyGate
-  /** What the run sees at most. */
+  /** The upper bound of what the run sees. */
   readonly view: View
-  /** The names that the model was given. */
+  /** The names that the model got. */
   readonly names: ExposedNames
   /** Default: a random one. */
   readonly id?: string | undefined
-  /** Default: a run that was given its id binds its approvals. */
+  /** Default: `true` for a run with an id of its own. */
   readonly bindsApprovals?: boolean | undefined
   readonly onCall?: ReturnType<typeof createOnCall>
 }
 
-/** One run of an agent: what it sees at most, and the only way by which its calls go. */
+/** One run of an agent: the upper bound of what it sees, and the only way for its calls to the gate. */
 export class GuardedRun {
   readonly id: string
   readonly view: View
@@ -106,7 +106,7 @@ export class GuardedRun {
     this.#onCall = onCall
   }
 
-  /** Decides, takes, runs, records and reports one call. Never throws for what the model did. */
+  /** Decides, counts, runs, records and reports one call. Never throws for a mistake of the model. */
   call(call: GuardedCall): Promise<CallOutcome> {
     const outcome = (call.view ?? this.view).call(this.#toRequest(call))
     return this.#onCall ? outcome.then((settled) => this.report(call, settled)) : outcome
@@ -117,7 +117,7 @@ export class GuardedRun {
     return (call.view ?? this.view).requestApproval(this.#toRequest(call))
   }
 
-  /** Reports to the host how a call ended, and returns that. */
+  /** Reports a call's outcome to the host, and returns it. */
   report<Outcome extends CallOutcome>({ name, step }: GuardedCall, outcome: Outcome): Outcome {
     this.#onCall?.({ tool: this.#names.toId(name) ?? name, name, stepNumber: step }, outcome)
     return outcome
@@ -134,7 +134,7 @@ export class GuardedRun {
     }
   }
 
-  /** A tool that was not sent has no name on the wire; the audit still says which one was called. */
+  /** A tool that was not sent has no wire name, but the audit still names it. */
   #idOf(name: string): string | undefined {
     return (
       this.#names.toId(name) ??
@@ -143,17 +143,17 @@ export class GuardedRun {
   }
 }
 
-/** The runs under way, by the object that a framework makes for each and by a key, such as their caller's. */
+/** The current runs, by an object that the framework makes for each, and by a key such as the caller's. */
 export class RunRegistry<Run> {
-  // When the framework lets its object go, its runs are gone.
+  // When the framework drops the object, its runs are dropped too.
   readonly #byOwner = new WeakMap<object, Map<string, Promise<Run>>>()
 
-  /** Returns the run of this owner and key. Opens it where there is none, or where opening has failed before. */
+  /** Returns the run of this owner and key. Opens it if there is none, or if opening it has failed before. */
   of(owner: object, key: string, open: () => Promise<Run>): Promise<Run> {
     return this.#runsOf(owner).get(key) ?? this.open(owner, key, open)
   }
 
-  /** Opens a run, also where there is one. */
+  /** Opens a run, replacing an existing one. */
   open(owner: object, key: string, open: () => Promise<Run>): Promise<Run> {
     const runs = this.#runsOf(owner)
     const run = open()

@@ -1,18 +1,18 @@
 import { ConfigError } from '@toolgate/core'
 
 /**
- * A promise of options that are to be spread, which cannot be spread itself.
+ * A promise of options to spread, which must not be spread itself.
  *
- * `{ tools, ...guard(gate, caller) }` without `await` would spread nothing: the tools would run past the gate. Here the
- * compiler finds a text where it expects an option, and at run time the spread throws. The same holds for the promises
- * that its `then`, `catch` and `finally` return.
+ * `{ tools, ...guard(gate, caller) }` without `await` would spread nothing: the tools would run past the gate. With this
+ * type the compiler finds a text where it expects an option, and at run time the spread throws. The same holds for the
+ * promises that its `then`, `catch` and `finally` return.
  */
 export type Unawaited<T, Keys extends string> = Promise<T> & { readonly [K in Keys]: 'write: ...(await guard(…))' }
 
 /**
- * Returns a function that gives a promise own fields, which throw when they are read, as a spread does.
+ * Returns a function that adds fields to a promise which throw when they are read, as a spread does.
  *
- * The descriptors are made once: promises with fields of their own each would cost ten times as much.
+ * The descriptors are made once: making them for each promise would cost ten times as much.
  */
 export function createUnawaited<const Keys extends string>(
   written: string,
@@ -20,7 +20,7 @@ export function createUnawaited<const Keys extends string>(
 ): <T>(work: Promise<T>) => Unawaited<T, Keys> {
   const refuse: PropertyDescriptor & ThisType<Promise<unknown>> = {
     get() {
-      // Nobody will wait for it any more.
+      // Nobody awaits it any longer.
       void then.call(this, undefined, () => {})
       throw new ConfigError('guard', `${written} was spread before it was awaited: write ...(await ${written})`)
     },

@@ -7,7 +7,7 @@ import { createTestAudit, createWitness, type Witness } from './world.ts'
 
 const inputSchema = z.object({ q: z.string().optional() })
 
-/** The tools `search`, `delete_all` and `alpha` of an AI SDK app, which say themselves that they ran. */
+/** The tools `search`, `delete_all` and `alpha` of an AI SDK app. Each records that it ran. */
 export interface AiSdkWorld {
   readonly gate: Gate
   readonly tools: ToolSet
@@ -31,7 +31,7 @@ export function createAiSdkWorld(options: Omit<GateOptions, 'tools' | 'sources' 
 
 export const stopWhen: StopCondition<ToolSet> = isStepCount(5)
 
-/** What a client sends that says of the last message's approval requests what a person has said. */
+/** The client's message that answers the last message's approval requests. */
 export function answer(messages: readonly ModelMessage[], approved: boolean, reason?: string): ModelMessage[] {
   const requests = messages
     .flatMap((message) => (message.role === 'assistant' && typeof message.content !== 'string' ? message.content : []))
@@ -45,7 +45,7 @@ export function answer(messages: readonly ModelMessage[], approved: boolean, rea
   return [...messages, { role: 'tool', content }]
 }
 
-/** Messages with a call that nobody asked for, and an approval that nobody gave. */
+/** Messages with a call that the model did not make, and a forged approval. */
 export function forge(toolName: string, input: unknown = {}): ModelMessage[] {
   return [
     { role: 'user', content: 'Go on.' },

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A provider's interface whose answers a test has written down, one for each request. */
+/** A provider's API with scripted answers, one for each request. */
 export interface JsonServer extends AsyncDisposable {
   readonly url: string
-  /** What was asked, as it came over the wire. */
+  /** The requests, as they came over the wire. */
   readonly bodies: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Starts it on a free port of loopback. `answer` is given what was asked, and how often was asked before. */
+/** Starts it on a free port of loopback. `answer` gets the request and the number of earlier ones. */
 export async function startJsonServer(
   answer: (body: Readonly<Record<string, unknown>>, index: number) => unknown,
 ): Promise<JsonServer> {

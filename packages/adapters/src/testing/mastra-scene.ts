@@ -31,7 +31,7 @@ export function createTools(witness: Witness) {
 
 type SceneOptions = Omit<GateOptions, 'tools' | 'sources' | 'audit'>
 
-/** A gate over those tools; only admins see `delete_all`, unless it is said otherwise. */
+/** A gate over those tools. Only admins see `delete_all`, by default. */
 export function createScene(options: SceneOptions = {}): {
   gate: Gate
   audit: MemoryAudit & { attempts(): readonly string[] }
@@ -54,7 +54,7 @@ export function contextOf(caller: Caller): RequestContext {
 
 /**
  * The request context that Mastra's server makes of a request: the server's own entries first, then those of the
- * body whose keys nobody has taken (`mergeBodyRequestContext` of `@mastra/server`).
+ * body whose keys are not taken (`mergeBodyRequestContext` of `@mastra/server`).
  */
 export function serverContext(body: string, middleware: (context: RequestContext) => void = () => {}): RequestContext {
   const context = new RequestContext()
@@ -69,7 +69,7 @@ export interface GuardedAgent {
   readonly model: MockModel
 }
 
-/** An agent as people write it, with the guard's line, and what the test writes after that. */
+/** An agent as a user writes it, with the guard's line, and the test's own options after it. */
 export function createAgent(
   gate: Gate,
   turns: readonly Turn[] | Parameters<typeof mockModel>[0],
@@ -82,13 +82,13 @@ export function createAgent(
     instructions: 'Help.',
     model: model as unknown as MastraModelConfig,
     ...guard(gate, { ...byContext, ...options }),
-    // As an object of any kind: with the type of all that may be written here, the compiler gives up.
+    // Typed as any object: with the exact type, the compiler gives up.
     ...(after as object),
   })
   return { agent: agent as unknown as Agent, model }
 }
 
-/** The same, with a place where its paused runs are kept: without one, Mastra cannot pause. */
+/** The same with a store for paused runs, without which Mastra cannot pause. */
 export function createStored(
   gate: Gate,
   turns: readonly Turn[],

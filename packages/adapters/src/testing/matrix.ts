@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 
-/** What the matrix of the guide asks of each framework, with and without Toolgate. */
+/** The questions of the guide's matrix about each framework, with and without Toolgate. */
 export const QUESTIONS = {
   see: 'A hidden tool is not in what the model is sent.',
   run: 'A hidden tool that the model calls all the same does not run.',
@@ -16,19 +16,19 @@ export const QUESTIONS = {
 } as const
 export type Question = keyof typeof QUESTIONS
 
-/** What was observed: by running the framework's own loop, never by reading its documentation. */
+/** An observation, made by running the framework's own loop, never by reading its documentation. */
 export interface Observation {
   readonly holds: boolean
-  /** What happened, in a few words, the same at every run: `delete_all ran`. */
+  /** What happened, in a few words, the same in every run: `delete_all ran`. */
   readonly saw: string
 }
 
 export interface MatrixRow {
-  /** As the guide names it: `AI SDK`. */
+  /** The guide's name for it: `AI SDK`. */
   readonly framework: string
-  /** Of the framework, as its package.json says. */
+  /** The framework's version, from its package.json. */
   readonly version: string
-  /** With the framework's own means at their best; `undefined` where it has none for that. */
+  /** With the framework's own means; `undefined` if it has none. */
   readonly without: Readonly<Record<Question, (() => Promise<Observation>) | undefined>>
   readonly with: Readonly<Record<Question, () => Promise<Observation>>>
 }
@@ -44,8 +44,8 @@ const FOLDER = path.join(import.meta.dirname, '../matrix')
 const NO_MEANS: Observation = { holds: false, saw: 'it has no means for that' }
 
 /**
- * Tests one row of the framework matrix: with Toolgate every question must be answered yes, and what is seen with and
- * without must be what `matrix/<name>.json` says, from which the guide's table is made. `TOOLGATE_UPDATE=1` writes it.
+ * Tests one row of the framework matrix. With Toolgate every answer must be yes, and both observations must match
+ * `matrix/<name>.json`, from which the guide's table is made. `TOOLGATE_UPDATE=1` writes it.
  */
 export function describeMatrixRow(name: string, row: MatrixRow): void {
   const file = path.join(FOLDER, `${name}.json`)
@@ -76,7 +76,7 @@ function write(file: string, content: MatrixFile): void {
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
 }
 
-/** Returns the code that some work was rejected with; `no error` where it was not. */
+/** Returns the code that a promise was rejected with; `no error` if it was not. */
 export async function rejectionCode(work: Promise<unknown>): Promise<string> {
   try {
     await work
@@ -86,7 +86,7 @@ export async function rejectionCode(work: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Gives the version of a package that the tests run with, whether it shows its package.json or not. */
+/** Returns the installed version of a package, whether it exports its package.json or not. */
 export function installedVersion(name: string): string {
   const file = path.join(import.meta.dirname, '../../../../node_modules', name, 'package.json')
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version

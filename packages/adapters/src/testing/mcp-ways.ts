@@ -26,11 +26,11 @@ export interface Called {
   readonly signal?: AbortSignal
 }
 
-/** What every client can do, as its SDK does it. */
+/** What every client can do, with its SDK. */
 export interface AnyClient {
   list(): Promise<readonly ({ readonly name: string } & Record<string, unknown>)[]>
   call(name: string, args?: Record<string, unknown>, options?: Called): Promise<McpResult>
-  /** How often it was told that its list has changed. */
+  /** How many notices of a changed list it got. */
   readonly changes: () => number
   close(): Promise<void>
 }
@@ -46,9 +46,9 @@ export interface OpenWay {
 /** One pairing of an SDK's server, a transport and an SDK's client. */
 export interface Way {
   readonly name: string
-  /** A server outlives a request, so that it can tell its client of changes. */
+  /** A server that outlives a request can notify its client of changes. */
   readonly tells: boolean
-  /** The schema, and the structured content, of a tool that gives an array: an array since 2026-07-28. */
+  /** The schema and the structured content of a tool that returns an array. It is an array since 2026-07-28. */
   readonly arrays: readonly [schema: unknown, content: unknown]
   /** Its clients can cancel a call. */
   readonly cancels: boolean
@@ -213,7 +213,7 @@ export function authOf(caller: Caller): Record<string, string> {
   return { authorization: `Bearer ${Buffer.from(JSON.stringify(caller)).toString('base64url')}` }
 }
 
-/** Stands for the host's middleware: here the token is the caller itself. */
+/** Stands in for the host's middleware: here the token is the caller itself. */
 export function withAuth(request: IncomingMessage): IncomingMessage & { auth?: never } {
   const [, token] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? []
   if (token === undefined) return request

@@ -1,14 +1,14 @@
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 
-/** What the model of a test answers: a text, or calls, whose inputs are JSON as it writes them. */
+/** An answer of a test's model: a text, or calls with JSON inputs. */
 export type Turn = string | readonly ModelCall[]
 export interface ModelCall {
   readonly name: string
   readonly id?: string
   readonly input?: unknown
-  /** Instead of `input`, as it is. */
+  /** In place of `input`, unchanged. */
   readonly text?: string
-  /** What the provider gives that has run the call by itself. */
+  /** The result of a call that the provider ran. */
   readonly result?: object
 }
 
@@ -16,17 +16,17 @@ type CallOptions = MockLanguageModelV4['doGenerateCalls'][number]
 type Generated = Awaited<ReturnType<MockLanguageModelV4['doGenerate']>>
 type Streamed = Awaited<ReturnType<MockLanguageModelV4['doStream']>>
 
-/** The SDK's own fake model, for `generateText` and `streamText` alike. */
+/** The SDK's own fake model, for both `generateText` and `streamText`. */
 export interface MockModel extends MockLanguageModelV4 {
   /** The requests, oldest first. */
   readonly requests: readonly CallOptions[]
-  /** The names of the tools that were sent, request by request. */
+  /** The names of the sent tools, by request. */
   sent(): readonly (readonly string[])[]
-  /** What the model was told of each call: of the latest request, by call id. */
+  /** The results for the model in the latest request, by call id. */
   told(): Readonly<Record<string, unknown>>
 }
 
-/** Gives a model that answers turn by turn; its last turn again and again. A function sees the request and its number. */
+/** Returns a model that answers turn by turn, and repeats its last turn. A function gets the request and its number. */
 export function mockModel(
   turns: readonly Turn[] | ((options: CallOptions, index: number) => Turn | Promise<Turn>),
 ): MockModel {

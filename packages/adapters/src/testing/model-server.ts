@@ -6,25 +6,25 @@ import { openAiChatWire } from './openai-chat-wire.ts'
 
 export type { ModelRequest, ScriptedAnswer, ScriptedCall } from './model-wire.ts'
 
-/** Gives the answer to a request; `index` counts the requests from 0. */
+/** Returns the answer to a request; `index` counts the requests from 0. */
 export type Script = (request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>
 
 export interface ModelServer {
   /** Without a path: `http://127.0.0.1:49152`. */
   readonly url: string
-  /** All that came, oldest first. */
+  /** All requests, oldest first. */
   readonly requests: readonly ModelRequest[]
   /** How many connections are open now. */
   connections(): Promise<number>
   close(): Promise<void>
 }
 
-/** One entry for each API that is spoken; which one a request is of, its path says. */
+/** One entry for each API. The path of a request selects it. */
 const WIRES: readonly ModelWire[] = [openAiChatWire]
 
 /**
- * Starts a server that answers as a model's provider does, on a real socket, with what a script says: answers one after
- * the other, or a function of the request. A request beyond the script is answered with status 500.
+ * Starts a server that answers like a model provider, on a real socket, from a script: answers in order, or a function of
+ * the request. A request beyond the script gets status 500.
  *
  * @example
  * const server = await startModelServer([{ calls: [{ name: 'search' }] }, { text: 'found' }])

@@ -13,7 +13,7 @@ import { type Caller, createGate, type Gate, type GateOptions } from '@toolgate/
 import { fromOpenAIAgents, guard, type Guard, type GuardOptions } from '../openai-agents.ts'
 import { ADMINS_DELETE, createTestAudit, createWitness, type Witness } from './world.ts'
 
-/** What the hosts of these tests keep in the context of a run. */
+/** The context of a run in these tests. */
 export interface Session {
   caller: Caller
 }
@@ -27,7 +27,7 @@ interface NoInput {
 export const NO_INPUT: NoInput = { type: 'object', properties: {}, required: [], additionalProperties: false }
 export const DONE: ModelResponse['output'] = [assistantMessage('done')]
 
-/** One answer of the model: the names that it calls, each with an id of its own. */
+/** One answer of the model: the names that it calls, each with its own id. */
 export function calls(...names: readonly string[]): ModelResponse['output'] {
   return names.map((name, i) => callOf(name, {}, `${name}-${i}`))
 }
@@ -68,7 +68,7 @@ type SceneOptions = Omit<GateOptions, 'tools' | 'sources' | 'audit'> & {
   readonly guard?: Partial<GuardOptions<string, Session>>
 }
 
-/** An agent with the three guarded tools, a scripted model, and a runner that goes on after hidden tools. */
+/** An agent with the three guarded tools, a scripted model, and a runner that continues after hidden tools. */
 export function createScene({ script = [], guard: options, ...gateOptions }: SceneOptions = {}): Scene {
   const witness = createWitness()
   const audit = createTestAudit()
@@ -89,7 +89,7 @@ export function runnerOf(guarded?: Pick<Guard, 'runConfig'>): Runner {
   return new Runner({ tracingDisabled: true, ...guarded?.runConfig })
 }
 
-/** The names of the tools that the model was sent, request by request. */
+/** The names of the sent tools, by request. */
 export function sentTools(model: ScriptedModel): readonly (readonly string[])[] {
   return model.calls.map(({ request }) => request.tools.map(nameOf))
 }
@@ -98,7 +98,7 @@ function nameOf(sent: SerializedTool): string {
   return sent.name
 }
 
-/** What the model was told of its calls, in the order of the calls, as its last request has it. */
+/** The results for the model, in call order, in its last request. */
 export function toldTexts(model: ScriptedModel): readonly string[] {
   const { input } = model.lastCall?.request ?? { input: [] }
   return typeof input === 'string' ? [] : input.flatMap(textOf)

@@ -8,37 +8,37 @@ import { guard as guardOpenAI } from '../openai.ts'
 import type { ProviderRunOptions } from '../shared/provider-run.ts'
 import { type JsonServer, startJsonServer } from './json-server.ts'
 
-/** A call that the scripted model makes. `json` stands for the input where the provider sends a text. */
+/** A call of the scripted model. `json` stands for the input if the provider sends a text. */
 export interface ScriptedCall {
   readonly name: string
   readonly input?: Readonly<Record<string, unknown>>
   readonly json?: string
 }
 
-/** What one loop over a provider's own SDK came to. */
+/** The result of one loop over a provider's own SDK. */
 export interface LoopReport {
   /** The bodies of the requests, as they came over the wire. */
   readonly bodies: readonly Readonly<Record<string, unknown>>[]
-  /** The names that were sent, request by request. */
+  /** The sent names, by request. */
   readonly sent: readonly (readonly string[])[]
-  /** What the model was told of its calls, in their order. */
+  /** The results for the model, in call order. */
   readonly told: readonly string[]
 }
 
-/** The loop that a host writes over one provider's SDK. `script`: the calls of each answer; after them a text. */
+/** The loop that a host writes with a provider's SDK. `script`: the calls of each answer; after them a text. */
 export interface ProviderLoop {
   readonly name: string
-  /** Whether inputs are texts on the wire, which may be no JSON. */
+  /** Whether inputs are texts on the wire, which may be invalid JSON. */
   readonly sendsText: boolean
   /** Whether calls have ids. */
   readonly mask: boolean
   run(guarded: Guarded, script: Script): Promise<LoopReport>
-  /** The same loop without a gate, which looks tools up by their names, as hosts do. */
+  /** The same loop without a gate. It looks tools up by name, as hosts do. */
   runBare(tools: BareTools, script: Script): Promise<LoopReport>
 }
 
 export type Script = readonly (readonly ScriptedCall[])[]
-/** `shown` is what is sent; whatever is named is looked up among all. */
+/** `shown` is sent. Calls are looked up among all. */
 export interface BareTools {
   readonly shown: readonly string[]
   readonly all: ReadonlyMap<string, (input: unknown) => unknown>
@@ -58,14 +58,14 @@ interface Wire<Call, Output> {
   readonly name: string
   readonly sendsText: boolean
   readonly mask: boolean
-  /** What the person says. */
+  /** The user's message. */
   readonly prompt: object
-  /** Writes the answer that makes these calls. */
+  /** Returns the answer that makes these calls. */
   answer(calls: readonly ScriptedCall[], index: number): unknown
   names(body: Readonly<Record<string, unknown>>): readonly string[]
   textOf(output: Output): string
   open(url: string, guarded: Guarded): Promise<Loop<Call, Output>>
-  /** The tools and the answers that a host without a gate writes by hand. */
+  /** The tools and answers that a host without a gate writes by hand. */
   bare(shown: readonly string[]): object
   bareCall(call: Call): { readonly name: string; readonly input: unknown; answer(text: string): Output }
   ask(url: string): (request: object, history: unknown[]) => Promise<readonly Call[]>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits until `check` gives something true. */
+/** Waits until `check` returns something true. */
 export async function until<T>(
   check: () => T | false | undefined | Promise<T | false | undefined>,
   timeoutMs: number = 10_000,

@@ -1,17 +1,17 @@
 import { type Caller, defineCaller, memoryAudit, type Policy } from '@toolgate/core'
 import type { MemoryAudit } from '@toolgate/core/audit'
 
-/** Who runs agents in the adapters' tests. */
+/** The callers of the adapters' tests. */
 export const VIEWER: Caller = defineCaller({ user: 'vera', roles: ['viewer'] })
 export const ADMIN: Caller = defineCaller({ user: 'ada', roles: ['admin'] })
 
-/** The tools are `search`, `delete_all` and `alpha`; only admins see `delete_all`, and nothing says that there is one. */
+/** The tools are `search`, `delete_all` and `alpha`. Only admins see `delete_all`, and others are not told that it exists. */
 export const ADMINS_DELETE: Policy = { deny: [{ match: 'delete_all', unless: "'admin' in caller.roles" }] }
 
-/** What really ran: the tools of a test say it themselves, whatever the framework tells. */
+/** The tools that really ran: each records it, whatever the framework reports. */
 export interface Witness {
   readonly ran: readonly string[]
-  /** Gives the body of a tool: it says that it ran, and answers with its name. */
+  /** Returns the body of a tool: it records that it ran, and returns its name. */
   body(name: string): (input?: unknown) => string
 }
 
@@ -26,7 +26,7 @@ export function createWitness(): Witness {
   }
 }
 
-/** An audit whose attempts a test reads: `delete_all tool_blocked policy_denied`. */
+/** An audit from which a test reads attempts: `delete_all tool_blocked policy_denied`. */
 export function createTestAudit(): MemoryAudit & { attempts(): readonly string[] } {
   const audit = memoryAudit()
   return {
