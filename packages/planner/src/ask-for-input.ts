@@ -2,9 +2,9 @@ import { defineTool, type JsonSchema, type StandardSchema } from '@toolgate/core
 import { checkShape, createValidator, type InputProblem, shapeOf } from '@toolgate/core/internal'
 
 export interface Question {
-  /** What a person is asked. */
+  /** The question for a person. */
   readonly question: string
-  /** What an answer must be: JSON Schema, or a Standard Schema that gives one. Default: any JSON. */
+  /** The schema of an answer: JSON Schema, or a Standard Schema that has one. Default: any JSON. */
   readonly schema?: JsonSchema | StandardSchema | undefined
 }
 
@@ -12,9 +12,9 @@ const QUESTION = shapeOf<Question>({ question: true, schema: true }, 'field')
 
 const MARK: unique symbol = Symbol.for('toolgate.input-request')
 
-/** A tool's answer that has to come from a person: the run pauses, and what is given at its resume is the tool's result. */
+/** A tool's request for an input: the run pauses, and the input given at its resume becomes the tool's result. */
 export class InputRequest {
-  /** Registered, so that copies of this package know each other's. */
+  /** Registered, so that copies of this package recognise each other's. */
   readonly [MARK] = true
   readonly question: string
   readonly schema: JsonSchema
@@ -25,19 +25,19 @@ export class InputRequest {
     Object.freeze(this)
   }
 
-  /** As it looks where no planner runs the tool. */
+  /** What is seen if no planner runs the tool. */
   toJSON(): unknown {
     return { waitingFor: 'input', question: this.question, schema: this.schema }
   }
 }
 
 /**
- * Gives what a tool answers to have its run pause and a person asked.
+ * Returns the output with which a tool pauses its run to ask a person.
  *
- * The input that is given at the resume is checked against the schema, and becomes the result of the tool's call. The
+ * The input given at the resume is checked against the schema, and becomes the result of the tool's call. The
  * tool itself has ended by then: it is not called again.
  *
- * @throws {ConfigError} `schema_invalid` for a schema that cannot be used
+ * @throws {ConfigError} `schema_invalid` for an invalid schema
  * @example
  * defineTool({ name: 'ask_user', execute: ({ question }) => askForInput({ question, schema: { type: 'string' } }) })
  */
@@ -49,7 +49,7 @@ export function askForInput(asked: Question): InputRequest {
   return new InputRequest(question, inputSchema)
 }
 
-/** What came over a wire is never one: JSON has no symbols. */
+/** Whether a value is a request that was made here. One that came over a wire never is: JSON has no symbols. */
 export function isInputRequest(output: unknown): output is InputRequest {
   return typeof output === 'object' && output !== null && MARK in output
 }
@@ -57,7 +57,7 @@ export function isInputRequest(output: unknown): output is InputRequest {
 const ANYTHING: JsonSchema = {}
 const validate = createValidator()
 
-/** Says what is wrong with an answer; `undefined` where it is one. */
+/** Returns what is wrong with an answer; `undefined` for a valid one. */
 export function findInputProblem(schema: JsonSchema, input: unknown): InputProblem | undefined {
   return validate(schema, input)
 }

@@ -59,7 +59,7 @@ describe('createMeter', () => {
       outcomes.map(({ status }) => status),
       ['done', 'failed', 'refused'],
     )
-    assert.equal(outcomes[2]?.text, 'TOOL_CALL_BLOCKED: the run has used its 2 calls; go on without any')
+    assert.equal(outcomes[2]?.text, 'TOOL_CALL_BLOCKED: the run has used its 2 calls; continue without any')
     assert.deepEqual([calls.refusedAny(), calls.refusedAny()], [true, false])
     assert.equal(meter.spent(), undefined)
   })

@@ -2,15 +2,15 @@ import { type CallOutcome, ConfigError, type Hooks } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 
-/** How much a run may use, its sub-agents and what it did before a pause together. Absent: as much as it likes. */
+/** How much a run may use, including its sub-agents and the time before a pause. Absent: no bound. */
 export interface Budgets {
   /** Requests to a model. */
   readonly steps?: number | undefined
-  /** Calls that run. One over it is refused, and the model told so. */
+  /** Calls that run. One more is refused, and the model is told. */
   readonly calls?: number | undefined
-  /** While the run is at work: neither its wait for the session nor a pause counts. */
+  /** Time at work: the wait for the session and pauses do not count. */
   readonly timeMs?: number | undefined
-  /** As the providers count them, in and out. Known after each step, so the last one may go over. */
+  /** Tokens as the providers count them, in and out. Known after each step, so the last one may exceed the budget. */
   readonly tokens?: number | undefined
 }
 
@@ -34,34 +34,34 @@ const REASONS: Readonly<Record<BudgetName, BudgetReason>> = {
   tokens: 'budget_tokens',
 }
 
-/** Counts what one run uses; its sub-agents count into the same. */
+/** Counts what one run uses, including its sub-agents. */
 export interface Meter {
   readonly budgets: Budgets
   used(): Used
-  /** Which budget leaves no room for another step. */
+  /** The budget that leaves no room for another step, if any. */
   spent(): BudgetReason | undefined
-  /** Milliseconds until the budget of time is used up. */
+  /** Milliseconds until the time budget is used up. */
   timeLeftMs(): number
-  /** A step begins. */
+  /** Counts a step. */
   step(): void
-  /** A step has used so many. */
+  /** Counts the tokens of a step. */
   tokens(count: number): void
-  /** Stands still from here on: the run pauses or has ended. */
+  /** Stops the clock: the run pauses or has ended. */
   stop(): void
-  /** For the calls of one loop. */
+  /** Counts the calls of one loop. */
   calls(): CallMeter
 }
 
-/** Takes from the budget of calls before a call runs, and gives back what did not run. */
+/** Takes from the call budget before a call runs, and returns it if the call did not run. */
 export interface CallMeter {
   readonly hooks: Hooks
-  /** A call is over. `free` where it is to cost nothing all the same. */
+  /** A call has ended. `free` if it costs nothing all the same. */
   ended(outcome: CallOutcome, options?: { readonly free?: boolean }): void
-  /** Whether a call was refused since this was asked last. */
+  /** Whether a call was refused since the last question. */
   refusedAny(): boolean
 }
 
-/** @throws {ConfigError} for a budget that is no number from 0 on, and for one that does not exist */
+/** @throws {ConfigError} for an unknown budget, and for a value that is not a number from 0 on */
 export function checkBudgets(budgets: Budgets | undefined): void {
   if (budgets === undefined) return
   checkShape('budgets', budgets, BUDGETS)
@@ -71,7 +71,7 @@ export function checkBudgets(budgets: Budgets | undefined): void {
   }
 }
 
-/** Gives the smaller of each. */
+/** Returns the smaller of each. */
 export function smallestBudgets(...all: readonly (Budgets | undefined)[]): Budgets {
   const met = new Map<BudgetName, number>()
   for (const name of NAMES) {
@@ -81,7 +81,7 @@ export function smallestBudgets(...all: readonly (Budgets | undefined)[]): Budge
   return Object.fromEntries(met)
 }
 
-/** Gives what counts a run, from here on. `used` is what it used before it paused. */
+/** Returns a meter that starts now. `used` is what the run used before it paused. */
 export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>, used: Used = NOTHING): Meter {
   const counted = { ...used }
   const startedMs = clock.monotonicMs()
@@ -94,7 +94,7 @@ export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>,
     used: usedNow,
     spent() {
       const now = usedNow()
-      // A budget of calls forbids calls; a model may still answer without one.
+      // The call budget forbids calls. A model may still answer without one.
       const over = NAMES.find((name) => name !== 'calls' && now[name] >= (budgets[name] ?? Infinity))
       return over && REASONS[over]
     },
@@ -106,7 +106,7 @@ export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>,
   }
 }
 
-/** Taken when it is asked for, so that no number of calls at once goes over. */
+/** Taken at the question, so that parallel calls cannot exceed the budget. */
 function createCallMeter(max: number, counted: { calls: number }): CallMeter {
   const taken = createTally()
   const refusals = createTally()
@@ -118,7 +118,7 @@ function createCallMeter(max: number, counted: { calls: number }): CallMeter {
         if (counted.calls >= max) {
           refused = true
           refusals.add(callId)
-          return { allow: false, reason: `the run has used its ${max} calls; go on without any` }
+          return { allow: false, reason: `the run has used its ${max} calls; continue without any` }
         }
         if (onlyAsks) return undefined
         counted.calls++
@@ -139,7 +139,7 @@ function createCallMeter(max: number, counted: { calls: number }): CallMeter {
   }
 }
 
-/** Counts by call id, as a provider may give several calls the same one. */
+/** Counts by call id, because a provider may give several calls the same one. */
 function createTally(): { add(callId: string): void; drop(callId: string): boolean } {
   const counts = new Map<string, number>()
   return {

@@ -1,31 +1,31 @@
 import type { Tool, View } from '@toolgate/core'
 
-/** What the catalog's part of the instructions is made of: equal ones have equal text. */
+/** The facts for the catalog's part of the instructions. Equal facts have equal text. */
 export interface CatalogFacts {
-  /** In the order of their ids. */
+  /** By id. */
   readonly tools: readonly Tool[]
   /** Messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
 }
 
-/** Gives the catalog's part of the instructions; an empty text is none. Pure: it is asked once for the same facts. */
+/** Returns the catalog's part of the instructions, or an empty text. Pure: it runs once for the same facts. */
 export type RenderCatalog = (facts: CatalogFacts) => string
 
-/** The notices, one a line: the tools themselves are sent as tools. */
+/** Returns the notices, one a line. The tools themselves are sent as tools. */
 export const renderNotices: RenderCatalog = ({ notices }) =>
   notices.length === 0 ? '' : `About your tools:\n${notices.map((notice) => `- ${notice}`).join('\n')}`
 
 const MAX_KEPT = 256
 
-/** Gives the catalog's part of the instructions for views, each text made once for as long as it is asked for. */
+/** Returns the catalog's part of the instructions for views. Each text is made once and kept while it is used. */
 export function createCatalogPrompt(render: RenderCatalog = renderNotices): (view: View) => string {
   const kept = new Map<string, string>()
   return (view) => {
-    // The fingerprint is of the definitions; what is noticed may differ where those are the same.
+    // The fingerprint covers definitions only; notices may differ for the same ones.
     const key = JSON.stringify([view.fingerprint, view.notices])
     const known = kept.get(key)
     const text = known ?? render({ tools: view.tools, notices: view.notices })
-    // Put last again, so that the first one is the one that was not asked for the longest.
+    // Inserted again at the end, so that the first entry is the least recently used.
     kept.delete(key)
     kept.set(key, text)
     const [oldest = key] = kept.keys()
@@ -34,7 +34,7 @@ export function createCatalogPrompt(render: RenderCatalog = renderNotices): (vie
   }
 }
 
-/** Puts the catalog's part behind the instructions. */
+/** Appends the catalog's part to the instructions. */
 export function joinInstructions(instructions: string | undefined, catalog: string): string | undefined {
   const parts = [instructions, catalog].filter((part) => part !== undefined && part !== '')
   return parts.length === 0 ? undefined : parts.join('\n\n')

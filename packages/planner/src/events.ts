@@ -4,10 +4,10 @@ import type { StepCall } from '@toolgate/core/steps'
 import type { Clock } from '@toolgate/core/stores'
 import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'
 
-/** What happens to a run, as its listeners are told. */
+/** An event of a run, for its listeners. */
 export type PlannerEvent = EventOrigin & EventDetails
 
-/** Whose run it is, and when. */
+/** The run, and the time. */
 export interface EventOrigin {
   readonly runId: string
   /** Wall-clock milliseconds. */
@@ -15,15 +15,15 @@ export interface EventOrigin {
   readonly tenant: string | undefined
   readonly user: string | undefined
   readonly session: string | undefined
-  /** The calls of sub-agents that it happened in, the outermost first; empty for what the run itself does. */
+  /** The sub-agent calls in which it happened, the outermost first; empty for the run itself. */
   readonly agents: readonly AgentCall[]
 }
 
 export type EventDetails =
-  /** It waits for its session's turn. */
+  /** The run waits for its session's turn. */
   | { readonly type: 'run-queued' }
   | { readonly type: 'run-started'; readonly waitedMs: number; readonly tools: readonly string[] }
-  /** In place of `run-started`. `hidden` are tools that it saw when it paused and sees no more. */
+  /** In place of `run-started`. `hidden` are the tools that the run saw when it paused and no longer sees. */
   | {
       readonly type: 'run-resumed'
       readonly waitedMs: number
@@ -33,7 +33,7 @@ export type EventDetails =
     }
   | { readonly type: 'step-started'; readonly step: number; readonly model: string; readonly tools: readonly string[] }
   | { readonly type: 'step-ended'; readonly step: number; readonly calls: readonly StepCall[]; readonly usage: Usage }
-  /** A call was decided and is over: run, refused or left waiting. `code` says why it was not run, or not well. */
+  /** A call was decided and has ended: run, refused or waiting. `code` says why it did not run, or failed. */
   | ({ readonly type: 'call-decided'; readonly step: number; readonly code: string | undefined } & StepCall)
   | { readonly type: 'agent-started' }
   | { readonly type: 'agent-ended'; readonly status: 'done' | 'paused' | 'failed' }
@@ -45,7 +45,7 @@ export type EventDetails =
       readonly durationMs: number
     }
 
-/** Gives what a call's outcome says of a step's call. */
+/** Returns the result fields of a step's call. */
 export function toDecided(
   tool: string,
   step: number,
@@ -62,10 +62,10 @@ function codeOf(outcome: CallOutcome): string | undefined {
 
 export type PlannerListener = (event: PlannerEvent) => unknown
 
-/** Tells listeners what happens in one run, or in a sub-agent of it. */
+/** Sends the events of one run, or of a sub-agent in it, to listeners. */
 export interface Emitter {
   emit(details: EventDetails): void
-  /** Tells of what happens in a sub-agent. */
+  /** Returns the emitter of a sub-agent. */
   inside(agent: AgentCall): Emitter
 }
 
@@ -74,7 +74,7 @@ export interface EmitterOptions {
   readonly caller: Caller
   readonly clock: Pick<Clock, 'wallMs'>
   readonly listeners: readonly (PlannerListener | undefined)[]
-  /** Hears of what a listener throws, which changes nothing. */
+  /** Called with the errors of listeners, which change nothing. */
   readonly onFault: (error: unknown) => void
 }
 

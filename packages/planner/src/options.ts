@@ -30,40 +30,40 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly sessions?: SessionLock | undefined
   /** Keeps pauses. Default: in memory, so that a pause ends with this process. */
   readonly state?: StateStore | undefined
-  /** Sign the tokens of pauses. Needed with a `state` of your own; default: one that this process keeps to itself. */
+  /** Sign the tokens of pauses. Required with your own `state`; default: a key that only this process has. */
   readonly keys?: readonly TokenKey[] | undefined
-  /** Names the deployment: a token is good in no other. Default `toolgate`. */
+  /** Names the deployment: a token is valid only there. Default `toolgate`. */
   readonly deployment?: string | undefined
   /**
    * Whether a run pauses for a person. `false`: the model is told that a call waits for an approval or an input, and the
-   * run goes on; the same call made again, in this run or a later one, runs once somebody has approved it. Default `true`.
+   * run continues; the same call made again, in this run or a later one, runs once a person has approved it. Default `true`.
    */
   readonly pauses?: boolean | undefined
   /** How long a pause may last. Default 600,000 ms. */
   readonly pauseMs?: number | undefined
-  /** Of each run. */
+  /** For each run. */
   readonly budgets?: Budgets | undefined
-  /** Makes the tools' part of the instructions; `false` leaves it out. Default: the view's notices. */
+  /** Writes the part of the instructions about tools; `false` leaves it out. Default: the view's notices. */
   readonly catalogPrompt?: RenderCatalog | false | undefined
-  /** The SDK's settings of a model's call: temperature, retries, provider options. */
+  /** The SDK's settings of a model call: temperature, retries, provider options. */
   readonly settings?: ModelSettings | undefined
   readonly clock?: Clock | undefined
   readonly onEvent?: PlannerListener | undefined
-  /** Hears of faults that must not change a run: a listener that throws, a lock that cannot be given back. */
+  /** Called with faults that change no run: a listener that throws, a lock that cannot be released. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
-/** What any run may be told, also one that goes on. */
+/** The options of any segment of a run, the first or a resumed one. */
 export interface SegmentOptions {
   readonly caller: Caller
-  /** Given to `prepareStep` beside the planner's, which is asked first; both narrow. */
+  /** Runs after the planner's own; both narrow. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
   readonly prepareStep?: PrepareStep<any, any> | undefined
   /** For `prepareStep`. Not stored in a pause. */
   readonly state?: unknown
-  /** For `prepareStep`, which may replace it. A pause stores it where it is plain JSON. */
+  /** For `prepareStep`, which may replace it. A pause stores it if it is plain JSON. */
   readonly context?: unknown
-  /** The smaller of these and the planner's hold. */
+  /** Combined with the planner's: the smaller of each holds. */
   readonly budgets?: Budgets | undefined
   readonly signal?: AbortSignal | undefined
   /** The longest wait for the session's turn. Default: no end. */
@@ -73,46 +73,46 @@ export interface SegmentOptions {
 
 /** `app`, `visibility` and `activeTools` narrow what the run sees. */
 export interface RunOptions<Name extends string = string> extends SegmentOptions, ViewOptions<Name> {
-  /** One of these two. */
+  /** Either `prompt` or `messages`. */
   readonly prompt?: string | undefined
   readonly messages?: readonly ModelMessage[] | undefined
 }
 
 export interface ResumeOptions extends SegmentOptions, Answers {
-  /** Narrows what the run saw when it paused, and cannot widen it. */
+  /** Narrows what the run saw when it paused. It cannot widen it. */
   readonly visibility?: ViewOptions['visibility']
   /** The person who approves or rejects. Default: the caller. */
   readonly by?: Caller | undefined
 }
 
 /**
- * What a person says to the calls that wait: to all of them, or by their `id`s. Approvals that were decided elsewhere, as
- * in a console, need none.
+ * A person's answers to the waiting calls: to all of them, or by `id`. Approvals that were decided elsewhere, as in a
+ * console, need none.
  */
 export interface Answers {
-  /** `true`: all that wait for an approval. */
+  /** `true`: all calls that wait for an approval. */
   readonly approve?: boolean | readonly string[] | undefined
-  /** A text is the reason, which the model is told. */
+  /** A text is the reason, which the model gets. */
   readonly reject?: boolean | string | { readonly calls?: readonly string[]; readonly reason?: string } | undefined
   /** For the one call that waits for an input. */
   readonly input?: unknown
-  /** By the `id`s of the calls, where several wait for one. */
+  /** By call `id`, if several wait for one. */
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
 }
 
 export interface PlannerStream extends AsyncDisposable {
   readonly runId: string
-  /** The SDK's own; `undefined` where the run ended, or waits again, before a model was asked. */
+  /** The SDK's own stream; `undefined` if the run ended, or waits again, before a model request. */
   readonly stream: AnyStream | undefined
-  /** Settles when the run is over. The session's turn is held until then. */
+  /** Settles when the run ends. The session's turn is held until then. */
   readonly result: Promise<RunResult>
-  /** Ends the run: for who does not want the rest of the stream. */
+  /** Ends the run, if you do not want the rest of the stream. */
   cancel(reason?: unknown): void
 }
 
 export interface PlannerForkOptions<Name extends string = string> extends Pick<ForkOptions<Name>, 'policy'> {
   readonly hooks?: HooksInput | undefined
-  /** Tells forks apart in tokens, also after a restart. Default: by what the policy says; functions by this process. */
+  /** Distinguishes forks in tokens, also after a restart. Default: derived from the policy; functions count for this process only. */
   readonly name?: string | undefined
 }
 

@@ -17,7 +17,7 @@ import {
   SETTINGS,
 } from './run/scope.ts'
 
-/** What all runs of a planner have in common, checked and with nothing left to default. */
+/** The parts that all runs of a planner share, checked, with all defaults filled in. */
 export interface PlannerParts {
   readonly model: LanguageModel
   readonly gate: Gate
@@ -44,7 +44,7 @@ const DEFAULT_PAUSE_MS = 600_000
 /** A hundred years. */
 const MAX_PAUSE_MS = 100 * 365 * 86_400_000
 
-/** @throws {ConfigError} for an option that cannot be used */
+/** @throws {ConfigError} for an invalid option */
 export function readParts(options: PlannerOptions): PlannerParts {
   const {
     catalogPrompt,
@@ -58,7 +58,7 @@ export function readParts(options: PlannerOptions): PlannerParts {
   checkShape('createPlanner', options, PLANNER)
   if (options.settings !== undefined) checkShape('createPlanner.settings', options.settings, SETTINGS)
   if (!options.model) throw new ConfigError('model', 'is needed: a model of the AI SDK')
-  if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate gives')
+  if (typeof options.gate?.view !== 'function') throw new ConfigError('gate', 'is needed: what createGate returns')
   if (typeof pauses !== 'boolean') throw new ConfigError('pauses', 'must be true or false')
   if (!Number.isSafeInteger(pauseMs) || pauseMs <= 0 || pauseMs > MAX_PAUSE_MS)
     throw new ConfigError('pauseMs', `must be a whole number of milliseconds from 1 to ${MAX_PAUSE_MS}`)
@@ -93,6 +93,6 @@ export function forkParts(parts: PlannerParts, options: PlannerForkOptions): Pla
 
 function ownKeys({ state }: PlannerOptions): readonly TokenKey[] {
   if (state !== undefined)
-    throw new ConfigError('keys', 'are needed with a state of your own: it outlives this process, and so must they')
+    throw new ConfigError('keys', 'are needed with a state of your own: it outlives this process, so the keys must too')
   return [{ id: 'process', secret: randomBytes(32) }]
 }

@@ -469,7 +469,7 @@ describe('a pause for an input', () => {
     const cyclic: { n: number; self?: unknown } = { n: 1 }
     cyclic.self = cyclic
     for (const input of [{ n: 1, big: 1n }, cyclic])
-      await assert.rejects(resume(stage, resumeToken, { input }), { code: 'resume_unanswered', message: /has no JSON/ })
+      await assert.rejects(resume(stage, resumeToken, { input }), { code: 'resume_unanswered', message: /is not JSON/ })
     for (const wrong of [{}, { approve: true }, { input: 'x' }, { input: { n: 1.5 } }, { inputs: { other: { n: 1 } } }])
       await assert.rejects(resume(stage, resumeToken, wrong), { code: 'resume_unanswered' }, JSON.stringify(wrong))
     await assert.rejects(resume(stage, resumeToken, { input: { n: 'x' } }), { message: /\/n/ })

@@ -96,7 +96,7 @@ describe('planner.run', () => {
     })
     await planner.run({ prompt: 'x', caller: VERA, activeTools: [] })
     assert.deepEqual(model.sent(), [['pay', 'search'], ['search'], ['pay'], ['search'], [], []])
-    assert.deepEqual(wrong.warnings, ['the visibility of this run names "nothing", which it was not given'])
+    assert.deepEqual(wrong.warnings, ['the visibility of this run names "nothing", which is not one of its tools'])
     assert.deepEqual(failing.warnings, ['the visibility of this run failed, so it sees no tools: no directory'])
   })
 

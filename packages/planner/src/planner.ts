@@ -14,40 +14,40 @@ import type { AnyStream } from './run/scope.ts'
 import { openRun, type SegmentRequest } from './run/segment.ts'
 import { createStopping } from './run/turn.ts'
 
-/** Runs agents over a gate: long-lived, and shared by any number of callers and sessions at once. */
+/** Runs agents with a gate: long-lived, and shared by any number of callers and sessions at once. */
 export interface Planner<Name extends string = string> {
   /**
-   * Runs an agent for one caller. Runs of one session go one after the other, in the order of asking.
+   * Runs an agent for one caller. The runs of one session run in order.
    *
-   * @throws {ConfigError} for options that cannot be used; {@link UnknownToolError} for a name in `activeTools` that the
-   * catalog has never seen; `caller_invalid`; `app_unknown`
+   * @throws {ConfigError} for invalid options; {@link UnknownToolError} for an unknown name in `activeTools`;
+   * `caller_invalid`; `app_unknown`
    */
   run(options: RunOptions<Name>): Promise<RunResult>
-  /** The same, streamed. Resolves when it is the run's turn. */
+  /** The same, streamed. Resolves when the run's turn comes. */
   stream(options: RunOptions<Name>): Promise<PlannerStream>
   /**
-   * Goes on with a run that paused, for the same caller in the same session.
+   * Resumes a paused run, for the same caller in the same session.
    *
-   * It sees what the run saw then, by the definitions of then, and of that what the caller may see now. An approval counts
-   * where the gate's store has it; the token counts once.
+   * It sees the tools that the run saw then, if they are unchanged and the caller may still see them. An approval counts
+   * if it is in the gate's store. A token works once.
    *
-   * @throws {ToolgateError} `resume_refused` for a token that is not good for this, whatever the reason;
-   * `resume_unanswered`, `approval_forbidden`, after both of which the token is still good
+   * @throws {ToolgateError} `resume_refused` for an invalid token, whatever the reason;
+   * `resume_unanswered`, `approval_forbidden`: the token stays valid after both
    */
   resume(token: string, options: ResumeOptions): Promise<RunResult>
   /** The same, streamed. */
   resumeStream(token: string, options: ResumeOptions): Promise<PlannerStream>
   /**
-   * Gives a tighter planner over a fork of the gate, with the same sessions, pauses and settings. It can go on with this
-   * one's runs; this one cannot go on with those of a fork.
+   * Returns a tighter planner over a fork of the gate, with the same sessions, pauses and settings. It can resume this
+   * one's runs; this one cannot resume those of a fork.
    */
   fork(options: PlannerForkOptions<Name>): Planner<Name>
 }
 
 /**
- * Gives a planner.
+ * Returns a planner.
  *
- * @throws {ConfigError} for an option that cannot be used
+ * @throws {ConfigError} for an invalid option
  * @example
  * const planner = createPlanner({ model, gate, instructions: 'You help with files.' })
  * const result = await planner.run({ prompt: 'Tidy up.', caller: { user: 'vera', session: 's1' } })
@@ -57,7 +57,7 @@ export function createPlanner<Name extends string, Native>(options: PlannerOptio
 }
 
 function openPlanner(parts: PlannerParts): Planner {
-  // Not one of them waits for anything before its run stands in the queue.
+  // Nothing is awaited before the run is in the queue.
   const run = async (options: RunOptions, onStream?: OnStream): Promise<RunResult> =>
     runSegment(parts, openRun(parts, options, onStream))
   const resume = async (token: string, options: ResumeOptions, onStream?: OnStream): Promise<RunResult> =>
@@ -73,7 +73,7 @@ function openPlanner(parts: PlannerParts): Planner {
 
 type OnStream = NonNullable<SegmentRequest['onStream']>
 
-/** Hands the SDK's stream out as soon as there is one; the run itself reads it to its end, whoever else does. */
+/** Returns the SDK's stream as soon as there is one. The run itself reads it to its end, whoever else does. */
 async function streamed<Options extends SegmentOptions>(
   options: Options,
   run: (options: Options, onStream: OnStream) => Promise<RunResult>,

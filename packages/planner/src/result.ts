@@ -3,69 +3,69 @@ import type { StepCall } from '@toolgate/core/steps'
 import type { ModelMessage } from 'ai'
 import type { BudgetReason, Used } from './budgets.ts'
 
-/** What came of a run. A refusal, a pause and a model that fails are values; only misuse throws. */
+/** The result of a run. A refusal, a pause and a model failure are values; only misuse throws. */
 export type RunResult = RunDone | RunPaused | RunFailed
 
 export interface RunReport {
   readonly runId: string
-  /** What the model said last. */
+  /** The model's last text. */
   readonly text: string
-  /** The whole conversation: what the run began with, and all that came of it. Give it to the next run to go on. */
+  /** The whole conversation. Pass it to the next run to continue. */
   readonly messages: readonly ModelMessage[]
-  /** Of the whole run, also before its pauses. */
+  /** Of the whole run, including the time before its pauses. */
   readonly steps: readonly RunStep[]
-  /** Tokens of the whole run, its sub-agents among them. */
+  /** Tokens of the whole run, including its sub-agents. */
   readonly usage: Usage
   /** Of its budgets. */
   readonly used: Used
-  /** What the instructions told the model of its tools, beside the tools. */
+  /** The part of the instructions about tools. */
   readonly notices: readonly string[]
-  /** For the developer: a visibility that failed or named what it was not given, names that are hidden in a step. */
+  /** For the developer: a visibility that failed or named an unknown tool, names that are hidden in a step. */
   readonly warnings: readonly string[]
 }
 
 export interface RunDone extends RunReport {
   readonly status: 'done'
-  /** `stopped`: a stop condition of the host ended it, though the model would have gone on. */
+  /** `stopped`: a stop condition of the host ended it before the model did. */
   readonly reason: 'finished' | 'stopped'
 }
 
 export interface RunPaused extends RunReport {
   readonly status: 'paused'
-  /** Good for one resume, until it expires. */
+  /** Valid for one resume, until it expires. */
   readonly resumeToken: string
   /** Wall-clock milliseconds. */
   readonly expiresAt: number
-  /** What people have to answer. */
+  /** The calls that people must answer. */
   readonly pending: readonly PendingCall[]
 }
 
 export interface RunFailed extends RunReport {
   readonly status: 'failed'
   readonly reason: FailureReason
-  /** The cause, as it was thrown: of the model, the signal, `prepareStep` or a store. For the log. */
+  /** The cause as it was thrown, by the model, the signal, `prepareStep` or a store. For the log. */
   readonly error: unknown
 }
 
 export type FailureReason =
   /** The model, its provider or the SDK failed. */
   | 'model_failed'
-  /** `prepareStep`, a stop condition or something else of the host's own threw. */
+  /** The host's code threw: `prepareStep`, a stop condition or something else. */
   | 'step_failed'
   /** The signal aborted, while it ran or while it waited. */
   | 'aborted'
   /** Its turn in the session did not come in time. */
   | 'queue_timeout'
-  /** The session's lock cannot be had. */
+  /** The session's lock is unavailable. */
   | 'session_unavailable'
   /** The pause could not be stored. */
   | 'pause_failed'
   | BudgetReason
 
 export interface RunStep {
-  /** Of the run, from 0, on over its pauses. */
+  /** The step of the run, from 0, counted across its pauses. */
   readonly stepNumber: number
-  /** As the provider names it. */
+  /** The provider's name for it. */
   readonly model: string
   readonly text: string
   readonly calls: readonly StepCall[]
@@ -89,22 +89,22 @@ interface PendingBase {
   /** A tool id. */
   readonly tool: string
   readonly callId: string
-  /** What the model gave. */
+  /** The model's input. */
   readonly input: unknown
-  /** The calls of sub-agents that it was made in, the outermost first. */
+  /** The sub-agent calls in which it was made, the outermost first. */
   readonly agents: readonly AgentCall[]
 }
 
 export interface PendingApproval extends PendingBase {
   readonly kind: 'approval'
-  /** In `gate.approvals`, where it counts. */
+  /** The id in `gate.approvals`. */
   readonly approvalId: string
 }
 
 export interface PendingInput extends PendingBase {
   readonly kind: 'input'
   readonly question: string
-  /** What an answer must be. */
+  /** The schema of an answer. */
   readonly schema: JsonSchema
 }
 
@@ -114,7 +114,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { input: a.input + b.input, output: a.output + b.output, total: a.total + b.total }
 }
 
-/** A sub-agent at work: its tool, and the call that it answers. */
+/** A sub-agent at work: its tool, and the call that started it. */
 export interface AgentCall {
   readonly tool: string
   readonly callId: string

@@ -50,7 +50,7 @@ describe('budgets of a run', () => {
       ['done', 'I have enough.', 2, 2],
     )
     assert.equal(audit.records.filter(({ reason }) => reason === 'hook_denied').length, 3)
-    assert.equal(toldOf(result, 'c4'), 'TOOL_CALL_BLOCKED: the run has used its 2 calls; go on without any')
+    assert.equal(toldOf(result, 'c4'), 'TOOL_CALL_BLOCKED: the run has used its 2 calls; continue without any')
   })
 
   it('hold where a model gives several calls one id', async () => {

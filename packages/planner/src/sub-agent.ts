@@ -18,20 +18,20 @@ export interface SubAgentDefinition extends Pick<
   ToolDefinition,
   'name' | 'namespace' | 'title' | 'description' | 'tags' | 'category' | 'requiredScopes' | 'groups' | 'annotations'
 > {
-  /** What it is told to be. */
+  /** The sub-agent's own instructions. */
   readonly instructions?: string | undefined
-  /** Default: the model that called it. */
+  /** Default: the model of the calling run. */
   readonly model?: LanguageModel | undefined
-  /** Ids, of what its parent's run sees. Default: all of that but this tool and those of the sub-agents it is in. */
+  /** Ids out of what its parent's run sees. Default: all of them, without this tool and the sub-agents that it is in. */
   readonly activeTools?: readonly string[] | undefined
-  /** Added to what holds in its parent's run. */
+  /** Combined with the policy of its parent's run. */
   readonly policy?: PolicyOf
   readonly prepareStep?: PrepareStep | undefined
-  /** Default: that of the planner. */
+  /** Default: the planner's. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
-  /** What its parent's model gives. Default: `{ prompt: string }`. */
+  /** The schema of its input. Default: `{ prompt: string }`. */
   readonly inputSchema?: JsonSchema | StandardSchema | undefined
-  /** Makes the sub-agent's prompt of that. Default: its `prompt`, or all of it as JSON. */
+  /** Returns the sub-agent's prompt for an input. Default: its `prompt`, or all of it as JSON. */
   readonly toPrompt?: ((input: unknown) => string) | undefined
 }
 
@@ -63,11 +63,11 @@ const PAUSED = 'The sub-agent waits for a person.'
 const MAX_DEPTH = 32
 
 /**
- * Gives an agent as a tool of a gate, for the models of a planner's runs.
+ * Returns an agent as a tool of a gate, for the models of a planner's runs.
  *
- * It sees no more than the run that it is called in - the run's view, not the step's list - and less where it says so. It
+ * It sees no more than the run that calls it (the run's view, not the step's list), and less if it narrows itself. It
  * belongs to its parent's turn: no session of its own, the same run in the audit, the same limits and budgets, and it ends
- * when its parent does. When a call in it has to wait for a person, the whole run pauses, and goes on there.
+ * when its parent does. When one of its calls waits for a person, the whole run pauses, and is resumed there.
  *
  * @example
  * const researcher = subAgent({ name: 'research', description: 'Finds things out.', activeTools: ['search', 'fetch'] })
@@ -80,7 +80,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
   const tool = defineTool({
     ...described,
     inputSchema: inputSchema ?? PROMPT,
-    // Its calls have deadlines; how long it takes in all is the budgets' to say.
+    // Its calls have deadlines. The budgets bound its whole time.
     deadlineMs: Infinity,
     execute: (input: unknown, call) => runSubAgent(definition, input, call),
   })
@@ -92,7 +92,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
 /**
  * Checks the names in the definitions of the sub-agents that a view sees.
  *
- * @throws {UnknownToolError} for one that the catalog has never seen
+ * @throws {UnknownToolError} for an unknown one
  */
 export function checkSubAgents(view: View): void {
   if (!areThereAny || checked.has(view)) return
@@ -150,7 +150,7 @@ async function runSubAgent(definition: SubAgentDefinition, input: unknown, call:
   }
 }
 
-/** A narrowing of what the parent's run sees. One that is to call itself, or one that it is in, has to say so. */
+/** A narrowing of what the parent's run sees. A sub-agent that may call itself, or one that it is in, must name it. */
 function viewOf({ activeTools, policy }: SubAgentDefinition, { view, agents }: Scope, own: string): View {
   const around = new Set([own, ...agents.map(({ tool }) => tool)])
   return view.narrow({ activeTools: activeTools ?? view.ids.filter((id) => !around.has(id)), policy })

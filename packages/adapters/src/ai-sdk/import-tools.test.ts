@@ -130,7 +130,7 @@ describe('fromAiSdk', () => {
     const bad = (inputSchema: unknown): ToolSet => ({ count: { inputSchema, execute } as unknown as ToolSet[string] })
     const cases: [() => unknown, RegExp][] = [
       [() => fromAiSdk({ count: null } as unknown as ToolSet), /tools\.count: a tool must be an object/],
-      [() => fromAiSdk(bad(jsonSchema(Promise.resolve(object)))), /tool "count": inputSchema gives a promise/],
+      [() => fromAiSdk(bad(jsonSchema(Promise.resolve(object)))), /tool "count": inputSchema returns a promise/],
       [() => fromAiSdk(bad(z.object({ when: z.date() }))), /tool "count": inputSchema has no JSON Schema: /],
       [() => fromAiSdk(bad({ type: 'object' })), /tool "count": inputSchema/],
       [() => fromAiSdk({}, { count: {} } as never), /overlay\.count/],

@@ -298,7 +298,7 @@ describe('a guarded run (LangChain)', () => {
     const result = await createAgent({ model, tools: [make('another')], middleware }).invoke(HELLO)
     assert.deepEqual(toldOf(result), ['search success: the gate’s'])
     assert.match(JSON.stringify(model.requests[0]?.definitions), /the gate’s/)
-    assert.match(warnings[0] ?? '', /another than the gate's/)
+    assert.match(warnings[0] ?? '', /differs from the gate's/)
   })
 
   it('sends what a provider runs by itself only where it is allowed without asking', async () => {

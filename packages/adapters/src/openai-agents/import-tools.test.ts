@@ -53,7 +53,7 @@ describe('fromOpenAIAgents', () => {
       undefined,
     ]
     for (const one of elsewhere)
-      assert.throws(() => fromOpenAIAgents([one as Governable]), isConfigError(/no function tool.*`ungoverned`/))
+      assert.throws(() => fromOpenAIAgents([one as Governable]), isConfigError(/not a function tool.*`ungoverned`/))
   })
 
   it('gives tools that run through the gate without the SDK too', async () => {

@@ -17,12 +17,12 @@ import {
   toolsOfPause,
 } from './state.ts'
 
-/** Every refusal says the same: the reason must not help anyone who tries tokens. */
+/** Every refusal has the same text: the reason must not help someone who tries tokens. */
 function refused(): ToolgateError {
   return new ToolgateError('resume_refused', 'This run cannot be resumed so.')
 }
 
-/** Opens the segment of a run that goes on. @throws {ToolgateError} `resume_refused`, `caller_invalid` */
+/** Opens the segment of a resumed run. @throws {ToolgateError} `resume_refused`, `caller_invalid` */
 export function openResumed(
   parts: PlannerParts,
   token: string,
@@ -34,7 +34,7 @@ export function openResumed(
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
   checkAnswers(options)
-  // `by: null`, as of a request without a login, is not the caller.
+  // `by: null`, as from a request without a login, does not mean the caller.
   const by = options.by === undefined ? caller : defineCaller(options.by)
   const identity = identityOf(caller)
   const readToken = () => {
@@ -54,7 +54,7 @@ export function openResumed(
     onStream,
     async check() {
       const before = checked(await pauses.get(id))
-      // Answers are checked before anything is taken, so that a wrong one can be given again.
+      // Answers are checked before the pause is taken, so that a wrong one can be corrected.
       await readAnswers(openCallsOf(before.level), options, gate)
       return {
         runId: before.runId,
@@ -66,7 +66,7 @@ export function openResumed(
           const view = await gate.view(caller, { app, visibility: toolsOfPause(tools, options.visibility) })
           checkSubAgents(view)
           await decide(await readAnswers(openCallsOf(level), options, gate), by, gate)
-          // Taken last: a pause that cannot go on, or whose approvals this person may not decide, keeps its token.
+          // Taken last: a pause that cannot be resumed, or whose approvals this person may not decide, keeps its token.
           return toStart(checked(await pauses.take(id)), view, options, gate)
         },
       }
@@ -91,7 +91,7 @@ function toStart(
   }
 }
 
-/** What a person says to one call. */
+/** A person's answer to one call. */
 interface Verdict {
   readonly approvalId: string
   readonly decision: 'approve' | 'reject'
@@ -99,10 +99,10 @@ interface Verdict {
 }
 
 /**
- * Reads the answers to the calls that wait, and gives the verdicts that are still to be decided.
+ * Reads the answers to the waiting calls, and returns the verdicts that are still to be decided.
  *
- * All of them must be answered: each input by one that its schema takes, each approval here, or by a person in the store
- * before. An answer to a call that does not wait is a mistake.
+ * All calls must be answered: each input with one that its schema accepts, each approval here or, earlier, in the store.
+ * An answer to a call that does not wait is an error.
  *
  * @throws {ToolgateError} `resume_unanswered`, which names the call
  */
@@ -115,17 +115,17 @@ async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Ga
     const { id, approvalId } = pending
     const approval = await gate.approvals.get(approvalId)
     const verdict = verdictOf(id)
-    // One that is over is asked for anew when the call is made: the run then waits again.
+    // An approval that has ended is requested again when the call is made: the run then waits again.
     if (approval?.status === 'pending' && !verdict)
-      throw unanswered(id, 'waits for an approval: approve or reject it, or have it decided where approvals are')
+      throw unanswered(id, 'waits for an approval: approve or reject it, here or in gate.approvals')
     if (approval?.status === 'pending' && verdict) verdicts.push({ approvalId, ...verdict })
   }
   return verdicts
 }
 
 /**
- * Decides the approvals, by the gate's own rules of who may. One that somebody else has decided in the meantime is as
- * they decided it.
+ * Decides the approvals, by the gate's own permissions. One that someone else has decided meanwhile stays as
+ * decided.
  *
  * @throws {ToolgateError} `approval_forbidden`
  */
@@ -145,7 +145,7 @@ const OVER: ReadonlySet<string> = new Set(['approval_decided', 'approval_unknown
 /**
  * Reads the inputs that people give.
  *
- * @throws {ToolgateError} `resume_unanswered` for one that is missing, too many, or not as its schema wants it
+ * @throws {ToolgateError} `resume_unanswered` for a missing, superfluous or invalid one
  */
 function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): ReadonlyMap<PendingState, unknown> {
   const given = new Map(Object.entries(inputs ?? {}))
@@ -153,7 +153,7 @@ function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): Read
   if (input !== undefined) {
     const [only] = asking
     if (!only || asking.length > 1)
-      throw unanswered('input', `is for one call, and ${asking.length} wait for an input: give \`inputs\` by their ids`)
+      throw unanswered('input', `is for one call, and ${asking.length} wait for an input: pass \`inputs\` by call id`)
     given.set(only.pending.id, input)
   }
   const settled = new Map<PendingState, unknown>()
@@ -162,7 +162,7 @@ function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): Read
     const value = given.get(pending.id)
     const problem = findInputProblem(pending.schema, value)
     if (problem) throw unanswered(pending.id, `cannot take this input: ${problem.pointer || 'it'} ${problem.message}`)
-    if (!hasJson(value)) throw unanswered(pending.id, 'cannot take this input: it has no JSON')
+    if (!hasJson(value)) throw unanswered(pending.id, 'cannot take this input: it is not JSON')
     settled.set(stored, value)
     given.delete(pending.id)
   }
@@ -195,9 +195,9 @@ function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): 
 }
 
 /**
- * Checks what people say, as it may come from a request as it is.
+ * Checks a person's answers, which may come unchanged from a request.
  *
- * @throws {ConfigError} for what is no answer
+ * @throws {ConfigError} for an invalid answer
  */
 function checkAnswers({ approve, reject, inputs }: Answers): void {
   if (approve !== undefined && typeof approve !== 'boolean' && !isIds(approve))

@@ -9,16 +9,16 @@ import { contextOf, type Scope } from '../run/scope.ts'
 import { type ToolResult, type ToolResultOutput, withResults } from '../run/step.ts'
 import type { Conversation, PendingState } from './state.ts'
 
-/** What became of the calls that waited: their results stand in the messages, or they wait again. */
+/** The result of settling waiting calls: their results are in the messages, or they wait again. */
 type Settled = Pick<Conversation, 'messages' | 'pending'> & {
-  /** What the calls that are over came to, for a stream. */
+  /** The outcomes of ended calls, for a stream. */
   readonly parts: readonly ResumedPart[]
   readonly calls: readonly { readonly tool: string; readonly callId: string; readonly status: CallOutcome['status'] }[]
 }
 
 /**
- * Makes the calls that waited when a run paused. Each goes through the gate as any other, by what the view shows and
- * the store of approvals has now: what was hidden meanwhile is refused, whoever approved it.
+ * Makes the calls that waited when a run paused. Each goes through the gate like any other, with the current view and
+ * approvals: a call of a tool that was hidden meanwhile is refused, whoever approved it.
  */
 export async function settle(conversation: Conversation, scope: Scope): Promise<Settled> {
   const offered = await offeredIn(scope)
@@ -47,7 +47,7 @@ interface SettledCall {
   readonly again?: PendingState
 }
 
-/** Where calls are settled: in a scope, with the tools as the SDK knows them, by their names on the wire. */
+/** Where calls are settled: a scope, and the SDK's tools by wire name. */
 interface Settling {
   readonly scope: Scope
   readonly offered: ReadonlyMap<string, ToolSet[string]>
@@ -65,7 +65,7 @@ async function settleOne(pending: PendingState, conversation: Conversation, sett
     const answer = scope.shared.answers.get(pending)
     return { status: 'done', result: toResult(pending, jsonOutput(answer)), part: resumedResult(pending, answer) }
   }
-  // Of a tool that is hidden by now this is refused, and recorded; nothing that is hidden runs.
+  // A hidden tool's call is refused and recorded here, and runs nothing.
   const outcome = await inTurn(pending, scope, () => makeCall(pending, conversation, scope))
   const { kind, ...call } = pending
   switch (outcome.status) {
@@ -89,7 +89,7 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
   try {
     output = await lastOf(given)
   } catch (error) {
-    // A stream that breaks off has ended its call on the record; the model is told so as of any tool that fails.
+    // A stream that breaks off has ended its call in the audit. The model is told, as for any failed tool.
     const text = `${pending.name} failed: ${messageOf(error)}`
     return failedCall(pending, 'failed', text)
   }
@@ -108,7 +108,7 @@ function failedCall(pending: PendingState, status: 'refused' | 'failed', text: s
   return { status, result: toResult(pending, { type: 'error-text', value: text }), part: resumedError(pending, text) }
 }
 
-/** What the model is shown. The call has run, and the run goes on, whatever the tool's own `toModelOutput` does. */
+/** Returns the output for the model. The call has run, so the run continues even if the tool's `toModelOutput` throws. */
 async function shownOutput(
   { callId: toolCallId, name, input }: PendingState,
   output: unknown,
@@ -121,7 +121,7 @@ async function shownOutput(
   }
 }
 
-/** An approval is for one call: of several that wait for the same, the others wait anew, and are not refused for haste. */
+/** An approval is for one call. Of several that wait for the same one, the others wait again and are not refused. */
 async function inTurn<T>(pending: PendingState, { shared }: Scope, work: () => Promise<T>): Promise<T> {
   if (pending.kind !== 'approval') return work()
   const { approvalId } = pending
@@ -144,7 +144,7 @@ async function makeCall(pending: PendingState, conversation: Conversation, scope
     abortSignal: signal,
     ...contextOf(scope, continued),
   }
-  // What a person was asked runs by a person's word, also where policy does not ask any more.
+  // A call that a person was asked about needs their approval, even if no policy asks any longer.
   const asking = pending.kind === 'approval' && view.has(tool) ? view.narrow({ policy: { ask: [tool] } }) : view
   const outcome = await asking.call({
     tool,
@@ -175,7 +175,7 @@ function toResult({ callId, name }: PendingState, output: ToolResultOutput): Too
   return { type: 'tool-result', toolCallId: callId, toolName: name, output }
 }
 
-/** As the SDK tells the model of an output. What has no JSON, which the SDK ends a run for, is told as a text. */
+/** Returns an output as the SDK sends it. An output without JSON, which ends a run of the SDK, becomes a text. */
 function jsonOutput(output: unknown): ToolResultOutput {
   if (typeof output === 'string') return { type: 'text', value: output }
   try {
@@ -186,7 +186,7 @@ function jsonOutput(output: unknown): ToolResultOutput {
   }
 }
 
-/** Of a stream, the last item is the output. */
+/** Returns the last item of a stream. */
 async function lastOf(output: unknown): Promise<unknown> {
   if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return output
   let last: unknown
@@ -194,7 +194,7 @@ async function lastOf(output: unknown): Promise<unknown> {
   return last
 }
 
-/** The end of a call that waited, as the SDK's stream tells it. */
+/** The end of a waiting call, as a part of the SDK's stream. */
 export type ResumedPart = Extract<TextStreamPart<ToolSet>, { type: 'tool-result' | 'tool-error' }>
 
 function resumedResult({ callId, name, input }: PendingState, output: unknown): ResumedPart {
@@ -206,8 +206,8 @@ function resumedError({ callId, name, input }: PendingState, error: string): Res
 }
 
 /**
- * Returns a transform that puts the ends of calls that waited before the first step, where the SDK puts those of the calls
- * that its own approvals let run: a page that shows the call as waiting learns that it is over. A step's own content
+ * Returns a transform that puts the ends of waiting calls before the first step, as the SDK does for calls that its
+ * own approvals allowed: a page that shows the call as waiting is updated. A step's own content
  * begins after that, so no message has them twice.
  */
 export function withResumed(parts: readonly ResumedPart[]): StreamTextTransform<ToolSet> {

@@ -6,18 +6,18 @@ import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from '../budgets.ts'
 import type { AgentCall, PendingCall, RunStep, Usage } from '../result.ts'
 
-/** All that a paused run needs to go on. What may run is not in it: that is the gate's to say, at the resume. */
+/** The data from which a paused run is resumed. It does not say what may run: the gate decides that at the resume. */
 export interface PauseState {
   readonly version: 1
-  /** Makes no two pauses alike. */
+  /** Makes each pause unique. */
   readonly nonce: string
   readonly runId: string
   readonly identity: string
   readonly app: string | undefined
-  /** What the run saw when it paused, with the hash of each definition. */
+  /** The tools that the run saw when it paused, with the hash of each definition. */
   readonly tools: readonly (readonly [id: string, definitionHash: string])[]
   readonly policyRevision: number
-  /** Of the planner: the forks that it came from. */
+  /** The forks that the planner came from. */
   readonly lineage: readonly string[]
   readonly budgets: Budgets
   readonly used: Used
@@ -28,10 +28,10 @@ export interface PauseState {
 
 /** One conversation with a model: the run's own, or that of a sub-agent in it. */
 export interface Conversation {
-  /** Without results of the calls that wait. */
+  /** Without results of waiting calls. */
   readonly messages: readonly ModelMessage[]
   readonly steps: readonly RunStep[]
-  /** As `prepareStep` has left them. */
+  /** As `prepareStep` left them. */
   readonly instructions: string | undefined
   readonly context: unknown
   readonly pending: readonly PendingState[]
@@ -41,7 +41,7 @@ export type PendingState = WaitingCall &
   (
     | { readonly kind: 'approval'; readonly approvalId: string }
     | { readonly kind: 'input'; readonly question: string; readonly schema: JsonSchema }
-    /** A sub-agent in which calls wait. */
+    /** A sub-agent with waiting calls. */
     | { readonly kind: 'agent'; readonly level: Conversation }
   )
 
@@ -55,13 +55,13 @@ export interface WaitingCall {
   readonly input: unknown
 }
 
-/** One call that a person has to answer: as the result shows it, and as the pause stores it. */
+/** One call that a person must answer, as the result shows it and as the pause stores it. */
 export interface OpenCall {
   readonly pending: PendingCall
   readonly stored: Exclude<PendingState, { readonly kind: 'agent' }>
 }
 
-/** Gives all that people have to answer, in the order of the calls, those in sub-agents where the sub-agent stands. */
+/** Returns all calls that people must answer, in call order, with those of a sub-agent in its place. */
 export function openCallsOf(conversation: Conversation): readonly OpenCall[] {
   const ids = new Set<string>()
   return walk(conversation, []).map(({ stored, agents }) => {
@@ -87,7 +87,7 @@ function walk(
   )
 }
 
-/** Not every provider gives each call an id of its own. */
+/** Numbered, because some providers repeat ids. */
 function freeId(wanted: string, taken: Set<string>): string {
   let id = wanted
   for (let n = 2; taken.has(id); n++) id = `${wanted}~${n}`
@@ -95,20 +95,20 @@ function freeId(wanted: string, taken: Set<string>): string {
   return id
 }
 
-/** Gives what a view sees now, with the hash of each definition. */
+/** Returns the tools that a view sees now, with the hash of each definition. */
 export function toolsOf(view: View): PauseState['tools'] {
   return view.narrow({}).tools.map((tool) => [tool.id, definitionHash(tool)] as const)
 }
 
 /**
- * Gives the visibility of a resumed run: what it saw when it paused, by the definitions of then, and of that what the
- * host shows now. It can only narrow; what is gone, hidden or changed since is as if it did not exist.
+ * Returns the visibility of a resumed run: the tools that it saw when it paused, if their definitions are unchanged,
+ * narrowed by the host's visibility. It can only narrow: a tool that is gone, hidden or changed is left out.
  */
 export function toolsOfPause(paused: PauseState['tools'], visibility: Visibility | undefined): Visibility {
   const hashes = new Map(paused)
   return async (context) => {
     const unchanged = new Set(context.tools.filter((tool) => isUnchanged(tool, hashes)).map(({ id }) => id))
-    // What is no visibility, such as `null`, fails here, and then nothing is shown.
+    // An invalid visibility, such as `null`, throws here, and then nothing is shown.
     const given = visibility === undefined ? context.tools : visibility
     const shown = typeof given === 'function' ? await given(context) : given
     return [...shown].filter((named) => unchanged.has(typeof named === 'string' ? named : named.id))
@@ -119,27 +119,27 @@ function isUnchanged(tool: Tool, hashes: ReadonlyMap<string, string>): boolean {
   return hashes.get(tool.id) === definitionHash(tool)
 }
 
-/** The forks that a planner came from, the oldest first: one that goes on with a run is at least as tight as it was. */
+/** The forks that a planner came from, the oldest first. A planner that resumes a run must be at least as tight. */
 export type Lineage = readonly string[]
 
-/** What tells one fork from another. */
+/** Identifies one fork. */
 interface ForkParts {
   readonly policy?: unknown
   readonly hooks?: unknown
   readonly name?: string | undefined
 }
 
-/** Gives a planner's lineage and one fork more. */
+/** Returns a planner's lineage with one more fork. */
 export function forkLineage(lineage: Lineage, { policy, hooks, name }: ForkParts): Lineage {
   return [...lineage, name === undefined ? `parts:${sha256Hex(textOf([policy, hooks]))}` : `name:${name}`]
 }
 
-/** Whether a planner stands on all the forks that another did. */
+/** Whether a planner descends from all the forks that another one did. */
 export function descendsFrom(lineage: Lineage, other: Lineage): boolean {
   return other.every((fork, i) => lineage[i] === fork)
 }
 
-/** What is no data is known to the process that has it, and to no other. */
+/** Functions and other values without JSON are known to this process only. */
 function textOf(parts: unknown): string {
   return JSON.stringify(parts, (_, value: unknown) => (isOpaque(value) ? idOf(value) : value))
 }
@@ -160,21 +160,21 @@ function idOf(value: object): string {
 }
 
 /**
- * Gives who a caller is, as one text: tenant, user, agent and session. Roles, scopes and the chat are not of it: they
- * say what one may, which is decided anew each time.
+ * Identifies a caller in one text: tenant, user, agent and session. Roles, scopes and the chat are left out: they
+ * are permissions, which are decided again each time.
  */
 export function identityOf({ tenant, user, agent, session }: Caller): string {
   return lengthPrefixed([tenant, user, agent, session])
 }
 
-/** Gives the key of a caller's session within its tenant; `undefined` where there is none. */
+/** Returns the key of a caller's session within its tenant; `undefined` without a session. */
 export function sessionKeyOf({ tenant, session }: Caller): string | undefined {
   if (session === undefined) return undefined
-  // Hashed, as a store takes no key of any length and content.
+  // Hashed, because stores limit the length and characters of keys.
   return `planner:${sha256Hex(lengthPrefixed([tenant, session]))}`
 }
 
-/** So that no two lists have one text, whatever stands in them. An absent part is not an empty one. */
+/** Encodes a list so that no two lists have the same text. An absent part differs from an empty one. */
 function lengthPrefixed(parts: readonly (string | undefined)[]): string {
   return parts.map((part) => (part === undefined ? '-' : `${part.length}:${part}`)).join(',')
 }

@@ -5,20 +5,20 @@ import { checkShape, type MaybePromise, shapeOf } from '@toolgate/core/internal'
 import type { StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
-/** Keeps pauses, each under the hash of what is kept: what was changed in the store is no pause any more. */
+/** Keeps pauses, each under the hash of its content: one that was changed in the store is invalid. */
 export interface PauseStore {
-  /** Gives its id: 43 characters of base64url. */
+  /** Stores a pause, and returns its id: 43 characters of base64url. */
   put(state: PauseState, expiresAt: number): Promise<string>
-  /** Looks at it. */
+  /** Reads a pause. */
   get(id: string): Promise<PauseState | undefined>
-  /** Takes it: of any number who ask, one gets it. */
+  /** Takes a pause: of any number of callers, one gets it. */
   take(id: string): Promise<PauseState | undefined>
 }
 
-/** Of each part. A store takes 1 MiB in UTF-8, and a character needs three bytes there, or two where JSON escapes it. */
+/** The length of each part. A store takes 1 MiB in UTF-8, and a character needs three bytes there, or two where JSON escapes it. */
 const MAX_PART_CHARS = 300_000
 
-/** 300 MB. Whoever changes the store cannot have any number of parts looked for. */
+/** 300 MB. A changed head cannot cause an unbounded number of reads. */
 const MAX_PARTS = 1000
 
 interface Head {
@@ -27,7 +27,7 @@ interface Head {
 }
 
 export function createPauseStore(state: StateStore): PauseStore {
-  /** What is in the head makes it one; the other parts are nothing without it. */
+  /** The head makes a pause; the other parts are nothing without it. */
   const read = async (
     id: string,
     head: unknown,
@@ -47,7 +47,7 @@ export function createPauseStore(state: StateStore): PauseStore {
       if (rest.length > MAX_PARTS)
         throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
       for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, { expiresAt })
-      // Last, so that nobody finds a pause whose parts are not all there.
+      // Last, so that nobody finds an incomplete pause.
       await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, { expiresAt })
       return id
     },
@@ -76,7 +76,7 @@ function isHead(value: unknown): value is Head {
   )
 }
 
-/** Between characters: half of one is no text that a store takes. */
+/** Cuts between characters: stores reject half of a surrogate pair. */
 function split(text: string): readonly string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length;) {
@@ -90,16 +90,16 @@ function split(text: string): readonly string[] {
 }
 
 /**
- * Gives a value as one text, from which `fromStoredText` gives it back: plain JSON, and beside that the bytes and the
- * addresses that messages hold. What JSON leaves out is left out.
+ * Converts a value to a text from which `fromStoredText` restores it: plain JSON, and also the bytes and URLs
+ * in messages. Fields that JSON leaves out are left out.
  *
- * @throws for what has no JSON: a value that holds itself, a bigint
+ * @throws for a value without JSON: a circular one, a bigint
  */
 export function toStoredText(value: unknown): string {
   return JSON.stringify(encode(value)) ?? 'null'
 }
 
-/** Leaves out the contexts that cannot be stored, and says how many. */
+/** Leaves out the contexts that cannot be stored, and counts them. */
 export function toStorable(conversation: Conversation): { readonly conversation: Conversation; readonly lost: number } {
   const isLost = conversation.context !== undefined && !isStorable(conversation.context)
   let lost = isLost ? 1 : 0
@@ -112,7 +112,7 @@ export function toStorable(conversation: Conversation): { readonly conversation:
   return { conversation: { ...conversation, pending, context: isLost ? undefined : conversation.context }, lost }
 }
 
-/** Whether a value is given back as it was: no functions, no instances of classes, nothing that holds itself. */
+/** Whether a value is restored unchanged: no functions, no class instances, no circles. */
 function isStorable(value: unknown): boolean {
   try {
     return isDeepStrictEqual(fromStoredText(toStoredText(value)), value)
@@ -127,7 +127,7 @@ export function fromStoredText(text: string): unknown {
 
 const BYTES = '~bytes'
 const ADDRESS = '~url'
-/** An object whose one key looks like one of ours. */
+/** Whether an object's only key looks like one of ours. */
 const OBJECT = '~'
 
 function encode(value: unknown): unknown {
@@ -164,15 +164,15 @@ function isMarked(value: object): boolean {
   return keys.length === 1 && (keys[0] === BYTES || keys[0] === ADDRESS || keys[0] === OBJECT)
 }
 
-/** Signs tokens, and verifies those that it signed. */
+/** Signs tokens, and verifies its own. */
 export interface TokenKey {
-  /** Stands in each token: 1 to 32 of `[A-Za-z0-9_-]`. */
+  /** Part of each token: 1 to 32 of `[A-Za-z0-9_-]`. */
   readonly id: string
-  /** At least 32 bytes, of a random source; a text counts its UTF-8 bytes. */
+  /** At least 32 bytes from a random source. A text counts its UTF-8 bytes. */
   readonly secret: string | Uint8Array
 }
 
-/** What a token is good for. */
+/** What a token is valid for. */
 interface TokenClaims {
   /** The pause: 43 characters of base64url. */
   readonly pause: string
@@ -180,7 +180,7 @@ interface TokenClaims {
   readonly expiresAt: number
 }
 
-/** Who a token is for. It is signed, and stands nowhere in the token: who has another cannot tell in what. */
+/** Whom a token is for. It is signed but not part of the token: someone with a wrong one cannot tell what differs. */
 interface TokenBinding {
   readonly identity: string
   /** The deployment. */
@@ -189,23 +189,23 @@ interface TokenBinding {
 
 export interface Tokens {
   sign(claims: TokenClaims, binding: TokenBinding): string
-  /** `undefined` for whatever is not, byte by byte, a token that one of the keys has signed for this binding, in time. */
+  /** Returns `undefined` for any token that is not, byte by byte, signed with one of the keys for this binding, and unexpired. */
   open(token: unknown, binding: TokenBinding, nowMs: number): TokenClaims | undefined
 }
 
 const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
 const VERSION = 'tgr1'
-/** Keeps a signature of ours from being one of anything else. */
+/** Separates these signatures from all others made with the same key. */
 const DOMAIN = 'toolgate.resume.v1'
 const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/
 const TOKEN = /^tgr1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{43})\.([0-9a-z]{1,11})\.([A-Za-z0-9_-]{43})$/
 const MIN_SECRET_BYTES = 32
 
 /**
- * Gives what signs and opens resume tokens: HMAC-SHA-256, by the first key; all of them verify, so that keys can be
- * rotated: put the new one first, and take the old one out when its last token has expired.
+ * Returns the signer of resume tokens: HMAC-SHA-256 with the first key. All keys verify, so they can be
+ * rotated: put the new one first, and remove the old one when its last token has expired.
  *
- * @throws {ConfigError} for no key, two of one id, or a secret that is too short
+ * @throws {ConfigError} for no key, two with one id, or a secret that is too short
  */
 export function createTokens(keys: readonly TokenKey[]): Tokens {
   const secrets = readKeys(keys)
@@ -222,7 +222,7 @@ export function createTokens(keys: readonly TokenKey[]): Tokens {
       const [text, keyId = '', pause = '', expires = '', signature = ''] = parts ?? []
       const secret = secrets.get(keyId)
       if (text === undefined || secret === undefined) return undefined
-      // The texts are compared, not what they stand for: base64 has several for the same bytes.
+      // The texts are compared, not the bytes: base64 has several texts for the same bytes.
       const expected = signatureOf(secret, text.slice(0, text.lastIndexOf('.')), binding)
       if (!timingSafeEqual(Buffer.from(signature), Buffer.from(expected))) return undefined
       const expiresAt = Number.parseInt(expires, 36)
@@ -248,14 +248,14 @@ function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
   return secrets
 }
 
-/** A copy, as the host may wipe its own. Of anything else, such as a number, an array of bytes could be made: of zeros. */
+/** Copies a secret, because the host may wipe its own. Only texts and bytes: a number would become zeros. */
 function secretOf({ secret }: TokenKey): Uint8Array | undefined {
   if (typeof secret === 'string') return Buffer.from(secret)
   return secret instanceof Uint8Array ? new Uint8Array(secret) : undefined
 }
 
 function signatureOf(secret: Uint8Array, body: string, { identity, audience }: TokenBinding): string {
-  // A list in JSON, so that no two bindings have one text.
+  // A JSON list, so that no two bindings have the same text.
   const text = JSON.stringify([DOMAIN, body, audience, identity])
   return createHmac('sha256', secret).update(text).digest('base64url')
 }

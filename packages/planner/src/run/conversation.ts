@@ -24,7 +24,7 @@ import {
 } from './scope.ts'
 import { callsOf, createTranscript, hasUnanswered, pendingOf, type SdkStep, type Transcript, usageOf } from './step.ts'
 
-/** Runs a conversation from where it stands: first the calls that waited; once none waits, the model. */
+/** Continues a conversation: first its waiting calls; when none waits, the model. */
 export async function runConversation(request: ConversationRequest): Promise<ConversationEnd> {
   const { shared, view, model, stopWhen, events, signal, agents } = request
   const calls = shared.meter.calls()
@@ -41,7 +41,7 @@ export async function runConversation(request: ConversationRequest): Promise<Con
   return new Loop(scope, { ...request, conversation }, resumed).run()
 }
 
-/** Puts the outcomes of the calls that waited into the step in which the run paused. */
+/** Adds the outcomes of the waiting calls to the step in which the run paused. */
 function withCalls({ steps }: Conversation, calls: Awaited<ReturnType<typeof settle>>['calls']): readonly RunStep[] {
   const last = steps.at(-1)
   if (!last) return steps
@@ -52,7 +52,7 @@ function withCalls({ steps }: Conversation, calls: Awaited<ReturnType<typeof set
 type SdkPrepare = PrepareStepFunction<ToolSet>
 type Failure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
 
-/** The SDK's own loop over a view, in a conversation in which no call waits. */
+/** Runs the SDK's own loop over a view. No call of the conversation waits. */
 class Loop {
   readonly #scope: Scope
   readonly #request: ConversationRequest
@@ -60,7 +60,7 @@ class Loop {
   readonly #resumed: readonly ResumedPart[]
   readonly #transcript: Transcript
   readonly #steps: RunStep[]
-  /** How many steps there were before. */
+  /** The number of earlier steps. */
   readonly #offset: number
   /** Finished calls of the current step, by call id. */
   readonly #ended = new Map<string, GuardedCallEvent>()
@@ -69,7 +69,7 @@ class Loop {
   #pending: readonly PendingState[] = []
   #spent: BudgetReason | undefined
   #stopped = false
-  /** Whether calls over the budget were refused in the step before. */
+  /** Whether the previous step had calls over the budget. */
   #refusedBefore = false
   #failure: Failure | undefined
 
@@ -163,7 +163,7 @@ class Loop {
     const { shared, view, model: ownModel, events, paused } = this.#scope
     const steps = this.#hostSteps()
     return async (sdk) => {
-      // What came before the first step, such as approvals that the messages claim, is in the SDK's.
+      // The SDK has run whatever came before the first step, such as approvals that the messages claim.
       if (sdk.steps.length === 0) this.#transcript.reset(sdk.messages)
       const step = await steps?.next({ messages: sdk.messages })
       for (const warning of step?.warnings ?? []) shared.warn(warning)
@@ -173,7 +173,7 @@ class Loop {
       const catalog = await this.#hostsOwn(async () => shared.catalogOf(now))
       shared.meter.step()
       this.#ended.clear()
-      // No call waits from before: calls that messages claim were approved ran before this step.
+      // No call waits from before: the SDK has run those that the messages approve.
       paused.clear()
       const instructions = joinInstructions(this.#instructions, catalog)
       events.emit({ type: 'step-started', step: sdk.stepNumber, model: modelNameOf(model), tools })
@@ -186,7 +186,7 @@ class Loop {
     }
   }
 
-  /** Returns the steps as the host's `prepareStep` prepares them; each has the calls of the steps before. */
+  /** Returns the steps as the host's `prepareStep` prepares them; each has the calls of the earlier steps. */
   #hostSteps(): Pick<Steps, 'next'> | undefined {
     const { prepareStep } = this.#request
     if (!prepareStep) return undefined
@@ -237,7 +237,7 @@ class Loop {
     events.emit({ type: 'step-ended', step: stepNumber, calls, usage })
   }
 
-  /** Asked where the model would be asked again. */
+  /** Checked before each model request. */
   async #shouldStop(steps: SdkStep[]): Promise<boolean> {
     if (this.#pending.length > 0) return true
     const { stopWhen, shared, calls } = this.#scope
@@ -248,7 +248,7 @@ class Loop {
     return this.#spent !== undefined
   }
 
-  /** A model that keeps calling after it was refused for the budget of calls is ended. */
+  /** Ends a model that keeps calling after the call budget is used up. */
   #overCalls(refused: boolean): BudgetReason | undefined {
     const wasRefused = this.#refusedBefore
     this.#refusedBefore = refused
@@ -266,7 +266,7 @@ class Loop {
   }
 }
 
-/** The steps of a run that goes on have the numbers that come next. */
+/** The steps of a resumed run continue its numbers. */
 function numbered(prepareStep: SdkPrepare, offset: number): SdkPrepare {
   return offset === 0 ? prepareStep : (sdk) => prepareStep({ ...sdk, stepNumber: sdk.stepNumber + offset })
 }
@@ -275,7 +275,7 @@ function modelNameOf(model: LanguageModel): string {
   return typeof model === 'string' ? model : model.modelId
 }
 
-/** Asks both, the planner's first. Tools are in the lists of both; of everything else the later answer holds. */
+/** Runs both, the planner's first. Both tool lists narrow; for the other fields the later answer holds. */
 export function joinPrepareSteps(
   first: AnyPrepareStep | undefined,
   second: AnyPrepareStep | undefined,

@@ -12,20 +12,20 @@ import type { ConversationEnd, RunShared } from './scope.ts'
 import type { CheckedSegment, Segment, SegmentRequest, SegmentStart } from './segment.ts'
 import { type Stopping, takeTurn, type Turn, untilAborted } from './turn.ts'
 
-/** Runs one segment in its session's turn. What becomes of the model is a value; misuse throws. */
+/** Runs one segment in its session's turn. A model failure is a value; misuse throws. */
 export async function runSegment(parts: PlannerParts, request: SegmentRequest): Promise<RunResult> {
   const { caller, options, stopping } = request
   const { clock, onFault, sessions } = parts
   const { signal } = stopping
   const askedMs = clock.monotonicMs()
-  // Its place in the queue first, before anything is waited for: the order is that of asking.
+  // Its place in the queue comes first, before any wait, so that runs keep their order.
   const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault })
   const left = taking.catch(() => undefined)
   try {
     const segment: Segment = { ...request, ...(await checkedInTime(request)) }
     return await runInTurn(parts, segment, { taking, askedMs })
   } catch (error) {
-    // It may still stand in the queue.
+    // It may still be in the queue.
     stopping.abort(error)
     throw error
   } finally {
@@ -34,7 +34,7 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
   }
 }
 
-/** A store that does not answer holds no run that was given up: that one has no past, and begins nothing. */
+/** Stops waiting for a store that does not answer if the run was cancelled. Nothing has begun then. */
 async function checkedInTime({ check, stopping: { signal } }: SegmentRequest): Promise<CheckedSegment> {
   try {
     return await untilAborted(signal, check)
@@ -148,7 +148,7 @@ function queueFailureOf(error: unknown, { signal }: Stopping): FailureReason {
   return error instanceof ToolgateError && error.code === 'lock_timeout' ? 'queue_timeout' : 'session_unavailable'
 }
 
-/** A run that was given up, or that could not wait any longer, before its turn came: nothing of it has happened. */
+/** The result of a run that was cancelled, or timed out, before its turn: nothing has happened. */
 function neverBegun(
   segment: Segment,
   events: Emitter,
@@ -173,7 +173,7 @@ function neverBegun(
 
 function warningsOf({ failure, foreign }: View): readonly string[] {
   const failed = failure === undefined ? [] : [`the visibility of this run failed, so it sees no tools: ${failure}`]
-  return [...failed, ...foreign.map((id) => `the visibility of this run names "${id}", which it was not given`)]
+  return [...failed, ...foreign.map((id) => `the visibility of this run names "${id}", which is not one of its tools`)]
 }
 
 /** A segment whose conversation has ended or paused. */
@@ -210,7 +210,7 @@ async function conclude(parts: PlannerParts, segment: Segment, outcome: Ended): 
 async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Promise<RunResult> {
   const { view, meter, report, events } = outcome
   const { conversation, lost } = toStorable(outcome.conversation)
-  // Whole, as the token writes it so.
+  // An integer, as the token has it.
   const expiresAt = Math.floor(parts.clock.wallMs()) + parts.pauseMs
   const identity = identityOf(segment.caller)
   const state: PauseState = {
@@ -229,7 +229,7 @@ async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Pro
   }
   const { signal } = segment.stopping
   const put = () => parts.pauses.put(state, expiresAt)
-  // One that was given up while its last call ran is kept all the same: what waits is the host's to answer, or not.
+  // A pause of a cancelled run is kept too: the host may answer what waits.
   const id = await (signal.aborted ? put() : untilAborted(signal, put))
   const resumeToken = parts.tokens.sign({ pause: id, expiresAt }, { identity, audience: parts.deployment })
   const pending = openCallsOf(conversation).map((open) => open.pending)
@@ -238,7 +238,7 @@ async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Pro
   return { ...report, warnings, status: 'paused', resumeToken, expiresAt, pending }
 }
 
-const NOT_STORED = 'the context of this run is not plain JSON, so its resume does not have it: give it again'
+const NOT_STORED = 'the context of this run is not plain JSON, so its resume does not have it: pass it again'
 
 function finish(result: Exclude<RunResult, { status: 'paused' }>, { events, report }: Ended): RunResult {
   const { status, reason } = result

@@ -31,7 +31,7 @@ export const SETTINGS = shapeOf<ModelSettings>(SETTING_KEYS, 'setting')
 
 export type AnyStopCondition = StopCondition<ToolSet>
 
-/** What a run and its sub-agents have in common. */
+/** What a run and its sub-agents share. */
 export interface RunShared {
   readonly gate: Gate
   readonly runId: string
@@ -40,9 +40,9 @@ export interface RunShared {
   /** How tools are offered; see the guide's page about the AI SDK. */
   readonly offering: Pick<GuardOptions, 'mode' | 'provider' | 'acceptUnenforceable' | 'approvals'>
   readonly catalogOf: (view: View) => string
-  /** What `prepareStep` is given. */
+  /** Passed to `prepareStep`. */
   readonly state: unknown
-  /** By the call that a person was asked about. */
+  /** By waiting call. */
   readonly answers: ReadonlyMap<PendingState, unknown>
   /** By approval: the latest call that uses it. */
   readonly approving: Map<string, Promise<unknown>>
@@ -53,16 +53,16 @@ export interface RunShared {
 /** One conversation with a model, as the calls in it see it. */
 export interface Scope {
   readonly shared: RunShared
-  /** What it sees at most. */
+  /** The upper bound of what it sees. */
   readonly view: View
   readonly model: LanguageModel
   readonly stopWhen: readonly AnyStopCondition[]
   readonly events: Emitter
   readonly signal: AbortSignal
-  /** The calls of sub-agents that it is in, the outermost first. */
+  /** The sub-agent calls that it is in, the outermost first. */
   readonly agents: readonly AgentCall[]
   readonly calls: CallMeter
-  /** Sub-agents that wait, by the call that they answer. */
+  /** Paused sub-agents, by the call that started them. */
   readonly paused: Map<string, Conversation>
   /** Runs a conversation inside this one. */
   readonly runConversation: (request: ConversationRequest) => Promise<ConversationEnd>
@@ -72,19 +72,19 @@ export type AnyPrepareStep = PrepareStep
 
 export type AnyStream = StreamTextResult<ToolSet, never, never>
 
-/** One conversation with a model that is to be had: the run's own, or that of a sub-agent. */
+/** One conversation with a model to run: the run's own, or that of a sub-agent. */
 export interface ConversationRequest extends Pick<
   Scope,
   'shared' | 'view' | 'model' | 'stopWhen' | 'events' | 'signal' | 'agents'
 > {
   readonly prepareStep: AnyPrepareStep | undefined
-  /** Where it stands: at its beginning, or where it paused. */
+  /** A new or a paused one. */
   readonly conversation: Conversation
-  /** Given the SDK's stream as soon as there is one; without it nothing is streamed. */
+  /** Called with the SDK's stream as soon as there is one. Without it nothing is streamed. */
   readonly onStream?: ((stream: AnyStream) => void) | undefined
 }
 
-/** How a conversation ended, or where it stands. */
+/** How a conversation ended or paused. */
 export interface ConversationEnd {
   readonly end:
     | { readonly kind: 'finished' | 'stopped' | 'paused' }
@@ -96,7 +96,7 @@ export interface ConversationEnd {
   readonly conversation: Conversation
 }
 
-/** The key in a call's context that leads a sub-agent to its run. No other code can write it. */
+/** The key in a call's context by which a sub-agent finds its run. No other code can write it. */
 const CALLER: unique symbol = Symbol('the run of a planner')
 
 /** The conversation in which a sub-agent was called. */
@@ -111,7 +111,7 @@ class CallingRun {
   }
 }
 
-/** Returns what a call's context has beside the SDK's own options. */
+/** Returns the planner's part of a call's context, beside the SDK's own options. */
 export function contextOf(scope: Scope, continued?: Conversation): object {
   return { [CALLER]: new CallingRun(scope, continued) }
 }

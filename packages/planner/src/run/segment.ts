@@ -14,9 +14,9 @@ export interface SegmentRequest {
   readonly caller: Caller
   readonly options: SegmentOptions
   readonly stopping: ReturnType<typeof createStopping>
-  /** Given the SDK's stream as soon as there is one. */
+  /** Called with the SDK's stream as soon as there is one. */
   readonly onStream?: ((stream: AnyStream, runId: string) => void) | undefined
-  /** Done while it waits for its turn; what it throws comes out of the run, and nothing has happened. */
+  /** Runs while the segment waits for its turn. If it throws, the run throws, and nothing has happened. */
   check(): Promise<CheckedSegment>
 }
 
@@ -25,22 +25,22 @@ export interface CheckedSegment {
   readonly app: string | undefined
   /** What the run has used before this segment. */
   readonly before: Pick<PauseState, 'used' | 'usage' | 'budgets'> | undefined
-  /** Done when it is the segment's turn; what it throws comes out of the run. */
+  /** Runs when the segment's turn comes. If it throws, the run throws. */
   begin(): Promise<SegmentStart>
 }
 
 export type Segment = SegmentRequest & CheckedSegment
 
-/** Where a segment begins. */
+/** The start of a segment. */
 export interface SegmentStart {
   readonly view: View
   readonly conversation: Conversation
   readonly answers: ReadonlyMap<PendingState, unknown>
-  /** What is told of a segment that goes on. */
+  /** What only a resumed segment has. */
   readonly resumed: { readonly hidden: readonly string[]; readonly policyChanged: boolean } | undefined
 }
 
-/** Gives the first segment of a run. @throws {ConfigError} for options that cannot be used; `caller_invalid` */
+/** Returns the first segment of a run. @throws {ConfigError} for invalid options; `caller_invalid` */
 export function openRun(
   parts: PlannerParts,
   options: RunOptions,
@@ -57,7 +57,7 @@ export function openRun(
     stopping: createStopping(options.signal),
     onStream,
     async check() {
-      // Names are checked now, and not when the turn comes.
+      // Names are checked now, not when the turn comes.
       if (app !== undefined || activeTools !== undefined) await parts.gate.view(caller, { app, activeTools })
       return {
         runId: randomUUID(),
@@ -80,7 +80,7 @@ export function openRun(
   }
 }
 
-/** A caller who narrows nothing shares the view with his equals. */
+/** A caller without narrowing shares the view of equal callers. */
 function viewOf(
   { gate }: PlannerParts,
   caller: Caller,

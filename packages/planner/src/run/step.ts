@@ -7,10 +7,10 @@ import type { Usage } from '../result.ts'
 
 export type SdkStep = StepResult<ToolSet>
 
-/** Calls that are over, by call id. */
+/** Ended calls, by call id. */
 type Ended = ReadonlyMap<string, GuardedCallEvent>
 
-/** Gives a step's calls, in the order in which the model made them. */
+/** Returns a step's calls, in the order of the model. */
 export function callsOf({ toolCalls }: SdkStep, ended: Ended): readonly StepCall[] {
   return toolCalls.flatMap(({ toolCallId }) => {
     const event = ended.get(toolCallId)
@@ -18,7 +18,7 @@ export function callsOf({ toolCalls }: SdkStep, ended: Ended): readonly StepCall
   })
 }
 
-/** Gives what of a step has no result yet: what waits for an approval, for an input, or in a sub-agent. */
+/** Returns the calls of a step without a result: they wait for an approval, for an input, or in a sub-agent. */
 export function pendingOf(
   { content, toolCalls, response }: SdkStep,
   ended: Ended,
@@ -59,7 +59,7 @@ export function usageOf({
   return { input: inputTokens, output: outputTokens, total: totalTokens }
 }
 
-/** The inputs of calls that wait, as the model wrote them, where a schema has made something else of them. */
+/** The inputs of waiting calls as the model wrote them, if a schema has transformed them. */
 function writtenInputs(messages: readonly ModelMessage[]): ReadonlyMap<string, unknown> {
   const written = new Map<string, unknown>()
   for (const { role, content } of messages) {
@@ -71,12 +71,12 @@ function writtenInputs(messages: readonly ModelMessage[]): ReadonlyMap<string, u
   return written
 }
 
-/** The messages of one conversation, without approvals: those count in the gate's store, and nowhere else. */
+/** The messages of one conversation, without approvals: only those in the gate's store count. */
 export interface Transcript {
   readonly messages: readonly ModelMessage[]
-  /** What it is, before a step: what the SDK sends. */
+  /** Sets the messages before a step: those that the SDK sends. */
   reset(messages: readonly ModelMessage[]): void
-  /** What a step has added, without the results of calls that wait. */
+  /** Adds a step's messages, without the results of waiting calls. */
   add(messages: readonly ModelMessage[], waiting?: ReadonlySet<string>): void
 }
 
@@ -103,11 +103,11 @@ function clean(message: ModelMessage, waiting: ReadonlySet<string>): readonly Mo
   return content.length === 0 ? [] : [{ ...message, content } as ModelMessage]
 }
 
-/** What the model is told of a call. */
+/** The model's result of a call. */
 export type ToolResultOutput = ToolResult['output']
 export type ToolResult = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
 
-/** Gives the messages with results behind them, in one message with those of the same step that are there already. */
+/** Appends results to the messages. They join the message with the same step's other results. */
 export function withResults(
   messages: readonly ModelMessage[],
   results: readonly ToolResult[],

@@ -4,15 +4,14 @@ import { sessionKeyOf } from '../pause/state.ts'
 
 /** A run's turn in its session. */
 export interface Turn {
-  /** Ends it; a second time does nothing. What the lock says to that is told to the host, and changes nothing. */
+  /** Ends the turn; a second time does nothing. A fault of the lock is reported to the host, and changes nothing. */
   end(): Promise<void>
 }
 
 /**
- * Waits for a run's turn in its session: runs of one session go one after the other, in the order of asking. A run
- * without a session has nothing to wait for.
+ * Waits for a run's turn in its session: the runs of one session run in order. A run without a session does not wait.
  *
- * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after `deadlineMs`
+ * @throws the signal's reason if it aborts first; {@link ToolgateError} `lock_timeout` after `deadlineMs`
  */
 export async function takeTurn(
   sessions: SessionLock,
@@ -41,24 +40,24 @@ export async function takeTurn(
 
 const NO_TURN: Turn = { end: () => Promise.resolve() }
 
-/** What ends a run before its time: its host's signal, its own budget of time, or whoever reads its stream. */
+/** Ends a run early: its host's signal, its own time budget, or the reader of its stream. */
 export interface Stopping {
   readonly signal: AbortSignal
-  /** Whether it was the time. */
+  /** Whether the time budget ended it. */
   readonly isLate: boolean
   abort(reason: unknown): void
-  /** Lets go of the host's signal and of the timer. */
+  /** Releases the host's signal and the timer. */
   close(): void
 }
 
-/** A timer takes no more. */
+/** The longest timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function createStopping(given: AbortSignal | undefined): Stopping & { endAfter(ms: number): void } {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isLate = false
-  // Not `AbortSignal.any`: a host's signal may outlive any number of runs, and keeps what follows it.
+  // Not `AbortSignal.any`: a host's signal may outlive any number of runs, and would keep its followers.
   const follow = () => controller.abort(given?.reason)
   given?.addEventListener('abort', follow, { once: true })
   if (given?.aborted) follow()
@@ -82,7 +81,7 @@ export function createStopping(given: AbortSignal | undefined): Stopping & { end
   }
 }
 
-/** Waits for what may never answer, such as a store, no longer than until the signal aborts. @throws the signal's reason */
+/** Waits for a store or the like that may never answer, until the signal aborts. @throws the signal's reason */
 export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()

@@ -1,6 +1,6 @@
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
 
-/** What a model answers: a text, or calls. */
+/** A model's answer: a text, or calls. */
 export type Turn = string | readonly ScriptedCall[]
 export interface ScriptedCall {
   readonly name: string
@@ -17,13 +17,13 @@ type StreamPart =
 
 export interface ScriptedModel extends MockLanguageModelV4 {
   readonly requests: readonly ModelRequest[]
-  /** The names of the tools that were sent, request by request. */
+  /** The names of the sent tools, by request. */
   sent(): readonly (readonly string[])[]
-  /** What the latest request told the model of its calls, by call id. */
+  /** The results for the model in the latest request, by call id. */
   told(): Readonly<Record<string, unknown>>
 }
 
-/** Gives the SDK's own fake model with answers from a list, of which the last one stays, or from a function. */
+/** Returns the SDK's own fake model. Its answers come from a list, whose last one repeats, or from a function. */
 export function scriptedModel(
   script: readonly Turn[] | ((request: ModelRequest, index: number) => Turn),
 ): ScriptedModel {

@@ -25,11 +25,11 @@ export interface Stage {
   readonly model: ScriptedModel
   readonly witness: Witness
   readonly audit: MemoryAudit
-  /** What the audit has of calls: `pay tool_blocked policy_denied`. */
+  /** The records of calls: `pay tool_blocked policy_denied`. */
   attempts(): readonly string[]
   readonly clock: ManualClock
   readonly events: readonly PlannerEvent[]
-  /** The types of the events, in their order. */
+  /** The types of the events, in order. */
   told(): readonly string[]
 }
 
@@ -41,7 +41,7 @@ export interface StageOptions {
   readonly planner?: Partial<PlannerOptions>
 }
 
-/** What really ran, as the tools of a test say themselves. */
+/** The tools that really ran: each records it. */
 export interface Witness {
   readonly ran: readonly string[]
   body(name: string): () => string
@@ -52,7 +52,7 @@ export function createWitness(): Witness {
   return { ran, body: (name) => () => (ran.push(name), `${name} done`) }
 }
 
-/** A planner over a gate of which a test sees all: what was asked of the model, what ran, what was recorded and told. */
+/** A planner over a gate that a test can fully observe: model requests, runs, records and events. */
 export function setStage({ turns, tools, gate: gateOptions, planner: options }: StageOptions): Stage {
   const witness = createWitness()
   const audit = memoryAudit()
@@ -98,13 +98,13 @@ export function callOf(name: string, input: unknown = {}, id?: string): Turn {
   return [id === undefined ? { name, input } : { name, input, id }]
 }
 
-/** @throws where the run did not pause */
+/** @throws if the run did not pause */
 export function paused(result: RunResult): RunPaused {
   if (result.status !== 'paused') throw new Error(`the run is ${result.status}: ${result.reason}`)
   return result
 }
 
-/** What the model is told of a call, in the messages of a result. */
+/** The model's results of a call, in the messages of a result. */
 export function toldOf({ messages }: RunResult, callId: string): unknown {
   for (const message of messages) {
     if (message.role !== 'tool') continue
