@@ -25,7 +25,7 @@ import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { type Io, printable } from './io.ts'
 
-/** Which gateway is asked, and with which key. */
+/** The gateway of a command, and the key. */
 interface Target {
   readonly url: string
   readonly key: string | undefined
@@ -44,9 +44,9 @@ const DEMO_KEY = 'demo-console'
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * Finds the gateway to ask: `--url`, TOOLGATE_URL, where `--config` says that it listens, or the default.
- * The key is `--key`, TOOLGATE_KEY, or the console key that `--config` has as it is; on this machine,
- * without any, the quickstart's demo key is tried, which everybody knows.
+ * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default.
+ * The key is `--key`, TOOLGATE_KEY, or a plain console key in `--config`. Without any, the public demo key of
+ * the quickstart is tried for a gateway on this machine.
  *
  * @throws {CliError} `usage`
  */
@@ -85,10 +85,10 @@ function consoleKeyOf(config: GatewayConfig | undefined): string | undefined {
   return config?.callers.find((caller) => caller.for === 'console' && caller.demoKey !== undefined)?.demoKey
 }
 
-/** Whose view is asked for: a configured caller by name, or any other as JSON. In an app where one is named. */
+/** The caller of a view: a configured one by name, or any other as JSON. In an app if one is named. */
 export type Whose = ({ readonly as: string } | { readonly caller: string }) & { readonly app?: string }
 
-/** The HTTP API of a running gateway. Its answers are the wire bodies, unchanged. */
+/** The HTTP API of a running gateway. It returns the wire bodies unchanged. */
 export interface Api extends AuditReader, AuditExporter {
   tools(whose: Whose): Promise<ToolsBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
@@ -186,7 +186,7 @@ async function openStream(target: Target, url: URL): Promise<Response> {
   }
 }
 
-/** Splits at line feeds alone: a record may hold what else ends a line elsewhere, such as U+2028. */
+/** Splits at line feeds only, as a record may hold other line separators, such as U+2028. */
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

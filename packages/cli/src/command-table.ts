@@ -12,16 +12,16 @@ import type { NeedsOptions, ToolsOptions, WhyOptions } from './commands/tools.ts
 import type { TryOptions } from './commands/try.ts'
 import type { ExitName } from './exit.ts'
 
-/** A command of the program. Its module is loaded when it runs: `--version` and `--help` need none of them. */
+/** A command. Its module is loaded when it runs, as `--version` and `--help` need none. */
 export interface CommandRow {
-  /** Its words: `audit tail`. A row with the words before the last one comes earlier. */
+  /** Its words: `audit tail`. The row of its parent comes first. */
   readonly name: string
   readonly does: string
   /** Adds its arguments and options. */
   readonly define: (command: Command) => unknown
-  /** Absent where only its subcommands run. */
+  /** Absent if only its subcommands run. */
   readonly run?: (command: Command, deps: ServeDeps) => Promise<ExitName>
-  /** Runs where the words of its parent stand alone. */
+  /** Whether it runs for the parent's words alone. */
   readonly isDefault?: boolean
 }
 
@@ -52,26 +52,26 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
   row(
     'check',
-    'say what is wrong with a configuration, or that nothing is; starts nothing',
+    'check a configuration and print its problems; starts nothing',
     (command) => command.argument('[file]', 'the configuration', DEFAULT_CONFIG).option('--json', 'for programs'),
     async (options: CheckOptions, { io }, file) =>
       (await import('./commands/check.ts')).checkCommand(file, options, io),
   ),
   row(
     'tools',
-    'list what a caller sees; without one, how much each of them does',
+    'list the tools that a caller sees; without a caller, how many each one sees',
     (command) => whoseOptions(gatewayOptions(command)).option('--all', 'hidden tools too, with the reason'),
     async (options: ToolsOptions, { io }) => (await import('./commands/tools.ts')).toolsCommand(options, io),
   ),
   row(
     'why',
-    'explain the decision about one tool; exit code 1 where it is not visible',
+    'explain the decision about one tool; exit code 1 if it is not visible',
     (command) => whoseOptions(gatewayOptions(command).argument('<tool>', TOOL_HELP)),
     async (options: WhyOptions, { io }, tool) => (await import('./commands/tools.ts')).whyCommand(tool, options, io),
   ),
   row(
     'needs',
-    'list what must be started or set for the tools of an app; exit code 1 where something is not available',
+    "list the dependencies of an app's tools; exit code 1 if one is not available",
     (command) => gatewayOptions(command).argument('[app]', 'an app of the configuration; default: all groups'),
     async (options: NeedsOptions, { io }, app: string | undefined) =>
       (await import('./commands/tools.ts')).needsCommand(app, options, io),
@@ -80,7 +80,7 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     ...row(
       'approvals list',
-      'list them with their inputs; by default those that wait',
+      'list approvals with their inputs; by default the pending ones',
       (command) => approvalFilters(gatewayOptions(command)),
       async (options: ApprovalsOptions, { io }) =>
         (await import('./commands/approvals.ts')).approvalsCommand(options, io),
@@ -93,58 +93,58 @@ export const COMMANDS: readonly CommandRow[] = [
       {
         approve: 'approve a waiting call, with exactly this input, once',
         reject: 'reject a waiting call',
-        revoke: 'take back an approval that was not used yet',
+        revoke: 'revoke an approval that was not used yet',
       }[decision],
       (command) =>
         gatewayOptions(command)
           .argument('<id>', 'as "toolgate approvals" shows it')
-          .option('--reason <text>', 'why; the model is told it when its call is refused'),
+          .option('--reason <text>', 'the reason; the model sees it when its call is refused'),
       async (options: DecideOptions, { io }, id) =>
         (await import('./commands/approvals.ts')).decideCommand({ id, decision }, options, io),
     ),
   ),
   row(
     'pins',
-    'list the tools whose definition has changed, or holds what nobody sees',
-    (command) => gatewayOptions(command).option('--all', 'those that are as they were, too'),
+    'list the tools whose definition has changed or holds hidden content',
+    (command) => gatewayOptions(command).option('--all', 'unchanged ones, too'),
     async (options: PinsOptions, { io }) => (await import('./commands/pins.ts')).pinsCommand(options, io),
   ),
   row(
     'pins accept',
-    'show what a definition has become; with its hash, accept it',
+    'show the changes of a definition; with its hash, accept it',
     (command) =>
       gatewayOptions(command)
         .argument('<tool>', TOOL_HELP)
-        .option('--hash <hash>', 'of the definition that was looked at; its first 12 digits do'),
+        .option('--hash <hash>', 'of the definition that you reviewed; 12 digits are enough'),
     async (options: AcceptPinOptions, { io }, tool) =>
       (await import('./commands/pins.ts')).acceptPinCommand(tool, options, io),
   ),
   row(
     'halt',
-    'stop what the options name together, now: calls that come, that wait, and that run',
+    'stop what all the options match, now: new, waiting and running calls',
     (command) =>
       targetOptions(gatewayOptions(command))
-        .requiredOption('--reason <text>', 'why; the model is told it')
-        .option('--force', 'also where no tool or no configured agent has the name now'),
+        .requiredOption('--reason <text>', 'the reason; the model sees it')
+        .option('--force', 'even if no tool or no configured agent matches now'),
     async (options: HaltOptions, { io }) => (await import('./commands/halts.ts')).haltCommand(options, io),
   ),
   row(
     'release',
-    'end a halt, named as it was halted, or by its id',
+    'end a halt, by its target or by its id',
     (command) => targetOptions(gatewayOptions(command)).option('--id <id>', 'as "toolgate halts" shows it'),
     async (options: ReleaseOptions, { io }) => (await import('./commands/halts.ts')).releaseCommand(options, io),
   ),
-  row('halts', 'list what is halted', gatewayOptions, async (options: TargetOptions & { json?: boolean }, { io }) =>
+  row('halts', 'list the halts', gatewayOptions, async (options: TargetOptions & { json?: boolean }, { io }) =>
     (await import('./commands/halts.ts')).haltsCommand(options, io),
   ),
-  { name: 'audit', does: 'read what was attempted', define: (command) => command },
+  { name: 'audit', does: 'read the audit', define: (command) => command },
   row(
     'audit tail',
-    'print the newest records, and each new one until it is stopped',
+    'print the newest records, and then new ones until it is stopped',
     (command) =>
       recordFilters(command)
         .option('-n, --lines <n>', 'how many to begin with', wholeNumber(0, 1000), 10)
-        .option('--no-follow', 'end after those'),
+        .option('--no-follow', 'end after these'),
     async (options: AuditTailOptions, { io, signals }) =>
       (await import('./commands/audit.ts')).auditTailCommand(options, io, signals),
   ),
@@ -153,7 +153,7 @@ export const COMMANDS: readonly CommandRow[] = [
     'print the records that match, newest first',
     (command) =>
       recordFilters(command)
-        .option('--limit <n>', 'at most so many; default 100', wholeNumber(1, 1000))
+        .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000))
         .option('--before <seq>', 'only older records', wholeNumber(0, MAX_SEQ))
         .option('--after <seq>', 'only newer records', wholeNumber(0, MAX_SEQ)),
     async (options: AuditQueryOptions, { io }) => (await import('./commands/audit.ts')).auditQueryCommand(options, io),
@@ -185,7 +185,7 @@ export const COMMANDS: readonly CommandRow[] = [
     'check an audit against its chain and its checkpoints; the exit code says what is wrong',
     (command) =>
       auditFileOptions(command)
-        .option('--signed <seq>', 'fail where no checkpoint signs this record', wholeNumber(1, MAX_SEQ))
+        .option('--signed <seq>', 'fail if no checkpoint signs this record', wholeNumber(1, MAX_SEQ))
         .option('--json', 'for programs'),
     async (options: AuditVerifyOptions, { io }) =>
       (await import('./commands/audit-verify.ts')).auditVerifyCommand(options, io),
@@ -211,7 +211,7 @@ export const COMMANDS: readonly CommandRow[] = [
   ),
 ]
 
-/** A command with at most one argument, which `run` gets after the options. */
+/** Returns the row of a command with at most one argument, which `run` receives after the options. */
 function row<Options extends object, Argument extends string | undefined = string>(
   name: string,
   does: string,
@@ -246,11 +246,11 @@ function whoseOptions(command: Command): Command {
 /** The options that name what is halted. */
 function targetOptions(command: Command): Command {
   return command
-    .option('--user <user>', 'of every tenant, unless one is named too')
+    .option('--user <user>', 'a user, of every tenant unless --tenant is given')
     .option('--session <session>', 'one session')
     .option('--tool <selector>', 'such as files:write_file, browser:* or group:web')
     .option('--tenant <tenant>', 'one tenant')
-    .option('--all', 'everything; of your tenant, where you have one')
+    .option('--all', 'everything; in your tenant, if you have one')
 }
 
 function approvalFilters(command: Command): Command {
@@ -259,7 +259,7 @@ function approvalFilters(command: Command): Command {
     .option('--all', 'of every status')
     .option('--user <user>', 'only of this user')
     .option('--tool <id>', 'only of this tool')
-    .option('--limit <n>', 'at most so many; default 100', wholeNumber(1, 1000))
+    .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 1000))
 }
 
 function recordFilters(command: Command): Command {
@@ -269,7 +269,7 @@ function recordFilters(command: Command): Command {
     .option('--user <user>', 'only of this user')
     .option('--session <session>', 'only of this session')
     .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
-    .addOption(new Option('--outcome <outcome>', 'only attempts that ended so').choices(AUDIT_OUTCOMES))
+    .addOption(new Option('--outcome <outcome>', 'only attempts with this outcome').choices(AUDIT_OUTCOMES))
     .option('--since <time>', 'only of this time and later: 2026-11-21T09:00:00Z, or 2h for two hours ago', timeAgo)
     .option('--until <time>', 'only earlier than this time', timeAgo)
 }
@@ -290,7 +290,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/** Reads a time: RFC 3339, or how long ago. Returns milliseconds since 1970. */
+/** Parses a time, RFC 3339 or how long ago. Returns milliseconds since 1970. */
 function timeAgo(text: string): number {
   const ago = /^(\d{1,9})([smhd])$/.exec(text)
   if (ago) return Date.now() - Number(ago[1]) * (UNITS_MS.get(ago[2] ?? '') ?? 0)

@@ -1,26 +1,26 @@
-/** The one table of exit codes; `docs/guide/cli.md` repeats it, and a test compares the two. */
+/** The table of exit codes. A test compares it with `docs/guide/cli.md`. */
 export const EXITS = {
-  ok: { code: 0, means: 'It worked, and where the command asks a question, the answer is yes.' },
+  ok: { code: 0, means: 'Success. If the command asks a question, the answer is yes.' },
   no: {
     code: 1,
     means:
-      'The answer is no (`why`: the tool is not visible; `needs`: something is not available; `halt`: it names nothing now), or the work failed on the way.',
+      'The answer is no (`why`: the tool is not visible; `needs`: something is not available; `halt`: it matches nothing now), or the command failed.',
   },
   usage: { code: 2, means: 'The command line, the configuration or a name in them cannot be used.' },
   unreachable: { code: 3, means: 'No gateway answers at that address.' },
-  port: { code: 4, means: 'The port cannot be had.' },
+  port: { code: 4, means: 'The port is not available.' },
   key: { code: 5, means: 'The gateway refuses the key.' },
-  tampered: { code: 6, means: '`audit verify`: records or checkpoints are not those that were written.' },
+  tampered: { code: 6, means: '`audit verify`: records or checkpoints have been changed.' },
   torn: {
     code: 7,
-    means: '`audit verify`: the last line is half a record, as a crash leaves it; all others are right.',
+    means: '`audit verify`: the last line is incomplete, as after a crash. All other records are valid.',
   },
-  gap: { code: 8, means: '`audit verify`: records are missing; those that are there are right.' },
+  gap: { code: 8, means: '`audit verify`: records are missing. The others are valid.' },
   unsigned: {
     code: 9,
-    means: '`audit verify`: the checkpoints that the audit was configured with, or that it says it has, are missing.',
+    means: '`audit verify`: checkpoints that the configuration or the audit names are missing.',
   },
-  forced: { code: 130, means: 'A second Ctrl-C (or SIGTERM) ended it before it had stopped by itself.' },
+  forced: { code: 130, means: 'A second Ctrl-C (or SIGTERM) ended it before it had stopped.' },
 } as const satisfies Record<string, { code: number; means: string }>
 
 export type ExitName = keyof typeof EXITS
@@ -29,9 +29,9 @@ export type ExitName = keyof typeof EXITS
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exit: ExitName
-  /** What to do about it, on lines of its own. */
+  /** What to do about it, on separate lines. */
   readonly hint: string | undefined
-  /** For programs, where it says more than the exit code. */
+  /** For programs, if it is more specific than the exit code. */
   readonly code: string | undefined
 
   constructor(exit: ExitName, message: string, options: { hint?: string; code?: string; cause?: unknown } = {}) {

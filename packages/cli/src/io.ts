@@ -6,7 +6,7 @@ export interface Stream extends NodeJS.WritableStream {
   readonly columns?: number
 }
 
-/** All that a command touches of its process. */
+/** The parts of the process that a command uses. */
 export interface Io {
   readonly stdout: Stream
   readonly stderr: Stream
@@ -15,7 +15,7 @@ export interface Io {
 
 export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string
 
-/** Returns a painter for one stream: plain where it is no terminal, and where NO_COLOR (no-color.org) says so. */
+/** Returns a painter for one stream. It adds no colours if the stream is not a terminal, or with NO_COLOR (no-color.org). */
 export function painter(stream: Stream, env: Io['env']): Paint {
   const colours = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text)
@@ -29,23 +29,23 @@ export function printJson(stream: Stream, value: unknown): void {
   stream.write(`${jsonText(value, 2)}\n`)
 }
 
-/** Returns JSON that says the same and writes nothing else on a terminal: JSON leaves C1 and what turns text as they are. */
+/** Returns equal JSON that is safe on a terminal: JSON itself does not escape C1 and bidirectional controls. */
 export function jsonText(value: unknown, indent?: number): string {
-  // Its own line breaks are the only ones: those in texts are escaped.
+  // All line breaks are those of the layout, as line breaks in texts are escaped.
   return JSON.stringify(value, undefined, indent).split('\n').map(printable).join('\n')
 }
 
-/** C0, C1, and what turns or hides text, tag characters among it: a tool's description must not write on the terminal by itself. */
+/** C0, C1, bidirectional controls, and invisible characters such as tags: foreign text must not control the terminal. */
 const UNPRINTABLE =
   /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e0fff}]/gu
 
-/** Returns text from elsewhere with its control characters spelt out. */
+/** Returns foreign text with its control characters escaped. */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, spelt)
+  return text.replace(UNPRINTABLE, escapeCharacter)
 }
 
-/** As JSON does: one beyond U+FFFF is spelt by its two halves. */
-function spelt(character: string): string {
+/** Escapes as JSON does: a character beyond U+FFFF as its two surrogates. */
+function escapeCharacter(character: string): string {
   return character
     .split('')
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -111,7 +111,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
       const { code, err } = await run(['tools', '--app', 'research'])
       assert.equal(code, EXITS.usage.code)
-      assert.match(err, /Say whose view of the app is meant/)
+      assert.match(err, /Name the caller whose view of the app to use/)
     })
 
     it('uses colours on a terminal only, and not with NO_COLOR', async () => {
@@ -124,7 +124,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
   describe('why', () => {
     it('answers yes with exit code 0, and no with 1', async () => {
       const yes = await run(['why', 'files:read', '--as', 'viewer'])
-      assert.deepEqual([yes.code, yes.out], [0, 'allow  viewer sees files:read\n  No layer has anything against it.\n'])
+      assert.deepEqual([yes.code, yes.out], [0, 'allow  viewer sees files:read\n  No layer objects.\n'])
       const no = await run(['why', 'files:write', '--as', 'viewer'])
       assert.equal(no.code, 1)
       assert.match(
@@ -149,7 +149,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       [['toools'], /unknown command 'toools'\n\(Did you mean tools\?\)/],
       [['tools', '--foo'], /unknown option '--foo'/],
       [['why', '--as', 'viewer'], /missing required argument 'tool'/],
-      [['why', 'files:read'], /Say whose view is meant/],
+      [['why', 'files:read'], /Name the caller/],
       [['why', 'files:read', '--as', 'a', '--caller', '{}'], /--as or --caller, not both/],
       [['tools', '--caller', '{'], /--caller cannot be used: it is not JSON/],
       [['tools', '--caller', '{"usr":"x"}'], /caller\.usr: unknown field; did you mean "user"\?/],
@@ -164,7 +164,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         ['serve', '--config', '/nowhere/toolgate.yaml'],
         /\/nowhere\/toolgate\.yaml:1:1: cannot be read: there is no such file/,
       ],
-      [['try', '--port', '80o'], /--port is "80o", which is no port/],
+      [['try', '--port', '80o'], /--port is "80o", which is not a port/],
       [['try', '--port', '65536'], /--port is "65536"/],
     ]
     for (const [args, message] of cases)
@@ -178,7 +178,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     it('PORT=abc try', async () => {
       const { code, err } = await run(['try'], { env: { PORT: 'abc' } })
       assert.equal(code, 2)
-      assert.match(err, /PORT is "abc", which is no port/)
+      assert.match(err, /PORT is "abc", which is not a port/)
     })
   })
 
@@ -200,7 +200,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         2,
         /^option '--limit <n>' argument '0' is invalid/,
       ],
-      ['of a command', () => ['why', 'files:read'], 'usage', 2, /^Say whose view is meant/],
+      ['of a command', () => ['why', 'files:read'], 'usage', 2, /^Name the caller/],
       ['of the gateway', () => ['tools', '--as', 'nobody'], 'caller_unknown', 2, /^No caller is named "nobody"/],
       ['of the gateway itself', () => ['why', 'broken', '--as', 'viewer'], 'internal', 1, /^The gateway failed/],
       ['of the key', () => ['tools', '--key', 'wrong'], 'unauthenticated', 5, /^The key is not known/],
@@ -665,13 +665,13 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       await openJsonlAudit({ path: open, checkpoints: false }).close()
       const { code, out } = await run(['audit', 'verify', '--file', open])
       assert.equal(code, 0)
-      assert.match(out, /Not signed yet: what follows record 2\./)
+      assert.match(out, /Not signed yet: the records after 2\./)
     })
 
     it('says that no checkpoint vouches, and what it cannot read', async () => {
       const bare = path.join(folder, 'bare.jsonl')
       await openJsonlAudit({ path: bare, checkpoints: false }).close()
-      assert.match((await run(['audit', 'verify', '--file', bare])).out, /No checkpoint vouches for it/)
+      assert.match((await run(['audit', 'verify', '--file', bare])).out, /No checkpoint signs it/)
       const missing = await run(['audit', 'verify', '--file', '/nowhere/audit.db'])
       assert.deepEqual([missing.code, /ENOENT/.test(missing.err)], [1, true])
       assert.equal((await run(['audit', 'verify', '--file', bare, '--public-key', '/nowhere/key.pem'])).code, 2)

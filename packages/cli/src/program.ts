@@ -8,7 +8,7 @@ export interface ProgramDeps extends ServeDeps {
   readonly version: string
 }
 
-/** Runs the command that the arguments name. Returns its exit code; prints, never throws. */
+/** Runs the command of the arguments and returns its exit code. Prints errors, and never throws. */
 export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<number> {
   let exit: ExitName = 'ok'
   const program = createProgram(deps, (result) => {
@@ -17,13 +17,13 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    exit = await reportError(error, deps.io, { json: asksForJson(args) })
+    exit = await reportError(error, deps.io, { json: wantsJson(args) })
   }
   return EXITS[exit].code
 }
 
-/** Read before the arguments are parsed: what cannot be parsed is an error too. */
-function asksForJson(args: readonly string[]): boolean {
+/** Checked before the arguments are parsed, as parse errors are reported in the same form. */
+function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? args.length : end).includes('--json')
 }
@@ -37,7 +37,7 @@ function createProgram(deps: ProgramDeps, end: (exit: ExitName) => void): Comman
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
-      // Reported in the one form of all errors, see `reportError`.
+      // `reportError` reports all errors in one form.
       outputError: () => {},
     })
     .addHelpText('after', `\nExit codes:\n${exitLines()}`)

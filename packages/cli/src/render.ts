@@ -7,7 +7,7 @@ const STYLES = { allow: 'green', ask: 'yellow', wait: 'cyan', deny: 'red' } as c
   string
 >
 
-/** Returns one of the four words in its colour. */
+/** Returns the word of a decision in its colour. */
 export function outcomeWord(paint: Paint, outcome: OutcomeWord): string {
   return paint(STYLES[outcome], outcome)
 }
@@ -39,7 +39,7 @@ const NO_LINES = {
 const GAP = '  '
 const MIN_LAST_WIDTH = 20
 
-/** Returns rows under headings, without lines; on a terminal the last column is wrapped to its width. */
+/** Returns a table without lines. On a terminal the last column is wrapped to its width. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[], stream: Stream): string {
   const columns = head.map((title, i) => Math.max(0, ...[title, ...rows.map((row) => row[i] ?? '')].map(widthOf)))
   const before = columns.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0)

@@ -2,20 +2,20 @@ import { CommanderError } from 'commander'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { type Io, painter, printable, printJson, printLine } from './io.ts'
 
-/** An error as every command reports it: as `error  <message>` for people, as `{ "error": … }` for programs, on stderr. */
+/** An error as every command prints it to stderr: `error  <message>` for people, `{ "error": … }` for programs. */
 export interface ErrorReport {
   readonly exit: ExitName
-  /** To branch on: a code of the errors of the guide, or else the name of the exit code. */
+  /** For programs: a code of the guide's errors, or the name of the exit code. */
   readonly code: string
   readonly message: string
   readonly hint?: string
-  /** Of a configuration: each with its place. */
+  /** The problems of a configuration, each with its position. */
   readonly problems?: readonly object[]
 }
 
-/** Reports an error and returns how the command ends. Never throws. */
+/** Reports an error and returns the name of the exit code. Never throws. */
 export async function reportError(error: unknown, io: Io, { json }: { readonly json: boolean }): Promise<ExitName> {
-  // Help and the version end the parser with an error that is none, and are printed by then.
+  // Help and the version also end the parser with an error. They are printed already.
   if (error instanceof CommanderError && isPrinted(error)) return error.exitCode === 0 ? 'ok' : 'usage'
   const { report, print } = await describeError(error, io)
   if (json) printJson(io.stderr, { error: { ...report, exit: EXITS[report.exit].code } })
@@ -40,7 +40,7 @@ async function describeError(error: unknown, io: Io): Promise<{ report: ErrorRep
     const { exit, code = exit, message, hint } = error
     return { report: { exit, code, message, ...(hint === undefined ? {} : { hint }) } }
   }
-  // Loaded here only: whatever threw one of theirs has loaded them already.
+  // Loaded only now: a command that threw one of these errors has loaded them already.
   const { FAULTS, ToolgateError } = await import('@toolgate/core')
   const { ConfigFileError } = await import('@toolgate/gateway')
   const { printProblems } = await import('./commands/check.ts')

@@ -3,12 +3,12 @@ import { EXITS } from './exit.ts'
 
 /** The signals that ask a command to stop. */
 export interface StopSignals {
-  /** Waits for the first one. `release` stops listening, so that the process can end. */
+  /** Returns a promise of the first signal. `release` stops listening, so that the process can end. */
   once(options?: OnceOptions): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
 }
 
 export interface OnceOptions {
-  /** Called at SIGHUP, which then does not stop the command. */
+  /** Called on SIGHUP, which then does not stop the command. */
   readonly onHangup?: () => void
 }
 
@@ -20,12 +20,12 @@ export interface StopSignalsOptions {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** npm passes on a signal that the terminal has sent to the whole group already. */
+/** npm forwards a signal that the terminal has already sent to the whole process group. */
 const ECHO_MS = 1000
 
 /**
- * Waits for the first signal that asks to stop; a later one ends the process at once.
- * The same signal again within a second is taken for its echo.
+ * Returns signals of which the first asks to stop, and a later one ends the process at once.
+ * The same signal again within a second counts as an echo.
  */
 export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): StopSignals {
   return {

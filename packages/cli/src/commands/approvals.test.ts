@@ -47,7 +47,7 @@ describe('toolgate approvals', () => {
     "text": "x\\u001b[2Jy"
   }
 
-"toolgate approvals approve <id>" approves one, with exactly this input, once; "reject <id>" rejects it.
+"toolgate approvals approve <id>" approves one call with exactly this input; "reject <id>" rejects it.
 `,
     )
     assert.equal((await run('approvals', 'list')).out, out)

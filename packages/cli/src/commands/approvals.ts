@@ -19,7 +19,7 @@ export interface DecideOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate approvals`: what waits for a person, newest first, each with the input that is to be approved. */
+/** `toolgate approvals`: prints approvals with their inputs, newest first. */
 export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).approvals(filterOf(options))
   const { approvals } = body
@@ -32,7 +32,7 @@ export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promi
     if (approvals.some(({ status }) => status === 'pending'))
       printLine(
         io.stdout,
-        '"toolgate approvals approve <id>" approves one, with exactly this input, once; "reject <id>" rejects it.',
+        '"toolgate approvals approve <id>" approves one call with exactly this input; "reject <id>" rejects it.',
       )
   }
   return 'ok'

@@ -19,7 +19,7 @@ export interface AuditVerifyOptions {
   readonly checkpoints?: string
   readonly publicKey?: string
   readonly json?: boolean
-  /** A record that a checkpoint must have signed: what was seen before must still be there. */
+  /** A record that a checkpoint must have signed, to detect a truncated audit. */
   readonly signed?: number
 }
 
@@ -29,7 +29,7 @@ export interface AuditProveOptions extends AuditVerifyOptions {
 
 const SHOWN = 20
 
-/** `toolgate audit verify`: whether the audit is what was written. The exit code says what is wrong with it. */
+/** `toolgate audit verify`: checks the audit. The exit code names the problem. */
 export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): Promise<ExitName> {
   const { verifyAudit } = await import('@toolgate/stores/verify')
   const verdict = await verifyAudit({ ...placesOf(options, io), maxFindings: options.json ? 1000 : SHOWN })
@@ -41,7 +41,7 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
   return 'gap'
 }
 
-/** `toolgate audit prove`: the proof that the records of a call are in the audit, as JSON lines. */
+/** `toolgate audit prove`: prints the proofs that the records of a call are in the audit, as JSON lines. */
 export async function auditProveCommand(options: AuditProveOptions, io: Io): Promise<ExitName> {
   const { proveCall } = await import('@toolgate/stores/verify')
   const { proofs, unsigned } = await proveCall(options.call, placesOf(options, io))
@@ -57,13 +57,13 @@ export interface CheckProofOptions {
   readonly publicKey: string
 }
 
-/** `toolgate audit check-proof`: whether each line of a file is a proof that holds. */
+/** `toolgate audit check-proof`: checks each proof in a file. */
 export function auditCheckProofCommand(file: string, { publicKey }: CheckProofOptions, io: Io): ExitName {
   const key = parseVerifyingKey(read(publicKey, 'public key'))
   let exit: ExitName = 'ok'
   for (const line of read(file, 'proof').split('\n').filter(Boolean)) {
     const proof = parseProof(line)
-    const problem = proof === undefined ? 'it is no proof' : checkProof(proof, [key])
+    const problem = proof === undefined ? 'it is not a proof' : checkProof(proof, [key])
     if (problem !== undefined) exit = 'no'
     printLine(
       io.stdout,
@@ -95,7 +95,7 @@ function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {
   }
 }
 
-/** Checkpoints that a configuration asks for must be there; the audit cannot say that they were never made. */
+/** Checkpoints of a configuration must exist: the audit alone cannot show that there were none. */
 function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
   const {
     audit: { path, checkpoints },
@@ -136,18 +136,18 @@ function printVerdict(verdict: AuditVerdict, io: Io): void {
   if (unchainedBefore !== undefined)
     printLine(
       io.stdout,
-      `Unchained before record ${unchainedBefore}: an earlier version wrote those, and nothing vouches for them.`,
+      `Unchained before record ${unchainedBefore}: an earlier version wrote those, and they cannot be verified.`,
     )
   printLine(
     io.stdout,
     checkpoints.count === 0
-      ? 'No checkpoint vouches for it: a tail that was cut off, or a rewriting of everything, would not show.'
+      ? 'No checkpoint signs it: a truncated end or a complete rewrite would not be noticed.'
       : `${countOf(checkpoints.count, 'checkpoint')} up to record ${checkpoints.lastSeq}, the last of ${printable(checkpoints.lastTs ?? '')}.`,
   )
   if (checkpoints.count > 0 && lastSeq > checkpoints.lastSeq)
     printLine(
       io.stdout,
-      `${paint('yellow', 'Not signed yet')}: what follows record ${checkpoints.lastSeq}. Whoever can write the file could have written it.`,
+      `${paint('yellow', 'Not signed yet')}: the records after ${checkpoints.lastSeq}. Anyone who can write the file could have written them.`,
     )
 }
 

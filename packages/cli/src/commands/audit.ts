@@ -43,7 +43,7 @@ export interface AuditTailOptions extends AuditOptions {
 const POLL_MS = 500
 const PAGE = 1000
 
-/** `toolgate audit query`: records that match, newest first. */
+/** `toolgate audit query`: prints matching records, newest first. */
 export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<ExitName> {
   return withReader(options, io, async (reader) => {
     const { limit, before, after } = options
@@ -60,7 +60,7 @@ export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<E
   })
 }
 
-/** `toolgate audit tail`: the newest records, oldest first, and then each new one until it is stopped. */
+/** `toolgate audit tail`: prints the newest records, oldest first, and then new ones until it is stopped. */
 export function auditTailCommand(options: AuditTailOptions, io: Io, signals: StopSignals): Promise<ExitName> {
   return withReader(options, io, async (reader) => {
     const filter = filterOf(options)
@@ -88,7 +88,7 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
   })
 }
 
-/** `toolgate audit export`: all records that match, oldest first, as JSON lines; as fast as they are taken. */
+/** `toolgate audit export`: prints all matching records, oldest first, as JSON lines, at the reader's pace. */
 export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitName> {
   return withReader(options, io, async (reader) => {
     for await (const record of reader.exportRecords(filterOf(options))) {
@@ -98,7 +98,7 @@ export function auditExportCommand(options: AuditOptions, io: Io): Promise<ExitN
   })
 }
 
-/** Returns every record after `seen`, oldest first, however many there are. */
+/** Returns all records after `seen`, oldest first. */
 async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): Promise<readonly AuditRecord[]> {
   const found: AuditRecord[] = []
   for (;;) {
@@ -114,7 +114,7 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
   }
 }
 
-/** Reads from the audit file that the options name, or else asks the gateway. */
+/** Reads from the audit file of the options, or else from the gateway. */
 async function withReader(
   options: AuditOptions,
   io: Io,
@@ -184,10 +184,10 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
 }
 
 const POLICY_PAGE = 1000
-/** As little of a hash as names one. */
+/** The shortest accepted prefix of a hash. */
 const LEAST_DIGITS = 8
 
-/** `toolgate audit policy <hash>`: the policies and groups with that hash, as they were recorded. Ends with `no` where there are none. */
+/** `toolgate audit policy <hash>`: prints the recorded policies and groups with that hash. Ends with `no` if there are none. */
 export function auditPolicyCommand(hash: string, options: AuditOptions, io: Io): Promise<ExitName> {
   if (!/^[0-9a-f]{1,64}$/.test(hash) || hash.length < LEAST_DIGITS)
     throw new CliError('usage', `${printable(hash)} is not a policy_hash: give 8 to 64 hex digits of one.`)
@@ -214,12 +214,12 @@ async function findPolicy(reader: AuditReader, hash: string): Promise<AuditRecor
   }
 }
 
-/** An audit that is read from its file, beside the gateway that may be writing it. */
+/** An audit that is read from its file, also while a gateway writes it. */
 type OpenAudit = AuditReader & AuditExporter & { close(): Promise<void> }
 
 const SQLITE_MAGIC = 'SQLite format 3\0'
 
-/** Opens an audit file, SQLite or JSON lines as its first bytes say. @throws {CliError} `usage` */
+/** Opens an audit file, SQLite or JSON lines by its first bytes. @throws {CliError} `usage` */
 async function openAuditFile(path: string): Promise<OpenAudit> {
   if (firstBytes(path, SQLITE_MAGIC.length) === SQLITE_MAGIC) {
     const { openSqliteAudit } = await import('@toolgate/stores/sqlite')

@@ -7,7 +7,7 @@ export interface CheckOptions {
   readonly json?: boolean
 }
 
-/** `toolgate check`: every problem of a configuration, each with its line and column, and warnings; starts nothing. */
+/** `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing. */
 export async function checkCommand(file: string, options: CheckOptions, io: Io): Promise<ExitName> {
   try {
     const config = loadConfig(file, { env: io.env, packagesFrom: [import.meta.filename] })
@@ -29,7 +29,7 @@ export async function checkCommand(file: string, options: CheckOptions, io: Io):
   }
 }
 
-/** Prints every problem on a line of its own, as `file:line:column: path: message`, and how many there are. */
+/** Prints each problem on its own line, as `file:line:column: path: message`, and their number. */
 export function printProblems({ problems }: ConfigFileError, io: Io): void {
   const paint = painter(io.stderr, io.env)
   for (const problem of problems) printLine(io.stderr, lineOf(problem, io))

@@ -68,7 +68,7 @@ To release it: toolgate release --id 1111
     assert.equal(
       tool.err,
       `WARNING  It stops nothing now: no tool is "files:raed". Did you mean "files:read"?
-It stays in force for what comes, until: toolgate release --id 4444
+It stays in effect for later matches, until: toolgate release --id 4444
 `,
     )
     answered = row('5555', { user: 'vear', tenant: 'acme' }, { tools: 3, callers: 0 })
@@ -125,9 +125,9 @@ It stays in force for what comes, until: toolgate release --id 4444
     [['halt', '--user', '', '--reason', 'r'], /--user is empty/],
     [['halt', '--all', '--user', 'vera', '--reason', 'r'], /--all cannot be combined with other options/],
     [['release'], /Name what is halted/],
-    [['release', '--user', 'omar'], /Nothing is halted so: user omar\.\n"toolgate halts" lists what is\./],
-    [['release', '--user', 'vera'], /Nothing is halted so/],
-    [['release', '--id', '1111', '--all'], /Give --id, or what is halted; not both/],
+    [['release', '--user', 'omar'], /There is no such halt: user omar\.\n"toolgate halts" lists the halts\./],
+    [['release', '--user', 'vera'], /There is no such halt/],
+    [['release', '--id', '1111', '--all'], /Give --id or the target, not both/],
     [['release', '--id', '9999'], /Nothing is halted under that id/],
   ]
   for (const [args, message] of wrong) {

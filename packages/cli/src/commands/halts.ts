@@ -4,7 +4,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable, count } from '../render.ts'
 
-/** What is halted, as the command line names it. */
+/** The target of a halt, as options. */
 export interface Named {
   readonly user?: string
   readonly session?: string
@@ -15,7 +15,7 @@ export interface Named {
 
 export interface HaltOptions extends TargetOptions, Named {
   readonly reason: string
-  /** Halts it even if nothing has the name now. */
+  /** Halts even if the target matches nothing now. */
   readonly force?: boolean
   readonly json?: boolean
 }
@@ -27,7 +27,7 @@ export interface ReleaseOptions extends TargetOptions, Named {
 
 const FIELDS = ['user', 'session', 'tool', 'tenant'] as const
 
-/** `toolgate halts`: what is halted, newest first. */
+/** `toolgate halts`: prints the halts, newest first. */
 export async function haltsCommand(options: TargetOptions & { json?: boolean }, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).halts()
   if (options.json) printJson(io.stdout, body)
@@ -47,8 +47,8 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
 }
 
 /**
- * `toolgate halt`: in force when it ends. The gateway refuses a name that nothing has, unless it is forced; then it
- * ends with `no`.
+ * `toolgate halt`: sets a halt, which is in effect when the command ends. The gateway refuses a target that matches
+ * nothing, unless the halt is forced. The command then ends with `no`.
  */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
   const { reason, force } = options
@@ -63,7 +63,7 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
   return warn(row, io) ? 'no' : 'ok'
 }
 
-/** `toolgate release`: by id, or named as it was halted. */
+/** `toolgate release`: ends a halt, by its id or its target. */
 export async function releaseCommand(options: ReleaseOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   const row = await api.release(await findId(options, api))
@@ -75,17 +75,17 @@ export async function releaseCommand(options: ReleaseOptions, io: Io): Promise<E
 async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   if (options.id !== undefined) {
     if (FIELDS.some((field) => options[field] !== undefined) || options.all)
-      throw new CliError('usage', 'Give --id, or what is halted; not both.')
+      throw new CliError('usage', 'Give --id or the target, not both.')
     return options.id
   }
   const asked = targetOf(options)
   const [{ halts }, { tenant }] = await Promise.all([api.halts(), api.session()])
-  // The gateway narrows what a person of a tenant halts to the tenant, and so what he names here.
-  const meant = tenant === undefined ? asked : 'all' in asked ? { tenant } : { ...asked, tenant }
-  const found = halts.find(({ target }) => wordsOf(target) === wordsOf(meant))
+  // The gateway adds the tenant to the halts of a person with a tenant, so the target here needs it, too.
+  const wanted = tenant === undefined ? asked : 'all' in asked ? { tenant } : { ...asked, tenant }
+  const found = halts.find(({ target }) => wordsOf(target) === wordsOf(wanted))
   if (found) return found.id
-  throw new CliError('usage', `Nothing is halted so: ${printable(wordsOf(meant))}.`, {
-    hint: '"toolgate halts" lists what is.',
+  throw new CliError('usage', `There is no such halt: ${printable(wordsOf(wanted))}.`, {
+    hint: '"toolgate halts" lists the halts.',
   })
 }
 
@@ -103,7 +103,7 @@ function targetOf({ all, user, session, tool, tenant }: Named): Target {
   throw new CliError('usage', 'Name what is halted, with --user, --session, --tool, --tenant, or --all.')
 }
 
-/** In one order, so that equal targets read the same. */
+/** Returns a target as text, in a fixed order: equal targets have equal texts. */
 function wordsOf(target: HaltRow['target'] | Target): string {
   if ('all' in target && target.all) return 'everything'
   const named: { readonly [Field in (typeof FIELDS)[number]]?: string | undefined } = target
@@ -114,7 +114,7 @@ function reachWords({ tools, callers }: HaltReach): string {
   return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
 }
 
-/** Whoever halts in a hurry must not be left thinking that a misspelt name is halted. */
+/** Warns of a halt that matches nothing now, as its name may be misspelt. */
 function warn({ target, reach, id }: HaltRow, io: Io): boolean {
   const { tools, nearestTool, callers } = reach
   const near = nearestTool === undefined ? '' : ` Did you mean "${printable(nearestTool)}"?`
@@ -128,6 +128,6 @@ function warn({ target, reach, id }: HaltRow, io: Io): boolean {
   const paint = painter(io.stderr, io.env)
   for (const problem of problems)
     printLine(io.stderr, `${paint('yellow', 'WARNING')}  It stops nothing now: ${problem}`)
-  printLine(io.stderr, `It stays in force for what comes, until: toolgate release --id ${printable(id)}`)
+  printLine(io.stderr, `It stays in effect for later matches, until: toolgate release --id ${printable(id)}`)
   return true
 }

@@ -56,8 +56,8 @@ describe('toolgate pins', () => {
       `TOOL        STATE                   HASH          WHY
 files:read  suspended, quarantined  0123456789ab  5 changes, invisible
 
-"toolgate pins accept <tool>" shows what was changed.
-1 tool as pinned.
+"toolgate pins accept <tool>" shows the changes.
+1 tool unchanged.
 `,
     )
     assert.match((await run('pins', '--all')).out, /files:list {2}pinned/)
@@ -89,7 +89,7 @@ Nothing is accepted yet. To accept this definition: toolgate pins accept files:r
 
   it('accepts the definition with the hash that was shown', async () => {
     const { code, out } = await run('pins', 'accept', 'files:read', '--hash', HASH.slice(0, 12))
-    assert.deepEqual([code, out], [0, 'files:read is accepted as it is (0123456789ab).\n'])
+    assert.deepEqual([code, out], [0, 'files:read is accepted (0123456789ab).\n'])
     assert.deepEqual(posted, [['/api/pins/accept', 'Bearer demo-console', { tool: 'files:read', hash: HASH }]])
   })
 

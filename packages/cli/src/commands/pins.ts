@@ -15,32 +15,32 @@ export interface AcceptPinOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** As much of a hash as is shown, and as little of it as names one. */
+/** How many digits of a hash are shown, and how many are enough to name one. */
 const SHOWN_DIGITS = 12
 
-/** `toolgate pins`: the tools whose definition is to be looked at; with `--all`, every one. */
+/** `toolgate pins`: prints the tools whose definition needs a review, or all with `--all`. */
 export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).pins()
   if (options.json) {
     printJson(io.stdout, body)
     return 'ok'
   }
-  const shown = options.all ? body.pins : body.pins.filter(wantsALook)
-  const quiet = body.pins.length - shown.length
+  const shown = options.all ? body.pins : body.pins.filter(needsReview)
+  const unchanged = body.pins.length - shown.length
   if (shown.length > 0) {
     const rows = shown.map((pin) => [printable(pin.tool), stateOf(pin), short(pin.hash), whyOf(pin)])
     printLine(io.stdout, renderTable(['TOOL', 'STATE', 'HASH', 'WHY'], rows, io.stdout))
-    printLine(io.stdout, '\n"toolgate pins accept <tool>" shows what was changed.')
+    printLine(io.stdout, '\n"toolgate pins accept <tool>" shows the changes.')
   }
-  if (quiet > 0) printLine(io.stdout, `${count(quiet, 'tool')} as pinned.`)
+  if (unchanged > 0) printLine(io.stdout, `${count(unchanged, 'tool')} unchanged.`)
   else if (body.pins.length === 0) printLine(io.stdout, 'Nothing is pinned.')
   return 'ok'
 }
 
 /**
- * `toolgate pins accept <tool>`: shows what is to be accepted, and accepts it when told its hash.
+ * `toolgate pins accept <tool>`: shows a definition, and accepts it with `--hash`.
  *
- * Two steps, so that what is accepted is what was looked at.
+ * There are two steps, so that people accept exactly what they have reviewed.
  */
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
@@ -53,12 +53,12 @@ export async function acceptPinCommand(tool: string, options: AcceptPinOptions, 
   }
   if (options.hash.length < SHOWN_DIGITS || !pin.hash.startsWith(options.hash)) {
     throw new CliError('usage', `The definition of "${printable(tool)}" is not ${printable(options.hash)} now.`, {
-      hint: `"toolgate pins accept ${printable(tool)}" shows what it is.`,
+      hint: `"toolgate pins accept ${printable(tool)}" shows it.`,
     })
   }
   const accepted = await api.acceptPin({ tool, hash: pin.hash })
   if (options.json) printJson(io.stdout, accepted)
-  else printLine(io.stdout, `${printable(tool)} is accepted as it is (${short(accepted.hash)}).`)
+  else printLine(io.stdout, `${printable(tool)} is accepted (${short(accepted.hash)}).`)
   return 'ok'
 }
 
@@ -92,7 +92,7 @@ function diffLines({ diff }: PinRow, paint: Paint): string[] {
   return diff.more > 0 ? [...lines, `… and ${diff.more} more`] : lines
 }
 
-function wantsALook({ status, findings, by }: PinRow): boolean {
+function needsReview({ status, findings, by }: PinRow): boolean {
   return status !== 'pinned' || (findings.length > 0 && by === undefined)
 }
 

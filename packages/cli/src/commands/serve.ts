@@ -34,7 +34,7 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   )
 }
 
-/** A port to try instead of one that is taken. */
+/** Returns a port to suggest instead of a taken one. */
 export function nextPort(port: number): number {
   return port < 65_535 ? port + 1 : port - 1
 }
@@ -57,17 +57,17 @@ interface RunOptions {
   readonly io: Io
   readonly signals: StopSignals
   readonly start: StartGateway
-  /** How to choose another port, where this one is taken. */
+  /** How to choose another port if this one is taken. */
   readonly portHint: string
   /** Called once every server has answered or failed its first start. */
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }
 
-/** After the running calls, everything stops within this time, or is killed. */
+/** After the running calls, everything stops within this time or is killed. */
 const STOP_MS = 2000
-/** As the gateway has it where the configuration says nothing. */
+/** The default of the gateway. */
 const DEFAULT_DRAIN_MS = 30_000
-/** Whoever waits longer is told why. */
+/** A longer stop prints why it takes time. */
 const QUIET_STOP_MS = 500
 
 /** Runs a gateway until a signal asks to stop. @throws {CliError} `port` */
@@ -91,7 +91,7 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
   }
 }
 
-/** Returns `false` where not everything stopped in time. */
+/** Returns `false` if not everything stopped in time. */
 async function close(
   gateway: RunningGateway,
   { drainMs = DEFAULT_DRAIN_MS }: GatewayConfig,
@@ -128,9 +128,9 @@ function printLog({ level, message, server, detail }: LogLine, io: Io): void {
 }
 
 /**
- * Returns the port that `--port` or else PORT names; `undefined` where neither does.
+ * Returns the port of `--port` or else PORT, if there is one.
  *
- * @throws {CliError} `usage` for one that is no port, naming where it came from
+ * @throws {CliError} `usage` for an invalid port, with its origin
  */
 export function findPort(option: string | undefined, env: Io['env']): number | undefined {
   if (option !== undefined) return parsePort('--port', option)
@@ -142,6 +142,6 @@ function parsePort(origin: string, text: string): number {
   if (port <= 65_535) return port
   throw new CliError(
     'usage',
-    `${origin} is ${JSON.stringify(text)}, which is no port: a whole number from 0 (any free one) to 65535.`,
+    `${origin} is ${JSON.stringify(text)}, which is not a port: a whole number from 0 (any free one) to 65535.`,
   )
 }

@@ -20,7 +20,7 @@ export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly json?: boolean
 }
 
-/** `toolgate tools`: what one caller sees, or how much each of them does. */
+/** `toolgate tools`: prints the tools that one caller sees, or how many each caller sees. */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   const whose = findWhose(options)
@@ -69,7 +69,7 @@ function toRow(tool: ToolRow, paint: Paint): string[] {
   return [printable(tool.id), outcomeWord(paint, tool.outcome), tool.tags.map(printable).join(', '), why]
 }
 
-/** Says which servers cannot be used, and which of their tools were not taken. */
+/** Returns notes about servers that are down, and about rejected tools. */
 export function serverNotes(servers: readonly ServerRow[]): string[] {
   return servers.flatMap(({ name, status, reason, rejected, changed }) => [
     ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
@@ -78,7 +78,7 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
   ])
 }
 
-/** Says which groups are unavailable, why, and what to do. */
+/** Returns notes about unavailable groups: the reason, and what to do. */
 export function groupNotes(groups: readonly GroupRow[]): string[] {
   return groups
     .filter((group) => !group.available)
@@ -93,10 +93,10 @@ export interface WhyOptions extends TargetOptions, WhoseOptions {
   readonly json?: boolean
 }
 
-/** `toolgate why <tool>`: every layer's answer about one tool. Ends with `no` where it is not visible. */
+/** `toolgate why <tool>`: prints every layer's answer about one tool. Ends with `no` if it is not visible. */
 export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
   const whose = findWhose(options)
-  if (!whose) throw new CliError('usage', 'Say whose view is meant, with --as <user> or --caller <json>.')
+  if (!whose) throw new CliError('usage', 'Name the caller, with --as <user> or --caller <json>.')
   const body = await createApi(findTarget(options, io.env)).why(tool, whose)
   if (options.json) printJson(io.stdout, body)
   else printWhy(body, 'as' in whose ? body.as : 'this caller', io)
@@ -111,7 +111,7 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
     io.stdout,
     `${outcomeWord(paint, body.outcome)}  ${printable(who)} ${sees} ${paint('bold', printable(body.tool))}${where}`,
   )
-  if (body.reasons.length === 0) printLine(io.stdout, '  No layer has anything against it.')
+  if (body.reasons.length === 0) printLine(io.stdout, '  No layer objects.')
   for (const reason of body.reasons) printLine(io.stdout, reasonLines(reason, paint))
   for (const { pointer, message } of body.schemaWarnings ?? [])
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
@@ -128,7 +128,7 @@ export interface NeedsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate needs [app]`: what must work for the tools of an app. Ends with `no` where something is not available. */
+/** `toolgate needs [app]`: prints the dependencies of an app's tools. Ends with `no` if one is not available. */
 export async function needsCommand(app: string | undefined, options: NeedsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).needs(app)
   if (options.json) printJson(io.stdout, body)
@@ -174,9 +174,9 @@ interface WhoseOptions {
 }
 
 /**
- * Reads `--as <user>` or `--caller <json>`, with `--app <app>`; gives `undefined` for neither.
+ * Returns the caller of `--as <user>` or `--caller <json>`, with `--app <app>`; `undefined` without them.
  *
- * @throws {CliError} `usage` for both, for an app alone, and for JSON that is no caller
+ * @throws {CliError} `usage` for both, for an app alone, and for an invalid caller
  */
 function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
   if (as !== undefined && caller !== undefined) throw new CliError('usage', 'Give --as or --caller, not both.')
@@ -184,7 +184,7 @@ function findWhose({ as, caller, app }: WhoseOptions): Whose | undefined {
   if (caller !== undefined) return { caller: JSON.stringify(parseCaller(caller)), ...within }
   if (as !== undefined) return { as, ...within }
   if (app !== undefined)
-    throw new CliError('usage', 'Say whose view of the app is meant, with --as <user> or --caller <json>.')
+    throw new CliError('usage', 'Name the caller whose view of the app to use, with --as <user> or --caller <json>.')
   return undefined
 }
 

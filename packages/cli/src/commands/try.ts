@@ -34,7 +34,7 @@ export async function tryCommand(options: TryOptions, deps: ServeDeps): Promise<
         const text = renderWelcome({
           url: gateway.url,
           config,
-          seen: await whatIsSeen(config, gateway),
+          seen: await toolsByKey(config, gateway),
           servers: gateway.servers(),
           groups: gateway.groups(),
           paint: painter(io.stdout, io.env),
@@ -58,8 +58,8 @@ function findQuickstart(): string {
   return found
 }
 
-/** Asks the gate itself, so that what is printed is what each key is shown. */
-function whatIsSeen(config: GatewayConfig, { gate }: RunningGateway): Promise<readonly Seen[]> {
+/** Asks the gate itself, so that the output is what each key really sees. */
+function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<readonly Seen[]> {
   return Promise.all(
     config.callers.map(async ({ caller, demoKey = '', for: use }) => ({
       user: caller.user ?? '',
@@ -70,7 +70,7 @@ function whatIsSeen(config: GatewayConfig, { gate }: RunningGateway): Promise<re
   )
 }
 
-/** What one key is shown. */
+/** The tools that one key sees. */
 interface Seen {
   readonly user: string
   readonly key: string
@@ -92,7 +92,7 @@ export interface Welcome {
 const DEFAULT_COLUMNS = 100
 const MAX_COLUMNS = 120
 
-/** Returns what `toolgate try` prints when it is ready: addresses, keys, servers, a client's configuration, what to try. */
+/** Returns the output of `toolgate try` when it is ready: addresses, keys, servers, client configurations and examples. */
 export function renderWelcome(welcome: Welcome): string {
   const { url, paint, seen } = welcome
   const title = (text: string): string => paint('bold', text)
@@ -123,7 +123,7 @@ export function renderWelcome(welcome: Welcome): string {
   ].join('\n')
 }
 
-/** Each user after the first with what it sees beyond the one before. */
+/** Lists for each user after the first the tools in addition to those of the user before. */
 function keyLines({ seen, paint, columns }: Welcome): string[] {
   const agents = seen.filter((one) => one.for === 'mcp')
   return agents.flatMap(({ key, tools }, i) => {
@@ -168,7 +168,7 @@ function clientConfig(section: 'mcpServers' | 'servers', { url, seen }: Welcome)
 
 const REVISION = '2026-07-28'
 
-/** Commands that work as they are printed; each is run by a test. */
+/** Returns commands that work as printed. A test runs each. */
 export function commandsToTry(url: string, key: string): readonly string[] {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': REVISION,
@@ -192,7 +192,7 @@ function indent(text: string): string {
   return text.replace(/^/gm, '  ')
 }
 
-/** Breaks a list at its commas, below its first word. */
+/** Wraps a list at its commas, and indents further lines. */
 function wrap(text: string, columns: number = DEFAULT_COLUMNS): string {
   const width = Math.min(columns, MAX_COLUMNS)
   const [head = '', ...words] = text.split(/(?<=,) /)

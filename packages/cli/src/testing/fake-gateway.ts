@@ -83,7 +83,7 @@ export interface FakeGateway {
   close(): void
 }
 
-/** A gateway's API over a socket, with the key `demo-console`. */
+/** Serves a gateway's API on a port, with the key `demo-console`. */
 export async function fakeGateway(): Promise<FakeGateway> {
   const requests: URL[] = []
   const records: AuditRecord[] = []

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { Io } from '../io.ts'
 
-/** An Io that keeps what is written. */
+/** Returns an Io that keeps its output. */
 export function fakeIo(env: Io['env'] = {}, terminal = false): Io & { out(): string; err(): string } {
   const stdout = keeping(terminal)
   const stderr = keeping(terminal)

@@ -7,12 +7,12 @@ import { runProgram } from '../program.ts'
 import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from './fake-io.ts'
 
-/** One request, as the script of an answer sees it. */
+/** One received request. */
 export interface Asked {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly authorization: string | undefined
-  /** Parsed; `undefined` where there is none. */
+  /** Parsed; `undefined` without a body. */
   readonly body: unknown
 }
 
@@ -28,7 +28,7 @@ export interface Ran {
   readonly err: string
 }
 
-/** Serves a script in place of a gateway while a suite runs. Gives what runs the command against it, as a person with a console key. */
+/** Serves scripted answers in place of a gateway while a suite runs. Returns a function that runs the command against it with a console key. */
 export function serveScripted(answer: (asked: Asked) => Answer): (...args: string[]) => Promise<Ran> {
   let url = ''
   const server = createServer((request, response) => {
