@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
-import type { Decision } from '../decide/decision.ts'
+import type { Decision, ReasonCode } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../errors.ts'
 import type { Names } from '../decide/message.ts'
@@ -83,6 +83,8 @@ export interface CallView {
 }
 
 export interface CallPorts {
+  /** What a call must pass, in order; and as far as the approval, for an attempt that only asks for one. */
+  readonly checks: { readonly call: readonly Check[]; readonly approval: readonly Check[] }
   readonly counters: CounterStore
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
@@ -108,6 +110,24 @@ export interface CallPorts {
   readonly onApproval: (approval: Approval) => void
   /** Hears of faults that must not change an answer: a record that could not be written after the fact. */
   readonly onFault: (error: unknown) => void
+}
+
+/** Why a call ends before its tool runs. With an approval it is not refused: it waits for a person. */
+export interface Stop {
+  readonly decision: Decision
+  readonly approval?: Approval | undefined
+}
+
+/** One question that a call must pass before its tool runs. */
+export interface Check {
+  readonly name: string
+  readonly asks: string
+  /** The reasons of its own; the layers of the decision have theirs. */
+  readonly refusesWith: readonly ReasonCode[]
+  /** Only gates that have some of these ask it. */
+  readonly needs?: 'limits' | 'slots'
+  /** Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the call. */
+  readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
 /** One call under way. */
@@ -165,7 +185,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     approvalId: undefined,
     slots: undefined,
   }
-  if (!onlyAsks) startTrace(attempt)
+  if (ports.telemetry && !onlyAsks) startTrace(attempt)
   return attempt
 }
 
@@ -326,7 +346,7 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
   const { onFault, live } = attempt.ports
   try {
     const written = write(attempt, event, fields)
-    if (written instanceof Promise) return written.catch(onFault).finally(live.end)
+    if (written instanceof Promise) return written.catch(onFault).finally(() => live.end())
   } catch (error) {
     onFault(error)
   }

@@ -8,6 +8,8 @@ import {
   type CallPorts,
   type CallRequest,
   type CallView,
+  type Check,
+  type Stop,
   checkRequest,
   giveBack,
   namesOf,
@@ -20,7 +22,7 @@ import {
   hookPorts,
   toHooked,
 } from './attempt.ts'
-import { asksPeople, type Check, CHECKS, CHECKS_TO_ASK, type Stop } from './checks.ts'
+import { asksPeople } from './checks.ts'
 import {
   type CallOutcome,
   type CallRefused,
@@ -61,13 +63,13 @@ export async function requestApproval(
 /** How far an attempt goes. */
 interface Way<Passed> {
   readonly onlyAsks: boolean
-  readonly checks: readonly Check[]
+  readonly until: keyof CallPorts['checks']
   /** What comes after the last check, in the same turn. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
-const CALLING: Way<CallOutcome> = { onlyAsks: false, checks: CHECKS, next: run }
-const ASKING: Way<undefined> = { onlyAsks: true, checks: CHECKS_TO_ASK, next: leaveNoTrace }
+const CALLING: Way<CallOutcome> = { onlyAsks: false, until: 'call', next: run }
+const ASKING: Way<undefined> = { onlyAsks: true, until: 'approval', next: leaveNoTrace }
 
 /** An attempt that finds nobody to ask was none: the call is. */
 function leaveNoTrace({ ports }: Attempt): undefined {
@@ -79,9 +81,10 @@ async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
   ports: CallPorts,
-  { onlyAsks, checks, next }: Way<Passed>,
+  { onlyAsks, until, next }: Way<Passed>,
 ): Promise<Passed | CallRefused | CallWaiting> {
   const attempt = openAttempt(view, request, ports, onlyAsks)
+  const checks = ports.checks[until]
   const { tool } = attempt.decided
   if (tool === undefined) return endStopped(attempt, { decision: view.explainDecided(attempt.decided) })
   let stop = nextStop(attempt, tool, checks)
@@ -187,7 +190,7 @@ async function ranLater(
 
 function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
-  releaseSlots(attempt)
+  if (attempt.slots) releaseSlots(attempt)
   return conclude(attempt, tool, toEnd(attempt, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 import { REASONS } from '../decide/decision.ts'
-import { CHECKS, CHECKS_TO_ASK } from './checks.ts'
+import { CHECKS, checksOf } from './checks.ts'
 
 const GUIDE = path.join(import.meta.dirname, '../../../../docs/guide/the-call.md')
 
@@ -32,7 +32,16 @@ describe('CHECKS', () => {
   })
 
   it('are asked as far as the approval where only that is asked for', () => {
-    assert.deepEqual(CHECKS_TO_ASK, CHECKS.slice(0, CHECKS_TO_ASK.length))
-    assert.equal(CHECKS_TO_ASK.at(-1)?.name, 'approval')
+    const { call, approval } = checksOf({ limits: true, slots: true })
+    assert.deepEqual(call, CHECKS)
+    assert.deepEqual(approval, CHECKS.slice(0, approval.length))
+    assert.equal(approval.at(-1)?.name, 'approval')
+  })
+
+  it('are left out where a gate has no limits or slots, and only those', () => {
+    const { call, approval } = checksOf({ limits: false, slots: false })
+    const left = CHECKS.filter((check) => !call.includes(check)).map(({ name }) => name)
+    assert.deepEqual(left, ['peek at the limits', 'slot', 'take the limits'])
+    assert.equal(approval.at(-1)?.name, 'approval')
   })
 })

@@ -1,4 +1,4 @@
-import { type Decision, type OutcomeWord, type ReasonCode, strictest } from '../decide/decision.ts'
+import { type Decision, type OutcomeWord, strictest } from '../decide/decision.ts'
 import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
@@ -11,6 +11,8 @@ import {
   type CallPorts,
   type CallRequest,
   type CallView,
+  type Check,
+  type Stop,
   storeInTime,
   write,
   hookPorts,
@@ -34,24 +36,9 @@ import { shownInput } from './approvals.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
 
-/** Why a call ends before its tool runs. With an approval it is not refused: it waits for a person. */
-export interface Stop {
-  readonly decision: Decision
-  readonly approval?: Approval | undefined
-}
-
-/** One question that a call must pass before its tool runs. The table in docs/guide/the-call.md has a row for each. */
-export interface Check {
-  readonly name: string
-  readonly asks: string
-  /** The reasons of its own; the layers of the decision have theirs. */
-  readonly refusesWith: readonly ReasonCode[]
-  /** Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the call. */
-  readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
-}
-
 /**
- * Everything that must say yes before a tool runs, in order. The first that stops the call ends it.
+ * Everything that must say yes before a tool runs, in order. The first that stops the call ends it. The table in
+ * docs/guide/the-call.md has a row for each.
  *
  * No check touches the tool. What a check takes is given back if a later one stops the call.
  */
@@ -90,6 +77,7 @@ export const CHECKS: readonly Check[] = [
     name: 'peek at the limits',
     asks: 'would the limits allow it? Only asked where an approval is needed: nobody should approve what cannot run',
     refusesWith: ['rate_limited'],
+    needs: 'limits',
     run: peekLimits,
   },
   {
@@ -102,9 +90,16 @@ export const CHECKS: readonly Check[] = [
     name: 'slot',
     asks: 'may another one run now? If not, it waits its turn',
     refusesWith: ['too_busy'],
+    needs: 'slots',
     run: takeSlots,
   },
-  { name: 'take the limits', asks: 'do all the limits allow it now?', refusesWith: ['rate_limited'], run: takeLimits },
+  {
+    name: 'take the limits',
+    asks: 'do all the limits allow it now?',
+    refusesWith: ['rate_limited'],
+    needs: 'limits',
+    run: takeLimits,
+  },
   {
     name: 'take the approval',
     asks: 'is the approval still valid? It is used up by this call',
@@ -131,8 +126,11 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** As far as the approval: those that an attempt passes which only asks for one. */
-export const CHECKS_TO_ASK: readonly Check[] = CHECKS.slice(0, CHECKS.findIndex(({ run }) => run === askPeople) + 1)
+/** Returns the checks of a gate: those that it has no limits or no slots for are left out. */
+export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boolean>>): CallPorts['checks'] {
+  const call = CHECKS.filter(({ needs }) => needs === undefined || has[needs])
+  return { call, approval: call.slice(0, call.findIndex(({ run }) => run === askPeople) + 1) }
+}
 
 function mayGoOn(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
@@ -148,7 +146,7 @@ function checkDecision({ view, decided }: Attempt): Stop | undefined {
 }
 
 function checkOpen({ ports }: Attempt, tool: Tool): Stop | undefined {
-  if (ports.live.isClosed()) return { decision: gateClosed() }
+  if (ports.live.isClosed) return { decision: gateClosed() }
   return tool.execute ? undefined : { decision: notExecutable() }
 }
 
@@ -353,7 +351,7 @@ function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
 /** Returns the decision that stops the call now, if there is one: the first question, asked again. */
 function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
   const { view, request, ports, cancelling, decided, input, approvalId } = attempt
-  if (ports.live.isClosed()) return gateClosed()
+  if (ports.live.isClosed) return gateClosed()
   if (cancelling?.aborted) return callerGone()
   if (!view.isStale(decided)) return undefined
   const now = view.decide(request.tool)

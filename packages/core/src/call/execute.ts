@@ -7,6 +7,7 @@ import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import type { LiveCall, LiveCalls } from './lifetime.ts'
 import type { FailureCode } from './outcome.ts'
 import { isStream } from './output.ts'
+import { isThenable } from '../util/async.ts'
 
 export interface Execution {
   readonly tool: Tool
@@ -213,8 +214,4 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     if (!this.#isLasting) this.#unwatch()
     resolve(executed)
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

@@ -48,7 +48,7 @@ describe('createLiveCalls', () => {
     assert.equal(isIdle, false)
     live.end()
     await idle
-    assert.equal(live.isClosed(), false)
+    assert.equal(live.isClosed, false)
   })
 
   it('is closed once, when the last attempt has ended', async () => {
@@ -59,7 +59,7 @@ describe('createLiveCalls', () => {
     const closing = Promise.all([live.close('closed'), live.close('again')]).then(() => (isClosed = true))
     live.end()
     await new Promise(setImmediate)
-    assert.deepEqual([live.isClosed(), isClosed], [true, false])
+    assert.deepEqual([live.isClosed, isClosed], [true, false])
     live.end()
     await closing
   })

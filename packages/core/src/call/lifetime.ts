@@ -23,8 +23,8 @@ export interface LiveCalls {
   begin(): void
   /** An attempt has left its terminal record. */
   end(): void
-  /** Whether nothing may begin to run any more. */
-  isClosed(): boolean
+  /** Nothing may begin to run. */
+  readonly isClosed: boolean
   /** Resolves when no attempt is under way. */
   idle(): Promise<void>
   /** Stops all, and those that come. Resolves when each attempt has left its terminal record. */
@@ -32,57 +32,68 @@ export interface LiveCalls {
 }
 
 export function createLiveCalls(): LiveCalls {
-  let first: LiveCall | undefined
-  let attempts = 0
-  let idle: PromiseWithResolvers<void> | undefined
-  let closing: { readonly reason: unknown; readonly ended: PromiseWithResolvers<void> } | undefined
+  return new LinkedCalls()
+}
 
-  function stopWhere(reasonOf: (call: LiveCall) => unknown): void {
+class LinkedCalls implements LiveCalls {
+  isClosed = false
+  #first: LiveCall | undefined
+  #attempts = 0
+  #idle: PromiseWithResolvers<void> | undefined
+  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers()
+  #reason: unknown
+
+  add(call: LiveCall): void {
+    call.after = this.#first
+    if (this.#first) this.#first.before = call
+    this.#first = call
+    // It was let in just before the closing. Later, as it cannot be taken out yet.
+    if (this.isClosed) queueMicrotask(() => call.stop(this.#reason))
+  }
+
+  remove(call: LiveCall): void {
+    const { before, after } = call
+    if (before) before.after = after
+    else if (this.#first === call) this.#first = after
+    if (after) after.before = before
+    call.before = undefined
+    call.after = undefined
+  }
+
+  stopWhere(reasonOf: (call: LiveCall) => unknown): void {
     // A copy, as stopping one takes it out.
     const calls: LiveCall[] = []
-    for (let call = first; call; call = call.after) calls.push(call)
+    for (let call = this.#first; call; call = call.after) calls.push(call)
     for (const call of calls) {
       const reason = reasonOf(call)
       if (reason !== undefined) call.stop(reason)
     }
   }
 
-  return {
-    add(call) {
-      call.after = first
-      if (first) first.before = call
-      first = call
-      // It was let in just before the closing. Later, as it is not yet one that can be taken out.
-      if (closing) queueMicrotask(() => call.stop(closing?.reason))
-    },
-    remove(call) {
-      const { before, after } = call
-      if (before) before.after = after
-      else if (first === call) first = after
-      if (after) after.before = before
-      call.before = undefined
-      call.after = undefined
-    },
-    stopWhere,
-    begin() {
-      attempts++
-    },
-    end() {
-      attempts--
-      if (attempts > 0) return
-      idle?.resolve()
-      idle = undefined
-      if (closing) closing.ended.resolve()
-    },
-    idle: () => (attempts === 0 ? Promise.resolve() : (idle ??= Promise.withResolvers()).promise),
-    isClosed: () => closing !== undefined,
-    close(reason) {
-      if (closing) return closing.ended.promise
-      closing = { reason, ended: Promise.withResolvers() }
-      if (attempts === 0) closing.ended.resolve()
-      stopWhere(() => reason)
-      return closing.ended.promise
-    },
+  begin(): void {
+    this.#attempts++
+  }
+
+  end(): void {
+    this.#attempts--
+    if (this.#attempts > 0) return
+    this.#idle?.resolve()
+    this.#idle = undefined
+    if (this.isClosed) this.#ended.resolve()
+  }
+
+  idle(): Promise<void> {
+    return this.#attempts === 0 ? Promise.resolve() : (this.#idle ??= Promise.withResolvers()).promise
+  }
+
+  close(reason: unknown): Promise<void> {
+    if (!this.isClosed) {
+      this.isClosed = true
+      this.#reason = reason
+      if (this.#attempts === 0) this.#ended.resolve()
+      this.stopWhere(() => reason)
+    }
+    return this.#ended.promise
   }
 }
 

@@ -9,6 +9,7 @@ import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import type { CallPorts } from '../call/attempt.ts'
+import { checksOf } from '../call/checks.ts'
 import { createDeadlines, MAX_TIMER_MS } from '../util/deadlines.ts'
 import { HaltedError } from '../call/outcome.ts'
 import { parseHooks } from '../call/hooks.ts'
@@ -224,7 +225,8 @@ function readRules(
     ...written,
   ])
   lookAtSchemas()
-  return { apps, policies: createPolicyStack(own, changes), usesOf: createUses(limits), caps, written, parse }
+  const policies = createPolicyStack(own, changes)
+  return { apps, policies, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, written, parse }
 }
 
 /** What people and changes hold back, and the record of what happens to the gate. */
@@ -271,10 +273,11 @@ function openState(
 function createPorts(
   options: AnyOptions,
   { clock, onFault }: Basis,
-  { caps }: GateRules,
+  { caps, hasLimits }: GateRules,
   { audit, live, storeDeadlineMs, recorder }: GateState,
 ): CallPorts {
   return {
+    checks: checksOf({ limits: hasLimits, slots: caps.length > 0 }),
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,

@@ -122,7 +122,7 @@ function functionEffects(
 
 /** Gives what the clauses that want the input say of it, for the tool at `at`. */
 export function decideInput(index: PolicyIndex, at: number, context: CountedContext & { input: unknown }): Decision {
-  if (!hasBit(index.wantsInput, at)) return { outcome: 'allow', reasons: [] }
+  if (!hasBit(index.wantsInput, at)) return ALLOWS
   const found: Reason[] = []
   const about = (clauses: readonly ClauseIndex[]) =>
     clauses.filter(({ clause, bits }) => clause.input && hasBit(bits, at))
@@ -145,8 +145,10 @@ export function decideInput(index: PolicyIndex, at: number, context: CountedCont
       }),
     )
   }
-  return strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
+  return found.length === 0 ? ALLOWS : strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
 }
+
+const ALLOWS: Decision = { outcome: 'allow', reasons: [] }
 
 /** Positions of clauses within a policy stay below this, so that reasons sort by policy and then by clause. */
 const STRIDE = 100_000
