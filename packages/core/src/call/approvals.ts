@@ -17,7 +17,7 @@ export interface Approvals {
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`
-   * @throws {ConfigError} for a verdict that is none of `approve`, `reject` and `revoke`
+   * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
   decide(approver: Caller, id: string, verdict: Pick<ApprovalVerdict, 'decision' | 'reason'>): Promise<Approval>
 }
@@ -25,13 +25,13 @@ export interface Approvals {
 export interface ApprovalsPorts {
   readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>
   readonly clock: Clock
-  /** Hears of each verdict. */
+  /** Called with each verdict. */
   readonly onDecided?: ((approval: Approval) => void) | undefined
 }
 
 const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
 
-/** Gives the desk where people decide, over the store where calls ask. */
+/** Returns the desk where people decide, over the store where calls ask. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
   const { approvals, clock, onDecided } = ports
@@ -70,7 +70,10 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
 
 const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
 
-/** Returns whether a person may decide an approval where the host has no rule of its own: within their tenant, the role `approver` and the requester. */
+/**
+ * Returns whether a person may decide an approval where the host has no rule of its own: within their tenant, the role
+ * `approver` and the requester.
+ */
 export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, 'user' | 'tenant'>): boolean {
   if (approver.tenant !== approval.tenant) return false
   const isRequester = approver.user !== undefined && approver.user === approval.user
@@ -78,11 +81,13 @@ export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, '
 }
 
 /**
- * Gives an input as the person sees it who is to approve it: redacted, and where what is hidden could be more than a
+ * Returns an input as the person sees it who is to approve it: redacted, and where what is hidden could be more than a
  * secret, saying so.
  *
- * What looks like a cookie or a password to the redactor may be the rest of a command, and whoever wrote the input
- * chose it. One opaque word can hide nothing; of anything else its length is told, so that nobody takes the rest for all.
+ * What looks like a cookie or a password to the redactor may be the rest of a command, and the
+ * author of the input chose it. One opaque word can hide nothing. Anything else is shown with its length, so that
+ * nobody
+ * takes the rest for all.
  *
  * @throws what the redactor throws, and a TypeError for one that gives its answer later: nobody could see that
  */

@@ -50,9 +50,12 @@ export interface CallRequest<Name extends string = string> {
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
-  /** Gives the name of a tool as the client knows it, for refusals. Default: its id. */
+  /** Returns the name of a tool as the client knows it, for refusals. Default: its id. */
   readonly nameOf?: ((id: string) => string) | undefined
-  /** The other way round, for tools that take names of tools: `undefined` where a name is none. Default: names are ids. */
+  /**
+   * Returns the id of a name, for tools that take names of tools; `undefined` for an unknown name. Default: names are
+   * ids.
+   */
   readonly idOf?: ((name: string) => string | undefined) | undefined
 }
 
@@ -108,7 +111,7 @@ export interface CallPorts {
   readonly maxOutputChars: number
   /** A person is asked to approve. */
   readonly onApproval: (approval: Approval) => void
-  /** Hears of faults that must not change an answer: a record that could not be written after the fact. */
+  /** Receives faults that must not change an answer, such as a terminal record that could not be written. */
   readonly onFault: (error: unknown) => void
 }
 
@@ -126,7 +129,10 @@ export interface Check {
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
   readonly needs?: 'limits' | 'slots'
-  /** Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the call. */
+  /**
+   * Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the
+   * call.
+   */
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
@@ -164,7 +170,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const callId = textOf(request.callId) ?? ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
   const decided = view.decide(request.tool)
-  // From here on nothing throws: an attempt that has begun ends.
+  // Nothing throws from here on: an attempt that has begun must end.
   ports.live.begin()
   const attempt: Attempt = {
     view,
@@ -194,7 +200,9 @@ export function startTrace(attempt: Attempt): void {
   attempt.trace = ports.telemetry?.startCall({ tool: decided.tool, callId, caller: view.caller, run: request.run?.id })
 }
 
-/** What a model or a client gives is answered with a value; this is what only a host gives. @throws {ConfigError} */
+/**
+ * Checks the fields that only a host sets. Faults of a model or a client are refusals instead. @throws {ConfigError}
+ */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
   const { signal, deadlineMs, run } = request
@@ -240,8 +248,8 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
   attempt.taken = undefined
   attempt.approvalId = undefined
   // Each by itself: that one store fails must not keep the other from giving back.
-  if (taken) await tell(ports, () => ports.counters.giveBack(uses, taken))
-  if (approvalId !== undefined) await tell(ports, () => ports.approvals.giveBack(approvalId))
+  if (taken) await tryStep(ports, () => ports.counters.giveBack(uses, taken))
+  if (approvalId !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approvalId))
 }
 
 export function releaseSlots(attempt: Attempt): void {
@@ -249,8 +257,8 @@ export function releaseSlots(attempt: Attempt): void {
   attempt.slots = undefined
 }
 
-/** Does what must not change an answer; a fault in it, or none in time, is told to the host. */
-async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
+/** Runs a step that must not change an answer. Its fault, or a late answer, goes to `onFault`. */
+async function tryStep(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
     await storeInTime(ports, step())
   } catch (error) {
@@ -260,12 +268,12 @@ async function tell(ports: CallPorts, step: () => MaybePromise<void>): Promise<v
 
 export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
-/** Gives a store's answer, or rejects when it does not come in time. */
+/** Returns a store's answer. Rejects when it does not come in time. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
   return isThenable(answer) ? withDeadline(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
-/** Gives the names that a refusal may use: those of the client. */
+/** Returns the names that a refusal may use: those of the client. */
 export function namesOf({ view, request }: Attempt): Names {
   const { nameOf } = request
   return { asked: calledAs(request), visible: () => (nameOf ? view.idsToday().map(nameOf) : view.idsToday()) }
@@ -275,22 +283,22 @@ export function calledAs({ calledAs: name, tool }: CallRequest): string {
   return textOf(name) ?? textOf(tool) ?? ''
 }
 
-/** A name that is no text names nothing. */
+/** A name that is not a string is no name. */
 function textOf(name: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** What a record says beside who, what and when. */
+/** The fields of a record beside who, which tool and when. */
 export type AuditFields = Pick<
   AuditEntry,
   'reason' | 'detail' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id'
 >
 
 const MAX_NAME_LENGTH = 256
-/** So much is looked at, so that a secret that the cut would halve is still seen as one. */
+/** The redactor sees this much, so that a secret that the cut would halve is still found. */
 const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 
-/** A name that the catalog does not have is any text at all, with whatever the client put there. */
+/** An unknown name is free text from the client, so it is redacted before it is recorded. */
 function unknownName({ request, ports }: Attempt): string {
   const name = (textOf(request.tool) ?? calledAs(request)).slice(0, MAX_LOOKED_AT)
   try {
@@ -308,7 +316,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
   const { view, request, callId, decided, ports, input, trace } = attempt
   const { caller } = view
   const { run } = request
-  // One shape for every entry, and no spread: this runs twice in each call.
+  // One shape for every entry and no spread, as this runs twice in each call.
   const written = ports.audit.write({
     event,
     wallMs: ports.clock.wallMs(),
@@ -339,8 +347,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
 }
 
 /**
- * Writes the terminal record, which ends the attempt. The answer stands whatever becomes of it: a fault here is told to
- * the host.
+ * Writes the terminal record, which ends the attempt. A fault here goes to
+ * `onFault` and does not change the answer.
  */
 export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { onFault, live } = attempt.ports
@@ -353,7 +361,7 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
   live.end()
 }
 
-/** Gives an attempt as its hooks are asked about it. */
+/** Returns an attempt as its hooks are asked about it. */
 export function toHooked(attempt: Attempt, tool: Tool, cancelling: Cancelling | undefined): HookedCall {
   const { callId, input, view, onlyAsks } = attempt
   return { tool, callId, input, caller: view.caller, cancelling, onlyAsks, visibleIds: () => view.idsToday() }

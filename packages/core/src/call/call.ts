@@ -39,7 +39,9 @@ import { type CallEnd, tellAfter } from './hooks.ts'
 import { isStream, capOutput, cutText, outputText, toolErrorOf } from './output.ts'
 import { type StreamEnd, watchStream } from './streams.ts'
 
-/** Makes one call: it passes the checks and runs, or ends with the first that stops it. It leaves one terminal record. */
+/**
+ * Makes one call: it passes the checks and runs, or ends with the first that stops it. It leaves one terminal record.
+ */
 export function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
   return passChecks(view, request, ports, CALLING)
 }
@@ -71,7 +73,7 @@ interface Way<Passed> {
 const CALLING: Way<CallOutcome> = { onlyAsks: false, until: 'call', next: run }
 const ASKING: Way<undefined> = { onlyAsks: true, until: 'approval', next: leaveNoTrace }
 
-/** An attempt that finds nobody to ask was none: the call is. */
+/** An attempt without anything to ask leaves no record: the call that follows does. */
 function leaveNoTrace({ ports }: Attempt): undefined {
   ports.live.end()
 }
@@ -125,8 +127,8 @@ function recordStop(attempt: Attempt, { decision, approval }: Stop): Promise<Cal
   return approval ? waitFor(attempt, approval, decision) : refuse(attempt, decision)
 }
 
-/** The names are the host's to give: where it fails, none is told. */
-function told(attempt: Attempt, decision: Decision): string {
+/** Returns the text for the model. It lists no names where the host's `nameOf` fails. */
+function textFor(attempt: Attempt, decision: Decision): string {
   const names = namesOf(attempt)
   try {
     return messageFor(decision, names)
@@ -140,7 +142,7 @@ async function refuse(attempt: Attempt, decision: Decision): Promise<CallRefused
   const { code, text: detail, limit, resetMs } = decision.reasons[0] as Reason
   await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', { reason: code, detail, limit, reset_ms: resetMs })
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
-  return { status: 'refused', callId: attempt.callId, decision, text: told(attempt, decision) }
+  return { status: 'refused', callId: attempt.callId, decision, text: textFor(attempt, decision) }
 }
 
 const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'> = new Map([
@@ -153,10 +155,10 @@ async function waitFor(attempt: Attempt, approval: Approval, decision: Decision)
   const detail = decision.reasons[0]?.text
   await writeLast(attempt, 'tool_approval_required', { reason: 'approval_required', detail, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
-  return { status: 'waiting', callId: attempt.callId, decision, approval, text: told(attempt, decision) }
+  return { status: 'waiting', callId: attempt.callId, decision, approval, text: textFor(attempt, decision) }
 }
 
-/** Runs the tool of an admitted call, tells the `afterToolCall` hooks, and writes the terminal record. */
+/** Runs the tool of a call that passed its checks, calls the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const { view, request, ports, callId, cancelling, input, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
@@ -194,7 +196,7 @@ function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number
   return conclude(attempt, tool, toEnd(attempt, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 
-/** How a call ended: what its hooks, its record and its trace are told. */
+/** How a call ended, for its hooks, its record and its trace. */
 interface End {
   readonly outcome: CallDone | CallFailed
   readonly event: AttemptEvent
@@ -253,7 +255,7 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed)
   return tellAfter(attempt.hooks, toHooked(attempt, tool, attempt.cancelling), how, hookPorts(attempt.ports))
 }
 
-/** The answer stands, whatever becomes of its record. */
+/** Writes the terminal record. Its failure does not change the outcome. */
 function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise<CallOutcome> {
   const reported = outcome.status === 'done' && outcome.isError
   attempt.trace?.end({
@@ -266,7 +268,7 @@ function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise
   return written === undefined ? outcome : chain(written, () => outcome)
 }
 
-/** Passes a stream on as it comes. Its call ends with it: at its end, its error, or when nobody wants the rest. */
+/** Passes a stream on as it comes. The call ends with the stream: at its end, its error, or when the consumer stops. */
 function passOn(
   attempt: Attempt,
   tool: Tool,
@@ -287,7 +289,7 @@ function passOn(
   try {
     return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
   } catch (error) {
-    // What looks like a stream and throws when it is opened is none.
+    // It looks like a stream and throws when it is opened.
     lasting.close()
     releaseSlots(attempt)
     return conclude(attempt, tool, toFailed(attempt, 'tool_failed', error, passedMs))
@@ -314,7 +316,7 @@ function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, d
   }
 }
 
-/** A class, as a literal with a getter costs a hidden class of its own for each call. */
+/** A class: an object literal with a getter would cost a hidden class for each call. */
 class Done implements CallDone {
   readonly status = 'done'
   readonly callId: string
@@ -329,7 +331,7 @@ class Done implements CallDone {
     this.isError = isError
   }
 
-  /** Made when it is asked for: a host that passes the output on needs no text of it. */
+  /** Made on demand: a host that passes the output on does not need it. */
   get text(): string {
     return isStream(this.output) ? '(a stream)' : outputText(this.output)
   }

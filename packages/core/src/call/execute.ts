@@ -20,11 +20,11 @@ export interface Execution {
   /** On the monotonic clock. */
   readonly startedMs: number
   readonly deadlineMs: number
-  /** For the tools that find or run others in their caller's name. */
+  /** For tools that find or run other tools for their caller. */
   readonly through?: Through | undefined
 }
 
-/** The view that a call came through, and how. */
+/** The view, the request and the id of a call. */
 export type Through = Pick<Attempt, 'view' | 'request' | 'callId'>
 
 export type Executed =
@@ -47,8 +47,8 @@ export interface ExecutionPorts {
 /**
  * Runs a tool until it answers, throws, its caller goes away or its deadline passes, whichever is first.
  *
- * What a tool does after that moment is its own: a late answer is dropped and a late throw is not unhandled. An answer
- * that is a stream is one still under way: its deadline and its caller's leaving end the stream.
+ * A later answer is dropped, and a later error is not an unhandled rejection. A stream as an answer is still under way:
+ * the deadline and the caller's leaving end the stream.
  */
 export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
   const run = new Run(execution, ports)
@@ -124,7 +124,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     }
   }
 
-  /** Made when the tool asks for it: a controller costs more than the rest of a call, and most tools never look. */
+  /** Made on demand: a controller costs more than the rest of a call, and most tools never read it. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
@@ -139,10 +139,10 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
       this.#watch()
       const fail = (error: unknown) => this.#end(undefined, { ok: false, code: 'tool_failed', error })
       try {
-        // A thenable that throws when it is asked rejects here; a promise passes as it is.
+        // A thenable that throws in its `then` rejects here; a promise passes as it is.
         Promise.resolve(answer).then((output) => this.#end(output, undefined), fail)
       } catch (error) {
-        // One that is no promise as others are throws when it is looked at.
+        // An odd promise throws when its constructor is read.
         fail(error)
       }
     })
@@ -191,7 +191,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
       this.#unwatchParent = parent.onAbort(onAbort)
       if (parent.aborted) onAbort()
     } catch (error) {
-      // Whoever cannot be heard leaving is taken to have left: the call still ends.
+      // A caller whose leaving cannot be watched counts as gone: the call still ends.
       this.#stop('tool_aborted', error)
     }
   }

@@ -15,13 +15,14 @@ export interface HooksOf<Before, After> {
   /** For people: refusals and faults name it. Default: its number, counted from 1. */
   readonly name?: string | undefined
   /**
-   * Asked before a call that the layers let pass. What it throws or rejects with, an answer after the deadline, and one
-   * that is no {@link BeforeAnswer} refuse the call.
+   * Called before a call that the layers allow. An error, an answer after the deadline, and an answer that is not a
+   * {@link BeforeAnswer} refuse the call.
    */
   beforeToolCall?(context: Before): MaybePromise<BeforeAnswer | undefined | void>
   /**
-   * Told of each call that was executed. It changes nothing: what it throws is told to the host, and what it gives is
-   * dropped. The output is the very one that the caller gets, and must not be changed.
+   * Called after each call that was executed. It changes nothing: its errors go to `onFault`, and its answer is
+   * dropped.
+   * The output is the same object that the caller gets, and must not be changed.
    */
   afterToolCall?(context: After): MaybePromise<void>
 }
@@ -29,11 +30,14 @@ export interface HooksOf<Before, After> {
 export interface Hooks extends HooksOf<BeforeToolCall, AfterToolCall> {}
 
 export interface BeforeAnswer {
-  /** `false` refuses. `true` grants nothing: it is as no answer. */
+  /** `false` refuses. `true` grants nothing: it equals no answer. */
   readonly allow?: boolean | undefined
-  /** Why it refuses. The model is told it. */
+  /** Why it refuses. The model sees it. */
   readonly reason?: string | undefined
-  /** Replaces the input where the answer has the field; plain JSON. What replaces it is validated and decided as any input is. */
+  /**
+   * Replaces the input where the answer has the field; plain JSON. The new input is validated and decided like any
+   * other.
+   */
   readonly input?: unknown
 }
 
@@ -44,9 +48,9 @@ export interface BeforeToolCall extends Cancelling {
   /** Frozen; as the hooks before this one have replaced it. */
   readonly input: unknown
   readonly caller: Caller
-  /** Only whether a person has to be asked: the call itself comes after that, and its hooks are asked then. */
+  /** Whether this only asks for an approval. The call itself comes later, and calls the hooks again. */
   readonly onlyAsks: boolean
-  /** The ids that the caller may see now. Worked out when it is asked for. */
+  /** The ids that the caller may see now. Computed on demand. */
   readonly visibleIds: readonly string[]
   /** Aborts when the caller goes away, as `onAbort` says more cheaply. */
   readonly signal: AbortSignal
@@ -82,7 +86,7 @@ export interface HookPorts {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** Of each hook. */
   readonly deadlineMs: number
-  /** Hears of what hooks throw. */
+  /** Receives what hooks throw. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
@@ -94,9 +98,9 @@ export type BeforeResult =
 export type HooksInput = Hooks | readonly Hooks[]
 
 /**
- * Gives hooks checked, as a list in the order in which they are asked.
+ * Checks hooks and returns them as a list, in the order in which they are called.
  *
- * @throws {ConfigError} for what is no hooks: a misspelt name would be a check that is never made
+ * @throws {ConfigError} for an unknown key: a misspelt hook would never be called
  */
 export function parseHooks<Before, After>(
   hooks: HooksOf<Before, After> | readonly HooksOf<Before, After>[] | undefined,
@@ -116,7 +120,7 @@ function checkHooks<Some extends AnyHooks>(path: string, hooks: Some): Some {
   if (typeof hooks !== 'object' || hooks === null) throw new ConfigError(path, 'must be an object')
   const wrong = HOOK_NAMES.find((name) => hooks[name] !== undefined && typeof hooks[name] !== 'function')
   if (wrong !== undefined) throw new ConfigError(`${path}.${wrong}`, 'must be a function')
-  // An instance of a class may keep what it likes beside its hooks.
+  // An instance of a class may have other members.
   if (isPlain(hooks)) checkShape(path, hooks, HOOKS)
   else checkMethods(path, hooks, HOOK_NAMES)
   if (HOOK_NAMES.every((name) => hooks[name] === undefined))
@@ -131,7 +135,7 @@ function isList<Some extends AnyHooks>(hooks: Some | readonly Some[]): hooks is 
 /**
  * Asks each hook in turn whether a call may go on, each seeing the input as those before it left it.
  *
- * The first that refuses or fails ends it. Gives its answer at once where every hook does. Never throws or rejects.
+ * The first that refuses or fails ends it. It answers at once where every hook does. Never throws or rejects.
  */
 export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
   return hooks.length === 0 ? { ok: true, input: call.input, replaced: false } : askEach(hooks, new Asking(call), ports)
@@ -284,7 +288,7 @@ function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFaul
   if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
   const { error } = verdict
   if (isErrorOf(error, AbortedError)) return { ok: false, decision: callerGone() }
-  if (!isErrorOf(error, TimeoutError)) tell(onFault, 'before', label, error)
+  if (!isErrorOf(error, TimeoutError)) reportFault(onFault, 'before', label, error)
   return { ok: false, decision: failed(label, error) }
 }
 
@@ -317,9 +321,9 @@ function labelOf({ name }: AnyHooks, i: number): string {
 }
 
 /**
- * Tells each hook how a call ended: all of them at once, each for no longer than its deadline.
+ * Calls each hook with how a call ended: all of them at once, each for no longer than its deadline.
  *
- * Never throws or rejects, and gives nothing: the outcome stands whatever a hook does.
+ * Never throws or rejects. A hook cannot change the outcome.
  */
 export function tellAfter(
   hooks: readonly Hooks[],
@@ -353,7 +357,7 @@ export function tellEach<After>(
       else close(context)
     } catch (error) {
       close(context)
-      tell(ports.onFault, 'after', labelOf(hook, i), error)
+      reportFault(ports.onFault, 'after', labelOf(hook, i), error)
     }
   }
   return waits && Promise.all(waits).then(() => {})
@@ -368,15 +372,15 @@ async function waitAfter(
   try {
     await withDeadline(answer, deadlines, clock, deadlineMs)
   } catch (error) {
-    tell(onFault, 'after', labelOf(hook, i), error)
+    reportFault(onFault, 'after', labelOf(hook, i), error)
   }
 }
 
-function tell(onFault: HookPorts['onFault'], when: 'before' | 'after', label: string, error: unknown): void {
+function reportFault(onFault: HookPorts['onFault'], when: 'before' | 'after', label: string, error: unknown): void {
   try {
     onFault?.(new Error(`${label} failed ${when} a call: ${messageOf(error)}`, { cause: error }))
   } catch {
-    // Who hears of faults must not make one.
+    // A listener for faults must not cause one.
   }
 }
 

@@ -17,7 +17,7 @@ export interface LiveCall {
 export interface LiveCalls {
   add(call: LiveCall): void
   remove(call: LiveCall): void
-  /** Stops those for which a reason is given. */
+  /** Stops the calls for which `reasonOf` returns a reason. */
   stopWhere(reasonOf: (call: LiveCall) => unknown): void
   /** An attempt has begun. */
   begin(): void
@@ -27,7 +27,7 @@ export interface LiveCalls {
   readonly isClosed: boolean
   /** Resolves when no attempt is under way. */
   idle(): Promise<void>
-  /** Stops all, and those that come. Resolves when each attempt has left its terminal record. */
+  /** Stops all calls, also later ones. Resolves when each attempt has left its terminal record. */
   close(reason: unknown): Promise<void>
 }
 
@@ -105,9 +105,9 @@ interface Waiting {
 }
 
 /**
- * Waits for something that the caller's leaving, a halt and the closing of the gate end.
+ * Waits for something until the caller leaves, a halt stops it, or the gate closes.
  *
- * `start` may answer at once; what it is given tells when the wait is over.
+ * `start` may answer at once. Its `cancelling` aborts when the wait is over.
  */
 export function waitWhile<T>(
   attempt: Waiting,
@@ -119,7 +119,7 @@ export function waitWhile<T>(
   return answer instanceof Promise ? waiting.until(answer) : answer
 }
 
-/** Makes its canceller when it is asked for one: what answers at once needs none. */
+/** Makes its canceller on demand: an answer at once needs none. */
 class WaitingCall implements LiveCall, Cancelling {
   readonly caller: Caller
   readonly tool: Tool
@@ -159,7 +159,7 @@ class WaitingCall implements LiveCall, Cancelling {
     try {
       return await answer
     } finally {
-      // What it says of this is not to lose the answer, which may be a slot.
+      // Its error must not lose the answer, which may be a slot.
       if (unwatch) callAll([unwatch])
       ports.live.remove(this)
     }
@@ -169,7 +169,7 @@ class WaitingCall implements LiveCall, Cancelling {
     try {
       return cancelling.onAbort(() => this.stop(cancelling.reason))
     } catch (error) {
-      // Whoever cannot be heard leaving is taken to have left: what it waits for still ends.
+      // A caller whose leaving cannot be watched counts as gone: the wait still ends.
       this.stop(error)
       return undefined
     }

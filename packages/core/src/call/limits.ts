@@ -58,7 +58,7 @@ export interface ParsedLimit {
 }
 
 /**
- * Gives rate limits checked: `web_search:10/60` is ten calls in any 60 seconds.
+ * Checks rate limits and returns them: `web_search:10/60` is ten calls in any 60 seconds.
  *
  * @throws {ConfigError} naming the entry that cannot be read
  */
@@ -73,9 +73,9 @@ export function parseLimits(
 }
 
 /**
- * Gives the entries of a text: with commas between them, or a JSON list of such texts and of objects.
+ * Returns the entries of a text: with commas between them, or a JSON list of such texts and of objects.
  *
- * @throws {ConfigError} for what looks like JSON and is none
+ * @throws {ConfigError} for text that looks like JSON and is not valid JSON
  */
 export function readLimits(text: string, path: string): readonly WrittenLimit[] {
   if (!/^\s*[[{]/.test(text)) return splitEntries(text)
@@ -168,7 +168,7 @@ interface MatchingLimit extends ParsedLimit {
   readonly bucket: string
 }
 
-/** Gives what one call of a tool uses: every limit that names it, to be taken together. */
+/** Returns the uses of one call of a tool: one for each limit that names it, to be taken together. */
 export type UsesOfTool = (tool: Tool, parts: CountedParts) => readonly LimitUseOf[]
 
 /** Looks a limit over once for each tool, so that a call costs as much however many limits do not name its tool. */
@@ -200,9 +200,10 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
 }
 
 /**
- * Gives what a limit counts: what it names, in which window, and what apart.
+ * Returns the bucket of a limit: its selector, its window, and the parts that it counts apart.
  *
- * It is the same in every process that has the limit, wherever in its list. How many are allowed is no part of it: those
+ * It is the same in every process that has the limit, wherever in its list. How many are allowed is no part of it:
+ * those
  * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
  */
 function bucketOf({ selector, windowMs, per }: ParsedLimit): string {
@@ -226,12 +227,12 @@ function lengthPrefixed(text: string | undefined): string {
   return text === undefined ? '-' : `${text.length}:${text}`
 }
 
-/** Gives what one call of the tool at an index uses. */
+/** Returns the uses of one call of the tool at an index. */
 export type UsesOf = (snapshot: Toolset, index: number, caller: Caller) => readonly LimitUseOf[]
 
 const NO_USES: readonly LimitUseOf[] = []
 
-/** Gives the uses of each tool by each caller, computed once while the snapshot stays. */
+/** Returns the uses of each tool by each caller, computed once while the snapshot stays. */
 export function createUses(limits: readonly ParsedLimit[]): UsesOf {
   if (limits.length === 0) return () => NO_USES
   const usesOfTool = createUsesOfTool(limits)
@@ -252,8 +253,10 @@ export function createUses(limits: readonly ParsedLimit[]): UsesOf {
 const VARIABLE = 'TOOL_RATE_LIMITS'
 
 /**
- * Gives the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts and of
- * objects as `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`. Blank is
+ * Returns the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts
+ * and of
+ * objects as `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`.
+ * Blank is
  * unset.
  *
  * @throws {ConfigError} naming the entry that cannot be read

@@ -1,13 +1,13 @@
 import type { Decision } from '../decide/decision.ts'
 import type { Approval } from '../ports.ts'
 
-/** What came of one call. `text` is the one field meant for the model. */
+/** The outcome of one call. `text` is the one field for the model. */
 export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed
 
 export interface CallDone {
   readonly status: 'done'
   readonly callId: string
-  /** What `execute` gave, untouched. */
+  /** What `execute` returned, unchanged. */
   readonly output: unknown
   /** The tool ran and its result says that it failed: an MCP result with `isError`. It is `failed` in the audit. */
   readonly isError: boolean

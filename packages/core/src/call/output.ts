@@ -16,7 +16,7 @@ export interface CappedOutput {
 export const MAX_TEXT_CHARS = 10_000_000
 
 /**
- * Gives an output that has at most so many characters.
+ * Returns an output that has at most so many characters.
  *
  * One that has is given as it is: the very same value. Of one that has more, or that holds itself or is nested beyond
  * 256 levels, a copy in plain JSON is given: long strings are cut, then lists and objects shortened, each with a marker
@@ -32,14 +32,14 @@ export function capOutput(output: unknown, maxChars: number): CappedOutput {
   return { output: shrunk(output, maxChars), cut: true }
 }
 
-/** Gives an output as a text of at most so many characters. Never throws. */
+/** Returns an output as a text of at most so many characters. Never throws. */
 export function outputText(output: unknown, maxChars: number = MAX_TEXT_CHARS): string {
   if (typeof output === 'string') return cutText(output, maxChars)
   const capped = capOutput(output, maxChars).output
   return cutText(jsonText(capped) ?? jsonText(shrunk(capped, maxChars)) ?? messageOf(capped), maxChars)
 }
 
-/** Gives the text; `undefined` where it cannot be made. A value that JSON leaves out has none. */
+/** Returns the text; `undefined` where it cannot be made. A value that JSON leaves out has none. */
 function jsonText(value: unknown): string | undefined {
   if (typeof value === 'bigint') return sizeOf(value, MAX_TEXT_CHARS) > MAX_TEXT_CHARS ? undefined : String(value)
   try {
@@ -51,7 +51,7 @@ function jsonText(value: unknown): string | undefined {
 
 const MAX_DEPTH = 256
 
-/** Gives the size of a value; more than `maxSize` where it is larger, without looking at the rest. */
+/** Returns the size of a value; more than `maxSize` where it is larger, without looking at the rest. */
 export function sizeOf(value: unknown, maxSize: number): number {
   try {
     return measure(value, maxSize, 0)
@@ -116,7 +116,7 @@ function isPlain(object: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Gives the size of what is no bag of fields; `undefined` for other instances of classes. */
+/** Returns the size of what is no bag of fields; `undefined` for other instances of classes. */
 function opaqueSize(object: object, left: number, depth: number): number | undefined {
   if (ArrayBuffer.isView(object)) return object.byteLength
   if (object instanceof ArrayBuffer || object instanceof SharedArrayBuffer) return object.byteLength
@@ -162,7 +162,8 @@ function digitsOf(value: bigint, left: number): number {
 const MIN_TEXT = 256
 
 /**
- * The longest strings with which all fits; where none are short enough, the longest lists, with short strings; and where
+ * The longest strings with which all fits; where none are short enough, the longest lists, with short strings; and
+ * where
  * none of those are, as many levels as fit.
  *
  * Each try stops where the cap is reached, and each halves what is left to try.
@@ -197,7 +198,7 @@ function orMarker(copy: unknown, maxChars: number): unknown {
     : copy
 }
 
-/** Gives the largest number that passes, to within a hundredth; `low` where none does. */
+/** Returns the largest number that passes, to within a hundredth; `low` where none does. */
 function largest(low: number, high: number, passes: (value: number) => boolean): number {
   let known = low
   let limit = high
@@ -340,7 +341,7 @@ class Copying {
     try {
       json = jsonOf(object)
     } catch {
-      // What it holds can still be told.
+      // Its content can still be shown.
     }
     return json === object ? this.#copyFields(object, depth) : this.#copy(json, depth + 1)
   }
@@ -349,7 +350,7 @@ class Copying {
 const MIN_FIELDS = 16
 const CUT_KEY = '[cut]'
 
-/** Half an image is none, so a content block of binary data that is too long becomes one of text; else `undefined`. */
+/** Returns a text block for binary data that is too long, as half an image is useless; else `undefined`. */
 function mediaMarker(object: object, maxText: number): unknown {
   const { type, data, mimeType, mediaType = mimeType, blob, uri } = object as Record<string, unknown>
   if (typeof type === 'string' && typeof mediaType === 'string' && typeof data === 'string' && data.length > maxText)
@@ -365,7 +366,7 @@ function markerLike(first: unknown, marker: string): unknown {
   return 'type' in first && typeof first.type === 'string' ? { type: 'text', text: marker } : { [CUT_KEY]: marker }
 }
 
-/** Gives a text of at most so many characters, cut between characters, with a marker that says of how many. */
+/** Returns a text of at most so many characters, cut between characters, with a marker that says of how many. */
 export function cutText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   const marker = `… [cut: ${text.length} characters]`
@@ -379,7 +380,9 @@ function head(text: string, length: number): string {
   return text.slice(0, isHalf ? length - 1 : length)
 }
 
-/** A slice keeps all of the text that it was cut from in memory. That is copied only where it frees half of it or more. */
+/**
+ * A slice keeps all of the text that it was cut from in memory. That is copied only where it frees half of it or more.
+ */
 function detached(cut: string, from: string): string {
   return cut.length > from.length / 2 ? cut : decoder.decode(encoder.encode(cut))
 }

@@ -50,8 +50,11 @@ export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCoun
 }
 
 /**
- * Gives rate limits as data, checked: of `web_search:10/60,*:100/60`, of a JSON list as `limitsFromEnv` reads it, or of such
- * a list itself. Each has both shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Nothing and blank are none. Which groups there are is for {@link createToolRateLimiter} to know.
+ * Checks rate limits and returns them as data: from `web_search:10/60,*:100/60`, from a JSON list as `limitsFromEnv`
+ * reads
+ * it, or from such a list itself. Each has both shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Blank text
+ * is an
+ * empty list. {@link createToolRateLimiter} checks the groups.
  *
  * @throws {ConfigError} naming the entry that cannot be read
  * @example
@@ -85,11 +88,12 @@ function selectorIn(entry: WrittenLimit | null): unknown {
 }
 
 /**
- * Gives a limiter by itself, for a host that has its own way of deciding and running. A gate has one built in.
+ * Returns a limiter by itself, for a host that has its own way of deciding and running. A gate has one built in.
  *
  * It is exact: never more than `max` calls in any window of that length, and a slot is free again exactly at its edge.
  *
- * @throws {ConfigError} naming the limit that cannot be used: a selector that needs groups or tools which were not given, too
+ * @throws {ConfigError} naming the limit that cannot be used: a selector that needs groups or tools which were not
+ * given, too
  * @example
  * const limiter = createToolRateLimiter('web_search:10/60')
  * const { allowed, resetMs } = limiter.check('web_search', chatId, userId)
@@ -186,7 +190,7 @@ function finderOf(tools: Iterable<Tool>): (id: string) => Tool {
 const MAX_NAMED = 10_000
 const NAMELESS = defineTool({ name: 'nameless' })
 
-/** Gives tools of which nothing is known but their ids, whatever those are: a client may have made them up. */
+/** Returns tools with an id only. A client may have made the ids up. */
 function createNamedTools(): (id: string) => Tool {
   const known = new Map<string, Tool>()
   return (id) => {

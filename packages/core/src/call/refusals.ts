@@ -62,10 +62,10 @@ export function approvalRevoked(approval: Approval): Decision {
 function saidNo(
   { id, status, decidedBy, reason: why }: Approval,
   code: 'approval_rejected' | 'approval_revoked',
-  told: string,
+  text: string,
 ): Decision {
   return denial('approval', code, `approval ${id} was ${status} by ${decidedBy}${why ? `: ${why}` : ''}`, {
-    message: `${told}${why ? `: ${why}` : '.'}`,
+    message: `${text}${why ? `: ${why}` : '.'}`,
   })
 }
 

@@ -50,7 +50,7 @@ const DEFAULT_WAIT_MS = 10_000
 const DEFAULT_MAX_WAITING = 100
 
 /**
- * Gives caps checked: `browser:*:2` is two calls at once of each tool of `browser`.
+ * Checks caps and returns them: `browser:*:2` is two calls at once of each tool of `browser`.
  *
  * @throws {ConfigError} naming the entry that cannot be read
  */
@@ -130,9 +130,9 @@ export interface SlotPorts {
   readonly cancelling?: Cancelling | undefined
 }
 
-/** Lets no more calls run at once than caps allow. */
+/** Keeps the calls that run at once within the caps. */
 export interface Slots {
-  /** Gives the caps that count a tool's calls by a caller; worked out once for each. */
+  /** Returns the caps that count a tool's calls by a caller; worked out once for each. */
   capsOf(tool: Tool, caller: Caller): readonly CapUse[]
   /**
    * Takes a slot of every cap, all together or none: at once where all are free, else in turn. A `Decision` where
@@ -149,7 +149,7 @@ export function isHeld(answer: HeldSlots | Decision): answer is HeldSlots {
 }
 
 /**
- * Gives slots for caps, in this process.
+ * Returns slots for caps, in this process.
  *
  * A slot that is given back goes to the first of those who wait that can run with it: calls under the same caps run in
  * the order in which they came, and none that waits for one cap keeps a slot of another idle. Nothing is held while

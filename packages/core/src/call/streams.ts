@@ -42,9 +42,10 @@ export class StreamTooLongError extends Error {
 }
 
 /**
- * Gives a stream of the very same items in the same order, and tells how it ended.
+ * Returns a stream of the same items in the same order, and reports how it ended.
  *
- * The end is told exactly once: when the items end, when the stream throws (the consumer gets the error too), when the
+ * The end is reported exactly once: when the items end, when the stream throws (the consumer gets the error too), when
+ * the
  * consumer breaks off or lets the stream go unread, when the call is aborted, at the deadline, and when there are more
  * characters than may be; at the last three the consumer gets an error. In each case the source is closed. A
  * `ReadableStream` stays one; of any other stream an async generator is given, which is read once.
@@ -115,7 +116,7 @@ class StreamWatch implements Timed {
     return this.#ending !== undefined
   }
 
-  /** Resolves when the end has been told. Only the first end counts. */
+  /** Resolves when the end has been reported. Only the first end counts. */
   end(end: StreamEnd): Promise<void> {
     if (this.#ending) return this.#ending
     this.#ending = tellEnd(this.#options, end)
@@ -133,7 +134,7 @@ class StreamWatch implements Timed {
     this.#failConsumer(error)
   }
 
-  /** Waits for the source to close, but not for ever: gives `otherwise` then. */
+  /** Waits for the source to close. Returns `otherwise` when that takes too long. */
   closed<T>(closing: PromiseLike<T>, otherwise: T): Promise<T> {
     const { deadlines, clock, closeMs = CLOSE_MS } = this.#options
     return withDeadline(closing, deadlines, clock, closeMs).catch((error: unknown) => {
@@ -153,7 +154,7 @@ async function tellEnd({ onEnd }: StreamOptions, end: StreamEnd): Promise<void> 
   try {
     await onEnd(end)
   } catch {
-    // The items are what the consumer is owed, whoever is told of their end.
+    // A fault in `onEnd` must not take the items from the consumer.
   }
 }
 
@@ -168,7 +169,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
     options,
     () => source.close(),
     (error) => {
-      // Who has not asked yet is told at the next ask.
+      // A consumer that is not waiting gets it at the next read.
       if (asks.size === 0) source.error = { error }
       for (const ask of asks) ask.reject(error)
     },
@@ -181,7 +182,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
 /** What the tool gave, opened when it is first read. */
 class Source {
   readonly stream: AsyncIterable<unknown> & Partial<AsyncIterator<unknown>> & { destroy?: unknown }
-  /** What the consumer is still to be told. */
+  /** The end that the consumer has not read yet. */
   error: { readonly error: unknown } | undefined
   #iterator: AsyncIterator<unknown> | undefined
 
@@ -193,7 +194,7 @@ class Source {
     return (this.#iterator ??= this.stream[Symbol.asyncIterator]())
   }
 
-  /** Gives what the source says of it, where there is anything to say. */
+  /** Returns what the source says of it, where there is anything to say. */
   close(value?: unknown): MaybePromise<IteratorResult<unknown>> | undefined {
     const { stream } = this
     // A stream of Node closes by this even while it is asked for an item, or before it was read.
@@ -334,7 +335,8 @@ function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions):
 }
 
 /**
- * Somebody has it in hand already, and who lets it go later would give it to a reader whom nobody watches: what is given
+ * Somebody has it in hand already, and who lets it go later would give it to a reader whom nobody watches: what is
+ * given
  * instead only says so.
  */
 function refuseLocked(options: StreamOptions): ReadableStream<unknown> {
@@ -364,7 +366,7 @@ async function pullItem(
   }
 }
 
-/** Only a stream of bytes can be read into somebody's own buffer, and stays one that can. */
+/** A stream of bytes can be read into the consumer's buffer, and stays one. */
 function isByteStream(stream: ReadableStream<unknown>): boolean {
   try {
     ;(stream as ReadableStream<Uint8Array<ArrayBuffer>>).getReader({ mode: 'byob' }).releaseLock()

@@ -17,7 +17,7 @@ export const MAX_VALIDATION_STEPS = 5_000_000
 /**
  * Returns a validator of JSON Schema draft-04 to 2020-12, chosen by `$schema` (2020-12 if absent or unknown).
  *
- * Each schema is compiled once, at its first use. Schemas are somebody else's text: nothing of them becomes code, nothing
+ * Each schema is compiled once, at its first use. Schemas are untrusted text: nothing of them becomes code, nothing
  * remote is fetched, patterns take linear time, and an input that would take too many steps is refused. Keywords that
  * cannot be run are skipped (`findSkipped` says which).
  * `format` is an annotation, as it is by default in 2020-12.
@@ -51,13 +51,13 @@ function validate(check: Check, input: unknown): InputProblem | undefined {
     return check(input, run, undefined) ? undefined : toProblem(run.violation)
   } catch (error) {
     if (error instanceof WorkSpentError || error instanceof RangeError)
-      return { pointer: '', message: `cannot be checked against the tool's schema: ${toldOf(error)}` }
+      return { pointer: '', message: `cannot be checked against the tool's schema: ${describeError(error)}` }
     throw error
   }
 }
 
-/** The text of a full stack is the engine's. */
-function toldOf(error: Error): string {
+/** The engine's text for a full stack says nothing to a model. */
+function describeError(error: Error): string {
   return error instanceof WorkSpentError ? messageOf(error) : 'its schemas lead too deep'
 }
 

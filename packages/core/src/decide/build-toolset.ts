@@ -31,8 +31,8 @@ export interface BuildToolsetOptions {
 const OPTIONS = shapeOf<BuildToolsetOptions>({ from: true, filters: true, policy: true, caller: true, groups: true })
 
 /**
- * Gives the tools of a source that every filter keeps and no policy denies, as a snapshot: later changes of the
- * source do not reach it. An empty source gives an empty set.
+ * Returns the tools of a source that every filter keeps and no policy denies, as a snapshot: later changes of the
+ * source do not reach it. An empty source makes an empty set.
  *
  * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and what its tools and policy throw
  * @example

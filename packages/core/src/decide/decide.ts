@@ -19,7 +19,7 @@ import {
 import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
 
-/** What a run may at most: as it was when its view was made, whatever was narrowed since. */
+/** The bounds of a run, from when its view was made. */
 export interface RunBounds {
   readonly caller: Caller
   readonly evaluation: Evaluation
@@ -28,7 +28,7 @@ export interface RunBounds {
 }
 
 /**
- * The one decision: the stricter of what the view was given and what is so today.
+ * The one decision: the stricter of the view's answer and today's.
  *
  * Listing, calling, resuming and explaining all ask this. `tool` is today's, and present only
  * where the id is known to both.
@@ -36,7 +36,7 @@ export interface RunBounds {
 export interface Decided {
   readonly outcome: OutcomeWord
   readonly tool: Tool | undefined
-  /** What it was decided by. A snapshot never changes, so the decision holds for as long as it is today's. */
+  /** The snapshot that it was decided by. A snapshot never changes, so the decision holds while this is today's. */
   readonly today: PolicySnapshot
   /** Index of the tool in the view's snapshot, and in today's. */
   readonly atFirst: number
@@ -59,7 +59,7 @@ export function decide({ evaluation, caller }: RunBounds, today: PolicySnapshot,
   }
 }
 
-/** Gives the reasons of a decision, from the same effects that decided it. */
+/** Returns the reasons of a decision, from the same effects that decided it. */
 export function explain(bounds: RunBounds, decided: Decided): Decision {
   if (decided.tool === undefined) return UNKNOWN
   const current = decided.today.evaluation(bounds.caller)
@@ -68,7 +68,7 @@ export function explain(bounds: RunBounds, decided: Decided): Decision {
   return { outcome: decided.outcome, reasons: sortReasons(withoutRepeats(all)) }
 }
 
-/** Gives what the clauses that want the input say of it, then and now. */
+/** Returns the decision of the clauses with `input`, of the view and of today. */
 export function decideWithInput(bounds: RunBounds, { tool, today, atFirst, now }: Decided, input: unknown): Decision {
   if (tool === undefined) return UNKNOWN
   const same = today.policies === bounds.policies
@@ -115,7 +115,7 @@ export interface LayerAnswer {
 
 /** A decision for people: beside the reasons against it, the answer of every layer. */
 export interface Explanation extends Decision {
-  /** The deciding layer first, the others in the order in which layers are told. */
+  /** The deciding layer first, the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
   /** Keywords of the tool's input schema that are not checked, where there are some. */
   readonly schemaWarnings?: readonly SchemaWarning[]
@@ -143,12 +143,12 @@ export interface Visible {
   readonly bits: Bits
 }
 
-/** Gives the tools that are visible in a view and today as well: what `decide` says of each, of all at once. */
+/** Returns the tools that are visible in a view and today as well: what `decide` says of each, of all at once. */
 export function visibleToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
   return { snapshot: evaluation.snapshot, bits: visibleInBoth(evaluation, today.evaluation(caller)) }
 }
 
-/** Gives the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
+/** Returns the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
 export function findableToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
   const first = withoutSearchLocks(evaluation)
   const current = withoutSearchLocks(today.evaluation(caller))

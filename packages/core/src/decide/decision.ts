@@ -2,7 +2,7 @@
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
 
-/** The layers that are asked before a call, in the order in which their reasons are told. */
+/** The layers that are asked before a call, in the order of their reasons. */
 export const ASKED_LAYERS = [
   'catalog',
   'policy',
@@ -36,7 +36,7 @@ export function compareStrictness(a: OutcomeWord, b: OutcomeWord): number {
 }
 
 /**
- * Gives the strictest of several answers, with the reasons of all, the deciding ones first.
+ * Returns the strictest of several answers, with the reasons of all, the deciding ones first.
  *
  * Order does not matter and adding an answer never loosens the result, which is
  * why every layer of the gate is combined with this and nothing else.
@@ -64,7 +64,7 @@ export function sortReasons(reasons: readonly Reason[]): readonly Reason[] {
   )
 }
 
-/** How a refusal with this code is told to the model; see `message.ts`. */
+/** How the model reads a refusal with this code; see `message.ts`. */
 export type MessageKind =
   | 'hidden'
   | 'blocked'
@@ -77,7 +77,7 @@ export type MessageKind =
   | 'waiting'
 
 /**
- * The one table of reasons: `code → the outcome it gives, how it is told`.
+ * The one table of reasons: `code → its outcome, its message`.
  *
  * Codes are stable: audit rows, HTTP bodies and tests name them.
  */
@@ -144,7 +144,7 @@ export interface Reason {
   readonly since?: number | undefined
 }
 
-/** Gives a reason; its outcome comes from the table. */
+/** Returns a reason; its outcome comes from the table. */
 export function reason(
   layer: Layer,
   code: ReasonCode,
@@ -157,13 +157,13 @@ export function reason(
 const LONGEST_S = 31 * 24 * 60 * 60
 
 /**
- * Gives the value of a `Retry-After` header, or of a hint like it, for a call that was rate limited: whole seconds,
- * rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). Whoever waits so long does not come too early.
+ * Returns the value of a `Retry-After` header, or of a hint like it, for a call that was rate limited: whole seconds,
+ * rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this long is not too early.
  *
  * @example
  * response.writeHead(429, { 'retry-after': `${retryAfterSeconds(answer.resetMs)}` })
  */
 export function retryAfterSeconds(resetMs: number): number {
-  // A store's answer may be nonsense; what is told to a client is a number of seconds all the same.
+  // A store's answer may be nonsense; a client still gets a number of seconds.
   return resetMs > 0 ? Math.min(Math.ceil(resetMs / 1000), LONGEST_S) : 1
 }

@@ -40,19 +40,19 @@ function addUp(
   return { deny, wait, ask, visible: new VisibleTools(snapshot, deny, wait) }
 }
 
-/** Gives the strictest outcome that any layer has for the tool at an index. */
+/** Returns the strictest outcome that any layer has for the tool at an index. */
 export function outcomeAt({ deny, wait, ask }: Evaluation, index: number): OutcomeWord {
   if (hasBit(deny, index)) return 'deny'
   if (hasBit(wait, index)) return 'wait'
   return hasBit(ask, index) ? 'ask' : 'allow'
 }
 
-/** Gives every reason that layers have against the tool at an index, in the order of the layers. */
+/** Returns every reason that layers have against the tool at an index, in the order of the layers. */
 export function reasonsAt({ effects, snapshot }: Evaluation, index: number): Reason[] {
   return effects.filter(({ bits }) => hasBit(bits, index)).map((effect) => effect.reason(snapshot.tools[index] as Tool))
 }
 
-/** Gives the effects of a evaluation over another snapshot; a tool that is gone there has none. */
+/** Returns the effects of a evaluation over another snapshot; a tool that is gone there has none. */
 export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly Effect[] {
   if (evaluation.snapshot === onto) return evaluation.effects
   const from = onto.ids.map((id) => evaluation.snapshot.indexOf(id))
@@ -64,7 +64,7 @@ export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly 
 }
 
 /**
- * What every layer gives: a set of tools, and the outcome and reason it has for each of them.
+ * The answer of every layer: a set of tools, and the outcome and reason it has for each of them.
  *
  * Deciding reads the sets, explaining the reasons, of the same effects: the two cannot differ.
  * A layer has no effect for what it lets pass, so adding a layer can only tighten.
@@ -82,7 +82,8 @@ export interface Effect {
 /**
  * What is visible of a snapshot where some tools are denied and some must wait: shared by all who see the same.
  *
- * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each time.
+ * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each
+ * time.
  */
 export class VisibleTools {
   readonly #snapshot: Toolset

@@ -13,10 +13,10 @@ export interface Names {
 }
 
 /**
- * Gives what the model is told of a decision that is not an allow.
+ * Returns the text for the model of a decision that is not an allow.
  *
- * Denials are looked at first, and the rest is told only of tools that no denial holds
- * for. A denied tool is told as one that does not exist, unless every denial has a
+ * Denials come first, and the other reasons are given only for tools without a denial.
+ * A denied tool reads like one that does not exist, unless every denial has a
  * message of its author's.
  */
 export function messageFor({ reasons }: Decision, names: Names): string {
@@ -46,11 +46,11 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   }
 }
 
-/** Whether a denial tells the model why: then the caller saw the tool, or its author chose to speak. */
+/** Whether a denial explains itself to the model: the caller saw the tool, or its author wrote a message. */
 function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const hidden = denials.filter(isHidden)
-  const told = hidden.length > 0 ? hidden : denials
-  if (explainsWhy(told)) return `TOOL_CALL_BLOCKED: ${[...new Set(told.map(messageOf))].join(' ')}`
+  const shown = hidden.length > 0 ? hidden : denials
+  if (explainsWhy(shown)) return `TOOL_CALL_BLOCKED: ${[...new Set(shown.map(messageOf))].join(' ')}`
   return `Tool "${echo(names.asked)}" is not available. ${listed(names)}`
 }
 

@@ -16,10 +16,9 @@ import { type Effect, evaluate, type Evaluation } from './evaluation.ts'
 import { withoutRequestHints } from './requests.ts'
 
 /**
- * The world between two changes: one snapshot, one set of policies, one state of the groups.
+ * The state between two changes: one catalog, one set of policies, one state of the groups.
  *
- * Everything is decided within one; a change of anything makes a new one, so nothing that was
- * decided before can be taken for today's answer.
+ * Every decision is made within one. A change of anything makes a new one, so no earlier decision can pass for today's.
  */
 export interface PolicySnapshot {
   readonly snapshot: Toolset
@@ -27,13 +26,13 @@ export interface PolicySnapshot {
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number
-  /** What policy and scopes say to a caller: the bounds of a run that begins now. */
+  /** The effects of policy and scopes on a caller: the bounds of a run that begins now. */
   boundEffects(caller: Caller): readonly Effect[]
-  /** Those, and availability, pins, halts, preferences and the session's locks, cached by the caller's identity. */
+  /** These and availability, pins, halts, preferences and the session's locks. Cached by the caller's identity. */
   evaluation(caller: Caller): Evaluation
 }
 
-/** All that decisions are made of. */
+/** Everything that decisions depend on. */
 export interface World {
   /** Grows with every change of a part, in the same turn. */
   readonly changes: Pick<Revision, 'now'>
@@ -48,12 +47,12 @@ export interface World {
   policies(): { readonly revision: number; readonly parsed: readonly ParsedPolicy[] }
 }
 
-/** What holds tools of a snapshot back from a caller: the same effects for as long as nothing changes. */
+/** The effects that hold tools of a snapshot back from a caller: the same objects until something changes. */
 export interface CallerEffects {
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
 }
 
-/** What holds tools back from everybody because of what they say of themselves. */
+/** The effects that hold tools back from every caller, because of their definitions. */
 export interface PinSource {
   /** The same list for as long as neither changes. */
   effectsFor(snapshot: Toolset): readonly Effect[]
@@ -97,14 +96,14 @@ export function createPolicySnapshots(world: World): () => BuiltPolicySnapshot {
   }
 }
 
-/** What is the same for as long as catalog and policies are. */
+/** Everything that stays the same while catalog and policies do. */
 export interface Indexes {
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
-  /** What policies say to everybody. */
+  /** The effects of policies on every caller. */
   readonly fixed: readonly Effect[]
   readonly scopes: ScopeIndex
   readonly groups: GroupIndex
@@ -169,7 +168,7 @@ export function createPolicySnapshot(
 
 const MAX_SHARED = 1000
 
-/** Makes one evaluation for all callers for whom the same clauses hold: they see the same, and share it. */
+/** Makes one evaluation for all callers for whom the same clauses hold. They see the same tools and share it. */
 function createSharing() {
   const numbers = new WeakMap<object, number>()
   const shared = createBoundedCache<string, CallerEvaluation>(MAX_SHARED)
@@ -187,7 +186,7 @@ function createSharing() {
   ): CallerEvaluation => {
     let key = `${numberOf(open)}`
     for (const effect of own) key += ` ${numberOf(effect)}`
-    // Of a locked group there is one set of tools, and one thing to say of it.
+    // A locked group has one set of tools and one reason.
     for (const { bits } of locks) key += ` lock ${numberOf(bits)}`
     let evaluation = shared.get(key)
     if (!evaluation) shared.set(key, (evaluation = make()))
@@ -197,14 +196,14 @@ function createSharing() {
 
 interface CallerEvaluation {
   readonly open: ReadonlySet<string>
-  /** What policy and scopes say to this caller. */
+  /** The effects of policy and scopes on this caller. */
   readonly own: readonly Effect[]
   readonly evaluation: Evaluation
 }
 
 /**
- * Gives a function that answers with today's snapshot as an app has it: what everybody's has, and the app's effects and
- * policies beside it. As nothing is left out, it is never wider; as it is an snapshot, all that asks one asks the app too.
+ * Returns a function that returns today's snapshot within an app: the gate's, with the app's effects and policies.
+ * Nothing is left out, so it is never wider.
  */
 export function createAppPolicySnapshots(
   today: () => BuiltPolicySnapshot,

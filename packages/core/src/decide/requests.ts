@@ -7,7 +7,10 @@ import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation, reasonsAt } from './evaluation.ts'
 import { explainsWhy } from './message.ts'
 
-/** Gives the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is not there. */
+/**
+ * Returns the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is
+ * not there.
+ */
 export function resolveRequestTool(evaluation: Evaluation): Evaluation {
   let offered = known.get(evaluation)
   if (!offered) known.set(evaluation, (offered = withoutRequestHints(hideUnneeded(evaluation))))
@@ -23,20 +26,20 @@ export function withoutRequestHints(evaluation: Evaluation): Evaluation {
   if (requests.length === 0) return evaluation
   const at = evaluation.snapshot.indexOf(REQUEST_TOOL_ID)
   const isListed = at !== -1 && hasBit(evaluation.visible.bits, at)
-  const told = new Set(isListed ? openableOf(evaluation) : [])
-  if (requests.every((effect) => told.has(effect))) return evaluation
+  const shown = new Set(isListed ? openableOf(evaluation) : [])
+  if (requests.every((effect) => shown.has(effect))) return evaluation
   const effects = evaluation.effects.map((effect) =>
-    isRequestLock(effect) && !told.has(effect) ? silenced(effect) : effect,
+    isRequestLock(effect) && !shown.has(effect) ? silenced(effect) : effect,
   )
   return { ...evaluation, effects }
 }
 
-/** Gives the groups that a call of `request_tools` opens: those of which this caller could then use something. */
+/** Returns the groups that a call of `request_tools` opens: those of which this caller could then use something. */
 export function openableIn(evaluation: Evaluation): readonly string[] {
   return openableOf(evaluation).flatMap(({ lock }) => (lock ? [lock.group] : []))
 }
 
-/** Gives the ids of what is listed from the next step on: what one step alone sets aside is there again. */
+/** Returns the ids of what is listed from the next step on: what one step alone sets aside is there again. */
 export function idsOfNextStep({ snapshot, effects }: Evaluation): readonly string[] {
   const held = heldBy(effects, snapshot.size, (effect) => effect.outcome !== 'ask' && !effect.isOfStep)
   return membersOf(invertBits(held, snapshot.size)).map((i) => snapshot.ids[i] as string)
@@ -46,10 +49,10 @@ function hideUnneeded(evaluation: Evaluation): Evaluation {
   const { snapshot } = evaluation
   const at = indexOfRequestTool(snapshot)
   if (at === -1 || openableOf(evaluation).length > 0) return evaluation
-  const told = reason('locks', 'nothing_to_open', 'no group is locked that this caller could open with it')
+  const why = reason('locks', 'nothing_to_open', 'no group is locked that this caller could open with it')
   return evaluate(
     snapshot,
-    [{ outcome: 'deny', bits: bitsWhere(snapshot.size, (i) => i === at), reason: () => told }],
+    [{ outcome: 'deny', bits: bitsWhere(snapshot.size, (i) => i === at), reason: () => why }],
     evaluation,
   )
 }
@@ -76,14 +79,14 @@ function silenced(effect: Effect): Effect {
   return {
     ...effect,
     reason(tool: Tool) {
-      const { suggestion: _, ...told } = effect.reason(tool)
-      return told
+      const { suggestion: _, ...rest } = effect.reason(tool)
+      return rest
     },
   }
 }
 
 /**
- * Gives what the instructions should tell the model about tools that it does not see: the messages of denials whose
+ * Returns what the instructions should say about tools that the model does not see: the messages of denials whose
  * authors chose to speak, in the order of the policies, and the hints of locked groups. Each once.
  */
 export function noticesOf(evaluation: Evaluation, groups: Groups): readonly string[] {
@@ -96,7 +99,7 @@ export function noticesOf(evaluation: Evaluation, groups: Groups): readonly stri
     const denials = reasons.filter(({ outcome }) => outcome === 'deny')
     if (denials.length === 0) {
       for (const { code, group, suggestion } of reasons) {
-        // What the model cannot open is none of its business.
+        // The model does not need to know what it cannot open.
         if (code === 'group_locked' && group !== undefined && suggestion !== undefined) locked.add(group)
       }
     } else if (explainsWhy(denials)) {
@@ -104,8 +107,8 @@ export function noticesOf(evaluation: Evaluation, groups: Groups): readonly stri
         messages.set(message as string, Math.min(order, messages.get(message as string) ?? order))
     }
   }
-  const told = [...messages].toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([message]) => message)
-  return Object.freeze([...told, ...[...locked].toSorted().map((name) => lockNotice(name, groups))])
+  const texts = [...messages].toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([message]) => message)
+  return Object.freeze([...texts, ...[...locked].toSorted().map((name) => lockNotice(name, groups))])
 }
 
 function lockNotice(name: string, groups: Groups): string {

@@ -7,13 +7,16 @@ import type { ViewHost } from './view.ts'
 /** The apps of a gate. */
 export interface Apps {
   readonly list: readonly AppInfo[]
-  /** Every tool that an app offers, in the order of their ids, whoever may see it. @throws {ToolgateError} `app_unknown` */
+  /**
+   * Every tool that an app offers, in the order of their ids, visible to a caller or not. @throws {ToolgateError}
+   * `app_unknown`
+   */
   toolsOf(app: string): readonly string[]
   /** Those of them that nothing holds back from everybody now. @throws {ToolgateError} `app_unknown` */
   availableOf(app: string): readonly string[]
 }
 
-/** Gives the apps of a gate, and what the views of each ask. */
+/** Returns the apps of a gate, and what the views of each ask. */
 export function createApps(
   parsed: ReadonlyMap<string, ParsedApp>,
   today: () => BuiltPolicySnapshot,

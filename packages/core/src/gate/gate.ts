@@ -44,9 +44,10 @@ export interface Gate<Name extends string = string, Native = unknown> {
   readonly catalog: Catalog
   readonly policyRevision: number
   /**
-   * Gives what a caller sees now. Equal callers share a view.
+   * Returns the view of a caller now. Equal callers share a view.
    *
-   * @throws {ToolgateError} `caller_invalid`; `app_unknown`; `tool_unknown` for a name in `activeTools` that the catalog
+   * @throws {ToolgateError} `caller_invalid`; `app_unknown`; `tool_unknown` for a name in `activeTools` that the
+   * catalog
    * has never seen
    */
   view(caller: Caller, options?: ViewOptions<Name>): Promise<View<Name>>
@@ -57,7 +58,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   setPolicy(policy: Policies<Name>): void
   /**
-   * Gives a tighter gate over the same live catalog, groups, limits and stores. What tightens here later
+   * Returns a tighter gate over the same live catalog, groups, limits and stores. What tightens here later
    * tightens there too; nothing there reaches here.
    *
    * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only
@@ -77,7 +78,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   membersOf(group: string): readonly string[]
   /**
-   * What is allowed and probably not meant: selectors of policies, groups, limits, caps, apps and halts that name no tool,
+   * What is allowed and probably a mistake: selectors of policies, groups, limits, caps, apps and halts that name no
+   * tool,
    * tools that nobody can see, names that look alike.
    */
   lint(): readonly LintWarning[]
@@ -87,7 +89,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * an approval or a slot, and those that run, which are aborted. Resolves when the state store has it.
    *
    * @throws {ConfigError} for a target or reason that cannot be used
-   * @throws {ToolgateError} `state_unavailable` where the store did not take it: it is then in force here only
+   * @throws {ToolgateError} `state_unavailable` where the store did not take it: it then holds in this process only
    */
   halt(request: HaltRequest): Promise<Halt>
   /** Ends a halt, named by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
@@ -103,26 +105,30 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * @throws {ToolgateError} `app_unknown`
    */
   needsOf(app?: string): readonly Need[]
-  /** What users have switched off for themselves. Whose they are is the host's to know. */
+  /** What users have switched off for themselves. The host authenticates the caller. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
-  /** Calls the listener at each change of policy, halts, pins, preferences and approvals. Gives the way to end it. */
+  /**
+   * Calls the listener at each change of policy, halts, pins, preferences and approvals. Returns a function that ends
+   * it.
+   */
   subscribe(listener: (notice: GateNotice) => void): () => void
   /** Resolves when no call is under way, through this gate and its forks. */
   idle(): Promise<void>
   /**
-   * Ends the gate and its forks: nothing runs through them any more, what waits is refused and what runs is aborted.
+   * Ends the gate and its forks: nothing runs through them any longer. Calls that wait are refused, calls that run are
+   * aborted.
    * Resolves when every call has left its terminal record, so an audit is closed after that. On a fork it does nothing.
    */
   close(): Promise<void>
 }
 
-/** What opens locked groups; each gives the groups that are open now and were not before. */
+/** Opens locked groups. Each method returns the groups that it has opened. */
 export interface Locks {
   /** The groups that a session must open, by name. */
   readonly groups: ReadonlyMap<string, Group>
   /** The host saw a real call of `request_tools`. */
   request(caller: Caller, group: string): readonly string[]
-  /** Something happened that groups wait for. */
+  /** Opens the groups that wait for this event. */
   event(caller: Caller, name: string): readonly string[]
   /** A search of this caller found these tools. */
   found(caller: Caller, tools: Iterable<string>): readonly string[]
@@ -131,7 +137,7 @@ export interface Locks {
 }
 
 /**
- * Gives a gate.
+ * Returns a gate.
  *
  * @throws {ConfigError} for a tool, policy, group or limit that cannot be used
  * @example
@@ -157,7 +163,7 @@ export function createGate(
 
 interface Lineage {
   readonly isFork: boolean
-  /** The ports of the gate whose policy holds here too. */
+  /** The ports of the gate whose policy holds here, too. */
   readonly tightens: CallPorts | undefined
 }
 
@@ -190,7 +196,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
     },
     view(caller, options) {
       const view = openView(caller, options)
-      // Only one who was given a view has used anything.
+      // A refused view uses nothing.
       if (loads.hasUnused())
         void loads.useAfter(view, caller, { unlocks, app: shared.apps.get(options?.app ?? '')?.info })
       return view
@@ -290,7 +296,7 @@ function createLocks(
   }
 }
 
-/** Whoever halts in a hurry must not be left thinking that a misspelt name is halted. */
+/** A misspelt name must not look halted to somebody in a hurry. */
 function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): void {
   if (typeof tool !== 'string') return
   const selector = parseSelector(tool, groups.selectors)

@@ -32,7 +32,8 @@ const OPTIONS = shapeOf<LintOptions>({
 })
 
 /**
- * Gives everything that is wrong with a configuration or probably not meant, at once, where `createGate` stops at the first
+ * Returns everything that is wrong with a configuration or probably a mistake, at once, where `createGate` stops at the
+ * first
  * thing that is wrong.
  *
  * | code | means |
@@ -142,7 +143,7 @@ function groupsIn(clause: unknown): readonly string[] {
     .filter((group) => group !== '' && !/[\s:]/.test(group))
 }
 
-/** Gives the selectors of each group, without those that cannot be read. */
+/** Returns the selectors of each group, without those that cannot be read. */
 function readableSelectors(groups: ReadonlyMap<string, Group>, aliases: Aliases): GroupSelectors {
   const noGroups: GroupSelectors = Object.assign(new Map(), { aliases })
   const selectors = [...groups].map(([name, group]) => {
@@ -160,7 +161,7 @@ function readable(text: unknown, noGroups: GroupSelectors): readonly Selector[] 
   }
 }
 
-/** Aliases that cannot be read are none. */
+/** Aliases that cannot be read are left out. */
 function readAliases(written: AliasesInput | undefined): {
   readonly read: Aliases
   readonly faults: readonly LintWarning[]
@@ -242,7 +243,7 @@ function unknownProblems(name: string, group: Group, groups: ReadonlyMap<string,
   )
 }
 
-/** Gives each cycle once, from the name that sorts first back to it. */
+/** Returns each cycle once, from the name that sorts first back to it. */
 function findCycles(groups: ReadonlyMap<string, Group>): readonly (readonly string[])[] {
   const cycles = new Map<string, readonly string[]>()
   const done = new Set<string>()

@@ -40,7 +40,7 @@ export interface GateOptions {
   /** All are met. None allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
-  /** Asked before each call and told after it. Those of a fork are asked before these. */
+  /** Called before and after each call. A fork's hooks come before these. */
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
   readonly concurrency?: CapInput
@@ -51,11 +51,14 @@ export interface GateOptions {
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
-   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default `warn`.
+   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default
+   * `warn`.
    * `{ new: 'suspend' }` also holds tools that were not there before.
    */
   readonly pins?: PinMode | PinRules
-  /** What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`. */
+  /**
+   * What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`.
+   */
   readonly definitions?: DefinitionMode
   /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
   readonly redactor?: Redactor
@@ -77,7 +80,7 @@ export interface GateOptions {
   readonly maxOutputChars?: number
   /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
   readonly visibilityDeadlineMs?: number
-  /** Hears of faults that must not change an answer. Default: ignores them. */
+  /** Receives faults that must not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
   /**
    * Called once for each name that no tool has, and for each keyword of a tool's schema that is not checked, as soon as
@@ -102,7 +105,7 @@ export interface NamedGateOptions<Name extends string, Alias extends string = ne
   readonly policy?: Policies<NoInfer<Name | Alias | OwnToolName>>
 }
 
-/** Tools that an adapter brought in: the framework's own types of them are kept. */
+/** Tools that an adapter imported. They keep the framework's own types. */
 export interface NativeGateOptions<Native, Alias extends string = never> extends Omit<
   NamedGateOptions<keyof Native & string, Alias>,
   'tools'

@@ -69,7 +69,7 @@ export interface GateParts {
   readonly shared: Shared
   readonly ports: CallPorts
   readonly policies: PolicyStack
-  /** Starts to ask the probes of groups. */
+  /** Starts the probes of groups. */
   readonly start: () => void
 }
 
@@ -96,11 +96,11 @@ export interface Shared {
   readonly parse: (policy: Policies | undefined) => readonly ParsedPolicy[]
   readonly approvals: Approvals
   readonly visibilityDeadlineMs: number
-  /** Ends what is asked and loaded of the groups. */
+  /** Ends the probes and loads of groups. */
   readonly closeGroups: () => void
 }
 
-/** Checks the options of a gate and makes its parts. `gateOf` is called once the gate stands. */
+/** Checks the options of a gate and makes its parts. `gateOf` is called after the gate exists. */
 export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   checkShape('createGate', options, GATE)
   checkPorts(options)
@@ -162,7 +162,7 @@ type GateTools = ReturnType<typeof readTools>
 type GateRules = ReturnType<typeof readRules>
 type GateState = ReturnType<typeof openState>
 
-/** The groups, the catalog and those who watch what it names. */
+/** The groups, the catalog, and the watches for unknown names and schemas. */
 function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
@@ -176,7 +176,7 @@ function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
       : undefined
   const availability = options.availability ?? watched ?? alwaysAvailable
   const loads = new GroupLoads({ groups, availability, clock, onFault })
-  // A source may tell of a change while it is subscribed to.
+  // A source may announce a change while it is subscribed to.
   const reading = { ended: () => {} }
   const catalog = createCatalog({
     changes,
@@ -197,7 +197,7 @@ function readTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   return { definitions, aliases, groups, appsByName, watched, availability, loads, catalog, names, lookAtSchemas }
 }
 
-/** The policies, apps, limits and caps: all that names tools. */
+/** The policies, apps, limits and caps: everything that names tools. */
 function readRules(
   options: AnyOptions,
   { changes }: Basis,
@@ -229,7 +229,7 @@ function readRules(
   return { apps, policies, usesOf: createUses(limits), hasLimits: limits.length > 0, caps, written, parse }
 }
 
-/** What people and changes hold back, and the record of what happens to the gate. */
+/** The halts, preferences and pins, and the recorder of the gate's events. */
 function openState(
   options: AnyOptions,
   { changes, clock, onFault }: Basis,

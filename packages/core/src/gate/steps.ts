@@ -107,12 +107,13 @@ export interface Steps<Context = unknown> {
 }
 
 /**
- * Gives the steps of a run over its view.
+ * Returns the steps of a run over its view.
  *
  * `activeTools`, `model` and `options` hold for one step; `instructions` and `context` carry forward.
  *
  * @example
- * const steps = createSteps(view, { prepareStep: ({ hasUsedTool }) => (hasUsedTool('search') ? undefined : withTools('search')) })
+ * const steps = createSteps(view, { prepareStep: ({ hasUsedTool }) => (hasUsedTool('search') ? undefined :
+ * withTools('search')) })
  * const { view: tools } = await steps.next()
  */
 export function createSteps<State = undefined, Context = undefined>(
@@ -182,7 +183,7 @@ const OPTIONS = shapeOf<StepsOptions<unknown, unknown>>({
 const INPUT = shapeOf<StepInput>({ messages: true })
 const CALL = shapeOf<StepCall>({ tool: true, callId: true, status: true }, 'field')
 
-/** What is no answer may have been meant to narrow: it changes nothing and widens nothing, it ends the run. */
+/** An invalid answer may have intended to narrow, so it ends the run. */
 function readChange<Context>(answer: unknown): StepChange<Context> {
   if (answer === undefined || answer === null) return UNCHANGED
   if (typeof answer !== 'object' || Array.isArray(answer))

@@ -45,15 +45,15 @@ export interface View<Name extends string = string> {
   readonly failure: string | undefined
   /** What this run's visibility named beyond what it was given, for the developer: it is not shown. */
   readonly foreign: readonly string[]
-  /** What the instructions should tell the model: messages of denials, hints of locked groups. */
+  /** What the instructions should say: messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
   has(id: string): boolean
   get(id: string): Tool | undefined
   /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
   explain(id: string): Explanation
   /**
-   * Gives a tighter view, for a step or a sub-agent; locks and availability are read anew. This one, where nothing
-   * narrows it and nothing has changed.
+   * Returns a tighter view, for a step or a sub-agent; locks and availability are read again. Returns this view
+   * where nothing narrows it and nothing has changed.
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
    * @throws {ConfigError} for a policy that cannot be used
@@ -62,7 +62,8 @@ export interface View<Name extends string = string> {
   call(request: CallRequest<Name>): Promise<CallOutcome>
   /**
    * Asks a person for a call that runs only with their word, and runs nothing: for frameworks whose own loop pauses
-   * for approvals. `undefined`: nobody has to be asked, or has said yes; make the call, which is decided anew.
+   * for approvals. `undefined`: nobody has to be asked, or a person has approved. Then make the call, which is decided
+   * again.
    */
   requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
   /**
@@ -82,7 +83,7 @@ export interface NarrowOptions<Name extends string = string> {
 /** What views ask of their gate. */
 export interface ViewHost {
   readonly ports: CallPorts
-  /** The app that everything is decided within. */
+  /** The app whose rules hold here. */
   readonly app: string | undefined
   today(): PolicySnapshot
   readonly groups: Groups
@@ -91,23 +92,23 @@ export interface ViewHost {
   checkNames(names: readonly string[]): void
 }
 
-/** What a run may at most, before anything is held back for the moment. */
+/** The bounds of a run, before availability, locks, pins and halts. */
 export interface ViewBounds {
   readonly caller: Caller
   readonly snapshot: Toolset
-  /** Computed when they are asked for: a view that is not narrowed needs its evaluation only. */
+  /** Computed on demand: a view that is not narrowed needs its evaluation only. */
   readonly effects: () => readonly Effect[]
   readonly policies: readonly PolicyIndex[]
   readonly failure: string | undefined
   readonly foreign?: readonly string[]
 }
 
-/** Returns the ports of a view's gate; `undefined` for what is no view. */
+/** Returns the ports of a view's gate; `undefined` for any other object. */
 export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
-/** Gives the view of a bounds today. `evaluation` is what both add up to, where that is known already. */
+/** Returns the view of some bounds today. `evaluation` is the result of both, where that is known already. */
 export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Evaluation): View {
   const today = host.today()
   const current = today.evaluation(bounds.caller)
@@ -270,8 +271,8 @@ function evaluateToday(today: PolicySnapshot, current: Evaluation, { snapshot, e
 function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   if (snapshot === today) return []
   const bits = bitsWhere(snapshot.size, (i) => !today.has(snapshot.ids[i] as string))
-  const told = reason('catalog', 'tool_not_found', 'the catalog has it no more')
-  return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => told }]
+  const why = reason('catalog', 'tool_not_found', 'the catalog has it no more')
+  return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => why }]
 }
 
 function narrowBounds(host: ViewHost, bounds: ViewBounds, { activeTools, policy }: NarrowOptions): ViewBounds {

@@ -11,7 +11,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import { createView, type View, type ViewBounds, type ViewHost } from './view.ts'
 
 export interface ViewOptions<Name extends string = string> {
-  /** Narrows what this run sees: the tools or ids to show, or a function that gives them. */
+  /** Narrows what this run sees: the tools or ids to show, or a function that returns them. */
   readonly visibility?: Visibility | undefined
   /** Ids. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
@@ -20,8 +20,9 @@ export interface ViewOptions<Name extends string = string> {
 }
 
 /**
- * Asked once per view, with the tools that policy and scopes permit, available now or not. What it names
- * beyond them is not shown and stands in `view.foreign`; a throw, a nonsensical answer or none in time empties the view.
+ * Called once per view, with the tools that policy and scopes permit, available now or not. Other names in its answer
+ * are
+ * not shown; `view.foreign` lists them. An error, an invalid answer, or none in time empties the view.
  */
 export type Visibility =
   | Iterable<string | Tool>
@@ -30,7 +31,10 @@ export type Visibility =
 const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: true })
 const MAX_CALLERS = 10_000
 
-/** Gives the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that narrows. */
+/**
+ * Returns the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that
+ * narrows.
+ */
 export function createViews(
   whole: ViewHost,
   visibilityDeadlineMs: number,
@@ -59,7 +63,7 @@ export function createViews(
   }
 }
 
-/** Gives one object for all equal callers, so that what is cached for one serves the others. */
+/** Returns one object for all equal callers, so that what is cached for one serves the others. */
 function createIdentities(): (caller: Caller) => Caller {
   const byKey = createBoundedCache<string, Caller>(MAX_CALLERS)
   const known = new WeakMap<Caller, Caller>()
@@ -86,7 +90,7 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
       views = new WeakMap()
     }
     let cached = views.get(caller)
-    // Within an snapshot only a session's locks can open, and only for that session.
+    // Within a snapshot only a session's locks can open, and only for that session.
     if (cached && caller.session === undefined) return cached.view
     const evaluation = today.evaluation(caller)
     if (cached?.evaluation !== evaluation) {

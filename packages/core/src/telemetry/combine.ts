@@ -3,8 +3,8 @@ import { catchRejection } from '../util/async.ts'
 import { runOnce } from './run-once.ts'
 
 /**
- * Gives one telemetry that tells several. Each hears of every call, whatever the others do, and none that throws
- * changes a call.
+ * Returns one telemetry for several. Each receives every call, also where another one throws, and none can change a
+ * call.
  *
  * @example
  * createGate({ tools, telemetry: combineTelemetry(openTelemetry(), countCalls) })
@@ -13,7 +13,7 @@ export function combineTelemetry(...telemetries: readonly Telemetry[]): Telemetr
   return guardTelemetry(telemetries, () => {})
 }
 
-/** Gives one telemetry that tells several, and tells of the faults in them. Who watches has no say in what is watched. */
+/** Returns one telemetry for several. Their faults go to `onFault` and do not change a call. */
 export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (error: unknown) => void): Telemetry {
   const guard: Guard = (step) => {
     try {

@@ -26,12 +26,12 @@ export interface OpenTelemetryOptions {
   readonly tracer?: Tracer | undefined
   readonly meter?: Meter | undefined
   /**
-   * Puts inputs and outputs on spans, as this gives them: what it takes out is not there. Absent, they are never
-   * there. They may hold secrets, and whoever reads the traces reads them.
+   * Puts inputs and outputs on spans, redacted by this function. Without it they are never recorded. They may hold
+   * secrets, and every reader of the traces sees them.
    */
   readonly redact?: ((value: unknown) => unknown) | undefined
   readonly clock?: Clock | undefined
-  /** Hears of a tracing system that fails; the calls go on. */
+  /** Receives the errors of a tracing system; the calls go on. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
@@ -64,7 +64,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     try {
       options.onFault?.(error)
     } catch {
-      // The host's own fault, and there is nobody left to tell.
+      // The fault is in the host's own listener.
     }
   }
   const host: Host = { clock, redact, onFault }

@@ -1,8 +1,8 @@
 import { catchRejection } from '../util/async.ts'
 
 /**
- * Runs work through somebody who should call it, exactly once, and gives or throws what it does. One who throws,
- * or calls nothing, is told to `onFault` and changes nothing.
+ * Runs work exactly once, through a function that should call it, and returns or throws what the work does. A function
+ * that throws, or does not call it, changes nothing; its error goes to `onFault`.
  */
 export function runOnce<T>(
   through: (step: () => void) => unknown,
@@ -19,7 +19,7 @@ export function runOnce<T>(
   } catch (error) {
     onFault(error)
   }
-  // One who calls it too late finds it done.
+  // A later call finds it done.
   const first = once()
   if ('thrown' in first) throw first.thrown
   return first.value

@@ -36,7 +36,7 @@ const OPTIONS = shapeOf<SdkOptions<unknown>>({
 })
 
 /**
- * Gives a function that finds what listens: an SDK, or `undefined` where none is registered.
+ * Returns a function that returns the registered SDK, or `undefined` where none is registered.
  *
  * It looks at who provides, and at nothing else until that changes: asking before each call costs a few nanoseconds,
  * and an SDK that is registered later is found.
@@ -61,12 +61,15 @@ export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): 
   }
 }
 
-/** Runs work in a context of OpenTelemetry. A context manager that fails is told to `onFault`; the work runs once. */
+/** Runs work in a context of OpenTelemetry. The error of a context manager goes to `onFault`; the work runs once. */
 export function runWithin<T>(within: Context, work: () => T, onFault: (error: unknown) => void): T {
   return runOnce((step) => context.with(within, step), work, onFault)
 }
 
-/** The API hands out a stand-in, and the same one after an SDK is registered: what is behind it says whether there is one. */
+/**
+ * The API hands out a stand-in, and the same one after an SDK is registered: what is behind it says whether there is
+ * one.
+ */
 interface StandIn {
   getDelegate?(): unknown
   getDelegateTracer?(name: string, version?: string): Tracer | undefined

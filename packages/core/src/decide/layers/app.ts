@@ -29,7 +29,8 @@ export interface ImportedGroup {
 }
 
 /**
- * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`: the
+ * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`:
+ * the
  * index of a tool that every app offers, or -1.
  */
 export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, always = -1): Effect[] {
@@ -42,13 +43,13 @@ export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, 
     if (visibility !== 'hidden') continue
     // In doubt a tool is of the hidden group, and not of one that is offered.
     const bits = bitsOf(snapshot, members, 'possible')
-    const told = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
+    const why = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
     addBits(offered, bits)
-    if (!isEmpty(bits)) effects.push({ outcome: 'deny', bits, reason: () => told })
+    if (!isEmpty(bits)) effects.push({ outcome: 'deny', bits, reason: () => why })
   }
   const others = withoutBit(invertBits(offered, snapshot.size), always)
-  const told = reason('app', 'app_hidden', `the app ${name} neither imports it nor lists it`)
-  if (!isEmpty(others)) effects.push({ outcome: 'deny', bits: others, reason: () => told })
+  const why = reason('app', 'app_hidden', `the app ${name} neither imports it nor lists it`)
+  if (!isEmpty(others)) effects.push({ outcome: 'deny', bits: others, reason: () => why })
   return effects
 }
 

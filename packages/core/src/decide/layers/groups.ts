@@ -34,19 +34,19 @@ export function availabilityEffects(index: GroupIndex, groups: Groups, source: A
     if (blockedBy === undefined) continue
     const state = stateOf(source, blockedBy)
     const because = state.reason ?? 'it is switched off'
-    const why = blockedBy === name ? because : `${blockedBy} is unavailable because ${because}`
-    const told = reason(
+    const cause = blockedBy === name ? because : `${blockedBy} is unavailable because ${because}`
+    const why = reason(
       'availability',
       'group_unavailable',
-      state.detail === undefined ? why : `${why}: ${state.detail}`,
+      state.detail === undefined ? cause : `${cause}: ${state.detail}`,
       {
         group: name,
-        message: state.detail === undefined ? undefined : why,
+        message: state.detail === undefined ? undefined : cause,
         suggestion: state.suggestion ?? groups.conditional.get(blockedBy)?.group.suggestion ?? group.suggestion,
         since: state.since,
       },
     )
-    effects.push({ outcome: 'wait', bits, reason: () => told })
+    effects.push({ outcome: 'wait', bits, reason: () => why })
   }
   return effects
 }
@@ -64,7 +64,7 @@ function at(snapshot: Toolset, index: number) {
   return snapshot.tools[index] as Toolset['tools'][number]
 }
 
-/** Gives the tools of each locked group. The `request_tools` that opens them is in none of them. */
+/** Returns the tools of each locked group. The `request_tools` that opens them is in none of them. */
 export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
   const opener = indexOfRequestTool(snapshot)
   const locked = [...index].filter(([name]) => groups.locked.has(name))
@@ -94,11 +94,11 @@ export function lockEffects(
 }
 
 function lockEffect(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Effect {
-  const told = reason('locks', 'group_locked', `the group ${name} is locked for this session`, {
+  const why = reason('locks', 'group_locked', `the group ${name} is locked for this session`, {
     group: name,
     suggestion: howToOpen(name, group.unlock),
   })
-  return { outcome: 'wait', bits, lock: { group: name, unlock: group.unlock }, reason: () => told }
+  return { outcome: 'wait', bits, lock: { group: name, unlock: group.unlock }, reason: () => why }
 }
 
 /** Says how a locked group is opened, as a sentence for the model. */
@@ -108,7 +108,7 @@ export function howToOpen(name: string, rule: UnlockRule): string {
   return `It opens by itself at the event "${rule.event}".`
 }
 
-/** Gives the groups that something opens: all of each, and nothing that is not locked. */
+/** Returns the groups that something opens: all of each, and nothing that is not locked. */
 export function groupsOpenedBy(
   groups: Groups,
   by: { readonly request: string } | { readonly event: string } | { readonly found: Iterable<string> },

@@ -27,8 +27,8 @@ export interface HaltEffect {
 export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): readonly HaltEffect[] {
   return halts.flatMap((halt) => {
     const bits = bitsWhere(snapshot.size, (i) => stopsTool(halt, snapshot.tools[i] as Tool))
-    const told = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
-    return isEmpty(bits) ? [] : [{ halt, effect: { outcome: 'wait', bits, reason: () => told } }]
+    const why = reason('halts', 'halted', textOf(halt), { message: halt.reason, since: halt.at })
+    return isEmpty(bits) ? [] : [{ halt, effect: { outcome: 'wait', bits, reason: () => why } }]
   })
 }
 
@@ -39,17 +39,17 @@ export function haltEffects(index: readonly HaltEffect[], caller: Caller): Effec
 
 /** Holds back everything: whether anything is halted is not known. */
 export function unknownHalts(snapshot: Toolset): Effect {
-  const told = reason('halts', 'halted', 'the state store has not said yet what is halted', {
+  const why = reason('halts', 'halted', 'the state store has not said yet what is halted', {
     message: 'it is not known yet what is halted',
   })
-  return { outcome: 'wait', bits: bitsWhere(snapshot.size, () => true), reason: () => told }
+  return { outcome: 'wait', bits: bitsWhere(snapshot.size, () => true), reason: () => why }
 }
 
 export function stopsTool({ selector }: Stopping, tool: Tool): boolean {
   return selector === undefined || matchesSelector(selector, tool, 'possible')
 }
 
-/** Whom a field does not name is whoever it may be: a user is halted in every tenant unless one is named too. */
+/** A field that is absent matches everyone: a user is halted in every tenant unless one is named too. */
 export function stopsCaller({ target }: Stopping, { user, session, tenant }: Caller): boolean {
   return (
     (target.user === undefined || target.user === user) &&
@@ -75,7 +75,8 @@ const TOLD = {
 }
 
 /**
- * Gives a function that holds back what a user has switched off: one effect for each switch, the same for all who have
+ * Returns a function that holds back what a user has switched off: one effect for each switch, the same for all who
+ * have
  * thrown it, so that those who want the same share what is decided.
  */
 export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Effect[] {
@@ -103,8 +104,8 @@ export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelector
   ]
 }
 
-function toEffect(bits: Bits, told: Reason): Effect | undefined {
-  return isEmpty(bits) ? undefined : { outcome: 'wait', bits, reason: () => told }
+function toEffect(bits: Bits, why: Reason): Effect | undefined {
+  return isEmpty(bits) ? undefined : { outcome: 'wait', bits, reason: () => why }
 }
 
 function known(

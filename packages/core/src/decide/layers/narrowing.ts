@@ -35,20 +35,20 @@ export function scopeEffects(index: ScopeIndex, held: readonly string[] = []): E
 /** Hides what this run's visibility did not name. */
 export function visibilityEffects(snapshot: Toolset, shown: ReadonlySet<string>): Effect[] {
   const bits = bitsWhere(snapshot.size, (i) => shown.has(snapshot.ids[i] as string))
-  const told = reason('visibility', 'visibility_hidden', "this run's visibility does not show it")
-  return [{ outcome: 'deny', bits: invertBits(bits, snapshot.size), reason: () => told }]
+  const why = reason('visibility', 'visibility_hidden', "this run's visibility does not show it")
+  return [{ outcome: 'deny', bits: invertBits(bits, snapshot.size), reason: () => why }]
 }
 
 /** Hides everything: the visibility failed, and failure refuses. */
 export function failedVisibilityEffects(snapshot: Toolset, failure: string): Effect[] {
-  const told = reason('visibility', 'visibility_error', `this run's visibility failed: ${failure}`)
-  return [{ outcome: 'deny', bits: bitsWhere(snapshot.size, () => true), reason: () => told }]
+  const why = reason('visibility', 'visibility_error', `this run's visibility failed: ${failure}`)
+  return [{ outcome: 'deny', bits: bitsWhere(snapshot.size, () => true), reason: () => why }]
 }
 
 /** Sets aside the tools that are not active in this step. `[]` leaves none. */
 export function stepEffects(snapshot: Toolset, activeTools: readonly string[]): Effect[] {
   const active = new Set(activeTools)
   const bits = bitsWhere(snapshot.size, (i) => active.has(snapshot.ids[i] as string))
-  const told = reason('step', 'step_inactive', 'it is not among the active tools of this step')
-  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), isOfStep: true, reason: () => told }]
+  const why = reason('step', 'step_inactive', 'it is not among the active tools of this step')
+  return [{ outcome: 'wait', bits: invertBits(bits, snapshot.size), isOfStep: true, reason: () => why }]
 }

@@ -50,7 +50,7 @@ export function indexPolicy(policy: ParsedPolicy, position: number, snapshot: To
   return { policy, position, snapshot, allow, deny, ask, untagged: indexTags(policy, snapshot), wantsInput }
 }
 
-/** Gives what a policy says to everybody while no input is known: the clauses without conditions. */
+/** Returns the effects of a policy on every caller: those of the clauses without conditions. */
 export function fixedEffects(index: PolicyIndex): readonly Effect[] {
   const effects: Effect[] = []
   for (const { clause, bits } of unconditional(index.deny)) {
@@ -73,7 +73,7 @@ export function fixedEffects(index: PolicyIndex): readonly Effect[] {
   return effects
 }
 
-/** Gives what a policy says to one caller beyond that. */
+/** Returns the effects of a policy on one caller: those of the clauses with conditions. */
 export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   if (index.policy.decide) return functionEffects(index, index.policy.decide, caller)
   const effects: Effect[] = []
@@ -120,7 +120,7 @@ function functionEffects(
   return effects
 }
 
-/** Gives what the clauses that want the input say of it, for the tool at `at`. */
+/** Returns the decision of the clauses with `input` about the tool at `at`. */
 export function decideInput(index: PolicyIndex, at: number, context: CountedContext & { input: unknown }): Decision {
   if (!hasBit(index.wantsInput, at)) return ALLOWS
   const found: Reason[] = []
