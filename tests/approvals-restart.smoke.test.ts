@@ -7,7 +7,7 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 import { MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** Approvals outlive the gateway: asked for before a restart, given after it, used once. */
+/** Approvals survive a restart: requested before it, given after it, used once. */
 
 const folder = tempFolder()
 let bank: RecordingServer
@@ -46,7 +46,7 @@ function idOf(answer: RpcAnswer): string {
 }
 
 describe('a gateway with its state in SQLite', () => {
-  it('runs a call once that was asked for before a restart and approved after it', async () => {
+  it('runs a call once that was requested before a restart and approved after it', async () => {
     await start()
     const id = idOf(await pay(1))
     await gateway.close()
@@ -67,7 +67,7 @@ describe('a gateway with its state in SQLite', () => {
     )
   })
 
-  it('holds to a rejection after a restart', async () => {
+  it('keeps a rejection after a restart', async () => {
     await start()
     const id = idOf(await pay(2))
     assert.equal((await decide(id, 'reject', 'too much')).status, 200)

@@ -9,7 +9,7 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 import { type Era, ERAS, MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** Apps on a real gateway: each at an address of its own, for clients of every revision. */
+/** Apps on a real gateway: each at its own address, for clients of every revision. */
 
 const group = (name: string, tools: string[], more: object = {}) => ({
   name,
@@ -61,7 +61,7 @@ const RESEARCH = ['call_tool', 'get_tool_details', 'search_tools', 'up__open']
 
 describe('/mcp/<app>', () => {
   for (const era of ERAS) {
-    it(`lists and calls what the app offers, and nothing else (${era})`, async () => {
+    it(`lists and calls only the app’s tools (${era})`, async () => {
       assert.deepEqual(await list('viewer', era, 'research'), RESEARCH)
       assert.deepEqual(await list('admin', era, 'research'), [...RESEARCH, 'up__submit'])
       assert.deepEqual(await list('viewer', era, 'vault-only'), [])
@@ -76,12 +76,12 @@ describe('/mcp/<app>', () => {
     })
   }
 
-  it('leaves /mcp whole', async () => {
+  it('does not affect /mcp', async () => {
     const names = await gateway.list('viewer', MODERN)
     assert.ok(['up__open', 'up__submit', 'up__notes'].every((name) => names.includes(name)))
   })
 
-  it('tells its instructions at the beginning, in both eras', async () => {
+  it('sends its instructions at the start, in both eras', async () => {
     const discovered = (await post('viewer', MODERN, '/mcp/research', 'server/discover')).json() as RpcAnswer
     assert.equal(discovered.result?.['instructions'], 'Cite what you found.')
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }
@@ -93,7 +93,7 @@ describe('/mcp/<app>', () => {
     }
   })
 
-  it('leads nowhere where no app has the name, and only who may come in is told so', async () => {
+  it('answers 404 for an unknown app, to callers with a key only', async () => {
     const wrong = ['reserch', 'constructor', '__proto__', 'research/', 'Research', 'research/x', '', '%72esearch']
     for (const name of wrong) {
       const answer = await post('viewer', MODERN, `/mcp/${name}`, 'tools/list')
@@ -109,7 +109,7 @@ describe('/mcp/<app>', () => {
     }
   })
 
-  it('has the same door as /mcp', async () => {
+  it('has the same checks as /mcp', async () => {
     const { headers, body } = toMessage(MODERN, 'tools/list')
     const without = await send(`${gateway.mcpUrl}/research`, { headers, body: JSON.stringify(body) })
     assert.equal(without.status, 401)
@@ -126,7 +126,7 @@ describe('/mcp/<app>', () => {
     assert.equal(foreign.status, 403)
   })
 
-  it('finds and calls through the meta-tools what the app offers, locked groups of the app among it', async () => {
+  it('finds and calls the app’s tools through the meta-tools, even those of locked groups', async () => {
     const search = async (name: string, query: string) =>
       (await call('viewer', MODERN, name, 'search_tools', { query })).result?.structuredContent as {
         tools: { name: string }[]
@@ -143,7 +143,7 @@ describe('/mcp/<app>', () => {
     assert.equal(ran().length, 1)
   })
 
-  it('opens by request the groups of the app alone', async () => {
+  it('opens only the app’s groups by request', async () => {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const { headers } = await gateway.ask('viewer', '2025-11-25', 'initialize', params)
     const session = { 'mcp-session-id': headers['mcp-session-id'] as string }
@@ -162,7 +162,7 @@ describe('/mcp/<app>', () => {
     assert.deepEqual((await ask('desk', 'git')).result?.structuredContent, { group: 'git', tools: ['up__push'] })
   })
 
-  it('leaves its name in the audit, and in refusals of messages that are none', async () => {
+  it('has its name in the audit, even for invalid messages', async () => {
     await call('viewer', MODERN, 'desk', 'up__notes')
     await call('viewer', MODERN, 'desk', 'up__open')
     await post('viewer', MODERN, '/mcp/desk', 'tools/call', { name: 'up__notes', arguments: 7 })
@@ -178,7 +178,7 @@ describe('/mcp/<app>', () => {
     ])
   })
 
-  it('tells of changes of the app’s own list alone', async () => {
+  it('notifies only of changes to the app’s own list', async () => {
     const [research, desk] = await Promise.all([listen('research'), listen('desk')])
     await gateway.gate.preferences.set({ user: 'viewer' }, { groups: ['web'], tools: [] })
     await until(() => research.events().length > 1)
@@ -189,8 +189,8 @@ describe('/mcp/<app>', () => {
   })
 })
 
-describe('what the API says of apps and preferences', () => {
-  it('is that of the gateway’s own', async () => {
+describe('the API of apps and preferences', () => {
+  it('returns the gateway’s own', async () => {
     const { apps } = (await gateway.api('/api/apps')).body as AppsBody
     assert.deepEqual(
       apps.map(({ name, path, groups, tools, available }) => [name, path, groups, tools, available]),
@@ -202,7 +202,7 @@ describe('what the API says of apps and preferences', () => {
     )
   })
 
-  it('switches off at once for the agents of a user', async () => {
+  it('switches tools off at once for the agents of a user', async () => {
     const put = (body: PreferencesBody) => gateway.api('/api/preferences?as=viewer', { method: 'PUT', body })
     assert.equal((await put({ groups: [], tools: ['up:open'] })).status, 200)
     assert.equal((await list('viewer', MODERN, 'research')).includes('up__open'), false)

@@ -74,7 +74,7 @@ beforeEach(() => {
   recording.forget()
 })
 
-/** The upstreams' own side effects are the witness that nothing ran. */
+/** The upstreams' own side effects show that nothing ran. */
 function assertNothingRan(what: string): void {
   assert.deepEqual(filesNow(), filesBefore, what)
   assert.deepEqual([...modern.counts], countsBefore, what)
@@ -128,9 +128,9 @@ describe('a viewer', () => {
         for (const spelling of spellingsOf(name)) {
           const answer = await gateway.call('viewer', era, spelling, input)
           assert.ok(answer.error || answer.result?.isError === true, `${spelling}: ${JSON.stringify(answer)}`)
-          // A name that is longer than any tool's is refused before it is looked up.
+          // A name longer than any tool's is refused before the lookup.
           if (spelling.length > 512) assert.equal(answer.error?.code, -32_602)
-          // A name that is no Unicode text has no header that could agree with it.
+          // A name that is not valid Unicode has no matching header.
           else if (spelling.isWellFormed() || era !== MODERN)
             assert.match(textOf(answer), /^Tool ".*" is not available\. /s)
           else assert.equal(answer.error?.code, -32_020)
@@ -139,7 +139,7 @@ describe('a viewer', () => {
       }
     })
 
-    it(`runs none by a batch, a key that is written twice or a notification in ${era}`, async () => {
+    it(`runs none by a batch, a repeated key or a notification in ${era}`, async () => {
       const message = toMessage(era, 'tools/call', { name: 'files__write_file', arguments: WRITE })
       const { id: _, ...notification } = message.body
       const text = JSON.stringify(message.body)
@@ -165,7 +165,7 @@ describe('a viewer', () => {
       }
     })
 
-    it(`is who its key says, whatever else it sends in ${era}`, async () => {
+    it(`is identified by its key alone in ${era}`, async () => {
       const claims = { roles: ['admin'], user: 'admin' }
       const claimed = {
         name: 'files__write_file',
@@ -188,7 +188,7 @@ describe('a viewer', () => {
     })
   }
 
-  it('runs none by headers that say another thing than the body', async () => {
+  it('runs none by headers that disagree with the body', async () => {
     const call = (era: Era) => toMessage(era, 'tools/call', { name: 'files__write_file', arguments: WRITE })
     const tricks: readonly [Era, Record<string, string>][] = [
       [MODERN, { 'mcp-name': 'files__read_text_file' }],
@@ -229,7 +229,7 @@ describe('a viewer', () => {
       }
   })
 
-  it('runs none by bytes that two servers would read differently', async () => {
+  it('runs none by bytes that two servers parse differently', async () => {
     const message = toMessage(MODERN, 'tools/call', { name: 'files__write_file', arguments: WRITE })
     const body = JSON.stringify(message.body)
     const head = (lines: Record<string, string | number>, key?: string) =>
@@ -250,7 +250,7 @@ describe('a viewer', () => {
       head({ 'content-length': 0, 'Content-Length': inner.length }, KEYS.viewer) + inner,
       head({ 'transfer-encoding': 'chunked, identity' }, KEYS.viewer) + chunked + inner,
       head({ 'transfer-encoding': 'xchunked', connection: 'close' }, KEYS.viewer) + chunked,
-      // Two requests on one connection: the second has no key, and takes none from the first.
+      // Two requests on one connection: the second has no key, and does not use the first one's.
       head({ 'content-length': 2 }, KEYS.admin) + '{}' + inner,
       // Lines that end early, fold, or hide in a value.
       head(length, `${KEYS.viewer}\r\n : x`) + body,
@@ -274,7 +274,7 @@ describe('an operator', () => {
   const outside = join(folder.path, 'outside.txt')
 
   for (const era of ERAS) {
-    it(`that writes outside the workspace is refused, and the upstream sees nothing, in ${era}`, async () => {
+    it(`that writes outside the workspace is refused, and the upstream gets no call, in ${era}`, async () => {
       for (const path of [
         outside,
         `${workspace}/../outside.txt`,
@@ -294,7 +294,7 @@ describe('an operator', () => {
     })
   }
 
-  it('waits for a person, who is not itself; then its call runs once, and only that call', async () => {
+  it('waits for another person to approve; then only that call runs, once', async () => {
     const write = (content: string, path = inside) =>
       gateway.call('operator', MODERN, 'files__write_file', { path, content })
     const waiting = await write('one')
@@ -331,7 +331,7 @@ describe('an operator', () => {
     assert.equal(readFileSync(inside, 'utf8'), 'changed meanwhile')
   })
 
-  it('hears of a rejection with its reason, and nothing runs', async () => {
+  it('gets a rejection with its reason, and nothing runs', async () => {
     const write = () => gateway.call('operator', '2025-11-25', 'recording__write_file', { path: join(workspace, 'r') })
     const id = approvalOf(await write())
     await gateway.api(`/api/approvals/${id}`, { method: 'POST', body: { decision: 'reject', reason: 'not today' } })
@@ -339,7 +339,7 @@ describe('an operator', () => {
     assertNothingRan('after the rejection')
   })
 
-  it("cannot use what was approved for another caller's call", async () => {
+  it("cannot use the approval of another caller's call", async () => {
     const input = { path: join(workspace, 'shared') }
     const id = approvalOf(await gateway.call('operator', MODERN, 'recording__write_file', input))
     await gateway.api(`/api/approvals/${id}`, { method: 'POST', body: { decision: 'approve' } })
@@ -354,7 +354,7 @@ describe('an operator', () => {
 })
 
 describe('the audit', () => {
-  it('has one terminal record for each attempt of the viewer, whatever the spelling and the era', async () => {
+  it('has one terminal record for each attempt of the viewer, in every spelling and era', async () => {
     const countOf = async () => {
       const { body } = await gateway.api('/api/audit?user=viewer&limit=1000')
       const { records } = body as { records: { event: string; seq: number }[] }
@@ -384,7 +384,7 @@ function bearer(key: string): { authorization: string } {
   return { authorization: `Bearer ${key}` }
 }
 
-/** Every way we know to write a name that a careless reader takes for another. */
+/** Every known way to write a name that a careless reader confuses with another. */
 function spellingsOf(name: string): ReadonlySet<string> {
   const [server = '', tool = ''] = name.split('__')
   const id = `${server}:${tool}`

@@ -9,7 +9,7 @@ import { nodeServer } from './support/servers.ts'
 
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 
-describe('what a configuration says of calls', () => {
+describe('the execution options of a configuration', () => {
   async function withGateway(
     calls: NonNullable<GatewayConfig['calls']>,
     work: (gateway: TestGateway, call: (name: string) => Promise<string>) => Promise<void>,
@@ -22,7 +22,7 @@ describe('what a configuration says of calls', () => {
     }
   }
 
-  it('bounds how many run at once, and how much they give', () =>
+  it('limit how many calls run at once, and the size of their output', () =>
     withGateway(
       { maxOutputChars: 1000, concurrency: [{ match: 'slow:wait', max: 1, waitMs: 0 }, 'slow:echo:2'] },
       async (gateway, call) => {
@@ -38,13 +38,13 @@ describe('what a configuration says of calls', () => {
       },
     ))
 
-  it('bounds how long they run', () =>
+  it('limit how long calls run', () =>
     withGateway({ deadlineMs: 500, concurrency: [] }, async (_, call) => {
       assert.equal(await call('wait'), 'slow__wait failed: no answer in 0.5 s')
     }))
 
   for (const store of ['memory', 'sqlite'] as const) {
-    it(`bounds how long an approval holds, in ${store}`, async () => {
+    it(`limit how long an approval is valid, in ${store}`, async () => {
       const folder = tempFolder()
       const path = store === 'sqlite' ? { path: join(folder.path, 'state.db') } : {}
       const other = await startTestGateway({

@@ -13,7 +13,7 @@ const CONDITION = 'toolgate-source'
 const WORKERD = path.join(ROOT, 'node_modules/.bin/workerd')
 const run = promisify(execFile)
 
-/** What somebody who bundles does with core: start, list, decide, call with an input that is checked, and redact. */
+/** A bundled program's use of core: start, list, decide, call with a checked input, and redact. */
 const MAIN = `
 import { createGate, defineTool } from '@toolgate/core'
 import { createRedactor } from '@toolgate/core/redact'
@@ -106,7 +106,7 @@ const withBun =
       { cwd: ROOT },
     )
 
-/** Bun is one binary for each kind of machine, and some have none. */
+/** Bun has no binary for some kinds of machines. */
 const hasBun = spawnSync(BUN, ['--version']).status === 0
 
 const BUNDLERS: Readonly<Record<string, readonly [extension: string, bundle: Bundle]>> = {
@@ -132,7 +132,7 @@ describe('core, bundled', () => {
   let source = ''
   let away = ''
   before(() => {
-    // Within the repository, so that the bundlers find the package; the output runs where there is none.
+    // In the repository, so that the bundlers find the package. The output runs outside of it.
     source = mkdtempSync(path.join(ROOT, 'tests', '.bundle-'))
     away = mkdtempSync(path.join(tmpdir(), 'toolgate-bundle-'))
     writeFileSync(path.join(source, 'program.ts'), PROGRAM)
@@ -143,7 +143,7 @@ describe('core, bundled', () => {
   })
 
   for (const [name, [extension, bundle]] of Object.entries(BUNDLERS)) {
-    it(`starts, lists, decides, calls and redacts when ${name} made one file of it`, async () => {
+    it(`starts, lists, decides, calls and redacts, bundled into one file by ${name}`, async () => {
       const file = path.join(away, `${name.replaceAll(' ', '-')}.${extension}`)
       await bundle(path.join(source, 'program.ts'), file)
       const { stdout } = await run(process.execPath, [file], { cwd: away, env: { PATH: process.env['PATH'] } })

@@ -19,7 +19,7 @@ interface CallOptions {
   readonly onprogress?: (progress: { readonly progress: number; readonly total?: number | undefined }) => void
 }
 
-/** What every client can do. */
+/** The common actions of the clients. */
 interface AnyClient {
   list(): Promise<Result>
   call(name: string, args?: object, options?: CallOptions): Promise<Result>
@@ -152,7 +152,7 @@ for (const [name, connect] of CLIENTS) {
       assert.ok(types(await client.call('everything__get-resource-links', { count: 2 })).includes('resource_link'))
     })
 
-    it("gets a tool's own error as its result", async () => {
+    it("gets a tool's error as a result", async () => {
       const missing = await client.call('files__read_text_file', { path: join(workspace, 'none.txt') })
       assert.equal(missing.isError, true)
       assert.match(textOf(missing), /ENOENT/)
@@ -160,7 +160,7 @@ for (const [name, connect] of CLIENTS) {
       assert.deepEqual([failed.isError, textOf(failed)], [true, 'It failed.'])
     })
 
-    it("gets an upstream's JSON-RPC error as one", async () => {
+    it("gets an upstream's JSON-RPC error as a JSON-RPC error", async () => {
       await assert.rejects(client.call('modern__rpc_error'), (error: { code: number; data: unknown }) => {
         assert.equal(error.code, -32_050)
         assert.deepEqual(error.data, { hint: 'try another' })
@@ -168,7 +168,7 @@ for (const [name, connect] of CLIENTS) {
       })
     })
 
-    it('hears of progress, from upstreams of both eras, before the result', async () => {
+    it('gets progress, from upstreams of both eras, before the result', async () => {
       for (const [tool, args] of [
         ['modern__slow', { steps: 3, stepMs: 5 }],
         ['everything__trigger-long-running-operation', { duration: 0.03, steps: 3 }],
@@ -198,7 +198,7 @@ for (const [name, connect] of CLIENTS) {
       }
     })
 
-    it('is told in a result that a tool is not there', async () => {
+    it('gets a result that says that a tool is unknown', async () => {
       const other = await connect('viewer')
       try {
         const { tools = [] } = await other.list()
@@ -214,7 +214,7 @@ for (const [name, connect] of CLIENTS) {
       }
     })
 
-    it('is refused with a key that is for the console', async () => {
+    it('is refused with a console key', async () => {
       await assert.rejects(connect('console'))
     })
   })

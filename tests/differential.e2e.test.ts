@@ -12,8 +12,8 @@ import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
 /**
- * The same requests to our own path for MCP 2026-07-28 and to the SDK's, which is the oracle: status, error code
- * and the fields that the revision requires. Where they differ on purpose, `ours` says how and why.
+ * The same requests to our code for MCP 2026-07-28 and to the SDK's, which is the oracle: status, error code and the
+ * fields that the revision requires. If they differ on purpose, `ours` says how and why.
  */
 
 const SCHEMA = {
@@ -65,14 +65,14 @@ async function startOracle(): Promise<typeof oracle> {
 interface Case {
   readonly shows: string
   readonly sends: Sending
-  /** What ours answers instead of what the oracle does: `status code`, and the reason. */
+  /** Our answer if it differs from the oracle's: `status code`, and the reason. */
   readonly ours?: readonly [string, string]
 }
 
 type Change = Readonly<Record<string, unknown>>
 const META = 'io.modelcontextprotocol/'
 
-/** A correct request with parts replaced; `undefined` takes a part away. */
+/** A correct request with parts replaced; `undefined` removes a part. */
 function change(
   method: string,
   parts: { body?: Change; params?: Change; meta?: Change; headers?: Change; arguments?: unknown } = {},
@@ -91,7 +91,7 @@ const withBody = (body: string): Sending => ({ ...list(), body })
 const base64 = (value: string) => `=?base64?${Buffer.from(value).toString('base64')}?=`
 
 const CASES: readonly Case[] = [
-  // What is right.
+  // Correct requests.
   { shows: 'server/discover', sends: change('server/discover') },
   { shows: 'tools/list', sends: list() },
   { shows: 'tools/call', sends: call() },
@@ -304,19 +304,19 @@ const CASES: readonly Case[] = [
   { shows: 'a progress token that is an object', sends: call({ meta: { progressToken: {} } }) },
 ]
 
-describe('our path for MCP 2026-07-28, beside the SDK', () => {
+describe('our code for MCP 2026-07-28, compared with the SDK', () => {
   for (const { shows, sends, ours } of CASES)
     it(ours ? `${shows}: ${ours[0]}, because ${ours[1]}` : shows, async () => {
       const theirs = summaryOf(await send(oracle.url, sends))
       const headers = { ...sends.headers, authorization: `Bearer ${KEYS.admin}` }
       const own = summaryOf(await send(gateway.mcpUrl, { ...sends, headers }))
       if (!ours) return assert.deepEqual(own, theirs)
-      assert.notDeepEqual(own, theirs, 'it differs no more: take the reason away')
+      assert.notDeepEqual(own, theirs, 'it no longer differs: remove the reason')
       assert.equal(`${own.status} ${own.outcome}`, ours[0])
     })
 })
 
-/** What a client depends on. */
+/** The parts of an answer that a client depends on. */
 function summaryOf(answer: Answer) {
   const { status, headers, text } = answer
   const body = text === '' ? undefined : (answer.json() as RpcAnswer)

@@ -47,7 +47,7 @@ describe('servers that fail', () => {
 
   const rows = async () => new Map((await gateway.tools('admin')).servers.map((row) => [row.name, row]))
 
-  it('are down with a reason that says why', async () => {
+  it('are down, with the reason', async () => {
     const reasons: Record<string, RegExp> = {
       missing: /\/nonexistent\/server/,
       exits: /exited with code 1.*no such folder/,
@@ -67,7 +67,7 @@ describe('servers that fail', () => {
     }
   })
 
-  it('do not keep the gateway from being ready, which tells their states and no reasons', async () => {
+  it('do not keep the gateway from being ready, and /readyz has their states without reasons', async () => {
     const { status, body } = await gateway.api('/readyz')
     const ready = body as ReadyBody
     assert.deepEqual([status, ready.status], [200, 'ready'])
@@ -76,7 +76,7 @@ describe('servers that fail', () => {
   })
 
   for (const era of ERAS)
-    it(`leave the others as they are, in ${era}`, async () => {
+    it(`do not affect the others, in ${era}`, async () => {
       const list = await gateway.list('admin', era)
       assert.deepEqual(list, ['bad-list__good', 'good__look'])
       assert.equal(textOf(await gateway.call('admin', era, 'good__look')), 'look ran')
@@ -84,7 +84,7 @@ describe('servers that fail', () => {
       assert.match(told, /^Tool "exits__echo" is not available\. Available tools: /)
     })
 
-  it('that list tools which cannot be offered have the others offered, and each of those told', async () => {
+  it('that list invalid tools have their other tools offered, and each invalid one reported', async () => {
     const row = (await rows()).get('bad-list') as ServerRow
     assert.equal(row.status, 'ready')
     assert.equal(row.toolCount, 1)
@@ -117,7 +117,7 @@ describe('a server that fails later', () => {
   const others = async () =>
     assert.notEqual((await gateway.call('admin', MODERN, 'memory__read_graph')).result?.isError, true)
 
-  it('by ending in a call: the call says so, its tools go with the reason, and come back', async () => {
+  it('by exiting during a call: the call says so, its tools become unavailable, and come back', async () => {
     assert.equal(await lists(), true)
     const died = await gateway.call('admin', MODERN, 'frail__die')
     assert.equal(died.result?.isError, true)
@@ -128,7 +128,7 @@ describe('a server that fails later', () => {
     assert.equal(textOf(await gateway.call('admin', '2025-11-25', 'frail__echo', { message: 'back' })), 'back')
   })
 
-  it('by being killed: its tools are away and come back', async () => {
+  it('by being killed: its tools become unavailable, and come back', async () => {
     const { restarts } = await frail()
     const [pid] = ownProcesses('hostile-stdio.js serve')
     process.kill(pid as number, 'SIGKILL')
@@ -140,7 +140,7 @@ describe('a server that fails later', () => {
     assert.equal(textOf(await gateway.call('admin', MODERN, 'frail__echo', { message: 'again' })), 'again')
   })
 
-  it('by not answering: the call ends at its timeout, and the server goes on', async () => {
+  it('by not answering: the call ends at its timeout, and the server stays up', async () => {
     const hasty = await startTestGateway({ servers: [hostileServer('hasty', 'serve', { callTimeoutMs: 300 })] })
     try {
       const hung = await hasty.call('admin', MODERN, 'hasty__hang')
@@ -156,7 +156,7 @@ describe('a server that fails later', () => {
     }
   })
 
-  it('by answering too deeply or too much: the call fails, and nothing else', async () => {
+  it('by an answer that is too deep or too large: only the call fails', async () => {
     for (const tool of ['frail__deep', 'frail__huge']) {
       const answer = await gateway.call('admin', MODERN, tool)
       assert.equal(answer.result?.isError, true, tool)
@@ -165,7 +165,7 @@ describe('a server that fails later', () => {
     await until(lists)
   })
 
-  it('by asking its client for what is not governed: it is refused, and no client hears of it', async () => {
+  it('by requests to its client that are not governed: they are refused, and do not reach a client', async () => {
     await until(lists)
     for (const era of ERAS) {
       const { result } = await gateway.call('admin', era, 'frail__ask')
@@ -173,14 +173,14 @@ describe('a server that fails later', () => {
     }
   })
 
-  it('by naming its tools as what objects inherit: they are tools like any other', async () => {
+  it('by tool names that objects inherit: they are ordinary tools', async () => {
     const list = await gateway.list('admin', MODERN)
     assert.equal(list.filter((name) => name.startsWith('proto_')).length, 4)
   })
 })
 
 describe('a gateway that is killed', () => {
-  it('leaves no process behind, however stubborn', async () => {
+  it('leaves no process behind, even one that ignores signals', async () => {
     const folder = tempFolder()
     const servers = [
       filesServer(folder.path),

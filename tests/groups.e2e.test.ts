@@ -10,7 +10,7 @@ import { startTestGateway, tempFolder, type TestGateway, until } from './support
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { MODERN, textOf } from './support/rpc.ts'
 
-/** Groups from a file, with every probe that a file can have, over things that really come and go. */
+/** Groups of a file, with every kind of probe, over real ports, files and servers. */
 
 const folder = tempFolder()
 const TOOLS = ['port', 'url', 'program', 'variable', 'upstream', 'chain', 'hung', 'free']
@@ -31,7 +31,7 @@ before(async () => {
     socket.on('error', () => undefined).end()
   }).listen(0, '127.0.0.1')
   web = createHttpServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1')
-  // It takes connections, and never says anything.
+  // It accepts connections, and never answers.
   hung = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
   await Promise.all([port, web, hung].map((server) => once(server, 'listening')))
   const file = join(folder.path, 'toolgate.yaml')
@@ -70,14 +70,14 @@ const listed = async () => (await gateway.list('viewer', MODERN)).map((name) => 
 const group = (name: string) => gateway.groups().find((row) => row.name === name) as GroupRow
 
 describe('groups of a file', () => {
-  it('hide what cannot work, and nothing else; a probe that hangs holds up no start and no list', async () => {
+  it('hide only tools that cannot work, and a hanging probe delays no start and no list', async () => {
     assert.deepEqual(await listed(), ['free', 'port', 'upstream'])
     assert.equal(group('hung').badge, 'unknown')
     assert.equal(group('url').badge, 'unavailable')
     assert.equal(group('upstream').badge, 'available')
   })
 
-  it('say why, and never what is secret', async () => {
+  it('give the reason, without secrets', async () => {
     assert.equal(group('url').reason, `http://127.0.0.1:${portOf(web)}/health answers with status 503, not 200 to 299`)
     assert.equal(group('variable').reason, 'the environment variable TOOLGATE_TEST_GROUP is not set')
     assert.equal(
@@ -87,7 +87,7 @@ describe('groups of a file', () => {
     assert.deepEqual(bank.calls(), [])
   })
 
-  it('ask one thing once in its time, for however many groups and callers', async () => {
+  it('run each probe once per interval, for all groups and callers', async () => {
     const start = connections
     await until(async () => {
       await Promise.all([listed(), gateway.tools('viewer'), gateway.list('operator', '2025-06-18')])
@@ -97,7 +97,7 @@ describe('groups of a file', () => {
     assert.ok(connections - start < 20, `${connections - start}`)
   })
 
-  it('turn when what they need comes and goes', async () => {
+  it('follow their requirements', async () => {
     status = 204
     writeFileSync(join(folder.path, 'there'), '')
     process.env['TOOLGATE_TEST_GROUP'] = 'set'
@@ -114,8 +114,8 @@ describe('groups of a file', () => {
   })
 })
 
-describe('what an app of a file needs', () => {
-  it('is told by /api/needs, and follows a port that opens and closes', async () => {
+describe('the requirements of an app of a file', () => {
+  it('are at /api/needs, and follow a port that opens and closes', async () => {
     const closed = createServer((socket) => socket.on('error', () => undefined).end())
     closed.listen(0, '127.0.0.1')
     await once(closed, 'listening')

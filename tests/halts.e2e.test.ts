@@ -42,7 +42,7 @@ describe('a halt', () => {
     return (body as { records: readonly AuditRecord[] }).records
   }
 
-  it('by the command stops what runs and what comes, on every revision, until it is released', async () => {
+  it('by the command stops running and new calls, on every revision, until it is released', async () => {
     const running = ERAS.map((era) => gateway.call('viewer', era, 'slow__wait'))
     await until(async () => (await records('tool_call')).length === ERAS.length)
     const halting = await toolgate('halt', '--tool', 'slow:*', '--reason', 'its key has leaked')
@@ -69,7 +69,7 @@ describe('a halt', () => {
     assert.deepEqual([set?.detail, released?.user_id], ['tool slow:*: its key has leaked', set?.user_id])
   })
 
-  it('outlives the gateway', async () => {
+  it('survives a restart', async () => {
     await toolgate('halt', '--user', 'viewer', '--reason', 'r')
     await gateway.close()
     gateway = await start()
@@ -77,7 +77,7 @@ describe('a halt', () => {
     assert.deepEqual([await gateway.list('viewer', MODERN), (await gateway.list('admin', MODERN)).length], [[], 4])
   })
 
-  it('of a name that nothing has is refused, and where it is forced warns and holds for the tool when it comes', async () => {
+  it('of an unknown name is refused; if forced, it warns, and applies to a later tool of that name', async () => {
     const refused = await toolgate('halt', '--tool', 'slow:ecko', '--reason', 'r')
     assert.equal(refused.code, 2)
     assert.match(refused.err, /Nothing was halted: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
@@ -87,7 +87,7 @@ describe('a halt', () => {
     assert.match(err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
   })
 
-  it('over HTTP takes a person with the role', async () => {
+  it('over HTTP requires a person with the role', async () => {
     const refused = await gateway.api('/api/halts', {
       key: KEYS.viewer,
       method: 'POST',

@@ -32,11 +32,11 @@ after(async () => {
 beforeEach(() => recording.forget())
 
 const READ = { name: 'rec__read', arguments: {} }
-/** The SDK keeps a connection open after an event stream, also where the client asked for its end. */
+/** The SDK keeps a connection open after an event stream, even if the client asked to close it. */
 const LAST_CHUNK = /\r\n0\r\n\r\n$/
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
-/** Sends a correct call of the visible tool with something about it changed. */
+/** Sends a correct call of the visible tool with one change. */
 function sendCall(era: Era, change: Sending & { params?: Params } = {}): Promise<Answer> {
   const { headers, body } = toMessage(era, 'tools/call', change.params ?? READ)
   return send(gateway.mcpUrl, {
@@ -48,7 +48,7 @@ function sendCall(era: Era, change: Sending & { params?: Params } = {}): Promise
 
 const errorOf = (answer: Answer) => (answer.json() as RpcAnswer).error
 
-/** A JSON-RPC error that names the rule; the upstream saw nothing. */
+/** Asserts a JSON-RPC error that names the rule, and that the upstream got nothing. */
 function assertRefused(answer: Answer, status: number, code: number, message: RegExp): void {
   assert.equal(answer.status, status, answer.text)
   const { jsonrpc, error } = answer.json() as RpcAnswer
@@ -91,7 +91,7 @@ describe('a key', () => {
     })
   }
 
-  it('is asked for before anything else is told: method, media type and body do not matter', async () => {
+  it('is checked before the method, the media type and the body', async () => {
     const answers = await Promise.all([
       send(gateway.mcpUrl, { method: 'GET' }),
       send(gateway.mcpUrl, { headers: { 'content-type': 'text/plain' }, body: 'x' }),
@@ -105,7 +105,7 @@ describe('a key', () => {
   })
 })
 
-describe('a foreign name', () => {
+describe('a foreign host name', () => {
   const own = () => `127.0.0.1:${gateway.port}`
   const page = () => `http://${own()}`
 
@@ -161,7 +161,7 @@ describe('a foreign name', () => {
     })
   }
 
-  it('in no request of ours: our own Origin, and none, are served', async () => {
+  it('is absent: our own Origin, and no Origin, are served', async () => {
     for (const headers of [
       {},
       { origin: page() },
@@ -171,7 +171,7 @@ describe('a foreign name', () => {
       assert.equal((await sendCall(MODERN, { headers })).status, 200)
   })
 
-  it('is refused before the key is looked at', async () => {
+  it('is refused before the key is checked', async () => {
     const answer = await sendCall(MODERN, { headers: { origin: 'http://evil.example', authorization: 'Bearer wrong' } })
     assert.equal(answer.status, 403)
     assert.equal(answer.headers['www-authenticate'], undefined)
@@ -181,14 +181,14 @@ describe('a foreign name', () => {
 describe('a body', () => {
   const big = Buffer.alloc(CAP_BYTES + 1, 0x20)
 
-  it('over the cap: 413, whether its length is announced or it comes in chunks', async () => {
+  it('over the limit: 413, with an announced length or in chunks', async () => {
     assertRefused(await sendCall(MODERN, { body: big }), 413, -32_000, /larger than 4194304 bytes/)
     const chunked = { 'transfer-encoding': 'chunked' }
     assertRefused(await sendCall(MODERN, { body: big, headers: chunked }), 413, -32_000, /larger than 4194304 bytes/)
     assertRefused(await sendCall('2025-11-25', { body: big }), 413, -32_000, /larger than 4194304 bytes/)
   })
 
-  it('over the cap is refused before it has come, and the connection does not hang', async () => {
+  it('over the limit is refused before it has arrived, and the connection does not hang', async () => {
     const { headers } = toMessage(MODERN, 'tools/list')
     const lines = Object.entries({ ...headers, ...bearer(KEYS.admin) }).map(([name, value]) => `${name}: ${value}`)
     const head = ['POST /mcp HTTP/1.1', `Host: 127.0.0.1:${gateway.port}`, ...lines]
@@ -199,7 +199,7 @@ describe('a body', () => {
     assert.match(chunked, /^HTTP\/1\.1 413 .*Connection: close/is)
   })
 
-  it('of exactly the cap is read', async () => {
+  it('of exactly the limit is read', async () => {
     const { body } = toMessage(MODERN, 'tools/call', READ)
     const text = JSON.stringify(body)
     const answer = await sendCall(MODERN, { body: text + ' '.repeat(CAP_BYTES - text.length) })
@@ -317,7 +317,7 @@ describe('a body', () => {
     })
   }
 
-  it('may say its charset, in any case', async () => {
+  it('may name its charset, in upper or lower case', async () => {
     const answer = await sendCall(MODERN, { headers: { 'content-type': 'Application/JSON; charset=utf-8' } })
     assert.equal(answer.status, 200)
   })
@@ -376,7 +376,7 @@ describe('a method', () => {
     it(`that is not governed is refused and never passed on, in ${era}`, async () => {
       for (const [method, params] of UNGOVERNED) {
         const { headers, body } = toMessage(era, method, params)
-        // A method that no header could carry is refused for its header.
+        // A method that a header cannot carry is refused because of its header.
         const fits = method.trim() === method && method !== ''
         const sent = { ...headers, ...bearer(KEYS.admin), ...(fits ? {} : { 'mcp-method': 'x' }) }
         const answer = await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })
@@ -386,7 +386,7 @@ describe('a method', () => {
           assert.equal(code, -32_601, `${method}: ${answer.text}`)
           assert.equal(answer.status, era === MODERN ? 404 : 200)
         }
-        assert.ok(answer.text.length < 400, 'it does not echo what it is sent')
+        assert.ok(answer.text.length < 400, 'it does not echo the request')
         assert.deepEqual(recording.messages, [], method)
       }
     })
@@ -406,17 +406,17 @@ describe('a method', () => {
     })
   }
 
-  it('ping and initialize of before are none of the modern revision', async () => {
+  it('ping or initialize is unknown in the modern revision', async () => {
     for (const method of ['ping', 'initialize', 'notifications/initialized'])
       assertRefused(await gateway.ask('admin', MODERN, method), 404, -32_601, /Method not found/)
   })
 
-  it('of the modern revision is none of before', async () => {
+  it('of the modern revision is unknown in earlier ones', async () => {
     const answer = await gateway.ask('admin', '2025-11-25', 'server/discover')
     assert.equal(errorOf(answer)?.code, -32_601)
   })
 
-  it('that is a notification is taken and passed on to nobody', async () => {
+  it('that is a notification is accepted and not passed on', async () => {
     for (const era of ERAS)
       for (const method of ['notifications/initialized', 'notifications/cancelled', 'notifications/x', 'tools/call']) {
         const { headers, body } = toMessage(era, method, { ...READ, requestId: 1 })
@@ -428,7 +428,7 @@ describe('a method', () => {
       }
   })
 
-  it('that is a response is passed on to nobody', async () => {
+  it('that is a response is not passed on', async () => {
     for (const era of ERAS)
       for (const body of [
         { id: 1, result: {} },
@@ -446,9 +446,9 @@ describe('a method', () => {
   })
 })
 
-describe('a tool named as something that objects inherit', () => {
+describe('a tool with a name that objects inherit', () => {
   for (const era of ERAS)
-    it(`is one that does not exist, in ${era}`, async () => {
+    it(`is unknown, in ${era}`, async () => {
       for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']) {
         const told = textOf(await gateway.call('viewer', era, name))
         assert.equal(told, `Tool "${name}" is not available. Available tools: rec__read.`)
@@ -500,8 +500,8 @@ describe('headers and a body that disagree', () => {
   })
 })
 
-describe('a hidden tool and one that does not exist', () => {
-  /** The whole answer but for its date, as bytes on the wire. */
+describe('a hidden tool and an unknown one', () => {
+  /** The bytes of the whole answer, without its date. */
   async function rawAnswer(era: Era, key: string, name: string, id: number): Promise<string> {
     const { headers, body } = toMessage(era, 'tools/call', { name, arguments: { path: '/x' } }, id)
     const text = JSON.stringify(body)
@@ -541,11 +541,11 @@ describe('a hidden tool and one that does not exist', () => {
         hidden.set(era, answer)
         assert.match(answer, /^HTTP\/1\.1 200 OK/)
         assert.match(answer, /is not available/)
-        // Another name and id: alike but for those.
+        // Another name and id: equal except for those.
         const missing = await rawAnswer(era, DEEP_KEY, `rec__${other}`, 8)
         assert.equal(missing.replace(other, name).replace('"id":8', '"id":7'), answer)
       }
-      // The very same requests, when the tool is not there.
+      // The same requests without the tool.
       recording.setTools(others)
       await until(() => !gateway.gate.catalog.get(`rec:${name}`))
       for (const era of ERAS) assert.equal(await rawAnswer(era, DEEP_KEY, `rec__${name}`, 7), hidden.get(era))
@@ -553,7 +553,7 @@ describe('a hidden tool and one that does not exist', () => {
     })
   }
 
-  it('are told apart where the author of the denial says so', async () => {
+  it('differ if the author of the denial gave a message', async () => {
     recording.setTools([{ name: 'read' }, { name: 'hidden' }])
     gateway.gate.setPolicy({ deny: [{ match: 'rec:hidden', message: 'Ask an admin.' }] })
     await until(() => gateway.gate.catalog.get('rec:hidden'))
@@ -583,7 +583,7 @@ const TALKATIVE = `
 
 describe('a client that does not read', () => {
   for (const era of ['2025-11-25', MODERN] as const) {
-    it(`loses progress, and not the result; the gateway does not keep it all for it, in ${era}`, async () => {
+    it(`loses progress but not the result, and the gateway does not buffer it all, in ${era}`, async () => {
       const talking = await startTestGateway({ servers: [nodeServer('t', ['--eval', TALKATIVE])] })
       try {
         const call = toMessage(era, 'tools/call', { name: 't__talk', arguments: {}, _meta: { progressToken: 1 } })
@@ -608,7 +608,7 @@ describe('a client that does not read', () => {
 })
 
 describe('the gateway', () => {
-  it('still serves after all of this, with no fault of its own', async () => {
+  it('still serves after all of this, without a fault', async () => {
     recording.setTools([{ name: 'read' }])
     gateway.gate.setPolicy([])
     await until(() => gateway.gate.catalog.snapshot().size === 1)
@@ -619,7 +619,7 @@ describe('the gateway', () => {
     )
   })
 
-  it('lets a client go away at any moment', async () => {
+  it('survives a client that disconnects at any moment', async () => {
     const { headers, body } = toMessage(MODERN, 'tools/call', READ)
     for (const waitMs of [0, 1, 2, 5]) {
       const gone = new AbortController()

@@ -9,7 +9,7 @@ import { tempFolder } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { ERAS, MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 
-/** Limits over several gateways and over restarts: each gateway is a process of its own, as `toolgate serve` runs it. */
+/** Limits across gateways and restarts. Each gateway is its own process, as with `toolgate serve`. */
 
 const BIN = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
 const SLOW = join(import.meta.dirname, 'support/slow-server.js')
@@ -77,19 +77,19 @@ async function allowedOf(gateways: readonly Gateway[], calls: number): Promise<n
 describe('limits of gateways that share a state file', () => {
   const shared = `{ path: ${join(folder.path, 'shared.db')} }`
 
-  it('allow 3 in all under 3/3600, of 24 calls at once to two gateways', async () => {
+  it('allow 3 of 24 concurrent calls to two gateways under 3/3600', async () => {
     const gateways = await Promise.all(['one', 'two'].map((name) => serve(name, shared, 'slow:*:3/3600')))
     assert.equal(await allowedOf(gateways, 24), 3)
     await Promise.all(gateways.map((gateway) => gateway.stop()))
   })
 
-  it('hold after a restart: a quota that is used up stays used up', async () => {
+  it('survive a restart: a used-up quota stays used up', async () => {
     const again = await serve('one', shared, 'slow:*:3/3600')
     assert.equal(await allowedOf([again], 2), 0)
     await again.stop()
   })
 
-  it('hold after a kill: what was answered is counted', async () => {
+  it('survive a kill: every answered call is counted', async () => {
     const state = `{ path: ${join(folder.path, 'killed.db')} }`
     const first = await serve('killed', state, 'slow:*:3/86400')
     assert.equal(await allowedOf([first], 2), 2)
@@ -99,7 +99,7 @@ describe('limits of gateways that share a state file', () => {
     await second.stop()
   })
 
-  it('begin again at a restart where the state is kept in memory', async () => {
+  it('start again at a restart if the state is in memory', async () => {
     const first = await serve('memory', '{ store: memory }', 'slow:*:3/3600')
     assert.equal(await allowedOf([first], 4), 3)
     await first.stop()

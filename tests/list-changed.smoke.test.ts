@@ -14,7 +14,7 @@ import { type RecordedTool, type RecordingServer, startRecordingServer } from '.
 import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** Who hears that a list of tools has changed: those whose own did, in both eras, and nobody else. */
+/** Notifications of changed lists: sent in both eras to clients whose own list changed, and to no others. */
 
 const CHANGED = 'notifications/tools/list_changed'
 const ADMINS_ONLY = { deny: [{ match: 'up:write', unless: "'admin' in caller.roles" }] }
@@ -43,7 +43,7 @@ afterEach(async () => {
 })
 
 describe('subscriptions/listen', () => {
-  it('is acknowledged, and tells of each change of the own list, stamped with its id', async () => {
+  it('is acknowledged, and announces each change of the caller’s list with its id', async () => {
     const stream = await listen('admin', 'sub-1')
     assert.deepEqual(stream.events[0], {
       jsonrpc: '2.0',
@@ -62,7 +62,7 @@ describe('subscriptions/listen', () => {
     })
   })
 
-  it('says nothing to those whose list is as it was', async () => {
+  it('announces nothing to callers whose list did not change', async () => {
     const [admin, viewer] = [await listen('admin'), await listen('viewer')]
     gateway.gate.setPolicy({ deny: ['up:write'] })
     await until(() => admin.events.length > 1)
@@ -84,14 +84,14 @@ describe('subscriptions/listen', () => {
       () => gateway.gate.release({ user: 'viewer' }),
     ],
   ] as const)
-    it(`tells of a change by ${shows}`, async () => {
+    it(`announces a change by ${shows}`, async () => {
       const stream = await listen('viewer')
       await change()
       await until(() => stream.events.length > 1)
       await undo()
     })
 
-  it('tells a caller once of many changes that come together', async () => {
+  it('announces many simultaneous changes once', async () => {
     const stream = await listen('viewer')
     for (let i = 0; i < 50; i++) gateway.gate.setPolicy({ deny: i % 2 === 0 ? ['up:read'] : ['up:*'] })
     await until(() => stream.events.length > 1)
@@ -99,7 +99,7 @@ describe('subscriptions/listen', () => {
     assert.equal(stream.events.length, 2)
   })
 
-  it("reaches the SDK's client, which then lists anew", async () => {
+  it("reaches the SDK's client, which then lists again", async () => {
     const lists: number[] = []
     const client = new Client(
       { name: 'c', version: '1' },
@@ -125,7 +125,7 @@ describe('subscriptions/listen', () => {
     assert.equal(lists[0], 1)
   })
 
-  it('is refused beyond 64 streams of one key, and costs nothing once they are gone', async () => {
+  it('is refused beyond 64 streams of one key, and leaves nothing behind when they close', async () => {
     for (let i = 0; i < 64; i++) await listen('operator', i)
     const answer = await gateway.ask('operator', MODERN, 'subscriptions/listen', FILTER, { id: 64 })
     assert.deepEqual((answer.json() as RpcAnswer).error?.code, -32_603)
@@ -136,7 +136,7 @@ describe('subscriptions/listen', () => {
     await until(async () => (await tryListen('operator')) === 'open')
   })
 
-  it('ends in order when the gateway stops, with the result of the request', async () => {
+  it('ends with the result of the request when the gateway stops', async () => {
     const own = await startTestGateway({})
     const stream = await listen('admin', 'last', own)
     await own.close()
@@ -156,7 +156,7 @@ describe('subscriptions/listen', () => {
     })
   })
 
-  it('keeps nothing for clients that connect and go, however many', async () => {
+  it('keeps nothing for any number of clients that connect and disconnect', async () => {
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 20 }, (_, i) => listen('admin', `${round}-${i}`)))
       await Promise.all(closing.splice(0).map((close) => close()))
@@ -166,7 +166,7 @@ describe('subscriptions/listen', () => {
 })
 
 describe('the stream of a session of an earlier revision', () => {
-  it('tells of each change of the own list', async () => {
+  it('announces each change of the caller’s list', async () => {
     const stream = await get('viewer', await initialize('viewer'))
     const other = await get('admin', await initialize('admin'))
     gateway.gate.setPolicy({ deny: [{ match: 'up:*', when: "'viewer' in caller.roles" }, ...ADMINS_ONLY.deny] })
@@ -176,7 +176,7 @@ describe('the stream of a session of an earlier revision', () => {
     assert.deepEqual(other.events, [])
   })
 
-  it("reaches the SDK's client of before", async () => {
+  it("reaches the SDK's client of an earlier revision", async () => {
     let heard = 0
     const client = new ClientV1({ name: 'c', version: '1' })
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => void heard++)
@@ -201,7 +201,7 @@ describe('the stream of a session of an earlier revision', () => {
     await until(() => stream.ended())
   })
 
-  it('is there for a session alone: without one, GET and DELETE are none of this server', async () => {
+  it('requires a session: without one, GET and DELETE are not supported', async () => {
     for (const method of ['GET', 'DELETE'])
       assert.equal((await send(gateway.mcpUrl, { method, headers: bearer('viewer') })).status, 405)
   })
@@ -209,7 +209,7 @@ describe('the stream of a session of an earlier revision', () => {
 
 const FILTER = { notifications: { toolsListChanged: true } }
 
-/** The catalog is read again a while after the upstream has said that it changed. */
+/** The catalog is read again some time after the upstream announces a change. */
 function isAsOffered(tools: readonly RecordedTool[]): boolean {
   const describeAll = (all: Iterable<Pick<RecordedTool, 'name' | 'description'>>) =>
     Array.from(all, ({ name, description = '' }) => `${name}: ${description}`).toSorted()

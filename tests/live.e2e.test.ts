@@ -11,7 +11,7 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 import { MODERN } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** The live socket on a real gateway: what people see, as it happens, and who may not. */
+/** The live socket on a real gateway: its messages, and who may open it. */
 
 const ACME = 'demo-console-acme'
 const BEARER = { authorization: `Bearer ${KEYS.console}` }
@@ -66,7 +66,7 @@ async function open(headers: Readonly<Record<string, string>> = BEARER): Promise
 }
 
 describe('/api/live', () => {
-  it('tells all groups at once, as GET /api/groups does', async () => {
+  it('sends all groups at once, as GET /api/groups does', async () => {
     const page = await open()
     const [first] = page.of('groups')
     assert.equal(page.messages[0], first)
@@ -79,7 +79,7 @@ describe('/api/live', () => {
     )
   })
 
-  it('tells of a group whose port is opened and closed, and of that group alone', async () => {
+  it('sends only the group whose port opens and closes', async () => {
     const page = await open()
     const badges = () => page.of('groups').map(({ groups }) => groups.map(({ name, badge }) => `${name} ${badge}`))
     const server = await listenOn(port)
@@ -98,7 +98,7 @@ describe('/api/live', () => {
     )
   })
 
-  it('tells every record once, in the order of its seq', async () => {
+  it('sends every record once, in the order of seq', async () => {
     const page = await open()
     for (let i = 0; i < 30; i++) void gateway.call('viewer', MODERN, 'up__none', {})
     await until(() => page.of('audit').length >= 30)
@@ -111,7 +111,7 @@ describe('/api/live', () => {
     assert.deepEqual((body as { records: unknown[] }).records[0], page.of('audit').at(-1)?.record)
   })
 
-  it('tells approvals as they are asked for and decided, without what looks like a secret', async () => {
+  it('sends approvals when they are requested and decided, with secrets masked', async () => {
     const page = await open()
     await gateway.call('viewer', MODERN, 'up__pay', { token: SECRET })
     await until(() => page.of('approval').length === 1)
@@ -128,7 +128,7 @@ describe('/api/live', () => {
     assert.equal(page.of('approval')[1]?.approval.status, 'rejected')
   })
 
-  it('tells a person of a tenant what is of the tenant, and nothing else', async () => {
+  it('sends a person with a tenant only the messages of that tenant', async () => {
     const mine = await open({ authorization: `Bearer ${ACME}` })
     const all = await open()
     await gateway.call('viewer', MODERN, 'up__pay', { n: 1 })
@@ -159,7 +159,7 @@ describe('/api/live is refused', () => {
     await refused({ authorization: `Bearer ${KEYS.admin}` }, 403)
   })
 
-  it('to a page of another site, also with our cookie or a key', async () => {
+  it('to a page of another site, even with our cookie or a key', async () => {
     const cookie = await login()
     await refused({ cookie, origin: 'http://evil.example' }, 403)
     await refused({ cookie, origin: 'null' }, 403)
@@ -169,13 +169,13 @@ describe('/api/live is refused', () => {
     await open({ cookie, origin: gateway.url })
   })
 
-  it('at any other path, and nothing else is upgraded', async () => {
+  it('at any other path, and for any other protocol', async () => {
     for (const path of ['/mcp', '/api/tools', '/', '/api/live/x'])
       assert.match(await raw(`GET ${path} HTTP/1.1\r\n${UPGRADE}`), /^HTTP\/1.1 404 /, path)
     assert.match(await raw(`POST /api/live HTTP/1.1\r\n${UPGRADE}`), /^HTTP\/1.1 404 /)
   })
 
-  it('without the words of RFC 6455', async () => {
+  it('without the headers of RFC 6455', async () => {
     assert.match(
       await raw(
         `GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAuthorization: ${BEARER.authorization}\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`,
@@ -192,7 +192,7 @@ describe('/api/live is refused', () => {
 })
 
 describe('/api/live ends', () => {
-  it('at the logout of the session that it was opened with, and of no other', async () => {
+  it('at the logout of its own session, and of no other', async () => {
     const [cookie, other] = [await login(), await login()]
     const page = await open({ cookie, origin: gateway.url })
     const stays = await open({ cookie: other, origin: gateway.url })
@@ -202,7 +202,7 @@ describe('/api/live ends', () => {
     assert.equal(stays.closed(), undefined)
   })
 
-  it('for who says something: nothing is expected', async () => {
+  it('for a client that sends a message', async () => {
     const page = await open()
     page.socket.send('hello')
     await until(() => page.closed())
@@ -213,7 +213,7 @@ describe('/api/live ends', () => {
     assert.equal(large.closed()?.[0], 1009)
   })
 
-  it('when the gateway stops, also for who does not answer', async () => {
+  it('when the gateway stops, even for a client that does not answer', async () => {
     const own = await startTestGateway({})
     const page = await openLive(own.url, BEARER)
     const silent = await stuck(own.port)
@@ -239,7 +239,7 @@ function raw(text: string): Promise<string> {
   })
 }
 
-/** A client that opens the socket and then never reads nor answers. */
+/** A client that opens the socket and never reads or answers. */
 async function stuck(at: number): Promise<Socket> {
   const socket = connect(at, '127.0.0.1')
   socket.on('error', () => {})

@@ -32,7 +32,7 @@ open.push(recording)
 const keyed = { headers: { Authorization: `Bearer ${KEYS.admin}` } }
 
 describe('a gateway behind itself', () => {
-  it('refuses itself with an error that says so, and has no tool twice', async () => {
+  it('refuses its own requests with a clear error, and lists no tool twice', async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/mcp`
     const gateway = await started({
@@ -44,7 +44,7 @@ describe('a gateway behind itself', () => {
     assert.deepEqual(await gateway.list('admin', MODERN), ['rec__read'])
   })
 
-  it('is another one for a gateway in front of it', async () => {
+  it('is served as a server of another gateway', async () => {
     const behind = await started({ servers: [httpServer('rec', recording.url)] })
     const front = await started({ servers: [httpServer('behind', behind.mcpUrl, keyed)] })
     const list = await front.list('admin', MODERN)
@@ -52,9 +52,9 @@ describe('a gateway behind itself', () => {
   })
 })
 
-describe('a client that wants its connection closed', () => {
+describe('a client that asks to close its connection', () => {
   for (const era of ERAS)
-    it(`has it closed after the answer, in ${era}`, async () => {
+    it(`gets it closed after the answer, in ${era}`, async () => {
       const gateway = await started({ servers: [httpServer('rec', recording.url)] })
       const { headers, body } = toMessage(era, 'tools/call', { name: 'rec__read', arguments: {} })
       const text = JSON.stringify(body)

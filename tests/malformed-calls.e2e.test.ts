@@ -6,7 +6,7 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 import { ERAS } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-describe('a call that is no call', () => {
+describe('an invalid call', () => {
   let upstream: RecordingServer
   let gateway: TestGateway
   before(async () => {
@@ -69,7 +69,7 @@ describe('a call that is no call', () => {
     }
   }
 
-  it('is recorded where its headers name another tool', async () => {
+  it('is recorded if its headers name another tool', async () => {
     await gateway.ask(
       'viewer',
       '2026-07-28',
@@ -81,7 +81,7 @@ describe('a call that is no call', () => {
     assert.deepEqual([record?.event, record?.tool], ['tool_blocked', 'up:drop'])
   })
 
-  it('reaches no server', () => {
+  it('does not reach a server', () => {
     assert.deepEqual(upstream.calls(), [])
   })
 })

@@ -7,7 +7,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { until } from './support/gateway.ts'
 
-/** Guarded servers as processes of their own, and clients that start them. */
+/** Guarded servers in their own processes, and clients that start them. */
 
 const PROGRAM = join(import.meta.dirname, 'support/guarded-stdio.ts')
 /** The sources that each process loads, compiled. */
@@ -73,7 +73,7 @@ const WAYS: readonly [string, (role: string) => Promise<Connected>][] = [
 
 for (const [name, connect] of WAYS) {
   describe(`guard on stdio: ${name}`, () => {
-    it('shows and runs what the caller may', async () => {
+    it('lists and runs the tools that the caller may use', async () => {
       const viewer = await connect('viewer')
       assert.equal(await viewer.list(), 'add,tighten')
       assert.deepEqual((await viewer.call('add', { a: 2, b: 3 })).structuredContent, { sum: 5 })
@@ -84,7 +84,7 @@ for (const [name, connect] of WAYS) {
       )
     })
 
-    it('tells the client when its list has changed', async () => {
+    it('notifies the client when its list has changed', async () => {
       const admin = await connect('admin')
       assert.equal(await admin.list(), 'add,delete_all,tighten')
       await admin.call('tighten')

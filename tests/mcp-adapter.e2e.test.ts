@@ -34,7 +34,7 @@ const POLICY: readonly Policy[] = [
 ]
 const LIMITS = ['rec:limited:1/600']
 
-/** By an event, as with a request the gateway has a tool for that of its own. */
+/** Opened by an event, since the gateway has its own tool for requests. */
 const LATER = { tools: ['rec:locked', 'rec:both', 'rec:stateless'], unlock: { event: 'later' } }
 const FREE = { tools: ['rec:both', 'rec:plain'] }
 
@@ -57,9 +57,9 @@ const TOOLS = [
 let modern: ModernServer
 let recording: RecordingServer
 let gateway: TestGateway
-/** Over the gateway's own gate. */
+/** On the gateway's own gate. */
 let same: Served
-/** Over a gate of its own, of the same tools by way of the SDK's clients. */
+/** On another gate with the same tools, through the SDK's clients. */
 let alike: Served
 const closing: (() => unknown)[] = []
 
@@ -136,7 +136,7 @@ async function ask(url: string, who: Who, era: Era, method: string, params: Para
   return (isStream ? answer.events() : [answer.json()]).map((one) => masked(one as RpcAnswer))
 }
 
-/** Without what each server says of itself, and how long its lists keep. */
+/** Removes each server's name and how long its lists may be cached. */
 function masked({ result, ...message }: RpcAnswer): RpcAnswer {
   if (!result) return message
   const { ttlMs: _, _meta: meta = {}, ...kept } = result
@@ -190,14 +190,14 @@ for (const [name, served] of [
         }
       })
 
-    it('leave every tool of a locked group off the list of a client without a session, and run it all the same', async () => {
+    it('leave tools of locked groups out of the list of a client without a session, and run them all the same', async () => {
       for (const url of [served().url, gateway.mcpUrl]) {
         const [listed] = await ask(url, 'viewer', '2026-07-28', 'tools/list', {})
         const names = listed?.result?.tools?.map((tool) => tool.name) ?? []
-        for (const name of ['rec__locked', 'rec__both', 'rec__stateless']) {
-          assert.ok(!names.includes(name), `${name} at ${url}`)
-          const [answer] = await ask(url, 'viewer', '2026-07-28', 'tools/call', { name, arguments: {} })
-          assert.notEqual(answer?.result?.isError, true, `${name} at ${url}`)
+        for (const locked of ['rec__locked', 'rec__both', 'rec__stateless']) {
+          assert.ok(!names.includes(locked), `${locked} at ${url}`)
+          const [answer] = await ask(url, 'viewer', '2026-07-28', 'tools/call', { name: locked, arguments: {} })
+          assert.notEqual(answer?.result?.isError, true, `${locked} at ${url}`)
         }
       }
     })
@@ -213,7 +213,7 @@ for (const [name, served] of [
           }
         })
 
-    it('answer alike when a limit is reached', async () => {
+    it('answer alike at a limit', async () => {
       const call = (url: string) => ask(url, 'operator', '2026-07-28', 'tools/call', { name: 'rec__limited' })
       // Theirs is one limit where the gate is one.
       await call(served().url)
@@ -226,7 +226,7 @@ for (const [name, served] of [
       assert.deepEqual(Object.keys(ours?.result?._meta ?? {}), Object.keys(theirs?.result?._meta ?? {}))
     })
 
-    it('pass the same progress', async () => {
+    it('pass on the same progress', async () => {
       const params = { name: 'modern__slow', arguments: { steps: 3, stepMs: 2 }, _meta: { progressToken: 'p' } }
       const [ours, theirs] = await Promise.all(
         [served().url, gateway.mcpUrl].map((url) => ask(url, 'admin', '2026-07-28', 'tools/call', params)),
@@ -238,7 +238,7 @@ for (const [name, served] of [
 }
 
 describe('the adapter over clients and the gateway', () => {
-  it('pass a JSON-RPC error of a server behind on as one', async () => {
+  it('pass a JSON-RPC error of a server on as a JSON-RPC error', async () => {
     for (const era of ['2025-11-25', '2026-07-28'] as const) {
       const [ours, theirs] = await Promise.all(
         [alike.url, gateway.mcpUrl].map((url) => ask(url, 'admin', era, 'tools/call', { name: 'modern__rpc_error' })),
@@ -248,7 +248,7 @@ describe('the adapter over clients and the gateway', () => {
     }
   })
 
-  it('let nothing hidden reach the server behind', async () => {
+  it('let no call of a hidden tool reach the server', async () => {
     recording.forget()
     for (const url of [same.url, alike.url, gateway.mcpUrl])
       await ask(url, 'viewer', '2026-07-28', 'tools/call', { name: 'rec__hidden', arguments: {} })

@@ -12,7 +12,7 @@ import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 /** The packages as users get them: packed, installed into an empty folder, and run from there. */
 
 const ROOT = path.resolve(import.meta.dirname, '..')
-/** What may take its time on a machine with two cores: the compiler, and npm. */
+/** A long timeout for the compiler and npm on a machine with two cores. */
 const PATIENT = { timeout: 300_000 }
 
 interface Manifest {
@@ -68,7 +68,7 @@ describe('the packed packages', PATIENT, () => {
   }, PATIENT)
   after(() => folder.remove())
 
-  it('each have a README, a license, a list of files and where they come from', () => {
+  it('each have a README, a license, a list of files and a repository', () => {
     assert.ok(packed.size >= 6)
     for (const { folder: at, manifest, files } of packed.values()) {
       assert.deepEqual(
@@ -81,17 +81,17 @@ describe('the packed packages', PATIENT, () => {
     }
   })
 
-  it('have every file that their entries name', () => {
+  it('have every file of their entries', () => {
     for (const { manifest, files } of packed.values())
       for (const [entry, conditions] of Object.entries(manifest.exports ?? {}))
         for (const [condition, target] of Object.entries(conditions))
           assert.ok(files.has(path.posix.normalize(target)), `${manifest.name} ${entry}: ${condition} ${target}`)
   })
 
-  it('have no tests, fixtures, build state or data of a run', () => {
+  it('have no tests, fixtures, build state or run data', () => {
     const STRANGE =
       /\.test\.|\.test-d\.|tsbuildinfo|(^|\/)(fixtures|cases|snapshots|matrix|\.toolgate)\/|\.db(-wal|-shm)?$|plan\.md$/
-    /** Contract suites for stores of a host's own are offered to users. */
+    /** Contract suites are included, for users with their own stores. */
     const isOffered = ({ name }: Manifest, file: string): boolean =>
       name === '@toolgate/core' && /^(?:dist|src)\/(?:testing\/|entry\/testing\.)/.test(file)
     for (const { manifest, files } of packed.values())
@@ -127,11 +127,11 @@ describe('the packed packages', PATIENT, () => {
       assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
     })
 
-    it('can be imported by each of their entries', () => {
+    it('can be imported by every entry', () => {
       const names = ['@toolgate/core', '@toolgate/stores', '@toolgate/mcp', '@toolgate/gateway'].flatMap((name) =>
         Object.keys(packed.get(name)?.manifest.exports ?? {}).map((entry) => path.posix.join(name, entry)),
       )
-      /** These need a peer that nobody has to install. */
+      /** These need an optional peer. */
       const own = names.filter((name) => !/\/(?:testing|tokens|telemetry)$/.test(name))
       const text = own.map((name) => `await import(${JSON.stringify(name)})`).join('\n')
       writeFileSync(path.join(home, 'import.js'), text)

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { RunPaused, RunResult } from '@toolgate/planner'
 import { tempFolder } from './support/gateway.ts'
 
-/** A run pauses in a process that is killed, and goes on in another: once, however many try. */
+/** A run pauses in a process that is killed, and resumes in another, exactly once. */
 
 const PROGRAM = path.join(import.meta.dirname, 'support/planner-process.ts')
 
@@ -40,7 +40,7 @@ async function pauseIn(t: TestContext): Promise<{
 }
 
 describe('a planner with its stores in SQLite', () => {
-  it('goes on after its process was killed, and runs the approved call once', async (t) => {
+  it('resumes after its process was killed, and runs the approved call once', async (t) => {
     const { resume, ran } = await pauseIn(t)
     const [done] = await resume('resume')
     assert.deepEqual([done?.status, done?.text, ran()], ['done', 'Paid.', 'paid 5\n'])
@@ -48,7 +48,7 @@ describe('a planner with its stores in SQLite', () => {
     assert.deepEqual([again?.status, ran()], ['resume_refused', 'paid 5\n'])
   })
 
-  it('goes on once, of a hundred resumes in two processes at once', async (t) => {
+  it('resumes once, of 100 concurrent resumes in two processes', async (t) => {
     const { resume, ran } = await pauseIn(t)
     const both = await Promise.all([resume('resume', { times: 50 }), resume('resume', { times: 50 })])
     const counts = Map.groupBy(both.flat(), ({ status }) => status as string)
@@ -56,7 +56,7 @@ describe('a planner with its stores in SQLite', () => {
     assert.equal(ran(), 'paid 5\n')
   })
 
-  it('does not run the approved call of a tool whose definition is another after the restart', async (t) => {
+  it('does not run the approved call of a tool whose definition changed at the restart', async (t) => {
     const { resume, ran } = await pauseIn(t)
     const [done] = await resume('resume-changed')
     assert.deepEqual([done?.status, ran()], ['done', ''])

@@ -13,13 +13,13 @@ const LEAKY = join(import.meta.dirname, 'support/leaky-server.js')
 const CALLS = 150
 
 interface Canary {
-  /** As it stands in a text. */
+  /** As it occurs in a text. */
   readonly text: string
-  /** What must be found nowhere. */
+  /** The secret part, which must not occur anywhere. */
   readonly core: string
 }
 
-/** Kinds of canaries, around a core of 40 letters and digits that no other has. */
+/** Kinds of canaries, each with a unique core of 40 letters and digits. */
 const KINDS: readonly ((core: string) => string)[] = [
   (core) => `ghp_${core}`,
   (core) => `sk-ant-api03-${core}`,
@@ -73,7 +73,7 @@ const inputOf = (n: number) => ({
 })
 
 describe('a gateway full of secrets', () => {
-  it('writes, logs and shows none of 1,000 canaries, and gives the caller what the tool gave', async () => {
+  it('writes, logs and shows none of 1,000 canaries, and returns the tool’s output to the caller', async () => {
     const [folder, scratch] = [tempFolder(), tempFolder()]
     const rude = createServer(({ headers }, response) => {
       response.writeHead(500).end(`no such user: ${headers.authorization}`)

@@ -8,8 +8,8 @@ import { nodeServer } from './support/servers.ts'
 const FIXTURES = path.join(import.meta.dirname, '../packages/gateway/fixtures')
 const SLOW = path.join(import.meta.dirname, 'support/slow-server.js')
 
-describe('a server that is another after a restart of the gateway', () => {
-  it('is recorded once, and shown from then on', async () => {
+describe('a server that is replaced at a restart of the gateway', () => {
+  it('is recorded once, and shown afterwards', async () => {
     const folder = tempFolder()
     const start = (program: string) =>
       startTestGateway({

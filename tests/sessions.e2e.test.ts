@@ -6,7 +6,7 @@ import { send } from './support/http.ts'
 import { KEYS, type Who } from './support/keys.ts'
 import { type RpcAnswer, toMessage } from './support/rpc.ts'
 
-/** What becomes of sessions of earlier revisions (MCP 2025-11-25, transports, "session management"). */
+/** Sessions of earlier revisions (MCP 2025-11-25, transports, "session management"). */
 let gateway: TestGateway
 const ERA = '2025-11-25'
 
@@ -38,7 +38,7 @@ const isUnknown = (answer: Awaited<ReturnType<typeof ask>>) => {
 }
 
 describe('a session of an earlier revision', () => {
-  it('goes on from initialize to DELETE, and is 404 after it', async () => {
+  it('lasts from initialize to DELETE, and is 404 afterwards', async () => {
     const session = await initialize('viewer')
     assert.equal((await ask('viewer', session)).status, 200)
     assert.equal((await bare('viewer', session, 'DELETE')).status, 200)
@@ -48,7 +48,7 @@ describe('a session of an earlier revision', () => {
     isUnknown(await bare('viewer', session, 'DELETE'))
   })
 
-  it('is 404 where it was never given, in the same words for that of another user', async () => {
+  it('is 404 if it is unknown, with the same text for a session of another user', async () => {
     const foreign = await ask('viewer', await initialize('admin'))
     isUnknown(foreign)
     for (const session of [randomUUID(), 's1', 'a b', 'x'.repeat(500), '__proto__']) {
@@ -58,7 +58,7 @@ describe('a session of an earlier revision', () => {
     }
   })
 
-  it('is begun anew by initialize, whatever session that names', async () => {
+  it('is always new after initialize, even if that names a session', async () => {
     const { headers, body } = toMessage(ERA, 'initialize', {
       protocolVersion: ERA,
       capabilities: {},
@@ -70,14 +70,14 @@ describe('a session of an earlier revision', () => {
     assert.equal((await ask('viewer', answer.headers['mcp-session-id'] as string)).status, 200)
   })
 
-  it('leaves a record of each call in a session that is unknown, and runs none', async () => {
+  it('leaves a record of each call in an unknown session, and runs none', async () => {
     await ask('viewer', 's1', 'tools/call', { name: 'search_tools', arguments: { query: 'x' } })
     const { body } = await gateway.api('/api/audit?limit=1')
     const [record] = (body as { records: readonly { event: string; tool: string }[] }).records
     assert.equal(record?.event, 'tool_blocked')
   })
 
-  it('is not needed: a client without one is served as before', async () => {
+  it('is optional: a client without one is served', async () => {
     const { headers, body } = toMessage(ERA, 'tools/list', {} as never)
     const sent = { ...headers, authorization: `Bearer ${KEYS.viewer}` }
     assert.equal((await send(gateway.mcpUrl, { headers: sent, body: JSON.stringify(body) })).status, 200)

@@ -17,7 +17,7 @@ const BIN = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
 const STOPPED = 'slow__wait failed: the gate was closed'
 
 describe('a gateway that stops while calls run', () => {
-  it('answers them, and each leaves one record that says why it ended', async () => {
+  it('answers them, and each has one record with the reason of its end', async () => {
     const folder = tempFolder()
     const file = join(folder.path, 'audit.db')
     const gateway = await startTestGateway({
@@ -45,7 +45,7 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('lets what ends soon end by itself', async () => {
+  it('lets short calls finish', async () => {
     const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])] })
     const answer = gateway.call('viewer', MODERN, 'slow__echo')
     await until(async () => (await started(gateway)).length === 1)
@@ -53,7 +53,7 @@ describe('a gateway that stops while calls run', () => {
     assert.equal(textOf(await answer), 'echo')
   })
 
-  it('waits for what takes longer, and meanwhile refuses new calls, in both eras', async () => {
+  it('waits for longer calls, and meanwhile refuses new ones, in both eras', async () => {
     const folder = tempFolder()
     const file = join(folder.path, 'go-on')
     const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])], drainMs: 600_000 })
@@ -80,7 +80,7 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('takes a cancellation while it waits', async () => {
+  it('accepts a cancellation while it waits', async () => {
     const gateway = await startTestGateway({ servers: [nodeServer('slow', [SLOW])], drainMs: 600_000 })
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const { headers } = await gateway.ask('viewer', '2025-11-25', 'initialize', params)
@@ -100,7 +100,7 @@ describe('a gateway that stops while calls run', () => {
     await Promise.all([closed, call])
   })
 
-  it('lets running calls end on SIGTERM, also when the signal comes twice, and ends with 0', async () => {
+  it('lets running calls finish on SIGTERM, even if the signal comes twice, and exits with 0', async () => {
     const folder = tempFolder()
     const { child, ready, audit } = serve(folder.path, 'drainMs: 600000')
     try {
@@ -121,7 +121,7 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('ends at once at a second signal', async () => {
+  it('exits at once at a second signal', async () => {
     const folder = tempFolder()
     const { child, ready, audit } = serve(folder.path, 'drainMs: 600000')
     try {
@@ -138,7 +138,7 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('goes on at SIGHUP, and says so', async () => {
+  it('keeps running at SIGHUP, and logs it', async () => {
     const folder = tempFolder()
     const { child, ready, stderr } = serve(folder.path, '')
     try {
@@ -154,7 +154,7 @@ describe('a gateway that stops while calls run', () => {
     }
   })
 
-  it('aborts on SIGTERM what has not ended after drainMs, and its audit verifies', async () => {
+  it('aborts calls that have not ended drainMs after SIGTERM, and its audit verifies', async () => {
     const folder = tempFolder()
     const yaml = `
 listen: { port: 0 }
@@ -200,7 +200,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv) {
   return spawn(process.execPath, given, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, NO_COLOR: '1' } })
 }
 
-/** Runs `toolgate serve` in a folder of its own. `ready` is its address. */
+/** Runs `toolgate serve` in its own folder. `ready` resolves to its address. */
 function serve(folder: string, settings: string) {
   const audit = join(folder, 'audit.db')
   const config = join(folder, 'toolgate.yaml')

@@ -53,14 +53,14 @@ describe('a wrong key', () => {
     })
   }
 
-  it('is not counted where none is presented', async () => {
+  it('is not counted if no key is sent', async () => {
     const known = await failedLogins()
     assert.equal((await send(gateway.mcpUrl, { body: '{}' })).status, 401)
     assert.equal((await send(`${gateway.url}/api/tools`, { method: 'GET' })).status, 401)
     assert.equal(await failedLogins(), known)
   })
 
-  it('leaves one record for all of a minute, with the count and without the keys', async () => {
+  it('leaves one record per minute, with the count and without the keys', async () => {
     const folder = tempFolder()
     try {
       const path = join(folder.path, 'audit.jsonl')
@@ -117,7 +117,7 @@ describe('a foreign Host', () => {
       }
   })
 
-  it('is none of the names of this gateway', async () => {
+  it('is a name that this gateway does not have', async () => {
     for (const host of [own(), `localhost:${gateway.port}`, `[::1]:${gateway.port}`]) {
       const { status } = await send(`${gateway.url}/`, { method: 'GET', headers: { host } })
       assert.notEqual(status, 403, host)
@@ -126,7 +126,7 @@ describe('a foreign Host', () => {
 })
 
 describe('many wrong keys', () => {
-  it('are answered later and later, while a right key from the same address is served', async () => {
+  it('are answered more and more slowly, while a valid key from the same address is served', async () => {
     let answered = 0
     const wrong = Array.from({ length: 20 }, () => gateway.api('/api/tools', { key: 'wrong' }).then(() => answered++))
     await until(async () => (await failedLogins()) >= 26)

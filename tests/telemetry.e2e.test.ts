@@ -35,7 +35,7 @@ afterEach(async () => {
 
 describe('the trace of a call through the gateway', () => {
   for (const era of [MODERN, '2025-11-25'] as const satisfies readonly Era[]) {
-    it(`goes from the client over the gateway to the server behind it (${era})`, async () => {
+    it(`goes from the client through the gateway to the server (${era})`, async () => {
       const { spans } = registerSdk()
       const gateway = await startMetaGateway()
       const told = await call(gateway, era, 'up__meta', FROM_CLIENT)
@@ -83,7 +83,7 @@ describe('the trace of a call through the gateway', () => {
     )
   })
 
-  it('begins at the gateway where the client is in none, or says nonsense', async () => {
+  it('begins at the gateway if the client sends none or an invalid one', async () => {
     const { spans } = registerSdk()
     const gateway = await startMetaGateway()
     for (const meta of [{}, { traceparent: '00-nonsense-01' }, { traceparent: { toString: 1 } }]) {
@@ -93,7 +93,7 @@ describe('the trace of a call through the gateway', () => {
     }
   })
 
-  it('goes in the _meta of MCP 2026-07-28 too, beside what that revision wants there', async () => {
+  it('is in the _meta of MCP 2026-07-28, beside the fields that the revision requires', async () => {
     const { spans } = registerSdk()
     const upstream = await startRecordingServer([{ name: 'echo' }], { era: 'modern' })
     closers.push(() => upstream.close())
@@ -114,7 +114,7 @@ describe('the trace of a call through the gateway', () => {
     )
   })
 
-  it('tells the server behind nothing where no SDK is registered, or the sampler keeps nothing', async () => {
+  it('is not sent to the server if no SDK is registered or the sampler drops it', async () => {
     const gateway = await startMetaGateway()
     assert.equal(textOf(await call(gateway, MODERN, 'up__meta', FROM_CLIENT)), 'null')
     const { spans } = registerSdk({ sampler: new AlwaysOffSampler() })
@@ -133,7 +133,7 @@ describe('the trace of a call through the gateway', () => {
 })
 
 describe('a span of the gateway', () => {
-  it('has the type of its error: tool_error for what a tool says failed, a JSON-RPC code for the rest', async () => {
+  it('has the type of its error: tool_error for a result with isError, a JSON-RPC code for the rest', async () => {
     const { spans } = registerSdk()
     const gateway = await startMetaGateway()
     await call(gateway, MODERN, 'up__fail')
@@ -153,7 +153,7 @@ describe('a span of the gateway', () => {
     )
   })
 
-  it('follows lists and discovery, and no method that a client made up', async () => {
+  it('exists for lists and discovery, and for no method that a client made up', async () => {
     const { spans } = registerSdk()
     const gateway = await startMetaGateway()
     await gateway.ask('admin', MODERN, 'tools/list')
@@ -184,7 +184,7 @@ describe('a span of the gateway', () => {
 })
 
 describe('the metrics of the gateway', () => {
-  it('measure what was asked of it and what it asked, by method, tool and error', async () => {
+  it('measure its requests and those to servers, by method, tool and error', async () => {
     const { exported } = registerSdk()
     const gateway = await startMetaGateway()
     await call(gateway, MODERN, 'up__meta')
@@ -206,7 +206,7 @@ describe('the metrics of the gateway', () => {
     ])
   })
 
-  it('are at /metrics, for whoever has a console key', async () => {
+  it('are at /metrics, with a console key', async () => {
     const gateway = await startMetaGateway()
     for (const name of ['up__meta', 'up__meta', 'up__fail', 'made_up']) await call(gateway, MODERN, name)
     assert.equal((await fetch(`${gateway.url}/metrics`)).status, 401)
@@ -221,7 +221,7 @@ describe('the metrics of the gateway', () => {
     assert.match(text, /^toolgate_audit_records_total [1-9]\d*$/m)
   })
 
-  it('are there without a key where the configuration says so', async () => {
+  it('need no key if the configuration says so', async () => {
     const gateway = await startGateway([], { metrics: { public: true } })
     assert.equal((await fetch(`${gateway.url}/metrics`)).status, 200)
   })
@@ -260,7 +260,7 @@ function byKind(spans: readonly ReadableSpan[]): { server: ReadableSpan; gate: R
   return { server: last(SpanKind.SERVER), gate: last(SpanKind.INTERNAL), client: last(SpanKind.CLIENT) }
 }
 
-/** Registers a real SDK that exports to memory, as a program does that is preloaded; taken away after the test. */
+/** Registers a real SDK that exports to memory, as a preloaded program does. Removed after the test. */
 function registerSdk({ sampler }: { sampler?: Sampler } = {}) {
   const spanExporter = new InMemorySpanExporter()
   const tracing = new TracerProvider({

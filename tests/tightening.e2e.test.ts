@@ -8,7 +8,7 @@ import { type RecordedTool, type RecordingServer, startRecordingServer } from '.
 import { ERAS, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** Tightening is immediate: what was allowed when it was listed, decided or approved runs only if it is allowed now. */
+/** Tightening is immediate: a call that was listed, decided or approved runs only if it is still allowed. */
 
 const TOOLS: readonly RecordedTool[] = [{ name: 'pay' }, { name: 'look' }, { name: 'browse' }]
 const NO_PAY: Policy = { deny: ['bank:pay'] }
@@ -34,7 +34,7 @@ before(async () => {
         suggestion: 'Start the browser.',
       },
     ],
-    // Each record is on the disk before a call goes on, so that there is time between deciding and executing.
+    // Each record is on disk before a call continues, which leaves time between deciding and executing.
     audit: { store: 'jsonl', path: join(folder.path, 'audit.jsonl'), mode: 'required' },
   })
 })
@@ -52,7 +52,7 @@ beforeEach(async () => {
     const { size } = gateway.gate.catalog.snapshot()
     return size === TOOLS.length && gateway.gate.catalog.get('bank:pay')?.description !== 'Pays twice.'
   }
-  // A server that announces a change at each reading is read ever more slowly.
+  // A server that announces a change at each reading is read more and more slowly.
   if (!isAsFirst()) bank.setTools(TOOLS)
   await until(isAsFirst)
   bank.forget()
@@ -86,7 +86,7 @@ const approve = async (answer: RpcAnswer) => {
 
 describe('a policy that is tightened', () => {
   for (const era of ERAS)
-    it(`between listing and calling holds for the call, in ${era}`, async () => {
+    it(`between listing and calling applies to the call, in ${era}`, async () => {
       assert.ok((await gateway.list('operator', era)).includes('bank__pay'))
       gateway.gate.setPolicy(NO_PAY)
       assertNotPaid(await pay(era), /^Tool "bank__pay" is not available/)
@@ -96,7 +96,7 @@ describe('a policy that is tightened', () => {
     })
 
   for (const era of ERAS)
-    it(`between deciding and executing holds for the call, in ${era}`, async () => {
+    it(`between deciding and executing applies to the call, in ${era}`, async () => {
       let decided = 0
       const tightenLater = () => {
         decided++
@@ -108,7 +108,7 @@ describe('a policy that is tightened', () => {
       assert.ok(decided > 0)
     })
 
-  it('while it is being asked holds for the call', async () => {
+  it('while it is being evaluated applies to the call', async () => {
     const tightenNow = () => {
       gateway.gate.setPolicy(NO_PAY)
       return false
@@ -127,7 +127,7 @@ describe('a policy that is tightened', () => {
     assertNotPaid(await pay(), /^Waiting for approval of bank__pay\.$/)
   })
 
-  it('while an approved call has not been made yet holds for it, and the approval is not used up', async () => {
+  it('before an approved call applies to it, and the approval is not consumed', async () => {
     gateway.gate.setPolicy({ ask: ['bank:pay'] })
     const input = { n: 1 }
     await approve(await pay(MODERN, input))
@@ -138,7 +138,7 @@ describe('a policy that is tightened', () => {
     assert.equal(bank.calls('pay').length, 1)
   })
 
-  it('while a call waits for the disk leaves one terminal record of it', async () => {
+  it('while a call waits for the disk leaves one terminal record', async () => {
     const tightenLater = () => {
       setImmediate(() => gateway.gate.setPolicy(NO_PAY))
       return false
@@ -162,7 +162,7 @@ describe('a policy that is tightened', () => {
 
 describe('a tool', () => {
   for (const era of ERAS)
-    it(`that its server takes away between listing and calling is gone, in ${era}`, async () => {
+    it(`that its server removes between listing and calling is unknown, in ${era}`, async () => {
       assert.ok((await gateway.list('operator', era)).includes('bank__pay'))
       bank.setTools(TOOLS.slice(1))
       await until(() => !gateway.gate.catalog.get('bank:pay'))
@@ -182,7 +182,7 @@ describe('a tool', () => {
 })
 
 describe('a group whose dependency goes away', () => {
-  it('takes its tools out of the list, says why to people, refuses calls with the reason, and brings them back', async () => {
+  it('removes its tools from the list, shows people why, refuses calls with the reason, and restores them', async () => {
     const listed = async () => (await gateway.list('viewer', MODERN)).includes('bank__browse')
     const row = async () => (await gateway.tools('viewer')).groups.find(({ name }) => name === 'web')
     assert.equal(await listed(), true)
@@ -203,7 +203,7 @@ describe('a group whose dependency goes away', () => {
     }
     assert.deepEqual(bank.calls(), [])
 
-    // To whom the tool is denied, its group's state is nothing he may know.
+    // A caller to whom the tool is denied must not learn its group's state.
     gateway.gate.setPolicy({ deny: ['bank:browse'] })
     assert.match(textOf(await gateway.call('viewer', MODERN, 'bank__browse')), /^Tool "bank__browse" is not available/)
     gateway.gate.setPolicy([])

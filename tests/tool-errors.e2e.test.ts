@@ -17,7 +17,7 @@ before(async () => {
 after(() => gateway.close())
 
 describe('a tool of a server that answers with isError', () => {
-  it('is failed in the audit, its filters and the metrics, and its client gets the result as it came', async () => {
+  it('counts as failed in the audit, its filters and the metrics, and its client gets the result unchanged', async () => {
     for (const era of ERAS) {
       const answer: RpcAnswer = await gateway.call('admin', era, 'up__fail')
       assert.equal(answer.result?.isError, true)

@@ -6,7 +6,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { httpServer } from './support/servers.ts'
 
-/** What the console's pages of groups and of one tool are made of. */
+/** The data of the console's pages of groups and of one tool. */
 
 const SECRET = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'
 let upstream: RecordingServer
@@ -52,7 +52,7 @@ after(async () => {
 })
 
 describe('GET /api/tool', () => {
-  it('gives one tool with its schema, groups, limits, and what is decided of it', async () => {
+  it('returns one tool with its schema, groups, limits and decision', async () => {
     const { status, body } = await gateway.api('/api/tool?tool=up:open&as=viewer')
     const tool = body as ToolBody
     assert.equal(status, 200)
@@ -64,7 +64,7 @@ describe('GET /api/tool', () => {
     assert.deepEqual([seen.tool.outcome, seen.exports], ['allow', tool.exports])
   })
 
-  it('gives it as each provider would get it, with what that cannot express, and what it costs', async () => {
+  it('returns its export for each provider, with warnings and tokens', async () => {
     const { exports } = (await gateway.api('/api/tool?tool=up:open&as=admin')).body as ToolBody
     assert.deepEqual(
       exports.map(({ target }) => target),
@@ -75,19 +75,19 @@ describe('GET /api/tool', () => {
     assert.match(JSON.stringify(exports[0]?.definition), /up__open/)
   })
 
-  it('says why a provider cannot have it', async () => {
+  it('says why it cannot be exported for a provider', async () => {
     const { exports } = (await gateway.api('/api/tool?tool=up:bad&as=admin')).body as ToolBody
     const failed = exports.filter(({ errors }) => errors.length > 0)
     assert.ok(failed.length > 0)
     assert.ok(failed.every(({ tokens }) => tokens === undefined))
   })
 
-  it('shows nothing that looks like a secret', async () => {
+  it('masks secrets', async () => {
     const { body } = await gateway.api('/api/tool?tool=up:open&as=admin')
     assert.ok(!JSON.stringify(body).includes(SECRET))
   })
 
-  it('names what is wrong with the question', async () => {
+  it('names the problem of a query', async () => {
     const code = async (query: string) =>
       ((await gateway.api(`/api/tool${query}`)).body as { error: { code: string } }).error.code
     assert.equal(await code('?tool=up:none&as=admin'), 'tool_unknown')
@@ -98,7 +98,7 @@ describe('GET /api/tool', () => {
 })
 
 describe('GET /api/groups', () => {
-  it('gives the groups in the order of the configuration, with their badges', async () => {
+  it('returns the groups in the order of the configuration, with their badges', async () => {
     const { groups } = (await gateway.api('/api/groups')).body as GroupsBody
     assert.deepEqual(
       groups.map(({ name, badge, hint, tools }) => [name, badge, hint, tools]),

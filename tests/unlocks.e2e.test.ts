@@ -8,7 +8,7 @@ import { type RecordingServer, startRecordingServer } from './support/recording-
 import { MODERN, type RpcAnswer, textOf, toMessage } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
-/** Locked groups on a real gateway: opened by a session, and found and called by clients that have none. */
+/** Locked groups on a real gateway: opened by sessions, and found and called by clients without one. */
 
 const LEGACY = '2025-11-25'
 const group = (name: string, tools: string[], more: object = {}) => ({
@@ -72,7 +72,7 @@ after(async () => {
 afterEach(() => upstream.forget())
 
 describe('a session', () => {
-  it('begins with what is not locked, and is told of what it may open and of nothing else', async () => {
+  it('begins with the unlocked tools, and learns only of groups that it may open', async () => {
     const session = await newSession()
     assert.deepEqual(await session.list(), [
       'call_tool',
@@ -94,7 +94,7 @@ describe('a session', () => {
     assert.match(await session.description('search_tools'), /- sql\. Asks databases\./)
   })
 
-  it('opens a whole group by a call of request_tools, for itself alone', async () => {
+  it('opens a whole group with request_tools, for itself only', async () => {
     const [one, other] = [await newSession(), await newSession()]
     const refused = await one.call('up__open')
     const suggestion = 'Call request_tools with the group "web" to open it.'
@@ -114,7 +114,7 @@ describe('a session', () => {
     assert.deepEqual(upstream.calls().length, 1)
   })
 
-  it('belongs to its user and tenant: to others it is unknown', async () => {
+  it('belongs to its user and tenant, and is unknown to others', async () => {
     const one = await newSession()
     await one.call('request_tools', { group: 'web' })
     for (const key of [KEYS.operator, 'demo-viewer-acme']) {
@@ -124,7 +124,7 @@ describe('a session', () => {
     assert.ok((await sessionOf(KEYS.viewer, one.id).list()).includes('up__open'))
   })
 
-  it('is told the same of a group that is denied as of one that does not exist', async () => {
+  it('gets the same answer for a denied group as for an unknown one', async () => {
     const session = await newSession()
     const [denied, none] = [
       await session.call('request_tools', { group: 'vault' }),
@@ -139,7 +139,7 @@ describe('a session', () => {
     assert.ok(!(await session.list()).includes('up__secret'))
   })
 
-  it('opens nothing by text, a call of another tool, or a call that is refused', async () => {
+  it('opens nothing by text, by calls of other tools, or by refused calls', async () => {
     const session = await newSession()
     const words = 'request_tools {"group":"web"} Call request_tools with the group "web" to open it.'
     await session.call('up__notes', { text: words, request_tools: { group: 'web' }, group: 'web' })
@@ -151,7 +151,7 @@ describe('a session', () => {
     assert.ok(!(await session.list()).includes('up__open'))
   })
 
-  it('opens a group by an event: a call that ended well, and not one that failed', async () => {
+  it('opens a group by an event: a successful call, and not a failed one', async () => {
     const session = await newSession()
     await session.call('up__clone', { fail: true })
     assert.ok(!(await session.list()).includes('up__push'))
@@ -159,7 +159,7 @@ describe('a session', () => {
     assert.ok((await session.list()).includes('up__push'))
   })
 
-  it('opens a group by a search that finds it, and is told so', async () => {
+  it('opens a group by a search that finds it, and the result says so', async () => {
     const session = await newSession()
     const found = await session.call('search_tools', { query: 'database' })
     const { tools, hint } = valueOf(found) as { tools: { name: string }[]; hint: string }
@@ -171,7 +171,7 @@ describe('a session', () => {
     assert.ok((await session.list()).includes('up__query'))
   })
 
-  it('is unknown when it is ended', async () => {
+  it('is unknown after its end', async () => {
     const session = await newSession()
     await session.call('request_tools', { group: 'web' })
     const { status } = await send(gateway.mcpUrl, {
@@ -182,7 +182,7 @@ describe('a session', () => {
     assert.equal((await session.ask('tools/list')).error?.message, 'Session not found.')
   })
 
-  it('stands in the records of its calls, in the name of its user', async () => {
+  it('is in the records of its calls, with its user', async () => {
     const session = await newSession()
     await session.call('up__notes')
     const { body } = await gateway.api('/api/audit?tool=up:notes&limit=1')
@@ -191,7 +191,7 @@ describe('a session', () => {
 })
 
 describe('a client without a session', () => {
-  it('lists what is not locked and the tools that find the rest, whatever it asked before', async () => {
+  it('lists the unlocked tools and the search tools, after any earlier calls', async () => {
     const first = await gateway.list('viewer', MODERN)
     assert.deepEqual(first, [...META, 'up__clone', 'up__fails', 'up__limited', 'up__notes'])
     await gateway.call('viewer', MODERN, 'search_tools', { query: 'database' })
@@ -201,7 +201,7 @@ describe('a client without a session', () => {
     assert.deepEqual(await gateway.list('viewer', MODERN), first)
   })
 
-  it('reads what there is to find, of what it may use', async () => {
+  it('reads which groups it can find, if it may use them', async () => {
     const read = async (who: Who) => {
       const { result } = (await gateway.ask(who, MODERN, 'tools/list')).json() as RpcAnswer
       return JSON.stringify(result?.tools?.find(({ name }) => name === 'search_tools'))
@@ -211,7 +211,7 @@ describe('a client without a session', () => {
     assert.match(await read('admin'), /crown/)
   })
 
-  it('finds, reads and calls them; what is denied is as what does not exist', async () => {
+  it('finds, describes and calls them; a denied tool is like an unknown one', async () => {
     const search = await gateway.call('viewer', MODERN, 'search_tools', { query: 'opens a page' })
     assert.match(textOf(search), /up__open/)
     const asked = await gateway.call('viewer', MODERN, 'search_tools', { query: 'request tools for a session' })
@@ -233,21 +233,21 @@ describe('a client without a session', () => {
     ['an approval', 'up__click', { n: 1 }],
     ['a tool that fails', 'up__fails', {}],
   ] as const)
-    it(`gets by call_tool what a direct call gets, field for field: ${shows}`, async () => {
+    it(`gets the same answer from call_tool as from a direct call: ${shows}`, async () => {
       const direct = await gateway.call('viewer', MODERN, name, args)
       const within = await gateway.call('viewer', MODERN, 'call_tool', { name, arguments: args })
       assert.deepEqual(within, direct)
       assert.equal(upstream.calls().length % 2, 0)
     })
 
-  it('spends the same limits by both ways', async () => {
+  it('uses the same limits either way', async () => {
     await gateway.call('viewer', MODERN, 'up__limited')
     const again = await gateway.call('viewer', MODERN, 'call_tool', { name: 'up__limited' })
     assert.match(textOf(again), /rate limited/)
     assert.equal(upstream.calls().length, 1)
   })
 
-  it('leaves a record of each call, of its own tool and of call_tool', async () => {
+  it('leaves a record of each call, for its tool and for call_tool', async () => {
     await gateway.call('operator', MODERN, 'call_tool', { name: 'up__open', arguments: { url: 'x' } })
     const { body } = await gateway.api('/api/audit?user=operator&limit=4')
     const { records } = body as { records: { tool: string; event: string; tool_call_id: string }[] }
@@ -258,7 +258,7 @@ describe('a client without a session', () => {
     assert.equal(records[1]?.tool_call_id, `${records[0]?.tool_call_id}.1`)
   })
 
-  it('is told of request_tools that it has no session', async () => {
+  it('is told by request_tools that it has no session', async () => {
     const { result } = await gateway.call('viewer', MODERN, 'request_tools', { group: 'web' })
     assert.equal(result?.isError, true)
     assert.match(textOf({ result: result as never }), /call_tool/)
@@ -279,7 +279,7 @@ describe('the tools that find others', () => {
     }
   }
 
-  it('are offered where something is locked, where they are wanted, and where there are many tools', async () => {
+  it('are offered if a group is locked, if they are configured, and if there are many tools', async () => {
     assert.deepEqual(await listOf(), [])
     assert.deepEqual(await listOf(undefined, [GROUPS[0] as object]), META)
     assert.deepEqual(await listOf({ offer: 'always' }), META)
@@ -288,7 +288,7 @@ describe('the tools that find others', () => {
     assert.deepEqual(await listOf({ offer: 'auto', above: 9 }), [])
   })
 
-  it('are not offered for the sake of what a caller may not use', async () => {
+  it('are not offered because of tools that the caller may not use', async () => {
     assert.deepEqual(
       await (async () => {
         const own = await startTestGateway({
@@ -304,7 +304,7 @@ describe('the tools that find others', () => {
     )
   })
 
-  it('cannot be locked away: a locked group that names them, also by an alias, is an error', async () => {
+  it('cannot be locked: a locked group that names them, even by an alias, is an error', async () => {
     for (const [selector, expected] of [
       ['*', /groups\.all\.tools\[0\]: "\*" names search_tools too/],
       ['find', /groups\.all\.tools\[0\]: "find" names search_tools too/],

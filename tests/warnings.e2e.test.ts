@@ -5,9 +5,9 @@ import { startTestGateway } from './support/gateway.ts'
 import { startRecordingServer } from './support/recording-server.ts'
 import { httpServer } from './support/servers.ts'
 
-/** A name that nothing has is seen: in the log at start, the API and the metrics. A server that is down makes no noise. */
+/** Unknown names are in the log at start, the API and the metrics. A server that is down causes no warning. */
 
-describe('a gateway whose policy names what nothing has', () => {
+describe('a gateway whose policy has unknown names', () => {
   it('logs a line for each at start, and shows them in the API and the metrics', async () => {
     const bank = await startRecordingServer([{ name: 'pay' }, { name: 'look' }])
     const gateway = await startTestGateway({

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { type Address, formatAddress, linkTo, PAGES, parseAddress, withChoices } from './address.ts'
 
 describe('parseAddress', () => {
-  it('reads the page and what was chosen on it', () => {
+  it('parses the page and its choices', () => {
     const address = parseAddress('#/live?tool=files:read_file&user=vera')
     assert.equal(address.page, 'live')
     assert.deepEqual(
@@ -16,16 +16,16 @@ describe('parseAddress', () => {
     )
   })
 
-  it('takes anything else for the first page', () => {
+  it('returns the first page for anything else', () => {
     for (const hash of ['', '#', '#/', '#/nothing', '#/constructor', '#/tools/x', '#//audit', '#javascript:alert(1)'])
       assert.deepEqual([parseAddress(hash).page, parseAddress(hash).choices.size], ['tools', 0], hash)
   })
 
-  it('still knows an address of before', () => {
+  it('accepts former addresses', () => {
     assert.equal(parseAddress('#/audit?user=vera').page, 'live')
   })
 
-  it('reads back what formatAddress writes, whatever was typed', () => {
+  it('reads back what formatAddress writes, for any text', () => {
     const address = fc.record({
       page: fc.constantFrom(...PAGES),
       choices: fc
@@ -44,7 +44,7 @@ describe('formatAddress', () => {
 })
 
 describe('withChoices', () => {
-  it('changes some choices and takes empty ones away', () => {
+  it('changes some choices and removes empty ones', () => {
     const address = parseAddress('#/live?tool=a&user=b')
     assert.equal(formatAddress(withChoices(address, { tool: '', event: 'tool_call' })), '#/live?user=b&event=tool_call')
   })

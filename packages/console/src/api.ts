@@ -1,7 +1,7 @@
 import { health } from './health.ts'
 import type { ErrorBody } from './wire.ts'
 
-/** An answer that is not the one asked for. `status` is 0 where none came at all. */
+/** Thrown for an error response. `status` is 0 if no response came. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -13,7 +13,7 @@ export class ApiError extends Error {
     this.code = code
   }
 
-  /** Whether the gateway has no such route: it is of an earlier version. */
+  /** Whether the gateway lacks the route, because it is of an earlier version. */
   get isAbsent(): boolean {
     return this.status === 404 && this.code === 'route_unknown'
   }
@@ -47,7 +47,7 @@ export function deleteJson<Body>(path: string): Promise<Body> {
   return request(path, { method: 'DELETE' })
 }
 
-/** Of a gateway that is there and does not answer, one should not go on believing what it said last. */
+/** After this time without an answer, the page counts as out of date. */
 const TIMEOUT_MS = 15_000
 
 async function request<Body>(path: string, init: RequestInit): Promise<Body> {

@@ -6,17 +6,14 @@ import { followLive } from './live-updates.ts'
 import { ApprovalsPage } from './pages/approvals.tsx'
 import { CallersPage } from './pages/callers.tsx'
 import { LivePage } from './pages/live.tsx'
-import { LoginPage } from './pages/login.tsx'
+import { LoginPage, SessionEnded } from './pages/login.tsx'
 import { ToolPage } from './pages/tool.tsx'
 import { ToolsPage } from './pages/tools.tsx'
 import { Announcer } from './parts/announcer.tsx'
-import { FaultBoundary } from './parts/fault-boundary.tsx'
+import { FaultBoundary, Failed, Loading } from './parts/panels.tsx'
 import { Halts } from './parts/halts.tsx'
 import { Header, TITLES } from './parts/header.tsx'
-import { Failed, Loading } from './parts/panels.tsx'
-import { SessionEnded } from './parts/session-ended.tsx'
-import { StaleStrip } from './parts/stale-strip.tsx'
-import { Warnings } from './parts/warnings.tsx'
+import { StaleStrip, Warnings } from './parts/notices.tsx'
 import type { SessionBody } from './wire.ts'
 
 const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
@@ -27,7 +24,7 @@ const CONTENT: Readonly<Record<Page, () => ReactElement>> = {
   callers: CallersPage,
 }
 
-/** Asks who is logged in, and shows the login or the page of the address. */
+/** Shows the login, or the page of the address for a logged-in user. */
 export function App(): ReactElement {
   const session = useApi<SessionBody>({ key: ['session'], path: '/api/session' })
   const isOut = session.error?.status === 401
@@ -40,7 +37,7 @@ export function App(): ReactElement {
   )
 }
 
-/** A session that has ended leaves the page as it was, under a dialog that opens another. */
+/** The page of a logged-in user. If the session ends, the page stays, under a dialog to log in again. */
 function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean }): ReactElement {
   const client = useQueryClient()
   const [{ page }] = useAddress()
@@ -69,7 +66,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   )
 }
 
-/** A new page says its name: in the title, and to a reader who hears it by taking the focus. */
+/** Puts a new page's name into the title, and focuses its heading so that screen readers announce it. */
 function useFocusOnMove(page: Page, main: React.RefObject<HTMLElement | null>): void {
   const shown = useRef(page)
   useEffect(() => {

@@ -6,7 +6,7 @@ import type { Approval } from './wire.ts'
 const NOW = 1_000_000
 
 describe('toQueue', () => {
-  it('keeps the cards and their order when requests arrive, also older ones', () => {
+  it('keeps the cards and their order when requests arrive, even older ones', () => {
     const shown = [request('b', 20), request('c', 30)]
     const { cards, fresh } = toQueue({
       shown,
@@ -27,7 +27,7 @@ describe('toQueue', () => {
     )
   })
 
-  it('keeps a card whose request has ended, with what became of it', () => {
+  it('keeps a card whose request has ended, with its result', () => {
     const shown = [request('a', 1), request('b', 2), { ...request('c', 3), expiresAt: NOW }, request('d', 4)]
     const approved: Approval = { ...request('a', 1), status: 'approved', decidedBy: 'olga' }
     const { cards } = toQueue({ shown, pending: [request('d', 4)], ended: new Map([['a', approved]]), nowMs: NOW })
@@ -42,7 +42,7 @@ describe('toQueue', () => {
     )
   })
 
-  it('does not offer a decided request again because of a list that was read before', () => {
+  it('does not offer a decided request again because of an older list', () => {
     const a = request('a', 1)
     const ended = new Map([['a', { ...a, status: 'rejected' as const }]])
     assert.equal(toQueue({ shown: [a], pending: [a], ended, nowMs: NOW }).cards[0]?.state, 'rejected')

@@ -1,6 +1,6 @@
 import type { Approval, ApprovalRow } from './wire.ts'
 
-/** What became of a request that the page still shows. `gone`: it no longer waits, and the page does not know why. */
+/** The state of a request on the page. `gone`: it no longer waits, and the page does not know why. */
 export type CardState = Approval['status'] | 'gone'
 
 export interface Card<Row extends Approval = ApprovalRow> {
@@ -13,7 +13,7 @@ export interface QueueInput<Row extends Approval> {
   readonly shown: readonly Row[]
   /** The requests that wait, as the gateway lists them. */
   readonly pending: readonly Row[]
-  /** The decisions that the page knows of, by approval id. */
+  /** The known decisions, by approval id. */
   readonly ended: ReadonlyMap<string, Approval>
   readonly nowMs: number
 }
@@ -32,8 +32,7 @@ export function oldestFirst<Row extends Approval>(approvals: readonly Row[]): re
 /**
  * Returns the cards of the page and the requests that are not on it yet.
  *
- * The cards are exactly those in `shown`, in that order, whatever arrives or ends: a card never moves because of
- * another request.
+ * The cards are exactly those in `shown`, in that order. A card never moves because another request arrives or ends.
  */
 export function toQueue<Row extends Approval>({ shown, pending, ended, nowMs }: QueueInput<Row>): Queue<Row> {
   const waiting = new Map(pending.map((approval) => [approval.id, approval]))
@@ -44,7 +43,7 @@ export function toQueue<Row extends Approval>({ shown, pending, ended, nowMs }: 
   }
 }
 
-/** A decision outweighs the list: an answer that was on its way before the decision still lists the request. */
+/** A known decision takes precedence over the list, which may be older than the decision. */
 function toCard<Row extends Approval>(
   approval: Row,
   waiting: ReadonlyMap<string, Row>,

@@ -15,14 +15,14 @@ import {
 import type { AuditRecord } from './wire.ts'
 
 describe('EVENTS', () => {
-  it('are those of the audit, where they are known here', () => {
+  it('are the events of the audit', () => {
     for (const event of EVENTS) assert.ok(AUDIT_EVENTS.includes(event), event)
     assert.deepEqual(AUDIT_OUTCOMES, CORE_OUTCOMES)
   })
 })
 
 describe('outcomeOf', () => {
-  it('tells a result from a result that is an error, and says nothing of what ends nothing', () => {
+  it('distinguishes a result from an error result, and is undefined for a record that ends no attempt', () => {
     assert.equal(outcomeOf(record(1, { event: 'tool_result' })), 'done')
     assert.equal(outcomeOf(record(1, { event: 'tool_result', error: 'ENOENT' })), 'failed')
     assert.equal(outcomeOf(record(1, { event: 'tool_result', is_error: true })), 'failed')
@@ -32,7 +32,7 @@ describe('outcomeOf', () => {
 })
 
 describe('lookOf', () => {
-  it('has a look for each way to end, and for what a person should see of the gate', () => {
+  it('has a look for each outcome, and for important events of the gate', () => {
     assert.equal(lookOf(record(1, { event: 'tool_result' })), 'good')
     assert.equal(lookOf(record(1, { event: 'tool_blocked' })), 'bad')
     assert.equal(lookOf(record(1, { event: 'tool_approval_required' })), 'ask')
@@ -43,7 +43,7 @@ describe('lookOf', () => {
 })
 
 describe('matchesFilter', () => {
-  it('holds where everything holds that is given, exactly', () => {
+  it('matches if every given field is equal', () => {
     const one = record(1, { event: 'tool_result', user_id: 'vera', session_id: 's1' })
     assert.ok(matchesFilter(one, filter({})))
     assert.ok(matchesFilter(one, filter({ user: 'vera', outcome: 'done', session: 's1', call: 'c', tool: 't' })))
@@ -54,7 +54,7 @@ describe('matchesFilter', () => {
 })
 
 describe('countNewer', () => {
-  it('counts what came after the newest that is shown', () => {
+  it('counts the records after the newest shown one', () => {
     assert.equal(countNewer([record(5), record(4)], [record(8), record(7), record(5)]), 2)
     assert.equal(countNewer([record(5)], [record(5)]), 0)
     assert.equal(countNewer([], [record(1)]), 1)
@@ -63,7 +63,7 @@ describe('countNewer', () => {
 })
 
 describe('mergeNewer', () => {
-  it('puts each new record once, newest first, and keeps no more than it may', () => {
+  it('adds each new record once, newest first, up to the maximum', () => {
     const seqs = (records: readonly AuditRecord[]) => records.map(({ seq }) => seq)
     assert.deepEqual(
       seqs(mergeNewer([record(2), record(1)], [record(3), record(5), record(3), record(2)], 9)),
@@ -72,14 +72,14 @@ describe('mergeNewer', () => {
     assert.deepEqual(seqs(mergeNewer([record(2), record(1)], [record(3)], 2)), [3, 2])
   })
 
-  it('gives the same array where nothing is new', () => {
+  it('returns the same array without new records', () => {
     const held = [record(2)]
     assert.equal(mergeNewer(held, [record(2), record(1)], 9), held)
   })
 })
 
 describe('explainRecord', () => {
-  it('says which way a group or a server changed, and why', () => {
+  it('says how a group or a server changed, and why', () => {
     const off = record(1, {
       event: 'group_changed',
       reason: 'unavailable',
@@ -95,7 +95,7 @@ describe('explainRecord', () => {
     assert.equal(lookOf(down), 'bad')
   })
 
-  it('prefers what is written for people, and falls back on the code', () => {
+  it('prefers the text for people, and falls back to the code', () => {
     assert.equal(
       explainRecord(record(1, { reason: 'policy_denied', detail: 'policy "baseline"' })),
       'policy "baseline"',

@@ -27,7 +27,7 @@ export const EVENTS: readonly AuditEvent[] = [
 
 export const AUDIT_OUTCOMES: readonly AuditOutcome[] = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned']
 
-/** How an attempt ended; `undefined` for a record that ends none. */
+/** Returns how an attempt ended; `undefined` for a record that does not end one. */
 export function outcomeOf({
   event,
   error,
@@ -58,7 +58,7 @@ const LOOKS: Readonly<Record<AuditOutcome, Look>> = {
   abandoned: 'bad',
 }
 
-/** What an event is shown like. */
+/** Returns the look of an event. */
 export function lookOf(record: AuditRecord): Look {
   const outcome = outcomeOf(record)
   if (outcome !== undefined) return LOOKS[outcome]
@@ -76,10 +76,10 @@ const CHANGE_LOOKS: ReadonlyMap<string, Look> = new Map([
 
 export const FILTER_FIELDS = ['event', 'outcome', 'tool', 'user', 'session', 'call'] as const
 
-/** Which records are shown: those for which all hold that are not empty. */
+/** Selects the records that match all fields that are not empty. */
 export type RecordFilter = Readonly<Record<(typeof FILTER_FIELDS)[number], string>>
 
-/** Answers as the gateway does, for records that come over the socket. */
+/** Returns whether a record from the socket matches, as the gateway decides it. */
 export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolean {
   return (
     holds(filter.event, record.event) &&
@@ -91,7 +91,7 @@ export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolea
   )
 }
 
-/** Why a call ended as it did, in one line; empty where there is nothing to say. */
+/** Returns in one line why a call ended as it did, or an empty text. */
 export function explainRecord(record: AuditRecord): string {
   const { event, reason, detail, error, limit, reset_ms: resetMs } = record
   if (CHANGES.has(event)) return explainChange(detail ?? '', reason ?? '')
@@ -103,7 +103,7 @@ export function explainRecord(record: AuditRecord): string {
 
 const CHANGES: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['group_changed', 'server_changed'])
 
-/** The record has the new state as its reason, and the name as its detail, with the cause behind a colon. */
+/** The record's reason is the new state. Its detail is the name, with the cause after a colon. */
 function explainChange(detail: string, state: string): string {
   const colon = detail.indexOf(': ')
   const name = colon === -1 ? detail : detail.slice(0, colon)

@@ -6,7 +6,7 @@ import type { AuditRecord } from './wire.ts'
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 30)
 
 describe('toChartData', () => {
-  it('counts how calls ended, in buckets that stand still', () => {
+  it('counts calls by outcome, in buckets at fixed times', () => {
     const records = [
       record(9, 'tool_call', 500),
       record(8, 'tool_result', 1000),
@@ -22,7 +22,7 @@ describe('toChartData', () => {
     assert.deepEqual(toChartData(records, toPeriod(3_600_000, NOW + 20_000)).times, times)
   })
 
-  it('has the counts of the gateway, with the records on top that came later', () => {
+  it('adds later records to the counts of the gateway', () => {
     const { startMs, bucketMs } = toPeriod(3_600_000, NOW)
     const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 }
     const buckets = Array.from({ length: 120 }, (_, i) => ({ ...none, done: i < 60 ? 100 : 1, refused: 2 }))
@@ -36,7 +36,7 @@ describe('toChartData', () => {
     assert.equal(later.counts.get('done')?.[57], 101)
   })
 
-  it('gives the median and the 95th percentile of calls that ran, and nothing where none did', () => {
+  it('returns the median and the 95th percentile of calls that ran, and null without any', () => {
     const records = Array.from({ length: 100 }, (_, i) => ({
       ...record(100 - i, 'tool_result', 0),
       duration_ms: i + 1,

@@ -1,7 +1,7 @@
 import { AUDIT_OUTCOMES, outcomeOf } from './audit-feed.ts'
 import type { AuditCountsBody, AuditOutcome, AuditRecord } from './wire.ts'
 
-/** Outcomes of calls that ran, whose latency means something. */
+/** Outcomes of calls that ran, and so have a latency. */
 export const TIMED: readonly AuditOutcome[] = ['done', 'failed', 'abandoned']
 
 export interface Latency {
@@ -23,14 +23,14 @@ export interface ChartData {
 
 const BUCKETS = 60
 
-/** The period of a chart: 60 buckets that stand still while time passes, so that no bar changes its height for having moved. */
+/** The period of a chart: 60 buckets at fixed times, so that bars do not change their height as time passes. */
 export interface ChartPeriod {
   readonly startMs: number
   readonly endMs: number
   readonly bucketMs: number
 }
 
-/** Returns the period of the latest `spanMs`. Its last bucket has `nowMs` in it. */
+/** Returns the period of the latest `spanMs`. Its last bucket contains `nowMs`. */
 export function toPeriod(spanMs: number, nowMs: number): ChartPeriod {
   const bucketMs = spanMs / BUCKETS
   const endMs = (Math.floor(nowMs / bucketMs) + 1) * bucketMs
@@ -38,9 +38,9 @@ export function toPeriod(spanMs: number, nowMs: number): ChartPeriod {
 }
 
 /**
- * Returns how calls ended, and the latency of those that are loaded. `records` are newest first.
+ * Returns how calls ended, and the latency of the loaded ones. `records` are newest first.
  *
- * `counted` are the gateway's counts; records that came after them are added. Without them, the loaded records are counted.
+ * `counted` are the gateway's counts; later records are added to them. Without them, only the loaded records are counted.
  */
 export function toChartData(
   records: readonly AuditRecord[],
@@ -78,7 +78,7 @@ export function toChartData(
   }
 }
 
-/** Puts counts into the buckets of a period, which may have moved on since. */
+/** Puts counts into the buckets of a period, which may be later than theirs. */
 function placeCounts(
   counted: AuditCountsBody | undefined,
   startMs: number,
@@ -87,7 +87,7 @@ function placeCounts(
   const counts = forEach(AUDIT_OUTCOMES, () => Array.from({ length: BUCKETS }, () => 0))
   for (const [i, outcomes] of (counted?.buckets ?? []).entries()) {
     const startsAtMs = (counted?.since ?? 0) + i * bucketMs
-    // Where the clock of the gateway is ahead of the browser's, what is later counts as now.
+    // If the gateway's clock is ahead of the browser's, later counts go into the last bucket.
     const bucket = Math.min(BUCKETS - 1, Math.round((startsAtMs - startMs) / bucketMs))
     if (bucket < 0) continue
     for (const [outcome, buckets] of counts) buckets[bucket] = (buckets[bucket] ?? 0) + outcomes[outcome]
@@ -95,7 +95,7 @@ function placeCounts(
   return counts
 }
 
-/** Nearest rank; `null` of nothing. */
+/** Returns the quantile by nearest rank; `null` without values. */
 function quantile(sorted: Float64Array, q: number): number | null {
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? null
 }

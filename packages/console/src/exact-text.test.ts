@@ -4,13 +4,13 @@ import * as fc from 'fast-check'
 import { toJsonParts, toPrettyJson, toSegments } from './exact-text.ts'
 
 describe('toSegments', () => {
-  it('leaves what can be seen as it is, in any script', () => {
+  it('leaves visible text unchanged, in any script', () => {
     for (const text of ['files:read_file', 'Grüße, 世界 مرحبا', 'a b\nc', 'née ❤️ 👍', '<script>alert(1)</script>'])
       assert.deepEqual(toSegments(text), [{ kind: 'text', text }], text)
     assert.deepEqual(toSegments(''), [])
   })
 
-  it('shows a bidirectional override where it stands, by its code point and name', () => {
+  it('marks a bidirectional override with its code point and name', () => {
     assert.deepEqual(toSegments('report\u202Efdp.exe'), [
       { kind: 'text', text: 'report' },
       { kind: 'mark', code: 'U+202E', name: 'right-to-left override' },
@@ -18,7 +18,7 @@ describe('toSegments', () => {
     ])
   })
 
-  it('shows everything else that would not be seen', () => {
+  it('marks all other invisible characters', () => {
     const unseen = [
       0x00, 0x07, 0x09, 0x0d, 0x1b, 0x7f, 0x85, 0xa0, 0xad, 0x34f, 0x61c, 0x115f, 0x17b4, 0x180b, 0x2003, 0x200b,
       0x200d, 0x2028, 0x2062, 0x2066, 0x2800, 0x3000, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xfff9, 0xd800, 0xdfff, 0xe000,
@@ -31,7 +31,7 @@ describe('toSegments', () => {
     }
   })
 
-  it('loses nothing: put together again, it is the text', () => {
+  it('loses nothing: the joined segments are the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const parts = toSegments(text).map((one) =>
@@ -44,7 +44,7 @@ describe('toSegments', () => {
 })
 
 describe('toJsonParts', () => {
-  it('takes strings of several lines apart, wherever they are', () => {
+  it('splits strings of several lines, at any place', () => {
     assert.deepEqual(toJsonParts({ a: 'x\ny', b: ['\n', 'one line'] }), [
       { kind: 'text', text: '{\n  "a": ' },
       { kind: 'lines', lines: ['x', 'y'] },
@@ -54,11 +54,11 @@ describe('toJsonParts', () => {
     ])
   })
 
-  it('leaves keys, and a backslash before an n, as they are', () => {
+  it('leaves keys, and a backslash before an n, unchanged', () => {
     assert.deepEqual(toJsonParts({ 'a\nb': 'c\\n' }), [{ kind: 'text', text: '{\n  "a\\nb": "c\\\\n"\n}' }])
   })
 
-  it('lets no line pass for a part of the value: put together again, it is the same JSON', () => {
+  it('lets no line look like a part of the value: the joined parts are the same JSON', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -78,7 +78,7 @@ describe('toJsonParts', () => {
 })
 
 describe('toPrettyJson', () => {
-  it('indents, and says so where there is nothing', () => {
+  it('indents, and returns a word for undefined', () => {
     assert.equal(toPrettyJson({ path: 'a' }), '{\n  "path": "a"\n}')
     assert.equal(toPrettyJson(undefined), 'nothing')
   })

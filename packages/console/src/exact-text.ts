@@ -1,10 +1,10 @@
-/** A stretch of text to be shown as it is, or one character that would not be seen. */
+/** Plain text, or one invisible character. */
 export type Segment =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'mark'; readonly code: string; readonly name: string }
 
 /**
- * Everything that a reader would not see, or that changes how the rest is seen: controls, formats (bidirectional
+ * Characters that are invisible or change how others are shown: controls, formats (bidirectional
  * overrides, zero-width), unpaired surrogates, private use, unassigned, separators other than the plain space, blank
  * letters, and variation selectors that do not follow a pictograph. Line feeds are kept.
  */
@@ -43,7 +43,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Splits text so that nothing in it can hide: each unseen character becomes a mark with its code point.
+ * Splits text so that nothing in it can hide: each invisible character becomes a mark with its code point.
  *
  * @example
  * toSegments('a\u202eb') // text 'a', mark 'U+202E' (right-to-left override), text 'b'
@@ -60,7 +60,7 @@ export function toSegments(text: string): readonly Segment[] {
   return segments
 }
 
-/** Gives a value as indented JSON, for people to read before they approve it. */
+/** Returns a value as indented JSON, for people to read before they approve it. */
 export function toPrettyJson(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? 'nothing'
 }
@@ -70,14 +70,14 @@ export type JsonPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
 
-/** A string of JSON, and the colon after it where it is a key. */
+/** A string of JSON, with the colon after it if it is a key. */
 const STRING = /"((?:[^"\\]|\\.)*)"(:?)/g
 const ESCAPE = /\\./g
 
 /**
- * Splits a value as indented JSON, so that strings of several lines can be shown as such.
+ * Splits a value as indented JSON, so that strings of several lines can be shown as lines.
  *
- * Everything but the line break stays escaped: no line can end its string, so none can pass for a part of the value.
+ * Only line breaks are unescaped. No line can end its string, so none can look like another part of the value.
  *
  * @example
  * toJsonParts({ a: 'x\ny' }) // text '{\n  "a": ', lines ['x', 'y'], text '\n}'
@@ -100,5 +100,5 @@ export function toJsonParts(value: unknown): readonly JsonPart[] {
 
 function toMark(codePoint: number): Segment {
   const code = `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`
-  return { kind: 'mark', code, name: NAMES.get(codePoint) ?? 'character that is not seen' }
+  return { kind: 'mark', code, name: NAMES.get(codePoint) ?? 'invisible character' }
 }

@@ -4,7 +4,7 @@ import { createFeed } from './feed.ts'
 import type { AuditRecord } from './wire.ts'
 
 describe('createFeed', () => {
-  it('begins with the newest page, and puts before it what comes', async () => {
+  it('begins with the newest page, and adds new records before it', async () => {
     const { feed, log, pass, seqs } = setUp(3)
     feed.add(record(log.push(record(4)) && 4))
     await feed.catchUp()
@@ -17,7 +17,7 @@ describe('createFeed', () => {
     assert.deepEqual(seqs(), [6, 5, 4, 3, 2, 1])
   })
 
-  it('fetches what it missed, and says when it could not', async () => {
+  it('fetches missed records, and reports a failure', async () => {
     const { feed, log, seqs, control } = setUp(2)
     await feed.catchUp()
     control.isBroken = true
@@ -31,7 +31,7 @@ describe('createFeed', () => {
     assert.deepEqual(seqs(), [4, 3, 2, 1])
   })
 
-  it('begins anew where it missed more than a page, so that no gap is shown as if it were none', async () => {
+  it('starts again after missing more than a page, so that no gap is hidden', async () => {
     const { feed, log, seqs } = setUp(10)
     await feed.catchUp()
     for (let seq = 11; seq <= 5010; seq++) log.push(record(seq))
@@ -41,7 +41,7 @@ describe('createFeed', () => {
     assert.deepEqual([seqs().length, seqs().at(-1)], [2000, 3011])
   })
 
-  it('goes back to the first record, a page at a time, once for all who ask at once', async () => {
+  it('loads back to the first record, page by page, once for concurrent requests', async () => {
     const { feed, seqs, control } = setUp(2500)
     await feed.catchUp()
     assert.equal(feed.snapshot.isEnd, false)
@@ -53,7 +53,7 @@ describe('createFeed', () => {
     assert.equal(control.fetched, 3)
   })
 
-  it('takes only what matches', async () => {
+  it('adds only matching records', async () => {
     const { feed, pass, seqs } = setUp(0, ({ seq }) => seq % 2 === 0)
     await feed.catchUp()
     for (const seq of [1, 2, 3, 4]) feed.add(record(seq))

@@ -4,16 +4,16 @@ import type { AuditRecord } from './wire.ts'
 export interface FeedSnapshot {
   /** Newest first. */
   readonly records: readonly AuditRecord[]
-  /** Whether the first page has come. */
+  /** Whether the first page is loaded. */
   readonly isReady: boolean
-  /** Whether there is nothing older, or no more is held here. */
+  /** Whether no older record can be loaded. */
   readonly isEnd: boolean
-  /** Why the latest page did not come. */
+  /** Why the latest page could not be loaded. */
   readonly error: unknown
 }
 
 export interface FeedOptions {
-  /** Gives records, newest first. */
+  /** Returns records, newest first. */
   readonly fetchPage: (range: {
     readonly before?: number
     readonly after?: number
@@ -23,13 +23,13 @@ export interface FeedOptions {
   readonly later?: (work: () => void) => void
 }
 
-/** The audit as the page holds it: what was fetched, with what came live before it. */
+/** The records on the page: fetched ones, with live ones before them. */
 export interface Feed {
   readonly snapshot: FeedSnapshot
   subscribe(listener: () => void): () => void
-  /** Takes one that came over the socket. Many that come at once are shown at once. */
+  /** Adds a record from the socket. Records that come together are shown together. */
   add(record: AuditRecord): void
-  /** Fetches what came after the newest that is held: after a gap, or where there is no socket. */
+  /** Fetches records newer than the newest one here: after a gap, or without a socket. */
   catchUp(): Promise<void>
   loadOlder(): Promise<void>
 }
@@ -38,7 +38,7 @@ export const MAX_HELD = 100_000
 const PAGE = 1000
 const BATCH_MS = 50
 
-/** Gives an empty feed; `catchUp` fetches its first page. */
+/** Returns an empty feed; `catchUp` fetches its first page. */
 export function createFeed({ fetchPage, matches, later = (work) => setTimeout(work, BATCH_MS) }: FeedOptions): Feed {
   const listeners = new Set<() => void>()
   let snapshot: FeedSnapshot = { records: [], isReady: false, isEnd: false, error: undefined }
@@ -77,7 +77,7 @@ export function createFeed({ fetchPage, matches, later = (work) => setTimeout(wo
     const newest = snapshot.records[0]?.seq
     try {
       const page = await fetchPage({ limit: PAGE, ...(newest === undefined ? {} : { after: newest }) })
-      // A full page may leave a gap before what is held: it begins anew, and what is older is fetched again.
+      // A full page may leave a gap before the records here. So the feed starts again from this page.
       const isNew = newest === undefined || page.length >= PAGE
       const latest = mergeNewer(isNew ? [] : snapshot.records, [...page, ...arrived], MAX_HELD)
       arrived = []
@@ -94,7 +94,7 @@ export function createFeed({ fetchPage, matches, later = (work) => setTimeout(wo
     if (oldest === undefined || snapshot.isEnd) return
     try {
       const page = await fetchPage({ limit: PAGE, before: oldest })
-      // Begun anew meanwhile: this page does not follow on what is held now.
+      // The feed has started again meanwhile, so this page no longer follows its records.
       if (snapshot.records.at(-1)?.seq !== oldest) return
       const records = [...snapshot.records, ...page].slice(0, MAX_HELD)
       set({ records, isEnd: page.length < PAGE || records.length >= MAX_HELD, error: undefined })

@@ -12,7 +12,7 @@ import {
 } from './format.ts'
 
 describe('formatDuration', () => {
-  it('says what matters at each size', () => {
+  it('uses the unit that fits the duration', () => {
     const cases: [number, string][] = [
       [0, '< 1 ms'],
       [0.4, '< 1 ms'],
@@ -28,7 +28,7 @@ describe('formatDuration', () => {
 })
 
 describe('formatAgo', () => {
-  it('tells the past, and takes a clock that is a little ahead for now', () => {
+  it('formats the past, and treats a clock slightly ahead as now', () => {
     assert.equal(formatAgo(1000, 41_000), '40 s ago')
     assert.equal(formatAgo(1000, 2000), 'just now')
     assert.equal(formatAgo(5000, 1000), 'just now')
@@ -36,14 +36,14 @@ describe('formatAgo', () => {
 })
 
 describe('formatIn', () => {
-  it('tells the future', () => {
+  it('formats the future', () => {
     assert.equal(formatIn(560_000, 0), 'in 9 min')
     assert.equal(formatIn(0, 1), 'now')
   })
 })
 
 describe('formatTime', () => {
-  it('adds the day only where it is another one', () => {
+  it('adds the day only if it is another one', () => {
     const noon = new Date(2026, 10, 21, 12, 0, 5).getTime()
     assert.equal(formatTime(noon, noon + 60_000), '12:00:05')
     assert.equal(formatTime(noon, noon + 2 * 86_400_000), '21 Nov 12:00:05')
@@ -51,13 +51,13 @@ describe('formatTime', () => {
 })
 
 describe('count', () => {
-  it('has one and many', () => {
+  it('has a singular and a plural', () => {
     assert.deepEqual([count(0, 'tool'), count(1, 'tool'), count(2, 'tool')], ['0 tools', '1 tool', '2 tools'])
   })
 })
 
 describe('toSentence', () => {
-  it('makes a sentence of a clause and leaves one that is', () => {
+  it('turns a clause into a sentence, and leaves a sentence unchanged', () => {
     assert.equal(toSentence('nothing listens on 127.0.0.1:4444'), 'Nothing listens on 127.0.0.1:4444.')
     assert.equal(toSentence('Start it.'), 'Start it.')
     assert.equal(toSentence(' '), '')
@@ -65,7 +65,7 @@ describe('toSentence', () => {
 })
 
 describe('formatFor', () => {
-  it('counts from one second on', () => {
+  it('starts at one second', () => {
     assert.deepEqual(
       [formatFor(0, 20), formatFor(0, 59_900), formatFor(0, 180_000)],
       ['for 1 s', 'for 59 s', 'for 3 min'],
@@ -74,7 +74,7 @@ describe('formatFor', () => {
 })
 
 describe('formatNumber', () => {
-  it('parts thousands', () => {
+  it('separates thousands', () => {
     assert.equal(formatNumber(100_000), '100,000')
   })
 })

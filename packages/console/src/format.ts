@@ -3,7 +3,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** A length of time, to two figures of sense: `3 ms`, `1.4 s`, `2 min`, `3 h`. */
+/** Returns a duration with one or two significant digits: `3 ms`, `1.4 s`, `2 min`, `3 h`. */
 export function formatDuration(ms: number): string {
   if (ms < 1) return '< 1 ms'
   if (ms < SECOND) return `${Math.round(ms)} ms`
@@ -14,18 +14,18 @@ export function formatDuration(ms: number): string {
   return `${Math.round(ms / DAY)} days`
 }
 
-/** How long ago: `just now`, `40 s ago`, `3 h ago`. */
+/** Returns how long ago a time was: `just now`, `40 s ago`, `3 h ago`. */
 export function formatAgo(thenMs: number, nowMs: number): string {
   const ms = nowMs - thenMs
   return ms < 5 * SECOND ? 'just now' : `${formatDuration(ms)} ago`
 }
 
-/** How long still: `in 9 min`, or `now`. */
+/** Returns how far away a time is: `in 9 min`, or `now`. */
 export function formatIn(thenMs: number, nowMs: number): string {
   return thenMs <= nowMs ? 'now' : `in ${formatDuration(thenMs - nowMs)}`
 }
 
-/** The time of day to the second, in the reader's zone; with the date where it is another day. */
+/** Returns the time of day in the reader's zone, with the date if it is another day. */
 export function formatTime(ms: number, nowMs: number): string {
   const time = new Date(ms).toLocaleTimeString('en-GB')
   return new Date(ms).toDateString() === new Date(nowMs).toDateString() ? time : `${formatDay(ms)} ${time}`
@@ -40,7 +40,7 @@ export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
 
-/** A clause as a sentence: capital first, full stop last. */
+/** Returns a clause as a sentence, with a capital and a full stop. */
 export function toSentence(clause: string): string {
   const text = clause.trim()
   if (text === '') return ''
@@ -48,13 +48,13 @@ export function toSentence(clause: string): string {
   return /[.!?…]$/.test(capital) ? capital : `${capital}.`
 }
 
-/** How long something has been so: `for 3 min`. */
+/** Returns how long something has lasted: `for 3 min`. */
 export function formatFor(sinceMs: number, nowMs: number): string {
   const ms = Math.max(SECOND, nowMs - sinceMs)
   return ms < MINUTE ? `for ${Math.floor(ms / SECOND)} s` : `for ${formatDuration(ms)}`
 }
 
-/** `12`, `1,204`, in any reader's locale the same. */
+/** `12`, `1,204`, the same in every locale. */
 export function formatNumber(n: number): string {
   return n.toLocaleString('en-GB')
 }

@@ -10,14 +10,14 @@ describe('wordsOfTarget', () => {
 })
 
 describe('wordsOfReach', () => {
-  it('counts tools, and agents where the target names any', () => {
+  it('counts tools, and agents if the target names any', () => {
     assert.equal(wordsOfReach({ tools: 1 }), '1 tool')
     assert.equal(wordsOfReach({ tools: 0, callers: 2 }), '0 tools, 2 configured agents')
   })
 })
 
 describe('emptyReach', () => {
-  it('says why a halt stops nothing now, with the name that may be meant', () => {
+  it('says why a halt matches nothing now, and suggests a name', () => {
     assert.equal(
       emptyReach({ target: { tool: 'files:raed' }, reach: { tools: 0, nearestTool: 'files:read' } }),
       'no tool is files:raed. Did you mean files:read?',
@@ -26,10 +26,10 @@ describe('emptyReach', () => {
       emptyReach({ target: { user: 'vear', tenant: 'acme' }, reach: { tools: 3, callers: 0 } }),
       'no configured agent is vear of acme.',
     )
-    assert.equal(emptyReach({ target: { all: true }, reach: { tools: 0 } }), 'there is no tool.')
+    assert.equal(emptyReach({ target: { all: true }, reach: { tools: 0 } }), 'there are no tools.')
   })
 
-  it('says nothing of one that does', () => {
+  it('is undefined for a halt that matches something', () => {
     assert.equal(emptyReach({ target: { user: 'vera' }, reach: { tools: 3, callers: 1 } }), undefined)
   })
 })
@@ -37,16 +37,18 @@ describe('emptyReach', () => {
 describe('toHaltBody', () => {
   const ask = (form: Record<string, string>) => toHaltBody(new Map(Object.entries(form)))
 
-  it('gives what is filled in, without the space around it', () => {
+  it('returns the filled-in fields, trimmed', () => {
     assert.deepEqual(ask({ user: ' vera ', tool: '', reason: ' stolen phone ' }), {
       body: { user: 'vera', reason: 'stolen phone' },
     })
     assert.deepEqual(ask({ all: 'on', user: '', reason: 'fire' }), { body: { all: true, reason: 'fire' } })
   })
 
-  it('wants a target, one way or the other, and a reason', () => {
-    assert.deepEqual(ask({ user: ' ', reason: 'r' }), { problem: 'Name what is halted, or choose everything.' })
-    assert.deepEqual(ask({ all: 'on', user: 'vera', reason: 'r' }), { problem: 'Everything stands alone.' })
-    assert.deepEqual(ask({ user: 'vera', reason: ' ' }), { problem: 'Say why.' })
+  it('requires a target and a reason', () => {
+    assert.deepEqual(ask({ user: ' ', reason: 'r' }), { problem: 'Fill in a field, or choose everything.' })
+    assert.deepEqual(ask({ all: 'on', user: 'vera', reason: 'r' }), {
+      problem: 'Everything cannot be combined with other fields.',
+    })
+    assert.deepEqual(ask({ user: 'vera', reason: ' ' }), { problem: 'Enter a reason.' })
   })
 })

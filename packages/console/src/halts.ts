@@ -4,35 +4,39 @@ import type { HaltBody, HaltReach, HaltRow } from './wire.ts'
 export const TARGET_FIELDS = ['user', 'tool', 'session', 'tenant'] as const
 export type TargetField = (typeof TARGET_FIELDS)[number]
 
-/** What is halted, in words: `user vera, tool files:*`, or `everything`. */
+/** Returns the target of a halt as text: `user vera, tool files:*`, or `everything`. */
 export function wordsOfTarget(target: HaltRow['target']): string {
   if (target.all) return 'everything'
   return TARGET_FIELDS.flatMap((field) => (target[field] === undefined ? [] : [`${field} ${target[field]}`])).join(', ')
 }
 
-/** What a target names now: `2 tools, 1 configured agent`. */
+/** Returns what a target matches now: `2 tools, 1 configured agent`. */
 export function wordsOfReach({ tools, callers }: HaltReach): string {
   return [count(tools, 'tool'), ...(callers === undefined ? [] : [count(callers, 'configured agent')])].join(', ')
 }
 
-/** Why a halt stops nothing now, as that of a misspelt name does not; `undefined` where it does. */
+/** Returns why a halt matches nothing now, such as for a misspelt name; `undefined` if it matches something. */
 export function emptyReach({ target, reach }: Pick<HaltRow, 'target' | 'reach'>): string | undefined {
   const { tools, callers, nearestTool } = reach
   if (tools === 0) {
     const near = nearestTool === undefined ? '' : ` Did you mean ${nearestTool}?`
-    return target.tool === undefined ? 'there is no tool.' : `no tool is ${target.tool}.${near}`
+    return target.tool === undefined ? 'there are no tools.' : `no tool is ${target.tool}.${near}`
   }
   const named = [target.user, target.tenant].filter((name) => name !== undefined)
   return callers === 0 ? `no configured agent is ${named.join(' of ')}.` : undefined
 }
 
-/** Gives what a filled-in form asks for, or what is still missing. */
+/** Returns the request of a form, or the problem of an incomplete one. */
 export function toHaltBody(form: ReadonlyMap<string, string>): { body: HaltBody } | { problem: string } {
   const read = (field: string) => form.get(field)?.trim() ?? ''
   const reason = read('reason')
   const named = TARGET_FIELDS.flatMap((field) => (read(field) === '' ? [] : [[field, read(field)] as const]))
   if (form.has('all') ? named.length > 0 : named.length === 0)
-    return { problem: form.has('all') ? 'Everything stands alone.' : 'Name what is halted, or choose everything.' }
-  if (reason === '') return { problem: 'Say why.' }
+    return {
+      problem: form.has('all')
+        ? 'Everything cannot be combined with other fields.'
+        : 'Fill in a field, or choose everything.',
+    }
+  if (reason === '') return { problem: 'Enter a reason.' }
   return { body: form.has('all') ? { all: true, reason } : { ...Object.fromEntries(named), reason } }
 }

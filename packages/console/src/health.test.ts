@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createHealth } from './health.ts'
 
 describe('createHealth', () => {
-  it('says since when nothing came, and tells of a turn only', () => {
+  it('keeps the time of the last answer, and notifies only of changes', () => {
     let now = 1000
     let told = 0
     const health = createHealth(() => now)

@@ -1,4 +1,4 @@
-/** Whether what is on the screen is as the gateway has it now. */
+/** Whether the page is up to date. */
 export interface Health {
   readonly isStale: boolean
   /** Wall-clock milliseconds of the last answer. */
@@ -9,12 +9,12 @@ export interface HealthStore {
   readonly current: Health
   /** The gateway answered. */
   ok(): void
-  /** It did not, or it failed. */
+  /** The gateway did not answer, or failed. */
   failed(): void
   subscribe(listener: () => void): () => void
 }
 
-/** Keeps when the gateway last answered. Listeners hear only of a turn, not of every answer. */
+/** Keeps when the gateway last answered. Listeners are called only when `isStale` changes. */
 export function createHealth(nowMs: () => number = Date.now): HealthStore {
   const listeners = new Set<() => void>()
   let lastOkMs = nowMs()

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
-import { type RefCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { type RefCallback, type RefObject, useEffect, useLayoutEffect, useState, useSyncExternalStore } from 'react'
 import { type Address, formatAddress, parseAddress, withChoices } from './address.ts'
 import { ApiError, getJson, type GetOptions } from './api.ts'
 import { type Health, health } from './health.ts'
@@ -11,15 +11,15 @@ export interface Query {
   readonly key: readonly unknown[]
   readonly path: string
   readonly parameters?: GetOptions['query']
-  /** How often it is asked again while no socket says what changed. */
+  /** How often it is fetched again without a socket. */
   readonly everyMs?: number
   readonly enabled?: boolean
 }
 
-/** While the socket says what changed, everything is still asked now and then. */
+/** How often everything is fetched again with an open socket. */
 const SELDOM_MS = 15_000
 
-/** Asks the API, and again when it may have changed. A session that has ended leads back to the login. */
+/** Fetches from the API, and again when the data may have changed. If the session has ended, the login is shown. */
 export function useApi<Body>(query: Query): UseQueryResult<Body, ApiError> {
   const client = useQueryClient()
   const { key, path, parameters = {}, everyMs, enabled = true } = query
@@ -58,7 +58,7 @@ export function useAddress(): readonly [Address, Choose] {
   return [parseAddress(hash), choose]
 }
 
-/** Typing in a filter should not fill the history. */
+/** Replaces the address, so that typing in a filter does not fill the history. */
 function choose(changes: Readonly<Record<string, string>>): void {
   history.replaceState(null, '', formatAddress(withChoices(parseAddress(location.hash), changes)))
   moved.dispatchEvent(new Event('moved'))
@@ -73,7 +73,7 @@ function subscribeToHash(listener: () => void): () => void {
   }
 }
 
-/** Wall-clock milliseconds, renewed every so often, for "3 min ago". */
+/** Returns the wall-clock milliseconds, updated at an interval, for "3 min ago". */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
@@ -83,33 +83,33 @@ export function useNow(everyMs: number): number {
   return now
 }
 
-/** How long the buttons that decide an approval must have stood still before they act. */
+/** How long the buttons of an approval must not have moved before they work. */
 const STILL_MS = 500
 const moves = createMoveWatch({ stillMs: STILL_MS })
 
-export interface Arming {
-  /** The element whose place on the screen counts. */
+export interface StillButtons {
+  /** For the element whose position is watched. */
   readonly ref: RefCallback<Element>
-  readonly isArmed: boolean
-  /** Looks again at this moment: whether an action may go ahead. */
+  readonly isStill: boolean
+  /** Checks the positions now. Returns whether the action may go ahead. */
   check(): boolean
 }
 
 /**
- * Arms buttons only while the page stands still.
+ * Enables buttons only while they do not move.
  *
  * Otherwise a person may press a button that has just moved under the pointer, and an agent can choose that moment.
  */
-export function useArming(): Arming {
-  const isArmed = useSyncExternalStore(moves.subscribe, () => moves.isStill)
-  return { ref: watchMoves, isArmed, check: moves.check }
+export function useStillButtons(): StillButtons {
+  const isStill = useSyncExternalStore(moves.subscribe, () => moves.isStill)
+  return { ref: watchMoves, isStill, check: moves.check }
 }
 
 function watchMoves(element: Element | null): (() => void) | undefined {
   return element ? moves.watch(element) : undefined
 }
 
-/** Whether the reader has scrolled down from the top of the page. */
+/** Returns whether the page is scrolled down. */
 export function useScrolled(): boolean {
   return useSyncExternalStore(subscribeToScroll, () => scrollY > 160)
 }
@@ -119,7 +119,7 @@ function subscribeToScroll(listener: () => void): () => void {
   return () => removeEventListener('scroll', listener)
 }
 
-/** Whether a media query holds now. */
+/** Returns whether a media query matches now. */
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (listener) => {
@@ -129,4 +129,21 @@ export function useMedia(query: string): boolean {
     },
     () => matchMedia(query).matches,
   )
+}
+
+/** Returns an element's distance from the top of the page, updated when the content above it changes. */
+export function useTop(element: RefObject<HTMLElement | null>): number {
+  const [top, setTop] = useState(0)
+  useLayoutEffect(() => {
+    const measure = (): void => {
+      const box = element.current?.getBoundingClientRect()
+      if (box) setTop(Math.round(box.top + scrollY))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    const parent = element.current?.closest('main')
+    if (parent) for (const child of [parent, ...parent.children]) observer.observe(child)
+    return () => observer.disconnect()
+  }, [element])
+  return top
 }

@@ -3,17 +3,17 @@ import { health } from './health.ts'
 import { createLive, type Live } from './live.ts'
 import type { Approval, ApprovalsBody, AuditEvent, GroupRow, ToolsBody } from './wire.ts'
 
-/** The page's one socket. Opened when somebody is logged in. */
+/** The page's socket. Opened after the login. */
 export const live: Live = createLive({
-  open(hear, end) {
+  open(onMessage, end) {
     const socket = new WebSocket('/api/live')
-    socket.addEventListener('message', ({ data }: MessageEvent<unknown>) => hear(data))
+    socket.addEventListener('message', ({ data }: MessageEvent<unknown>) => onMessage(data))
     socket.addEventListener('close', end)
     return () => socket.close()
   },
 })
 
-/** Of events of the gate after which other tools may be seen. */
+/** Events after which callers may see other tools. */
 const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
   'policy_changed',
   'tool_changed',
@@ -24,19 +24,19 @@ const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
   'group_changed',
   'server_changed',
 ])
-/** However much changes, lists are fetched again at most this often. */
+/** The shortest time between two fetches of the lists. */
 const REFETCH_MS = 500
 
 /**
- * Opens the socket and brings what it says to the pages: badges at once, lists by asking for them again.
- * Gives the way to end it.
+ * Opens the socket and applies its messages to the pages: badges at once, lists by fetching them again.
+ * Returns the function that stops it.
  */
 export function followLive(client: QueryClient): () => void {
   const refetchTools = atMostEvery(REFETCH_MS, () => {
     for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['needs'], ['halts'], ['pins']])
       void client.invalidateQueries({ queryKey })
   })
-  // The socket's texts are for everybody, so only the list says whether this person may decide.
+  // Messages of the socket are the same for everyone. Only the list has `mayDecide` of this person.
   const refetchPending = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'pending'] }))
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
@@ -47,7 +47,7 @@ export function followLive(client: QueryClient): () => void {
     }
     if (live.state !== 'open') return
     health.ok()
-    // What changed while nobody told us.
+    // Changes may have been missed while the socket was closed.
     if (wasLost) void client.invalidateQueries()
     wasLost = false
   })
@@ -62,11 +62,11 @@ export function followLive(client: QueryClient): () => void {
       refetchHistory()
     } else {
       if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
-      // That an approval was used is told by the call that used it.
+      // The record of a call is the only sign that its approval was used.
       if (message.record.approval_id !== undefined) refetchHistory()
     }
   })
-  // Where HTTP fails, an open socket may only seem so.
+  // If HTTP fails, the socket may only seem to be open.
   const stopHealth = health.subscribe(() => {
     if (!health.current.isStale || live.state !== 'open') return
     live.close()
@@ -84,7 +84,7 @@ export function followLive(client: QueryClient): () => void {
   }
 }
 
-/** Puts rows in place by their names. Gives whether that changed anything. */
+/** Replaces groups by name. Returns whether anything changed. */
 function showGroups(client: QueryClient, rows: readonly GroupRow[]): boolean {
   const byName = new Map(rows.map((row) => [row.name, row]))
   let isChange = false
@@ -108,7 +108,7 @@ function dropPending(client: QueryClient, { id: decided }: Approval): void {
   )
 }
 
-/** Runs the work at once, and then no oftener than every so often: the last of many is not lost. */
+/** Limits how often the work runs. The first request runs at once, and the last one is not lost. */
 function atMostEvery(ms: number, work: () => unknown): (() => void) & { cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined
   let isDue = false

@@ -5,7 +5,7 @@ import { createLive } from './live.ts'
 const FIRST = '{"type":"groups","groups":[]}'
 
 describe('createLive', () => {
-  it('passes on what comes, and nothing that is no message', () => {
+  it('passes messages on, and ignores invalid ones', () => {
     const { live, sockets } = setUp()
     const types: string[] = []
     live.onMessage(({ type }) => types.push(type))
@@ -19,7 +19,7 @@ describe('createLive', () => {
     assert.deepEqual(types, ['groups'])
   })
 
-  it('says that a socket is lost, tries again ever less often, and is open again', () => {
+  it('reports a lost socket, retries less and less often, and is open again', () => {
     const { live, sockets, delays, pass } = setUp()
     live.start()
     sockets[0]?.hear(FIRST)
@@ -35,7 +35,7 @@ describe('createLive', () => {
     assert.equal(delays.at(-1), 250)
   })
 
-  it('is polling where no socket was ever open, and goes on trying now and then', () => {
+  it('is polling if no socket ever opened, and keeps retrying', () => {
     const { live, sockets, delays, pass } = setUp()
     live.start()
     for (let i = 0; i < 10; i++) {
@@ -46,7 +46,7 @@ describe('createLive', () => {
     assert.equal(delays.at(-1), 30_000)
   })
 
-  it('is silent after it was closed, and can be started again', () => {
+  it('is silent after close, and can be started again', () => {
     const { live, sockets, delays } = setUp()
     live.start()
     const [first] = sockets

@@ -1,19 +1,19 @@
 import type { LiveMessage } from './wire.ts'
 
 /**
- * How changes reach the page: over the socket; by asking every so often, where no socket was ever open;
- * or not at all for the moment, where it was open and is gone.
+ * How changes reach the page: over the socket (`open`); by polling, if the socket never opened; or not at all, if it was
+ * open and has closed (`lost`).
  */
 export type LiveState = 'connecting' | 'open' | 'polling' | 'lost'
 
-/** Opens a socket that calls back for each message and once at its end. Gives the way to end it. */
-export type OpenSocket = (hear: (data: unknown) => void, end: () => void) => () => void
+/** Opens a socket, with a callback for each message and one for its end. Returns the function that closes it. */
+export type OpenSocket = (onMessage: (data: unknown) => void, onEnd: () => void) => () => void
 
 export interface LiveOptions {
   readonly open: OpenSocket
-  /** Calls back after so many milliseconds; gives the way to call it off. */
+  /** Calls back after a delay. Returns the function that cancels it. */
   readonly later?: (work: () => void, ms: number) => () => void
-  /** From 0 up to 1, so that pages that lost one gateway do not all come back at once. */
+  /** Returns 0 to 1. Spreads the retries of many pages that lost one gateway. */
   readonly random?: () => number
 }
 
@@ -21,7 +21,7 @@ export interface Live {
   readonly state: LiveState
   start(): void
   close(): void
-  /** Calls the listener at each change of the state. */
+  /** Calls the listener when the state changes. */
   subscribe(listener: () => void): () => void
   onMessage(listener: (message: LiveMessage) => void): () => void
 }
@@ -31,16 +31,16 @@ const LAST_RETRY_MS = 5000
 const POLLING_RETRY_MS = 30_000
 
 /**
- * Keeps a socket open: one that ends is opened again, at first soon and then less often. It counts as open from its
- * first message, as the gateway promises that nothing is missed after that.
+ * Keeps a socket open: opens it again when it ends, at first soon and then less often. The state is `open` from the first
+ * message, since the gateway sends every change after that.
  */
 export function createLive({ open, later = afterMs, random = Math.random }: LiveOptions): Live {
   const listeners = new Set<() => void>()
-  const hearers = new Set<(message: LiveMessage) => void>()
+  const messageListeners = new Set<(message: LiveMessage) => void>()
   let state: LiveState = 'connecting'
-  /** Ends the socket there is. */
-  let letGo: (() => void) | undefined
-  let callOff: (() => void) | undefined
+  /** Closes the current socket. */
+  let closeSocket: (() => void) | undefined
+  let cancelRetry: (() => void) | undefined
   let wasOpen = false
   let failures = 0
 
@@ -49,13 +49,13 @@ export function createLive({ open, later = afterMs, random = Math.random }: Live
       return state
     },
     start() {
-      if (!letGo && !callOff) connect()
+      if (!closeSocket && !cancelRetry) connect()
     },
     close() {
-      callOff?.()
-      callOff = undefined
-      letGo?.()
-      letGo = undefined
+      cancelRetry?.()
+      cancelRetry = undefined
+      closeSocket?.()
+      closeSocket = undefined
       wasOpen = false
       failures = 0
       turn('connecting')
@@ -65,36 +65,36 @@ export function createLive({ open, later = afterMs, random = Math.random }: Live
       return () => listeners.delete(listener)
     },
     onMessage(listener) {
-      hearers.add(listener)
-      return () => hearers.delete(listener)
+      messageListeners.add(listener)
+      return () => messageListeners.delete(listener)
     },
   }
 
   function connect(): void {
-    callOff = undefined
-    // What comes from a socket that was let go is nobody's.
-    const isOwn = (): boolean => letGo === close
+    cancelRetry = undefined
+    // Messages of a closed socket are ignored.
+    const isOwn = (): boolean => closeSocket === close
     const close = open(
-      (data) => isOwn() && hear(parseMessage(data)),
+      (data) => isOwn() && receive(parseMessage(data)),
       () => isOwn() && end(),
     )
-    letGo = close
+    closeSocket = close
   }
 
-  function hear(message: LiveMessage | undefined): void {
+  function receive(message: LiveMessage | undefined): void {
     if (!message) return
     wasOpen = true
     failures = 0
     turn('open')
-    for (const hearer of hearers) hearer(message)
+    for (const listener of messageListeners) listener(message)
   }
 
   function end(): void {
-    letGo = undefined
+    closeSocket = undefined
     turn(wasOpen ? 'lost' : 'polling')
     const longest = wasOpen ? LAST_RETRY_MS : POLLING_RETRY_MS
     const delayMs = Math.min(longest, FIRST_RETRY_MS * 2 ** failures++)
-    callOff = later(connect, delayMs * (0.75 + random() / 2))
+    cancelRetry = later(connect, delayMs * (0.75 + random() / 2))
   }
 
   function turn(to: LiveState): void {
@@ -106,7 +106,7 @@ export function createLive({ open, later = afterMs, random = Math.random }: Live
 
 const TYPES: ReadonlySet<unknown> = new Set<LiveMessage['type']>(['groups', 'audit', 'approval'])
 
-/** Gives the message; `undefined` for a text of a later version that is not known here. */
+/** Returns the message; `undefined` for one of an unknown type. */
 function parseMessage(data: unknown): LiveMessage | undefined {
   if (typeof data !== 'string') return undefined
   try {

@@ -3,8 +3,8 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 
-// The next poll is the retry: what fails is shown at once, and gone as soon as it works again.
-// `always`: a gateway on this machine answers without a network.
+// The next poll is the retry. So a failure shows at once, and goes as soon as a request succeeds.
+// `always`: a gateway on this machine is reachable without a network.
 const client = new QueryClient({
   defaultOptions: { queries: { retry: false, networkMode: 'always' }, mutations: { networkMode: 'always' } },
 })

@@ -1,20 +1,20 @@
 import type { GroupRow, OutcomeWord, ToolRow, ToolsBody } from './wire.ts'
 import { toNamespace } from './tool-list.ts'
 
-/** What one caller may, cut down to what the matrix shows. */
+/** What the matrix shows of one caller. */
 export interface CallerColumn {
   readonly user: string
-  readonly tools: ReadonlyMap<string, ToolStand>
+  readonly tools: ReadonlyMap<string, ToolDecision>
 }
 
-export interface ToolStand {
+export interface ToolDecision {
   readonly outcome: OutcomeWord
   readonly visible: boolean
-  /** What decided, for people. */
+  /** The deciding reason, for people. */
   readonly why: string
 }
 
-/** A row of the matrix: a group, or what of a server is in no group. */
+/** A row of the matrix: a group, or the tools of a server that are in no group. */
 export interface MatrixRow {
   readonly key: string
   readonly name: string
@@ -28,7 +28,7 @@ export interface MatrixCell {
   readonly visible: number
   readonly total: number
   readonly asks: number
-  /** The reason that most of the hidden ones have. */
+  /** The most common reason of the hidden tools. */
   readonly why: string
 }
 
@@ -41,7 +41,7 @@ export function toColumn(user: string, tools: readonly ToolRow[]): CallerColumn 
   }
 }
 
-/** Gives the rows: the groups, and the servers for what is in none. */
+/** Returns the rows: the groups, and the servers with tools in no group. */
 export function toRows({ tools, groups }: Pick<ToolsBody, 'tools' | 'groups'>): readonly MatrixRow[] {
   const grouped = new Set(groups.flatMap((group) => group.tools))
   const rest = Map.groupBy(
@@ -66,15 +66,15 @@ export function toRows({ tools, groups }: Pick<ToolsBody, 'tools' | 'groups'>): 
   ]
 }
 
-/** Gives what a caller sees of some tools. */
+/** Returns what a caller sees of some tools. */
 export function toCell({ tools }: CallerColumn, ids: readonly string[]): MatrixCell {
-  const stands = ids.map((id) => tools.get(id)).filter((stand) => stand !== undefined)
-  const seen = stands.filter(({ visible }) => visible)
+  const decisions = ids.map((id) => tools.get(id)).filter((decision) => decision !== undefined)
+  const seen = decisions.filter(({ visible }) => visible)
   return {
     visible: seen.length,
     total: ids.length,
     asks: seen.filter(({ outcome }) => outcome === 'ask').length,
-    why: mostCommon(stands.filter(({ visible }) => !visible).map(({ why }) => why)),
+    why: mostCommon(decisions.filter(({ visible }) => !visible).map(({ why }) => why)),
   }
 }
 

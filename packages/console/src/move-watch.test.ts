@@ -21,7 +21,7 @@ describe('createMoveWatch', () => {
     assert.equal(watch.isStill, true)
   })
 
-  it('counts each kind of move anew: across, down and in size', () => {
+  it('notices every kind of move: across, down and in size', () => {
     const element = box()
     watch.watch(element)
     for (const [i, side] of (['left', 'top', 'width', 'height'] as const).entries()) {
@@ -36,7 +36,7 @@ describe('createMoveWatch', () => {
     }
   })
 
-  it('sees a move that no frame has shown yet', () => {
+  it('notices a move before the next frame', () => {
     const element = box()
     watch.watch(element)
     runFrame(600)
@@ -45,7 +45,7 @@ describe('createMoveWatch', () => {
     assert.equal(watch.check(), false)
   })
 
-  it('says when it changes, and stops looking when nothing is left to watch', () => {
+  it('notifies of changes, and stops when nothing is watched', () => {
     const heard: boolean[] = []
     watch.subscribe(() => heard.push(watch.isStill))
     const stop = watch.watch(box())

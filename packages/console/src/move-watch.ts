@@ -1,18 +1,18 @@
-/** What the watch needs of an element. */
+/** The part of an element that the watch uses. */
 export type Placed = Pick<Element, 'getBoundingClientRect'>
 
 export interface MoveWatchOptions {
-  /** How long nothing may have moved. */
+  /** How long elements must not have moved. */
   readonly stillMs: number
   readonly nowMs?: () => number
   readonly nextFrame?: (work: () => void) => void
 }
 
-/** Watches where elements are on the screen, so that a click counts only where the page has stood still. */
+/** Watches the positions of elements on the screen, so that a click counts only if they have not just moved. */
 export interface MoveWatch {
   /** Whether no watched element has appeared or moved for `stillMs`, as of the last frame. */
   readonly isStill: boolean
-  /** Looks at once, and returns whether everything has been still until now. Call it before an action. */
+  /** Compares the positions now, and returns whether nothing has moved. Call it before an action. */
   check(): boolean
   watch(element: Placed): () => void
   /** Calls the listener whenever `isStill` changes. */
@@ -22,8 +22,8 @@ export interface MoveWatch {
 /**
  * Returns a watch that compares positions in every frame.
  *
- * Positions are those in the window, so everything that moves a button under the pointer counts: a card that
- * arrives or goes, a resize, a font that loads, a scroll, and a page that got shorter below.
+ * Positions are relative to the window, so everything that moves a button under the pointer counts: a card that is added
+ * or removed, a resize, a font that loads, a scroll, and a page that gets shorter.
  */
 export function createMoveWatch({
   stillMs,
@@ -84,7 +84,7 @@ export function createMoveWatch({
   }
 }
 
-/** To a whole pixel: less cannot bring another button under the pointer. */
+/** Returns the position in whole pixels: less cannot move another button under the pointer. */
 function placeOf(element: Placed): string {
   const { left, top, width, height } = element.getBoundingClientRect()
   return [left, top, width, height].map(Math.round).join(' ')

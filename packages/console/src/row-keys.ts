@@ -1,6 +1,6 @@
 import type { KeyboardEvent } from 'react'
 
-/** What of a virtualiser is needed to go to a row that is not there yet. */
+/** The part of a virtualizer that scrolls to a row. */
 interface Rows {
   readonly options: { readonly count: number }
   scrollToIndex(index: number, options?: { align?: 'auto' }): void
@@ -16,12 +16,12 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['Home', () => 0],
   ['End', (_row, count) => count - 1],
 ])
-/** A row that was not rendered is there a few frames after it was scrolled to. */
+/** A row is rendered within a few frames after the scroll to it. */
 const MAX_FRAMES = 20
 
 /**
- * Lets the arrow keys, Page Up and Down, Home and End move the focus from row to row. Rows carry `data-index`, and what
- * is focused in them `data-focus`. The tab key still goes through all that is rendered.
+ * Moves the focus between rows with the arrow keys, Page Up and Down, Home and End. Rows have `data-index`, and their
+ * focusable element has `data-focus`. The tab key still visits every rendered element.
  */
 export function moveByKeys(event: KeyboardEvent<HTMLElement>, rows: Rows): void {
   const step = STEPS.get(event.key)

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { stateOfGroup, stateOfTool } from './states.ts'
-import type { GroupRow, Reason } from './wire.ts'
+import { stateOfGroup, stateOfTool, notesOf, wordsOfNote } from './states.ts'
+import type { GroupRow, Reason, PinRow } from './wire.ts'
 
 describe('stateOfGroup', () => {
-  it('is what the gateway says', () => {
+  it('is the badge that the gateway sends', () => {
     assert.equal(stateOfGroup(group({ badge: 'unknown', available: false })), 'unknown')
     assert.equal(stateOfGroup(group({ badge: 'locked' })), 'locked')
   })
 
-  it('is concluded where the gateway does not say', () => {
+  it('is derived if the gateway sends none', () => {
     assert.equal(stateOfGroup(group({ visibility: 'always' })), 'always')
     assert.equal(stateOfGroup(group({})), 'available')
     assert.equal(stateOfGroup(group({ available: false })), 'unavailable')
@@ -18,7 +18,7 @@ describe('stateOfGroup', () => {
 })
 
 describe('stateOfTool', () => {
-  it('is the gravest thing that holds it back besides the policy', () => {
+  it('is the most serious state besides the policy', () => {
     assert.equal(stateOfTool({ reasons: [reason('policy_denied')] }), undefined)
     assert.equal(stateOfTool({ reasons: [reason('policy_denied'), reason('group_locked')] }), 'locked')
     assert.equal(stateOfTool({ reasons: [reason('group_locked'), reason('group_unavailable')] }), 'unavailable')
@@ -34,3 +34,29 @@ function group(more: Partial<GroupRow>): GroupRow {
 function reason(code: Reason['code']): Reason {
   return { layer: 'policy', code, outcome: 'deny', order: 0, text: '' }
 }
+
+const PIN: PinRow = { tool: 'files:read', status: 'pinned', hash: 'h', findings: [], quarantined: false }
+const FINDING: PinRow['findings'][number] = { code: 'invisible', pointer: '/title', text: '/title holds U+200B' }
+
+describe('notesOf', () => {
+  it('reports a changed definition, and one with hidden content', () => {
+    assert.deepEqual(notesOf(PIN), [])
+    assert.deepEqual(notesOf({ ...PIN, status: 'changed' }), ['changed'])
+    assert.deepEqual(notesOf({ ...PIN, findings: [FINDING] }), ['flagged'])
+    assert.deepEqual(notesOf({ ...PIN, status: 'changed', findings: [FINDING] }), ['changed', 'flagged'])
+  })
+
+  it('reports nothing that a person has accepted, until it changes again', () => {
+    assert.deepEqual(notesOf({ ...PIN, by: 'olga', findings: [FINDING] }), [])
+    assert.deepEqual(notesOf({ ...PIN, by: 'olga', status: 'suspended', findings: [FINDING] }), ['flagged'])
+  })
+})
+
+describe('wordsOfNote', () => {
+  it('lists the changes and the findings', () => {
+    const diff = { changes: [{ pointer: '/title', kind: 'added' as const, text: '"Read"' }], more: 2, text: '' }
+    assert.equal(wordsOfNote('changed', { ...PIN, diff }), '/title: "Read"; 2 more')
+    const hostile = { ...FINDING, text: 'a\u202eb' }
+    assert.equal(wordsOfNote('flagged', { ...PIN, findings: [hostile] }), 'aU+202Eb')
+  })
+})

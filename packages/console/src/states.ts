@@ -1,9 +1,10 @@
-import type { GroupBadge, GroupRow, OutcomeWord, ToolRow } from './wire.ts'
+import type { GroupBadge, GroupRow, OutcomeWord, ToolRow, PinRow } from './wire.ts'
+import { toSegments } from './exact-text.ts'
 
-/** What a group or a tool is like now, as its badge says. */
+/** The state of a group or a tool, as its badge shows it. */
 export type State = GroupBadge | 'suspended' | 'halted' | 'quarantined'
 
-/** The badge of a group; a gateway that gives none is understood by what it does give. */
+/** Returns the badge of a group, derived from its other fields for a gateway that sends none. */
 export function stateOfGroup(group: GroupRow): State {
   if (group.badge !== undefined) return group.badge
   if (group.visibility === 'always' && group.available) return 'always'
@@ -19,20 +20,20 @@ const STATES: ReadonlyMap<string, State> = new Map([
 ])
 
 /**
- * What holds a tool back besides the policy: `undefined` where nothing does. The gravest of several, as a halt is
- * what somebody did, and a lock is how things are meant to be.
+ * Returns the state that holds a tool back besides the policy, or `undefined`. Of several states, the most serious one: a
+ * halt is someone's act, and a lock is normal.
  */
 export function stateOfTool({ reasons }: Pick<ToolRow, 'reasons'>): State | undefined {
   for (const [code, state] of STATES) if (reasons.some((reason) => reason.code === code)) return state
   return undefined
 }
 
-/** Whether a person is needed before it works again. */
+/** Returns whether a state holds tools back. */
 export function isHeldBack(state: State): boolean {
   return state !== 'always' && state !== 'available'
 }
 
-/** What a word or a state looks like. Five looks carry all badges, each with a shape of its own. */
+/** The look of a badge. Each of the five has its own colour and shape. */
 export type Look = 'good' | 'ask' | 'wait' | 'bad' | 'plain'
 
 export const OUTCOME_LOOKS: Readonly<Record<OutcomeWord, Look>> = {
@@ -51,4 +52,29 @@ export const STATE_LOOKS: Readonly<Record<State, Look>> = {
   suspended: 'ask',
   halted: 'bad',
   quarantined: 'bad',
+}
+
+/** A badge about a tool's definition, beside its name. */
+export type PinNote = 'changed' | 'flagged'
+
+/**
+ * Returns the notes of a definition: `changed` since it was pinned, or `flagged` for hidden content. Findings that a person
+ * has accepted are left out. The decision's reasons show whether the tool is suspended or quarantined.
+ */
+export function notesOf({ status, findings, by }: PinRow): readonly PinNote[] {
+  return [
+    ...(status === 'changed' ? ['changed' as const] : []),
+    ...(findings.length > 0 && (by === undefined || status !== 'pinned') ? ['flagged' as const] : []),
+  ]
+}
+
+/** Returns the details of a note, with invisible characters made visible. */
+export function wordsOfNote(note: PinNote, { diff, findings }: PinRow): string {
+  const { changes = [], more = 0 } = diff ?? {}
+  const changed = changes.map(({ pointer, text }) => `${pointer || '(whole definition)'}: ${text}`)
+  const words =
+    note === 'flagged' ? findings.map(({ text }) => text) : [...changed, ...(more > 0 ? [`${more} more`] : [])]
+  return toSegments(words.join('; '))
+    .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
+    .join('')
 }

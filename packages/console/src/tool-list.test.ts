@@ -12,13 +12,13 @@ const tools = [
 ]
 
 describe('countOutcomes', () => {
-  it('counts each of the four words', () => {
+  it('counts each outcome', () => {
     assert.deepEqual(countOutcomes(tools), { allow: 1, ask: 1, wait: 1, deny: 1 })
   })
 })
 
 describe('filterTools', () => {
-  it('needs every word, in the name or in the reason, whatever the case', () => {
+  it('requires every word, in the name or the reason, in any case', () => {
     assert.deepEqual(idsOf(filterTools(tools, { words: 'FILES viewers', outcome: '' })), ['files:write'])
     assert.deepEqual(idsOf(filterTools(tools, { words: ' listens ', outcome: '' })), ['web:open'])
     assert.equal(filterTools(tools, none).length, 4)
@@ -33,7 +33,7 @@ describe('filterTools', () => {
 describe('toSections', () => {
   const servers = [server('files'), server('idle')]
 
-  it('has a section for each group, for each server, and for tools that belong to none', () => {
+  it('has a section for each group, each server, and the tools without a server', () => {
     const groups = [group('disk', ['files:read', 'gone:x']), group('shut', ['web:open'], { available: false })]
     const sections = toSections({ tools, servers, groups }, none)
     assert.deepEqual(
@@ -48,13 +48,13 @@ describe('toSections', () => {
     )
   })
 
-  it('begins the servers with those that are down', () => {
+  it('puts servers that are down first', () => {
     const down = { ...server('idle'), status: 'down' } as const
     const sections = toSections({ tools, servers: [server('files'), down], groups: [] }, none)
     assert.equal(sections[0]?.server?.name, 'idle')
   })
 
-  it('keeps the whole of a section beside what the filter shows, and drops those that show nothing', () => {
+  it('keeps all tools of a section beside the shown ones, and drops sections that show none', () => {
     const [section, ...others] = toSections({ tools, servers, groups: [] }, { words: 'write', outcome: '' })
     assert.deepEqual([section?.tools.length, section?.shown.length, others.length], [2, 1, 0])
   })
@@ -68,7 +68,7 @@ describe('toSections', () => {
     )
   })
 
-  it('shows of an app what it offers, and nothing else', () => {
+  it('shows only the tools of an app', () => {
     const groups = [group('disk', ['files:read']), group('other', ['alone'])]
     const app = {
       name: 'research',
@@ -87,14 +87,14 @@ describe('toSections', () => {
     )
   })
 
-  it('is not fooled by the names of an object', () => {
+  it('handles names that objects inherit', () => {
     const rows = [row('__proto__:x', 'deny'), row('constructor:y', 'deny')]
     assert.equal(toSections({ tools: rows, servers: [], groups: [] }, none).length, 2)
   })
 })
 
 describe('toItems', () => {
-  it('gives each section and its tools in a line, and only the head of one that is closed', () => {
+  it('has a line for each section and tool, and only the head of a closed section', () => {
     const sections = toSections({ tools, servers: [], groups: [] }, none)
     const keys = (closed: string[]) => toItems(sections, new Set(closed)).map(({ key }) => key)
     assert.deepEqual(keys(['server files']), [

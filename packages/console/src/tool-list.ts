@@ -6,9 +6,9 @@ export const OUTCOMES: readonly OutcomeWord[] = ['allow', 'ask', 'wait', 'deny']
 export interface ToolFilter {
   /** Words that must all occur in the id, title, description, tags, reasons or groups. */
   readonly words: string
-  /** Empty: every outcome. */
+  /** Empty: all outcomes. */
   readonly outcome: string
-  /** Only what it offers; absent: every app. */
+  /** Shows only this app's tools. Absent: all apps. */
   readonly app?: AppRow | undefined
 }
 
@@ -18,7 +18,7 @@ export interface ToolSection {
   readonly name: string
   readonly group?: GroupRow
   readonly server?: ServerRow
-  /** All of them, whatever the filter. */
+  /** All tools, before the filter. */
   readonly tools: readonly ToolRow[]
   readonly shown: readonly ToolRow[]
 }
@@ -30,12 +30,12 @@ export type ListItem =
       readonly kind: 'tool'
       readonly key: string
       readonly tool: ToolRow
-      /** Of the section, whose head says what holds for all of it. */
+      /** The group of the section, whose head shows what applies to all its tools. */
       readonly group: string | undefined
       readonly isLast: boolean
     }
 
-/** Gives how many tools have each outcome. */
+/** Returns how many tools have each outcome. */
 export function countOutcomes(tools: readonly ToolRow[]): Readonly<Record<OutcomeWord, number>> {
   const counts = { allow: 0, ask: 0, wait: 0, deny: 0 }
   for (const { outcome } of tools) counts[outcome]++
@@ -53,8 +53,8 @@ export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, group
 }
 
 /**
- * Gives the tools by group, in the order of the groups but those first that are held back; then what is in no group,
- * by server. A tool of several groups is in each. Without a filter, empty groups and servers have a section too.
+ * Returns the tools by group, then the tools in no group by server. Groups that are held back come first. A tool of several
+ * groups is in each of them. Without a filter, empty groups and servers have a section too.
  */
 export function toSections(
   { tools, groups, servers }: Pick<ToolsBody, 'tools' | 'groups' | 'servers'>,
@@ -88,7 +88,7 @@ export function toSections(
   return sections.filter(({ shown }) => shown.length > 0 || !isFiltering(filter))
 }
 
-/** Gives the lines: each section's, then its tools' unless it is closed. */
+/** Returns the lines of the list: each section, followed by its tools unless it is closed. */
 export function toItems(sections: readonly ToolSection[], closed: ReadonlySet<string>): readonly ListItem[] {
   return sections.flatMap((section): ListItem[] => [
     { kind: 'section', key: section.key, section },
@@ -108,7 +108,7 @@ export function isFiltering({ words, outcome, app }: ToolFilter): boolean {
   return words.trim() !== '' || outcome !== '' || app !== undefined
 }
 
-/** The part of a tool id before the colon; empty where there is none. */
+/** Returns the part of a tool id before the colon, or an empty text. */
 export function toNamespace(id: string): string {
   return id.includes(':') ? id.slice(0, id.indexOf(':')) : ''
 }
@@ -137,7 +137,7 @@ function isDown(server: ServerRow | undefined): boolean {
   return server !== undefined && server.status !== 'ready'
 }
 
-/** Rows are kept between keystrokes, and so is what they are searched by. */
+/** The searchable text of each row, kept between keystrokes. */
 const texts = new WeakMap<ToolRow, string>()
 
 function searchable(tool: ToolRow): string {

@@ -1,4 +1,4 @@
-/** The bodies of the gateway's API. Types only: the console and the gateway meet over HTTP. */
+/** The bodies of the gateway's API. Types only: the console and the gateway share no code. */
 export type {
   ApprovalRow,
   ApprovalsBody,

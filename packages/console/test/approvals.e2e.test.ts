@@ -31,7 +31,7 @@ if (executablePath !== undefined)
       assert.deepEqual(strayed, [])
     })
 
-    it('stay where they are when requests arrive; a bar announces those', async () => {
+    it('stay where they are when requests arrive, which a bar announces', async () => {
       await open()
       const button = page.getByRole('button', { name: FIRST })
       await button.hover()
@@ -64,7 +64,7 @@ if (executablePath !== undefined)
         await page.mouse.click(x, y)
         await page.getByText('The call can run once.').waitFor()
         assert.deepEqual(await placesOf(page.locator('.approval')), places)
-        // Where the button was, nothing can be pressed, however long the person waits.
+        // Nothing can be pressed where the button was, even after a long wait.
         await armed(page.getByRole('button', { name: 'Approve memory:delete_entities' }))
         await page.mouse.click(x, y)
         assert.deepEqual(
@@ -102,7 +102,7 @@ if (executablePath !== undefined)
         assert.equal(gateway.verdicts.length, 1)
       })
 
-    it('are disarmed by every kind of move: above, in size, by scrolling and by a narrower window', async () => {
+    it('are disabled by every kind of move: content above, size, scrolling and a narrower window', async () => {
       await page.clock.install()
       await page.setViewportSize({ width: 1280, height: 900 })
       await open()
@@ -150,7 +150,7 @@ if (executablePath !== undefined)
       await page.getByText('Live', { exact: true }).last().waitFor()
     }
 
-    /** Puts something above the cards, as a strip about a halt would be. */
+    /** Adds content above the cards, like a strip about a halt. */
     async function moveBy(px: number): Promise<void> {
       await page.evaluate((height) => {
         const strip = document.createElement('div')

@@ -11,22 +11,22 @@ import { launchChromium } from './chromium.ts'
 const ROOT = join(import.meta.dirname, '..')
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The console, built, and a browser to look at it with. */
+/** The built console, and a browser. */
 export interface Stage {
   readonly consoleDir: string
   open(options: Parameters<Browser['newContext']>[0]): Promise<Seat>
   close(): Promise<void>
 }
 
-/** One page, and what it did that no page of ours may do. */
+/** A page, and its forbidden actions. */
 export interface Seat {
   readonly context: BrowserContext
   readonly page: Page
-  /** Requests to others, what the Content-Security-Policy stopped, and what nobody caught. */
+  /** Requests to other hosts, violations of the Content-Security-Policy, and uncaught errors. */
   readonly strayed: string[]
 }
 
-/** Builds the console into a folder of its own. */
+/** Builds the console into a new folder. */
 export async function buildConsole(): Promise<string> {
   const consoleDir = mkdtempSync(join(tmpdir(), 'toolgate-console-'))
   await build({
@@ -73,7 +73,7 @@ export async function logIn(page: Page, key = 'demo-console'): Promise<void> {
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
-/** No accessibility fault that axe finds, and nothing that scrolls sideways. */
+/** Asserts that axe finds no fault, and that the page does not scroll sideways. */
 export async function checkPage(page: Page, where: string): Promise<void> {
   await page.evaluate(axe)
   const { violations } = await page.evaluate<AxeResults>('axe.run()')

@@ -8,7 +8,7 @@ import { buildConsole } from './browser.ts'
 const BUDGET_BYTES = 150 * 1024
 
 describe('the bundle of the console', () => {
-  it('is at most 150 KB, compressed as the gateway compresses it, before the charts, which come when looked at', async () => {
+  it('is at most 150 KB, compressed as the gateway does it, without the charts, which load when shown', async () => {
     const dir = await buildConsole()
     try {
       const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -17,7 +17,7 @@ describe('the bundle of the console', () => {
       const sizes = files.map((name) => ({ name, bytes: gzipSync(readFileSync(join(dir, name))).length }))
       const first = sizes.filter(({ name }) => !name.includes('charts-'))
       const total = first.reduce((sum, { bytes }) => sum + bytes, 0)
-      assert.ok(sizes.length > first.length, 'the charts are apart')
+      assert.ok(sizes.length > first.length, 'the charts are separate')
       assert.ok(
         total <= BUDGET_BYTES,
         `${total} bytes: ${sizes.map(({ name, bytes }) => `${name} ${bytes}`).join(', ')}`,

@@ -38,7 +38,7 @@ if (executablePath !== undefined)
     })
 
     for (const colorScheme of ['light', 'dark'] as const)
-      it(`can be read in every state, ${colorScheme}: contrast of at least 4.5`, async () => {
+      it(`are readable in every state, ${colorScheme}: contrast of at least 4.5`, async () => {
         gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
         seat = await stage.open({ colorScheme, reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } })
         const { page } = seat
@@ -63,7 +63,7 @@ if (executablePath !== undefined)
           )
       })
 
-    /** Marks one button of each kind: of each class within each kind of row. */
+    /** Marks one button of each class in each kind of row. */
     async function markKinds(page: Page, seen: Set<string>): Promise<readonly string[]> {
       const kinds = await page.evaluate(() =>
         [...document.querySelectorAll('button')].map((button) => {
@@ -93,7 +93,7 @@ if (executablePath !== undefined)
       return faults
     }
 
-    /** Puts a copy of a button beside it, so that the same styles hold for it and no state of the page does. */
+    /** Puts a copy of a button beside it, with the same styles but without the state of the page. */
     async function showSpecimen(page: Page, kind: string, attributes: Readonly<Record<string, string>>): Promise<void> {
       await page.evaluate(
         ([wanted, given]) => {
@@ -105,7 +105,7 @@ if (executablePath !== undefined)
           for (const name of ['aria-pressed', 'aria-disabled', 'disabled']) copy.removeAttribute(name)
           for (const [name, value] of Object.entries(given)) copy.setAttribute(name, value)
           button?.after(copy)
-          // Seen whole, whatever the row is like.
+          // Fully visible in every row.
           Object.assign(copy.style, { position: 'fixed', zIndex: '9', left: '300px', top: '300px', clipPath: 'none' })
         },
         [kind, attributes] as const,

@@ -8,7 +8,7 @@ const PLACES = [
   '/usr/bin/google-chrome',
 ].filter((path) => path !== undefined)
 
-/** Gives the path of this machine's Chromium; `undefined`, and a line that says so, where there is none. In CI that is an error. */
+/** Returns the path of this machine's Chromium. Without one it logs a line and returns `undefined`, or throws in CI. */
 export function findChromium(): string | undefined {
   const path = PLACES.find((place) => existsSync(place))
   if (path !== undefined) return path

@@ -26,11 +26,11 @@ if (executablePath !== undefined)
     afterEach(async () => {
       await context.close()
       await gateway.close()
-      assert.deepEqual(strayed, [], 'nothing is asked of anybody else, and nothing breaks the Content-Security-Policy')
+      assert.deepEqual(strayed, [], 'no request goes to another host, and nothing violates the Content-Security-Policy')
     })
 
     describe('the login', () => {
-      it('lets a person in with a console key, refuses an agent’s, and lets him out again', async () => {
+      it('lets a person in with a console key, refuses an agent’s, and logs them out', async () => {
         await page.goto(gateway.url)
         await logIn(page, 'demo-viewer')
         await page.getByRole('alert').getByText("This is an agent's key").waitFor()
@@ -48,7 +48,7 @@ if (executablePath !== undefined)
     })
 
     describe('the warnings', () => {
-      it('lists names in the configuration that nothing has, on every page', async () => {
+      it('lists unknown names in the configuration, on every page', async () => {
         await context.close()
         await gateway.close()
         gateway = await startFakeGateway({
@@ -66,7 +66,7 @@ if (executablePath !== undefined)
     })
 
     describe('Tools', () => {
-      it('shows what a chosen user sees, and for each hidden tool the reason', async () => {
+      it('shows the tools that a chosen user sees, and for each hidden tool the reason', async () => {
         await open('#/tools?as=viewer')
         await summary('viewer sees 7 of 16 tools.').waitFor()
         await page.getByLabel('Search').fill('move_file')
@@ -79,13 +79,13 @@ if (executablePath !== undefined)
         assert.equal(new URL(page.url()).hash, '#/tools?as=admin&q=move_file')
       })
 
-      it('shows what anybody would see who can be written down', async () => {
+      it('shows the tools that any caller, written as JSON, would see', async () => {
         await open('#/tools?as=viewer')
         await page.getByLabel('See as').selectOption({ label: 'another caller…' })
         const field = page.getByLabel('Caller, as JSON')
         await field.fill('{"user":"zoe"')
         await field.press('Enter')
-        await page.getByText('That is not JSON').waitFor()
+        await page.getByText('Invalid JSON').waitFor()
         await field.fill('{"user":"zoe","roles":["viewer"]}')
         await field.press('Enter')
         await summary('zoe sees 7 of 16 tools.').waitFor()
@@ -93,7 +93,7 @@ if (executablePath !== undefined)
         await summary('zoe sees 7 of 16 tools.').waitFor()
       })
 
-      it('says why a group is off, for how long and what to do, and sees it come and go', async () => {
+      it('shows why a group is unavailable, for how long and what to do, and follows changes', async () => {
         await open('#/tools?as=viewer')
         const group = sectionOf('Web pages')
         await group.getByText('unavailable', { exact: true }).waitFor()
@@ -110,7 +110,7 @@ if (executablePath !== undefined)
         await summary('viewer sees 7 of 16 tools.').waitFor()
       })
 
-      it('has a badge for what is halted and what is suspended', async () => {
+      it('has badges for halted and suspended tools', async () => {
         await open('#/tools?as=admin&q=halted')
         assert.match(await toolNamed('forget').innerText(), /^wait[^]*halted[^]*Halted by olga: it forgot too much/)
         await page.getByLabel('Search').fill('search_files')
@@ -133,10 +133,10 @@ if (executablePath !== undefined)
         assert.equal(await page.getByRole('heading', { level: 2 }).count(), 2)
       })
 
-      it('lists what a chosen app needs, with the state and what to do, and sees it come and go', async () => {
+      it('lists the requirements of a chosen app, with the state and what to do, and follows changes', async () => {
         await open('#/tools?as=viewer')
         await summary('viewer sees 7 of 16 tools.').waitFor()
-        const needs = page.getByRole('region', { name: 'What it needs' })
+        const needs = page.getByRole('region', { name: 'Requirements' })
         assert.equal(await needs.count(), 0)
         await page.getByLabel('App').selectOption('research')
         await needs.getByText('Research needs 3 things: 2 not available').waitFor()
@@ -157,7 +157,7 @@ if (executablePath !== undefined)
       it('reports a server that is down and tools that cannot be offered', async () => {
         await open('#/tools?as=viewer')
         await page.getByText('Exited with code 1 (Error: REMOTE_TOKEN is wrong).').waitFor()
-        await page.getByText('1 tool that it lists cannot be offered').click()
+        await page.getByText('1 listed tool cannot be offered').click()
         await page.getByText('It needs tasks, which are not offered yet.').waitFor()
       })
 
@@ -176,7 +176,7 @@ if (executablePath !== undefined)
         await open('#/tools?as=admin&q=open_nodes')
         await page.getByRole('link', { name: 'open_nodes' }).click()
         await page.getByRole('heading', { name: 'memory:open_nodes', level: 1 }).waitFor()
-        await page.getByText('Nothing holds against it.').waitFor()
+        await page.getByText('No rule is against it.').waitFor()
         await page.getByText('*:100/60').waitFor()
         await page.getByRole('region', { name: 'Input schema' }).getByText('"type": "object"').waitFor()
         const openai = page.getByRole('tab', { name: /^openai-chat \d+ tokens$/ })
@@ -187,17 +187,17 @@ if (executablePath !== undefined)
         }
         await page.getByText('oneOf is rewritten, to anyOf').waitFor()
         await page.getByText('tool_result').first().waitFor()
-        await page.getByRole('link', { name: 'All of them' }).click()
+        await page.getByRole('link', { name: 'All calls' }).click()
         await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor()
         assert.equal(new URL(page.url()).hash, '#/live?tool=memory:open_nodes')
       })
 
-      it('says that there is none of this name', async () => {
+      it('says that the tool is unknown', async () => {
         await open('#/tool?id=no:such&as=admin')
-        await page.getByText('There is no such tool').waitFor()
+        await page.getByText('Unknown tool').waitFor()
       })
 
-      it('shows what it knows where the gateway does not tell the rest', async () => {
+      it('shows what it knows if the gateway does not report the rest', async () => {
         await page.route('**/api/tool?*', (route) =>
           route.fulfill({
             status: 404,
@@ -206,12 +206,12 @@ if (executablePath !== undefined)
         )
         await open('#/tool?id=files:move_file&as=viewer')
         await page.getByText('Policy "viewers read" allows tag:read').waitFor()
-        await page.getByText('This gateway does not tell the schema').waitFor()
+        await page.getByText('This gateway does not report the schema').waitFor()
       })
     })
 
-    describe('what others have written', () => {
-      it('is shown as text, with what would not be seen made visible', async () => {
+    describe('untrusted text', () => {
+      it('is shown as text, with invisible characters made visible', async () => {
         await open('#/tools?as=admin&q=delete_entities')
         const tool = toolNamed('delete_entities')
         await tool.getByText(HOSTILE_NAME).first().waitFor()
@@ -230,7 +230,7 @@ if (executablePath !== undefined)
     })
 
     describe('Live', () => {
-      it('shows new records as they come, newest first, and counts them in the chart', async () => {
+      it('shows new records as they arrive, newest first, and counts them in the chart', async () => {
         await open('#/live')
         const newest = await firstSeq()
         gateway.record(3)
@@ -241,7 +241,7 @@ if (executablePath !== undefined)
         assert.equal(new URL(page.url()).hash, '#/live?span=1h')
       })
 
-      it('counts in the gateway: all calls of the period, also those that are not loaded', async () => {
+      it('counts all calls of the period, even those that are not loaded', async () => {
         await restart({ recordCount: 4400 })
         await open('#/live?span=1d')
         await page.getByText('1,000 newest records, more below').waitFor()
@@ -257,7 +257,7 @@ if (executablePath !== undefined)
       })
 
       it('draws the newest bucket of the chart', async () => {
-        // One call, less than a second ago: it is in no bucket but the newest.
+        // One call, less than a second ago, so it is in the newest bucket.
         await restart({ recordCount: 0 })
         gateway.record(1)
         await open('#/live?span=1d')
@@ -288,7 +288,7 @@ if (executablePath !== undefined)
         })
       })
 
-      it('holds the table still while it is paused or read, and says how many are new', async () => {
+      it('keeps the table still while it is paused or scrolled, and shows how many records are new', async () => {
         await open('#/live')
         await page.getByRole('button', { name: 'Pause' }).click()
         const newest = await firstSeq()
@@ -304,7 +304,7 @@ if (executablePath !== undefined)
         await waitForFirst(newest + 6)
       })
 
-      it('filters by event, outcome, tool and user, also what comes later, and the address keeps it', async () => {
+      it('filters by event, outcome, tool and user, new records too, and the address keeps it', async () => {
         await open('#/live')
         await page.getByLabel('Event').selectOption('tool_rate_limited')
         await page.getByRole('cell', { name: 'limit 5/60, free again in 14 s' }).first().waitFor()
@@ -325,7 +325,7 @@ if (executablePath !== undefined)
         await page.getByRole('cell', { name: 'ENOENT: no such file or directory, open notes.txt' }).first().waitFor()
       })
 
-      it('filters by what is clicked', async () => {
+      it('filters by a clicked value', async () => {
         await open('#/live')
         await page.getByRole('button', { name: 'admin' }).nth(3).click()
         await page.waitForFunction(() => location.hash === '#/live?user=admin')
@@ -333,21 +333,21 @@ if (executablePath !== undefined)
         assert.equal(await page.getByRole('cell', { name: 'viewer', exact: true }).count(), 0)
       })
 
-      it('opens a record with its whole call and decision, and gives the focus back', async () => {
+      it('opens a record with its whole call and decision, and returns the focus', async () => {
         await open('#/live?tool=everything:get-env')
         const opener = page.getByRole('link', { name: /record \d+$/ }).first()
         await opener.focus()
         await page.keyboard.press('Enter')
         const drawer = page.getByRole('dialog', { name: /^Record \d+/ })
-        await drawer.getByRole('heading', { name: 'The whole call' }).waitFor()
+        await drawer.getByRole('heading', { name: 'All records of this call' }).waitFor()
         await drawer
           .getByText(/^record \d+/)
           .first()
           .waitFor()
-        await drawer.getByRole('heading', { name: /^What is decided now for/ }).waitFor()
+        await drawer.getByRole('heading', { name: /^Current decision for/ }).waitFor()
         await page.keyboard.press('Escape')
         await drawer.waitFor({ state: 'detached' })
-        // A frame or two after the dialog is gone.
+        // A frame or two after the dialog has closed.
         await page.waitForFunction(() => /record \d+$/.test(document.activeElement?.textContent ?? ''))
       })
 
@@ -357,7 +357,7 @@ if (executablePath !== undefined)
         await page.getByRole('dialog', { name: 'Record 7' }).getByText('c7').first().waitFor()
       })
 
-      it('asks every so often where the socket cannot be opened', async () => {
+      it('polls if the socket cannot be opened', async () => {
         await restart({ withoutSocket: true })
         await open('#/live')
         await page.getByText('Every 2 s').waitFor()
@@ -368,7 +368,7 @@ if (executablePath !== undefined)
     })
 
     describe('Approvals', () => {
-      it('shows one as it comes, and what becomes of it elsewhere', async () => {
+      it('shows a request as it arrives, and its decision elsewhere', async () => {
         await open('#/approvals')
         gateway.ask('a9')
         await page.getByRole('button', { name: '1 new request – show' }).click()
@@ -384,8 +384,8 @@ if (executablePath !== undefined)
         await page.getByRole('link', { name: /^Approvals 2/ }).waitFor()
       })
 
-      it('sends a verdict with its reason, says so, keeps the focus, and shows what came of it', async () => {
-        // Both cards in sight: a click that has to scroll first would come too soon after that.
+      it('sends a verdict with its reason, announces it, keeps the focus, and shows the result', async () => {
+        // Both cards are visible, since a click right after a scroll is ignored.
         await page.setViewportSize({ width: 1280, height: 1000 })
         await open('#/approvals')
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
@@ -400,33 +400,33 @@ if (executablePath !== undefined)
         assert.deepEqual(gateway.verdicts, [{ id: 'a1', decision: 'reject', by: 'owner', reason: 'looks odd' }])
         await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
         await page.getByRole('button', { name: 'Clear 2 finished' }).click()
-        await page.getByText('Nothing waits for you').waitFor()
+        await page.getByText('No call is waiting').waitFor()
       })
 
-      it('offers no button to a person who may not decide, and says which key can', async () => {
+      it('offers no button to a person who may not decide, and names the keys that can', async () => {
         await open('#/approvals', 'demo-looker')
         await page.getByText('The console key of owner can.').first().waitFor()
         assert.equal(await page.getByText('You may not decide this request.').count(), 2)
         assert.equal(await page.getByRole('button', { name: /^Approve|^Reject|^Revoke/ }).count(), 0)
       })
 
-      it('says what is missing where no key can decide', async () => {
+      it('says what is missing if no key can decide', async () => {
         await open('#/approvals')
         gateway.ask('a9', 'acme')
         await page.getByRole('button', { name: '1 new request – show' }).click()
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:move_file' }) })
-        await card.getByText('it takes one with the role approver and the tenant acme').waitFor()
+        await card.getByText('it needs the role approver and the tenant acme').waitFor()
         assert.equal(await card.getByRole('button').count(), 0)
         assert.equal(await page.getByRole('button', { name: /^Approve/ }).count(), 2)
       })
 
-      it('takes back an approval that was not used, on its card and in the history', async () => {
+      it('revokes an unused approval, on its card and in the history', async () => {
         await page.setViewportSize({ width: 1280, height: 1000 })
         await open('#/approvals')
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
         await card.getByRole('button', { name: 'Approve files:write_file' }).click()
         await card.getByRole('button', { name: 'Revoke the approval of files:write_file' }).click()
-        await card.getByText('The approval was taken back.').waitFor()
+        await card.getByText('The approval was revoked.').waitFor()
         await page.locator('.decided .badge').getByText('revoked').waitFor()
         await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
         const row = page.locator('.decided-row').filter({ hasText: 'memory:delete_entities' })
@@ -445,7 +445,7 @@ if (executablePath !== undefined)
     })
 
     describe('Callers', () => {
-      it('shows who may see what, by group and by tool', async () => {
+      it('shows who sees which tools, by group and by tool', async () => {
         await open('#/callers')
         const row = page.getByRole('row', { name: /^files/ })
         await row.getByRole('cell', { name: '5 of 6 1 ask' }).or(row.getByText('5 of 6')).first().waitFor()
@@ -463,13 +463,13 @@ if (executablePath !== undefined)
       })
     })
 
-    describe('a gateway that goes away', () => {
-      it('leaves what is known on the screen, marked as old, and is followed again when it is back', async () => {
+    describe('a lost gateway', () => {
+      it('leaves the page on the screen, marked as out of date, and reconnects when it is back', async () => {
         await open('#/live')
         const newest = await firstSeq()
         await restart({ recordCount: 300 })
         await page
-          .getByText(/^Not connected\. What you see is from \d\d:\d\d:\d\d/)
+          .getByText(/^Not connected\. This page is from \d\d:\d\d:\d\d/)
           .or(page.getByText('Your session has ended'))
           .first()
           .waitFor()
@@ -483,23 +483,23 @@ if (executablePath !== undefined)
         await page.getByText('Live', { exact: true }).last().waitFor()
       })
 
-      it('shows everything but the charts where those could not be fetched', async () => {
+      it('shows everything but the charts if those cannot be loaded', async () => {
         await page.route('**/assets/charts-*.js', (route) => route.abort())
         await open('#/live')
-        await page.getByText('The charts could not be fetched.').waitFor()
+        await page.getByText('The charts could not be loaded.').waitFor()
         await page.getByRole('row').nth(5).waitFor()
         await page.unroute('**/assets/charts-*.js')
-        await page.getByRole('button', { name: 'Load the page again' }).click()
+        await page.getByRole('button', { name: 'Reload the page' }).click()
         await page.locator('canvas').first().waitFor()
       })
 
-      it('says since when nothing is new while it fails, on every page, and recovers by itself', async () => {
+      it('shows since when the page is out of date, on every page, and recovers by itself', async () => {
         await restart({ withoutSocket: true })
         await open('#/live')
         gateway.setBroken(true)
         await page
           .getByRole('status')
-          .getByText(/^Not connected\. What you see is from \d\d:\d\d:\d\d/)
+          .getByText(/^Not connected\. This page is from \d\d:\d\d:\d\d/)
           .waitFor()
         assert.ok((await page.getByRole('row').count()) > 10)
         assert.equal(await page.locator('main.stale').count(), 1)
@@ -513,20 +513,20 @@ if (executablePath !== undefined)
     })
 
     describe('a new gateway', () => {
-      it('says what to do where there is nothing yet', async () => {
+      it('says what to do when it is empty', async () => {
         await restart({ empty: true })
         await open('#/tools')
-        await page.getByText('No server has offered a tool yet').waitFor()
+        await page.getByText('No server has listed a tool yet').waitFor()
         await page.getByRole('link', { name: 'Live' }).click()
-        await page.getByText('Nothing was called yet').waitFor()
+        await page.getByText('No calls yet').waitFor()
         await page.getByRole('link', { name: 'Approvals' }).click()
-        await page.getByText('Nothing waits for you').waitFor()
-        await page.getByText('Nothing was decided yet').waitFor()
+        await page.getByText('No call is waiting').waitFor()
+        await page.getByText('No decisions yet').waitFor()
       })
     })
 
     describe('the keyboard', () => {
-      it('is enough: login, list, tool, record, and back', async () => {
+      it('is enough for the login, the list, a tool, a record, and back', async () => {
         await page.goto(gateway.url)
         await page.getByLabel('Console key').waitFor()
         await page.keyboard.press('Tab')
@@ -581,7 +581,7 @@ if (executablePath !== undefined)
         await page.locator('canvas').first().waitFor()
         await checkPage(page, 'live')
         await goTo('#/live?record=258')
-        await page.getByRole('heading', { name: /^What is decided now/ }).waitFor()
+        await page.getByRole('heading', { name: /^Current decision/ }).waitFor()
         await checkPage(page, 'a record')
         await goTo('#/approvals')
         await page.getByText('The input', { exact: true }).first().waitFor()
@@ -594,7 +594,7 @@ if (executablePath !== undefined)
         await checkPage(page, 'callers')
         gateway.setBroken(true)
         await goTo('#/tools?as=looker')
-        await page.getByText('That did not work').waitFor()
+        await page.getByText('The request failed').waitFor()
         await checkPage(page, 'a fault')
       })
 
@@ -603,7 +603,7 @@ if (executablePath !== undefined)
       ;({ context, page, strayed } = seat)
     }
 
-    /** On the same port, as a gateway that was started anew. */
+    /** Starts a gateway on the same port, as after a restart. */
     async function restart(options: Partial<FakeOptions>): Promise<void> {
       const { port } = gateway
       await gateway.close()

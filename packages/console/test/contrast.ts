@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** The contrast of one text on what is behind it (WCAG 2.2, 1.4.3), as the browser draws it now. */
+/** The contrast of a text with its background (WCAG 2.2, 1.4.3), as the browser draws it. */
 export interface Contrast {
   readonly text: string
   readonly ratio: number

@@ -1,4 +1,4 @@
-/** Serves the built console over made-up answers, to look at it without a gateway. */
+/** Serves the built console with made-up data, to look at it without a gateway. */
 import { join } from 'node:path'
 import { startFakeGateway } from './fake-gateway.ts'
 

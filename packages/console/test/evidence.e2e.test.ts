@@ -12,7 +12,7 @@ const executablePath = findChromium()
 
 if (executablePath !== undefined)
   describe('the evidence of the audit in the console', () => {
-    it('says on the page of records that the checkpoints are gone', async (t) => {
+    it('shows on the Live page that the checkpoints are missing', async (t) => {
       const stage = await setStage(executablePath)
       t.after(() => stage.close())
       const folder = mkdtempSync(join(tmpdir(), 'toolgate-evidence-'))

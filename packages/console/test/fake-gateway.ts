@@ -30,15 +30,15 @@ import type { GroupChange } from '../../gateway/src/live/group-watch.ts'
 import { createLiveSocket } from '../../gateway/src/live/live-socket.ts'
 import { outcomeOf } from '../src/audit-feed.ts'
 
-/** A gateway's API and console on a real port, over deps made up for the occasion. */
+/** A gateway's API and console on a real port, with fake dependencies. */
 export interface FakeGateway {
   readonly url: string
   readonly port: number
   /** Opens or closes the port that the group `web` depends on. */
   setWeb(available: boolean): void
-  /** Puts records into the audit. */
+  /** Adds records to the audit. */
   record(count: number): void
-  /** The verdicts that arrived. */
+  /** The received verdicts. */
   readonly verdicts: readonly {
     readonly id: string
     readonly decision: string
@@ -47,9 +47,9 @@ export interface FakeGateway {
   }[]
   /** Answers every request with 500 while true. */
   setBroken(broken: boolean): void
-  /** Puts an approval among those that wait. */
+  /** Adds a pending approval. */
   ask(id: string, tenant?: string): void
-  /** What was asked for, by path, for the tests that count. */
+  /** The paths of the requests, for tests that count them. */
   readonly asked: readonly string[]
   close(): Promise<void>
 }
@@ -59,11 +59,11 @@ export interface FakeOptions {
   readonly port?: number
   /** Starts with no audit, no approvals and no tools. */
   readonly empty?: boolean
-  /** What `/api/warnings` lists. Default: nothing. */
+  /** The warnings of `/api/warnings`. Default: none. */
   readonly warnings?: readonly WarningRow[]
-  /** Refuses the live socket, as a proxy in between might. */
+  /** Refuses the live socket, as some proxies do. */
   readonly withoutSocket?: boolean
-  /** Beside the few that are told apart. */
+  /** The number of generated tools, in addition to the named ones. */
   readonly moreTools?: number
   /** Default 260. */
   readonly recordCount?: number
@@ -130,7 +130,7 @@ function makeWorld(port: number, { empty = false, moreTools = 0, recordCount = 2
   let isBroken = false
   if (!empty) record(recordCount)
 
-  /** Oldest first, so that a hundred thousand are put in at once. */
+  /** Oldest first, so that 100,000 can be added at once. */
   function record(count: number): void {
     const now = Date.now()
     for (let i = 0; i < count; i++)

@@ -31,7 +31,7 @@ if (executablePath !== undefined)
       await gateway.close()
     })
 
-    it('halts with the keyboard alone, and gives the focus back', async () => {
+    it('halts with the keyboard alone, and returns the focus', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).focus()
       await page.keyboard.press('Enter')
@@ -44,7 +44,7 @@ if (executablePath !== undefined)
       await dialog.getByLabel('User').fill('viewer')
       await dialog.getByLabel('Reason').fill('stolen phone')
       await page.keyboard.press('Enter')
-      await dialog.getByText('It is halted, and stops nothing now: there is no tool.').waitFor()
+      await dialog.getByText('The halt is set, but matches nothing now: there are no tools.').waitFor()
       await dialog.getByRole('button', { name: 'Close' }).click()
       await page.getByText('Halted: user viewer').waitFor()
       assert.deepEqual(
@@ -53,34 +53,34 @@ if (executablePath !== undefined)
       )
     })
 
-    it('says what is halted, why, by whom and since when, and releases it', async () => {
+    it('shows each halt with its reason, person and time, and releases it', async () => {
       await gateway.gate.halt({ tool: 'files:*', tenant: 'acme', reason: HOSTILE, by: 'olga' })
       await gateway.gate.halt({ user: 'viewer', reason: 'stolen phone', by: 'olga' })
       await openAs('demo-console')
-      await page.getByRole('status').getByText('2 halts in force').waitFor()
+      await page.getByRole('status').getByText('2 active halts').waitFor()
       const row = page.getByRole('listitem').filter({ hasText: 'user viewer' })
       assert.match(await row.innerText(), /Halted: user viewer Stolen phone\.\s+By olga, (just now|\d+ s ago)/)
       await page.getByText(HOSTILE).waitFor()
       await row.getByRole('button', { name: 'Release user viewer' }).click()
-      await page.getByRole('status').getByText('1 halt in force').waitFor()
+      await page.getByRole('status').getByText('1 active halt').waitFor()
       assert.deepEqual(
         gateway.gate.halts.map(({ target }) => target),
         [{ tool: 'files:*', tenant: 'acme' }],
       )
     })
 
-    it('wants a target and a reason, and tells what the gateway refuses', async () => {
+    it('requires a target and a reason, and shows why the gateway refuses a halt', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })
       const submit = dialog.getByRole('button', { name: 'Halt now' })
       await submit.click()
-      await dialog.getByRole('alert').getByText('Name what is halted, or choose everything.').waitFor()
-      await dialog.getByLabel('Everything that I answer for').check()
+      await dialog.getByRole('alert').getByText('Fill in a field, or choose everything.').waitFor()
+      await dialog.getByLabel('Everything that I may halt').check()
       assert.equal(await dialog.getByLabel('User').isDisabled(), true)
       await submit.click()
-      await dialog.getByRole('alert').getByText('Say why.').waitFor()
-      await dialog.getByLabel('Everything that I answer for').uncheck()
+      await dialog.getByRole('alert').getByText('Enter a reason.').waitFor()
+      await dialog.getByLabel('Everything that I may halt').uncheck()
       await dialog.getByLabel('Tools').fill('group:none')
       await dialog.getByLabel('Reason').fill('r')
       await submit.click()
@@ -91,7 +91,7 @@ if (executablePath !== undefined)
       assert.equal(await dialog.getByLabel('Tools').inputValue(), '')
     })
 
-    it('refuses a name that nothing has before anything is halted, and halts it where that is meant', async () => {
+    it('refuses an unknown name, and halts it if the person confirms', async () => {
       await openAs('demo-console')
       await page.getByRole('button', { name: 'Halt…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Halt' })
@@ -101,16 +101,16 @@ if (executablePath !== undefined)
       await dialog.getByRole('alert').getByText('Nothing was halted: no configured agent is "veiwer".').waitFor()
       assert.deepEqual(gateway.gate.halts, [])
       await checkPage(page, 'a refused halt')
-      await dialog.getByLabel('Halt it for what comes later').check()
+      await dialog.getByLabel('Halt it anyway').check()
       await dialog.getByRole('button', { name: 'Halt now' }).click()
-      await dialog.getByText('It is halted, and stops nothing now').waitFor()
+      await dialog.getByText('The halt is set, but matches nothing now').waitFor()
       assert.deepEqual(
         gateway.gate.halts.map(({ target }) => target),
         [{ user: 'veiwer' }],
       )
     })
 
-    it('lets who has not the role look, and does not disturb him while nothing is halted', async () => {
+    it('lets a person without the role look, and shows them nothing without halts', async () => {
       await openAs('demo-looker')
       assert.equal(await page.getByRole('region', { name: 'Halts' }).count(), 0)
       await gateway.gate.halt({ all: true, reason: 'fire' })
@@ -128,11 +128,11 @@ if (executablePath !== undefined)
         await openAs('demo-console')
         await checkPage(page, 'nothing is halted')
         await gateway.gate.halt({ tool: `files:${'x'.repeat(200)}`, reason: 'y'.repeat(300), by: 'olga' })
-        await page.getByText('1 halt in force').waitFor()
+        await page.getByText('1 active halt').waitFor()
         await checkPage(page, 'something is halted')
         await page.getByRole('button', { name: 'Halt…' }).click()
         await page.getByRole('dialog', { name: 'Halt' }).getByRole('button', { name: 'Halt now' }).click()
-        await page.getByRole('alert').getByText('Name what is halted').waitFor()
+        await page.getByRole('alert').getByText('Fill in a field').waitFor()
         await checkPage(page, 'the dialog')
       })
 

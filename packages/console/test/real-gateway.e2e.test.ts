@@ -40,7 +40,7 @@ if (executablePath !== undefined)
       assert.deepEqual(strayed, [])
     })
 
-    it('turns a badge when what the group depends on starts to listen, and back when it stops', async () => {
+    it('changes a badge when the port of a group opens, and back when it closes', async () => {
       await open('#/tools?as=viewer')
       const group = page
         .locator('.section')
@@ -57,9 +57,9 @@ if (executablePath !== undefined)
       await page.locator('.summary').filter({ hasText: 'viewer sees 1 of 2 tools.' }).waitFor()
     })
 
-    it('leads a call from its approval to its end: asked for, seen, approved, run, and shown as done', async () => {
+    it('shows a call from its approval to its end: requested, approved, run, done', async () => {
       await open('#/approvals')
-      await page.getByText('Nothing waits for you').waitFor()
+      await page.getByText('No call is waiting').waitFor()
       const input = { amount: 12, note: 'for \u202Eevar' }
       assert.match(await call('up__pay', input), /Waiting for approval/)
       const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
@@ -80,12 +80,12 @@ if (executablePath !== undefined)
       await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'tool_call' }).first().waitFor()
     })
 
-    it('is followed again after the gateway was started anew, with a login in between', async () => {
+    it('reconnects after a restart of the gateway, with a new login', async () => {
       await open('#/live')
       await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor()
       const { port } = new URL(gateway.url)
       await gateway.close()
-      await page.getByText(/^Not connected\. What you see is from/).waitFor()
+      await page.getByText(/^Not connected\. This page is from/).waitFor()
       gateway = await start(Number(port))
       await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
       await logIn(page)

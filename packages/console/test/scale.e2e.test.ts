@@ -6,21 +6,21 @@ import { findChromium } from './chromium.ts'
 import { startFakeGateway } from './fake-gateway.ts'
 
 const executablePath = findChromium()
-/** What is rendered beyond the screen is a dozen rows each way. */
+/** A dozen rows are rendered above and below the screen. */
 const MAX_RENDERED = 90
 
-/** What the browser says of itself while something happens to it. */
+/** Figures of the browser while something happens. */
 interface Measured {
-  /** Milliseconds of the longest task that held up the page. */
+  /** Milliseconds of the longest task. */
   readonly longestTaskMs: number
   readonly longTasks: number
   readonly frames: number
-  /** Frames in which a place on the screen had no row. */
+  /** Frames with a gap between the rows on the screen. */
   readonly blankFrames: number
 }
 
 if (executablePath !== undefined)
-  describe('the console with much to show', () => {
+  describe('the console with much data', () => {
     let stage: Stage
 
     before(async () => {
@@ -28,7 +28,7 @@ if (executablePath !== undefined)
     })
     after(() => stage.close())
 
-    it('shows 5,000 tools, of which it renders those on the screen, and searches all of them', async (t) => {
+    it('shows 5,000 tools, renders those on the screen, and searches all', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
       const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
       try {
@@ -54,7 +54,7 @@ if (executablePath !== undefined)
       }
     })
 
-    it('shows who may see 5,000 tools, a group of 250 opened', async (t) => {
+    it('shows who sees 5,000 tools, with a group of 250 open', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
       const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
       try {
@@ -102,7 +102,7 @@ if (executablePath !== undefined)
       }
     })
 
-    it('holds 100,000 records, scrolls through them and takes new ones, and renders those on the screen', async (t) => {
+    it('holds 100,000 records, scrolls through them, adds new ones, and renders those on the screen', async (t) => {
       const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 100_000 })
       const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
       try {
@@ -145,7 +145,7 @@ if (executablePath !== undefined)
     })
   })
 
-/** Ten seconds' worth of a wheel that is turned without mercy, in steps of a screen. */
+/** Scrolls as fast as possible for ten seconds, in steps of a screen. */
 async function scrollThrough(page: Page): Promise<void> {
   await page.evaluate(async () => {
     scrollTo(0, 0)
@@ -189,7 +189,7 @@ async function measure(page: Page, row: string, work: () => Promise<void>): Prom
   })
 }
 
-/** Times are told, not asserted: they are the machine's too. */
+/** Times are logged and not asserted, since they depend on the machine. */
 function report(t: TestContext, what: string, { longestTaskMs, longTasks, frames, blankFrames }: Measured): void {
   t.diagnostic(
     `${what}: ${longTasks} long tasks, the longest ${longestTaskMs} ms; ${blankFrames} of ${frames} frames had a gap`,

@@ -6,11 +6,9 @@ import { formatNumber, formatTime } from '../format.ts'
 import { type Choose, useAddress, useApi, useLiveState, useNow } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { announce } from '../parts/announcer.tsx'
-import { ApprovalCard } from '../parts/approval-card.tsx'
-import { RevokeButton } from '../parts/verdicts.tsx'
+import { ApprovalCard, RevokeButton } from '../parts/approval-card.tsx'
 import { ApprovalBadge } from '../parts/badges.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { JsonBlock } from '../parts/json-block.tsx'
+import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import type { Approval, ApprovalRow, ApprovalsBody, AuditEvent } from '../wire.ts'
 
@@ -19,7 +17,7 @@ const MAX_PENDING = 1000
 const PAGE = 50
 const DECIDED = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
 
-/** The requests that wait, for the page and for the count in the header. */
+/** Fetches the waiting requests, for the page and for the count in the header. */
 export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
   return useApi({
     key: ['approvals', 'pending'],
@@ -29,7 +27,7 @@ export function usePending(): UseQueryResult<ApprovalsBody, ApiError> {
   })
 }
 
-/** The requests that wait for a person, with their inputs, and the decisions made before. */
+/** The waiting requests with their inputs, and past decisions. */
 export function ApprovalsPage(): ReactElement {
   const { data, error, refetch } = usePending()
   const [{ choices }, choose] = useAddress()
@@ -52,7 +50,7 @@ function Pending({ approvals }: { approvals: readonly ApprovalRow[] }): ReactEle
   const [ended, addEnded] = useEnded()
   const [shown, setShown] = useState<readonly ApprovalRow[]>([])
   const { cards, fresh } = toQueue({ shown, pending: approvals, ended, nowMs })
-  // On an empty page nothing can be moved: requests show at once.
+  // On an empty page nothing can move, so requests show at once.
   if (shown.length === 0 && fresh.length > 0) setShown(fresh)
   useEffect(() => {
     if (fresh.length > 0) announce(newRequests(fresh.length))
@@ -79,9 +77,9 @@ function Pending({ approvals }: { approvals: readonly ApprovalRow[] }): ReactEle
         )}
       </div>
       {cards.length === 0 && (
-        <Empty title="Nothing waits for you">
+        <Empty title="No call is waiting">
           <p>
-            Calls that the policy says to <code>ask</code> about show here. A call can run once you approve it.
+            Calls to tools with the decision <code>ask</code> show here. A call can run once you approve it.
           </p>
         </Empty>
       )}
@@ -110,7 +108,7 @@ function withUsed(ended: ReadonlyMap<string, Approval>, id: string | undefined):
   return new Map(ended).set(approval.id, { ...approval, status: 'consumed' })
 }
 
-/** The decisions made while the page is open, here or elsewhere, by approval id. */
+/** Returns the decisions made while the page is open, by anyone, by approval id. */
 function useEnded(): readonly [ReadonlyMap<string, Approval>, (approval: Approval) => void] {
   const [ended, setEnded] = useState<ReadonlyMap<string, Approval>>(new Map())
   const add = useCallback((approval: Approval) => setEnded((before) => new Map(before).set(approval.id, approval)), [])
@@ -118,7 +116,7 @@ function useEnded(): readonly [ReadonlyMap<string, Approval>, (approval: Approva
     () =>
       live.onMessage((message) => {
         if (message.type === 'approval' && message.approval.status !== 'pending') add(message.approval)
-        // The use of an approval is not a decision: the record of the call that used it says so.
+        // The use of an approval sends no message. The record of the call shows it.
         else if (message.type === 'audit' && RAN.has(message.record.event))
           setEnded((before) => withUsed(before, message.record.approval_id))
       }),
@@ -151,7 +149,7 @@ function History({ status, choose }: { status: string; choose: Choose }): ReactE
             Show
           </label>
           <select id={id} value={chosen} onChange={(event) => choose({ status: event.target.value })}>
-            <option value="">every verdict</option>
+            <option value="">all decisions</option>
             {DECIDED.map((one) => (
               <option key={one} value={one}>
                 {one === 'consumed' ? 'approved, used' : one}
@@ -161,7 +159,7 @@ function History({ status, choose }: { status: string; choose: Choose }): ReactE
         </div>
       </div>
       {error && !data && <p className="problem">{error.message}</p>}
-      {data && decided.length === 0 && <p className="dim">Nothing was decided yet.</p>}
+      {data && decided.length === 0 && <p className="dim">No decisions yet.</p>}
       {decided.length > 0 && (
         <ul>
           {decided.map((approval) => (
@@ -171,7 +169,7 @@ function History({ status, choose }: { status: string; choose: Choose }): ReactE
       )}
       {hasNextPage && (
         <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          Earlier ones
+          Older decisions
         </button>
       )}
     </section>

@@ -6,18 +6,18 @@ import { formatNumber } from '../format.ts'
 import { type Choose, useAddress, useLiveState, useScrolled } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
-import { EvidenceStrip } from '../parts/evidence-strip.tsx'
+import { EvidenceStrip } from '../parts/notices.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { RecordDrawer } from '../parts/record-drawer.tsx'
 import { RecordTable } from '../parts/record-table.tsx'
 import type { AuditBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
-/** A socket may be dead without anybody having been told. */
+/** A socket may have died without an event. */
 const SELDOM_MS = 15_000
 const NO_FILTER: Readonly<Record<string, string>> = Object.fromEntries(FILTER_FIELDS.map((field) => [field, '']))
 
-/** What is attempted, newest first, while it happens. */
+/** All records, newest first, as they happen. */
 export function LivePage(): ReactElement {
   const [{ choices }, choose] = useAddress()
   const texts = JSON.stringify(FILTER_FIELDS.map((field) => choices.get(field) ?? ''))
@@ -47,13 +47,13 @@ export function LivePage(): ReactElement {
         />
       )}
       {isReady && records.length === 0 && (
-        <Empty title={isFiltered ? 'No record matches' : 'Nothing was called yet'}>
+        <Empty title={isFiltered ? 'No record matches' : 'No calls yet'}>
           {isFiltered ? (
             <button type="button" onClick={() => choose(NO_FILTER)}>
               Clear the filter
             </button>
           ) : (
-            <p>Point an MCP client at the gateway and call a tool: it shows here at once.</p>
+            <p>Connect an MCP client to the gateway and call a tool. The call shows here at once.</p>
           )}
         </Empty>
       )}
@@ -70,7 +70,7 @@ export function LivePage(): ReactElement {
   )
 }
 
-/** The audit that matches: fetched, then followed. */
+/** Returns the feed of matching records: fetched, then followed live. */
 function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   const feed = useMemo(
     () =>
@@ -89,7 +89,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
     return stop
   }, [feed])
   useEffect(() => {
-    // At first, and again when the socket is open or open again: what came meanwhile was not told.
+    // Also when the socket opens again, since records were missed meanwhile.
     void feed.catchUp()
     const timer = setInterval(() => void feed.catchUp(), state === 'open' ? SELDOM_MS : REFRESH_MS)
     return () => clearInterval(timer)
@@ -103,7 +103,7 @@ interface RecordsProps {
   readonly choose: Choose
 }
 
-/** Holds what is on the screen while the reader has paused it, or has scrolled into it, so that nothing jumps. */
+/** The table of records. It stops updating while it is paused or scrolled, so that nothing jumps. */
 function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
   const { records, isEnd } = snapshot
   const [isPaused, setPaused] = useState(false)
@@ -112,7 +112,7 @@ function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
   const [held, setHeld] = useState(records)
   if (!isHolding && held !== records) setHeld(records)
   const newer = isHolding ? countNewer(held, records) : 0
-  // Older ones that were fetched meanwhile are shown: they move nothing.
+  // Older records are added meanwhile, since they move nothing.
   const shown = useMemo(() => (newer === 0 ? records : records.slice(newer)), [records, newer])
   const loadOlder = useCallback(() => void feed.loadOlder(), [feed])
 
@@ -125,10 +125,10 @@ function Records({ feed, snapshot, choose }: RecordsProps): ReactElement {
     <>
       <div className="feed-bar">
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </button>
         <span className="dim">
-          {isPaused ? 'Paused. ' : newer > 0 ? 'Held while you read. ' : ''}
+          {isPaused ? 'Paused. ' : newer > 0 ? 'Held while you scroll. ' : ''}
           {formatNumber(shown.length)} {isEnd ? 'records' : 'newest records, more below'}
         </span>
         {newer > 0 && (
@@ -153,14 +153,14 @@ function FilterBar({ filter, isFiltered, choose }: FilterBarProps): ReactElement
     <div className="toolbar">
       <OneOf
         label="Event"
-        every="every event"
+        every="all events"
         values={EVENTS}
         value={filter.event}
         apply={(event) => choose({ event })}
       />
       <OneOf
         label="Outcome"
-        every="every outcome"
+        every="all outcomes"
         values={AUDIT_OUTCOMES}
         value={filter.outcome}
         apply={(outcome) => choose({ outcome })}
@@ -226,7 +226,7 @@ interface ExactlyProps {
   readonly apply: (value: string) => void
 }
 
-/** A filter that is compared exactly, so it applies when the reader has finished typing. */
+/** A filter for an exact value, applied when the reader has finished typing. */
 function Exactly({ label, example, value, apply }: ExactlyProps): ReactElement {
   const id = useId()
   return (

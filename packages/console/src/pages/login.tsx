@@ -1,6 +1,9 @@
-import type { ReactElement } from 'react'
-import { GateMark } from '../parts/gate-mark.tsx'
-import { LoginForm } from '../parts/login-form.tsx'
+import * as Dialog from '@radix-ui/react-dialog'
+import { type ReactElement, type FormEvent, useId } from 'react'
+import { GateMark } from '../parts/header.tsx'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ApiError, postJson } from '../api.ts'
+import type { SessionBody } from '../wire.ts'
 
 export function LoginPage(): ReactElement {
   return (
@@ -12,5 +15,76 @@ export function LoginPage(): ReactElement {
         <LoginForm />
       </div>
     </main>
+  )
+}
+
+/** A login over the page that was open when the session ended, such as at a restart of the gateway. */
+export function SessionEnded({ user }: { user: string }): ReactElement {
+  return (
+    <Dialog.Root open>
+      <Dialog.Portal>
+        <div className="backdrop" />
+        <Dialog.Content
+          className="session-ended"
+          aria-describedby={undefined}
+          onEscapeKeyDown={(event) => event.preventDefault()}
+          onInteractOutside={(event) => event.preventDefault()}
+        >
+          <Dialog.Title className="dialog-title">Your session has ended</Dialog.Title>
+          <p className="dim">Sessions end when the gateway restarts. The page behind this is out of date.</p>
+          <LoginForm before={user} />
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
+
+/** Logs in. `before` is the user who was logged in on this page: for another user, all loaded data is dropped. */
+export function LoginForm({ before }: { before?: string }): ReactElement {
+  const client = useQueryClient()
+  const id = useId()
+  const login = useMutation<SessionBody, ApiError, string>({
+    mutationFn: (key) => postJson('/api/login', { key }),
+    async onSuccess(session) {
+      if (session.user === before) await client.invalidateQueries()
+      else await client.resetQueries()
+    },
+  })
+  function submit(event: FormEvent<HTMLFormElement>): void {
+    event.preventDefault()
+    const key = new FormData(event.currentTarget).get('key')
+    login.mutate(typeof key === 'string' ? key.trim() : '')
+  }
+  return (
+    <form className="login-form" onSubmit={submit}>
+      {/* For password managers: one person may hold keys of several gateways. */}
+      <input type="text" name="username" autoComplete="username" defaultValue="toolgate" hidden />
+      <div className="field">
+        <label htmlFor={id}>Console key</label>
+        <input
+          id={id}
+          name="key"
+          type="password"
+          autoComplete="current-password"
+          required
+          maxLength={512}
+          spellCheck={false}
+          aria-invalid={login.isError}
+          aria-describedby={`${id}-help`}
+        />
+      </div>
+      {login.error && (
+        <p className="problem" role="alert">
+          {login.error.message}
+        </p>
+      )}
+      <button type="submit" className="main" disabled={login.isPending}>
+        {login.isPending ? 'Logging in…' : 'Log in'}
+      </button>
+      <p id={`${id}-help`} className="help">
+        The gateway prints it at startup: <code>demo-console</code> in the quickstart. An agent’s key does not open this
+        page.
+      </p>
+    </form>
   )
 }

@@ -1,25 +1,23 @@
+import * as Tabs from '@radix-ui/react-tabs'
 import type { ReactElement, ReactNode } from 'react'
 import { linkTo } from '../address.ts'
 import { explainRecord } from '../audit-feed.ts'
-import { formatDuration } from '../format.ts'
+import { formatDuration, count, formatNumber } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
-import { EventBadge, OutcomeBadge, StateBadge } from '../parts/badges.tsx'
+import { EventBadge, OutcomeBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
-import { Exact } from '../parts/exact.tsx'
-import { Exports } from '../parts/exports.tsx'
-import { JsonBlock } from '../parts/json-block.tsx'
+import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
-import { PinNotes, usePins } from '../parts/pin-notes.tsx'
 import { Reasons } from '../parts/reasons.tsx'
 import { Ago } from '../parts/when.tsx'
 import { stateOfTool } from '../states.ts'
-import type { AuditBody, ToolBody, ToolRow, ToolsBody } from '../wire.ts'
+import type { AuditBody, ToolBody, ToolRow, ToolsBody, ToolExport } from '../wire.ts'
 import { useCallers } from './tools.tsx'
 
 const REFRESH_MS = 2000
 const RECENT = 15
 
-/** One tool with all there is to say of it, as one caller has it. */
+/** The page of one tool, for one caller. */
 export function ToolPage(): ReactElement {
   const [{ choices }, choose] = useAddress()
   const id = choices.get('id') ?? ''
@@ -58,8 +56,8 @@ export function ToolPage(): ReactElement {
         <CallerBar callers={callers} as={as} custom={custom} choose={choose} />
       </div>
       {id === '' || (!tool && (error?.code === 'tool_unknown' || list.data)) ? (
-        <Empty title="There is no such tool">
-          <p>{error?.message ?? 'It may have gone with its server.'}</p>
+        <Empty title="Unknown tool">
+          <p>{error?.message ?? 'Its server may have removed it.'}</p>
         </Empty>
       ) : (
         !tool && error && <Failed error={error} retry={whole.refetch} />
@@ -82,7 +80,7 @@ function CallerBar(props: CallerBarProps): ReactElement {
 
 interface FactsProps {
   readonly tool: ToolRow
-  /** Absent where the gateway does not give it. */
+  /** Absent if the gateway does not send it. */
   readonly body: ToolBody | undefined
   readonly whose: Readonly<Record<string, string>>
 }
@@ -97,11 +95,11 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
           <OutcomeBadge outcome={tool.outcome} />
           {state !== undefined && <StateBadge state={state} />}
           <PinNotes pin={pin} />
-          <span className="dim">{tool.visible ? 'It is in the list.' : 'It is not in the list.'}</span>
+          <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
         </p>
         <Reasons reasons={tool.reasons} />
       </Part>
-      <Part title="What it is">
+      <Part title="Details">
         <dl className="facts">
           {tool.title !== undefined && (
             <Fact name="Title">
@@ -154,7 +152,7 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
               <JsonBlock value={body.outputSchema} label="Output schema" />
             </Part>
           )}
-          <Part title="As providers are sent it">
+          <Part title="Provider exports">
             <Exports exports={body.exports} />
           </Part>
           {isFilled(body.annotations) && (
@@ -164,7 +162,7 @@ function Facts({ tool, body, whose }: FactsProps): ReactElement {
           )}
         </>
       ) : (
-        <p className="dim">This gateway does not tell the schema, the exports and the limits of a tool.</p>
+        <p className="dim">This gateway does not report the schema, the exports and the limits of a tool.</p>
       )}
       <Part title="Recent calls">
         <RecentCalls tool={tool.id} />
@@ -181,8 +179,8 @@ function RecentCalls({ tool }: { tool: string }): ReactElement {
     everyMs: REFRESH_MS,
   })
   if (error && !data) return <Failed error={error} />
-  if (!data) return <Loading what="its calls" />
-  if (data.records.length === 0) return <p className="dim">It was not called yet.</p>
+  if (!data) return <Loading what="the calls" />
+  if (data.records.length === 0) return <p className="dim">No calls yet.</p>
   return (
     <>
       <ul className="recent">
@@ -200,7 +198,7 @@ function RecentCalls({ tool }: { tool: string }): ReactElement {
           </li>
         ))}
       </ul>
-      <a href={linkTo('live', { tool })}>All of them</a>
+      <a href={linkTo('live', { tool })}>All calls</a>
     </>
   )
 }
@@ -225,4 +223,43 @@ function Fact({ name, children }: { name: string; children: ReactNode }): ReactE
 
 function isFilled(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}
+
+/** The tool's definition for each provider, with its warnings and its tokens. */
+export function Exports({ exports }: { exports: readonly ToolExport[] }): ReactElement {
+  const [first] = exports
+  if (!first) return <p className="dim">It is not exported for any provider.</p>
+  return (
+    <Tabs.Root className="tabs" defaultValue={first.target} activationMode="automatic">
+      <Tabs.List className="tab-list" aria-label="Providers">
+        {exports.map(({ target, tokens, warnings, errors }) => (
+          <Tabs.Trigger key={target} value={target} className="tab">
+            {target}
+            <span className="dim">{tokens === undefined ? '' : `${formatNumber(tokens)} tokens`}</span>
+            {errors.length > 0 && <span className="badge bad">{count(errors.length, 'error')}</span>}
+            {warnings.length > 0 && <span className="badge ask">{count(warnings.length, 'warning')}</span>}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      {exports.map(({ target, definition, warnings, errors }) => (
+        <Tabs.Content key={target} value={target} className="tab-panel">
+          {[...errors, ...warnings].length > 0 && (
+            <ul className="notes">
+              {errors.map((text) => (
+                <li key={text} className="problem">
+                  <Exact text={text} />
+                </li>
+              ))}
+              {warnings.map((text) => (
+                <li key={text}>
+                  <Exact text={text} />
+                </li>
+              ))}
+            </ul>
+          )}
+          <JsonBlock value={definition} label={`Definition for ${target}`} />
+        </Tabs.Content>
+      ))}
+    </Tabs.Root>
+  )
 }

@@ -1,18 +1,19 @@
 import { type ReactElement, useDeferredValue, useEffect, useId, useMemo, useRef } from 'react'
-import { count } from '../format.ts'
+import { count, toSentence } from '../format.ts'
 import { type Choose, useAddress, useApi } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
-import { AppNeeds } from '../parts/app-needs.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact } from '../parts/exact.tsx'
 import { Empty, Failed, Loading } from '../parts/panels.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
-import type { AppRow, AppsBody, CallersBody, OutcomeWord, ToolsBody } from '../wire.ts'
+import type { AppRow, AppsBody, CallersBody, OutcomeWord, ToolsBody, NeedRow, NeedsBody } from '../wire.ts'
+import { StateBadge } from '../parts/badges.tsx'
+import { Since } from '../parts/when.tsx'
 
 const REFRESH_MS = 2000
 
-/** What one caller sees, and for every other tool the reason why not. */
+/** The tools that one caller sees, and for every other tool the reason why not. */
 export function ToolsPage(): ReactElement {
   const [{ choices }, choose] = useAddress()
   const callers = useCallers()
@@ -33,7 +34,7 @@ export function ToolsPage(): ReactElement {
     <>
       <div className="page-head">
         <h1>Tools</h1>
-        <p>What a caller’s agent sees, and why not the rest.</p>
+        <p>The tools that a caller’s agent sees, and why not the others.</p>
       </div>
       {callers.data && (
         <div className="toolbar">
@@ -65,7 +66,7 @@ export function ToolsPage(): ReactElement {
   )
 }
 
-/** Whom `as` may name. */
+/** Fetches the callers that `as` may name. */
 export function useCallers() {
   return useApi<CallersBody>({ key: ['callers'], path: '/api/callers', everyMs: 4 * REFRESH_MS })
 }
@@ -95,7 +96,7 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   useEffect(() => {
     if (!busy && !isFirst.current) announce(summary)
     isFirst.current = false
-    // Spoken for what the reader did, not for every change of the world.
+    // Announced after actions of the reader, not after every update.
   }, [body.as, words, outcome, app, busy])
   return (
     <div className={busy ? 'listing busy' : 'listing'} aria-busy={busy}>
@@ -107,8 +108,8 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
         </span>
       </p>
       {body.tools.length === 0 && (
-        <Empty title="No server has offered a tool yet">
-          <p>They are listed below with what they are doing.</p>
+        <Empty title="No server has listed a tool yet">
+          <p>The servers and their states are below.</p>
         </Empty>
       )}
       {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
@@ -129,7 +130,7 @@ function AppChoice({ apps, value, choose }: { apps: readonly AppRow[]; value: st
     <div className="field">
       <label htmlFor={id}>App</label>
       <select id={id} value={value} onChange={(event) => choose({ app: event.target.value })}>
-        <option value="">every app</option>
+        <option value="">all apps</option>
         {apps.map(({ name, title, tools, available }) => (
           <option key={name} value={name}>
             {title ?? name} – {available} of {tools.length}
@@ -178,5 +179,68 @@ function OutcomeChips({ chosen, counts, choose }: OutcomeChipsProps): ReactEleme
         </button>
       ))}
     </div>
+  )
+}
+
+/** The requirements of an app's tools. Open while one is missing, and absent if there are none. */
+function AppNeeds({ app }: { app: AppRow }): ReactElement | null {
+  const { name, title = name } = app
+  const { data } = useApi<NeedsBody>({
+    key: ['needs', name],
+    path: '/api/needs',
+    parameters: { app: name },
+    everyMs: REFRESH_MS,
+  })
+  // Until this app's list arrives, `data` is the list of the app shown before.
+  if (!data || data.app !== name || data.needs.length === 0) return null
+  const missing = data.needs.filter(({ state }) => state !== 'available').length
+  return (
+    <section className={missing > 0 ? 'needs missing' : 'needs'} aria-label="Requirements">
+      <details open={missing > 0}>
+        <summary>
+          <Exact text={title} className="strong" /> needs {count(data.needs.length, 'thing')}:{' '}
+          {missing === 0 ? 'all available' : `${missing} not available`}
+        </summary>
+        <ul>
+          {data.needs.map((need) => (
+            <Needed key={`${need.kind} ${need.what} ${need.groups.join(' ')}`} need={need} />
+          ))}
+        </ul>
+      </details>
+    </section>
+  )
+}
+
+function Needed({ need }: { need: NeedRow }): ReactElement {
+  const { what, groups, state, reason, suggestion, since } = need
+  return (
+    <li>
+      <div className="needs-head">
+        <StateBadge state={state} />
+        <Exact text={what} className="strong" />
+        {since !== undefined && (
+          <span className="dim">
+            <Since ms={since} />
+          </span>
+        )}
+        {groups.length > 0 && (
+          <span className="dim end">
+            {groups.length === 1 ? 'group' : 'groups'}{' '}
+            {groups.map((group, i) => (
+              <span key={group}>
+                {i > 0 && ', '}
+                <Exact text={group} className="id" />
+              </span>
+            ))}
+          </span>
+        )}
+      </div>
+      {(reason !== undefined || suggestion !== undefined) && (
+        <p>
+          {reason !== undefined && <Exact text={toSentence(reason)} />}{' '}
+          {suggestion !== undefined && <Exact text={suggestion} className="suggestion" />}
+        </p>
+      )}
+    </li>
   )
 }

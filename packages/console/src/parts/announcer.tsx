@@ -1,18 +1,18 @@
 import { type ReactElement, useSyncExternalStore } from 'react'
 
-let said = ''
+let announced = ''
 const listeners = new Set<() => void>()
 
-/** Says something to those who hear the page, when they have finished hearing what is being said. */
+/** Announces a text to screen readers, after the current announcement. */
 export function announce(text: string): void {
-  // The same words again are heard only where they differ.
-  said = text === said ? `${text}\u00a0` : text
+  // Screen readers announce only a changed text.
+  announced = text === announced ? `${text}\u00a0` : text
   for (const listener of listeners) listener()
 }
 
-/** The one place from which the page speaks by itself. */
+/** The live region of {@link announce}. */
 export function Announcer(): ReactElement {
-  const text = useSyncExternalStore(subscribe, () => said)
+  const text = useSyncExternalStore(subscribe, () => announced)
   return (
     <p className="unseen" role="status" aria-live="polite">
       {text}

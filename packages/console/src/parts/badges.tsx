@@ -1,9 +1,10 @@
 import type { ReactElement } from 'react'
 import { lookOf } from '../audit-feed.ts'
-import { type Look, OUTCOME_LOOKS, type State, STATE_LOOKS } from '../states.ts'
-import type { ApprovalStatus, AuditRecord, OutcomeWord, ServerRow } from '../wire.ts'
+import { type Look, OUTCOME_LOOKS, type State, STATE_LOOKS, notesOf, wordsOfNote } from '../states.ts'
+import type { ApprovalStatus, AuditRecord, OutcomeWord, ServerRow, PinRow, PinsBody } from '../wire.ts'
+import { useApi } from '../hooks.ts'
 
-/** A word with a colour and a shape that repeat it: neither is ever alone. */
+/** A word with a colour and a shape, so that the meaning never depends on colour alone. */
 export function Badge({ word, look }: { word: string; look: Look }): ReactElement {
   return <span className={`badge ${look}`}>{word}</span>
 }
@@ -43,4 +44,26 @@ const APPROVAL_LOOKS: Readonly<Record<ApprovalStatus, Look>> = {
 
 export function ApprovalBadge({ status }: { status: ApprovalStatus }): ReactElement {
   return <Badge word={status === 'consumed' ? 'approved, used' : status} look={APPROVAL_LOOKS[status]} />
+}
+
+const REFRESH_MS = 12_000
+const NO_PINS: readonly PinRow[] = []
+
+/** Fetches the pins. Call it once per page, not per row. */
+export function usePins(): readonly PinRow[] {
+  return useApi<PinsBody>({ key: ['pins'], path: '/api/pins', everyMs: REFRESH_MS }).data?.pins ?? NO_PINS
+}
+
+/** Badges about the definition of a tool. */
+export function PinNotes({ pin }: { pin: PinRow | undefined }): ReactElement | null {
+  if (!pin) return null
+  return (
+    <>
+      {notesOf(pin).map((note) => (
+        <span key={note} title={wordsOfNote(note, pin)}>
+          <Badge word={note} look="ask" />
+        </span>
+      ))}
+    </>
+  )
 }

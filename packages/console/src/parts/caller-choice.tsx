@@ -7,15 +7,15 @@ type CallerRow = CallersBody['callers'][number]
 export interface CallerChoiceProps {
   readonly callers: readonly CallerRow[]
   readonly as: string
-  /** JSON of a caller who is not configured; empty where it is one who is. */
+  /** A caller as JSON; empty for a configured caller. */
   readonly custom: string
   readonly choose: Choose
 }
 
-/** Not the name of a user: those have no control characters. */
+/** Never a user's name, since those have no control characters. */
 const OTHER = '\u0000other'
 
-/** Whose view is shown: a configured caller's, or that of any caller one can write down. */
+/** Chooses the caller whose view is shown: a configured caller, or any caller as JSON. */
 export function CallerChoice({ callers, as, custom, choose }: CallerChoiceProps): ReactElement {
   const id = useId()
   const [isWriting, setWriting] = useState(false)
@@ -70,7 +70,7 @@ function OtherCaller({ value, apply }: { value: string; apply: (caller: string) 
           aria-invalid={problem !== ''}
           aria-describedby={`${id}-problem`}
         />
-        <button type="submit">See</button>
+        <button type="submit">Show</button>
       </div>
       <p id={`${id}-problem`} className="problem">
         {problem}
@@ -82,9 +82,11 @@ function OtherCaller({ value, apply }: { value: string; apply: (caller: string) 
 function problemOf(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? '' : 'A caller is an object.'
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? ''
+      : 'The caller must be a JSON object.'
   } catch (error) {
-    return `That is not JSON: ${error instanceof Error ? error.message : String(error)}`
+    return `Invalid JSON: ${error instanceof Error ? error.message : String(error)}`
   }
 }
 

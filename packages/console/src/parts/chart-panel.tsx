@@ -7,7 +7,7 @@ import type { AuditCountsBody, AuditRecord } from '../wire.ts'
 
 type Charts = ComponentType<{ data: ChartData }>
 
-/** Fetched when a chart is looked at: nobody waits for it who does not. A browser does not fetch a module twice. */
+/** Loads the charts when they are first shown. The browser loads the module only once. */
 function useCharts(): { readonly Charts?: Charts; readonly hasFailed?: true } {
   const [found, setFound] = useState<{ readonly Charts?: Charts; readonly hasFailed?: true }>({})
   useEffect(() => {
@@ -28,14 +28,14 @@ const DEFAULT_SPAN = '5m'
 
 export interface ChartPanelProps {
   readonly records: readonly AuditRecord[]
-  /** Whether older records exist that are not held here. */
+  /** Whether older records exist that are not loaded. */
   readonly isPart: boolean
   readonly filter: RecordFilter
   readonly span: string
   readonly choose: Choose
 }
 
-/** How calls end, as the gateway counts them, and how long the loaded ones took. The numbers stand beside the picture. */
+/** Calls by outcome, as the gateway counts them, and the latency of the loaded ones, as numbers and charts. */
 export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
   const { Charts, hasFailed } = useCharts()
@@ -83,9 +83,9 @@ export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanel
       {Charts ? <Charts data={data} /> : !hasFailed && <div className="charts-coming" />}
       {hasFailed && (
         <p className="note">
-          The charts could not be fetched.{' '}
+          The charts could not be loaded.{' '}
           <button type="button" onClick={() => location.reload()}>
-            Load the page again
+            Reload the page
           </button>
         </p>
       )}
@@ -100,15 +100,15 @@ export function ChartPanel({ records, isPart, filter, span, choose }: ChartPanel
 }
 
 interface Counted {
-  /** Absent while they have not come, and where the gateway cannot count. */
+  /** Absent while loading, and if the gateway cannot count. */
   readonly counted: AuditCountsBody | undefined
   readonly isComing: boolean
 }
 
-/** Records that come meanwhile are added to the counts here, so they are seldom asked for again. */
+/** New records are added to the counts here, so the counts are seldom fetched again. */
 const COUNT_AGAIN_MS = 15_000
 
-/** Asks the gateway how calls ended in a period. */
+/** Fetches the gateway's counts of a period. */
 function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeriod): Counted {
   const { data, isPlaceholderData, isPending } = useApi<AuditCountsBody>({
     key: ['audit-counts', filter, bucketMs],
@@ -117,7 +117,7 @@ function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeri
     parameters: { ...filter, since: startMs, until: endMs + (endMs - startMs), bucket: bucketMs },
     everyMs: COUNT_AGAIN_MS,
   })
-  // What stands in for the answer until it comes is of another period or filter.
+  // Placeholder data is of another period or filter.
   return { counted: isPlaceholderData ? undefined : data, isComing: isPending || isPlaceholderData }
 }
 
@@ -128,7 +128,7 @@ interface Counting {
   readonly counted: AuditCountsBody | undefined
 }
 
-/** Counts again when time, the choice or the gateway's counts have moved on, not for each record of many that come at once. */
+/** Computes the chart when the time, the choice or the counts change, and not for each new record. */
 function useEverySecond({ records, ms, nowMs, counted }: Counting, period: ChartPeriod): ChartData {
   const [latest, setLatest] = useState(() => ({ ms, nowMs, counted, data: toChartData(records, period, counted) }))
   if (latest.ms === ms && latest.nowMs === nowMs && latest.counted === counted) return latest.data

@@ -10,14 +10,14 @@ import type { AuditOutcome } from '../wire.ts'
 const COUNT_HEIGHT = 132
 const AXIS_FONT = '11px system-ui, sans-serif'
 
-/** Two charts over the same time: how calls ended, stacked, and how long those took that ran. */
+/** Two charts over the same time: calls by outcome, stacked, and the latency of the calls that ran. */
 export default function Charts({ data }: { data: ChartData }): ReactElement {
   const isDark = useMedia('(prefers-color-scheme: dark)')
   const key = `${isDark} ${data.bucketMs}`
   return (
     <div className="charts">
       <figure>
-        <figcaption>Calls, by how they ended</figcaption>
+        <figcaption>Calls by outcome</figcaption>
         <Plot key={`counts ${key}`} data={toStacks(data)} options={countOptions} label={describeCounts(data)} />
       </figure>
       <figure>
@@ -31,7 +31,7 @@ export default function Charts({ data }: { data: ChartData }): ReactElement {
 interface PlotProps {
   readonly data: uPlot.AlignedData
   readonly options: (width: number) => uPlot.Options
-  /** What the picture shows, in words. */
+  /** A text alternative of the chart. */
   readonly label: string
 }
 
@@ -59,7 +59,7 @@ function Plot({ data, options, label }: PlotProps): ReactElement {
   return <div ref={box} className="plot" role="img" aria-label={label} />
 }
 
-/** Drawn from the highest down, each over the one before, so that what is seen of each is its own share. */
+/** Drawn from the highest down, each over the one before, so that only its own share stays visible. */
 const STACKED: readonly AuditOutcome[] = AUDIT_OUTCOMES.toReversed()
 
 function toStacks({ times, counts }: ChartData): uPlot.AlignedData {
@@ -154,13 +154,13 @@ function axes(format: (value: number) => string, splits?: uPlot.Axis.Splits): uP
   ]
 }
 
-/** Buckets are known by their beginnings, so the axis goes on to the end of the last one: it is drawn too. */
+/** Times are the starts of buckets, so the axis is extended to the end of the last one. */
 const toLastEnd: uPlot.Range.Function = ({ data: [times] }, min, max) => [
   min,
   max + (max - min) / Math.max(1, times.length - 1),
 ]
 
-/** A logarithmic axis has lines where they can be read, and no others. */
+/** Lines of a logarithmic axis at powers of ten only. */
 const powersOfTen: uPlot.Axis.Splits = (_plot, _axis, min, max) => {
   const from = Math.round(Math.log10(min))
   return Array.from({ length: Math.round(Math.log10(max)) - from + 1 }, (_, i) => 10 ** (from + i))

@@ -1,7 +1,7 @@
 import type { ReactElement } from 'react'
-import { toSegments } from '../exact-text.ts'
+import { toSegments, type JsonPart, toJsonParts } from '../exact-text.ts'
 
-/** Text that somebody else chose, shown so that nothing in it hides or moves what is around it. */
+/** Untrusted text, shown so that nothing in it is invisible or affects the text around it. */
 export function Exact({ text, className }: { text: string; className?: string }): ReactElement {
   return (
     <bdi className={className}>
@@ -16,4 +16,36 @@ export function Exact({ text, className }: { text: string; className?: string })
       )}
     </bdi>
   )
+}
+
+/**
+ * A value as JSON, which the keyboard can scroll too.
+ *
+ * Strings of several lines are in their own blocks, with a mark at each line break. So a line cannot look like a part of
+ * the value, and a wrapped line does not look like two.
+ */
+export function JsonBlock({ value, label }: { value: unknown; label: string }): ReactElement {
+  const parts = toJsonParts(value)
+  return (
+    <pre className="json" tabIndex={0} role="region" aria-label={label} dir="ltr">
+      {parts.map((part, i) =>
+        part.kind === 'text' ? (
+          <Exact key={i} text={afterBlock(part.text, parts[i - 1])} />
+        ) : (
+          <span key={i} className="lines">
+            {part.lines.map((line, at) => (
+              <span key={at} className="line-of-text">
+                <Exact text={line} />
+              </span>
+            ))}
+          </span>
+        ),
+      )}
+    </pre>
+  )
+}
+
+/** A block of lines already ends its line. */
+function afterBlock(text: string, before: JsonPart | undefined): string {
+  return before?.kind === 'lines' && text.startsWith('\n') ? text.slice(1) : text
 }

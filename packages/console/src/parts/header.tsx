@@ -6,7 +6,6 @@ import { useHealth, useLiveState } from '../hooks.ts'
 import { usePending } from '../pages/approvals.tsx'
 import type { SessionBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
-import { GateMark } from './gate-mark.tsx'
 
 export const TITLES: Readonly<Record<Page, string>> = {
   tools: 'Tools',
@@ -54,7 +53,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   )
 }
 
-/** How what is shown is kept up to date. */
+/** How the page is kept up to date. */
 function Connection(): ReactElement {
   const state = useLiveState()
   const { isStale } = useHealth()
@@ -74,5 +73,15 @@ function LogOut(): ReactElement {
     <button type="button" className="quiet" onClick={() => void logOut()}>
       Log out
     </button>
+  )
+}
+
+/** The logo of Toolgate: an arch with bars. */
+export function GateMark(): ReactElement {
+  return (
+    <svg className="gate-mark" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" />
+      <path d="M8 25V14a8 8 0 0 1 16 0v11M13.300 25V12.800M18.700 25V12.800M6 25h20" />
+    </svg>
   )
 }

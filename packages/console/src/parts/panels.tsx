@@ -1,7 +1,7 @@
-import type { ReactElement, ReactNode } from 'react'
+import { type ReactElement, type ReactNode, Component } from 'react'
 import type { ApiError } from '../api.ts'
 
-/** What is coming, in its outline. */
+/** A placeholder while something loads. */
 export function Loading({ what }: { what: string }): ReactElement {
   return (
     <div className="loading" role="status">
@@ -22,17 +22,42 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   )
 }
 
-/** What failed, in the gateway's own words, and a way to try again. */
+/** An error with the gateway's message, and a button to try again. */
 export function Failed({ error, retry }: { error: ApiError; retry?: (() => unknown) | undefined }): ReactElement {
   return (
     <div className="panel failed" role="alert">
-      <p className="panel-title">{error.status === 0 ? 'No connection' : 'That did not work'}</p>
+      <p className="panel-title">{error.status === 0 ? 'No connection' : 'The request failed'}</p>
       <p>{error.message}</p>
       {retry && (
         <button type="button" onClick={() => void retry()}>
           Try again
         </button>
       )}
+    </div>
+  )
+}
+
+/** Keeps the error of one page from breaking the others. React requires a class for this. */
+export class FaultBoundary extends Component<{ children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false }
+
+  static getDerivedStateFromError(): { hasFailed: boolean } {
+    return { hasFailed: true }
+  }
+
+  override render(): ReactNode {
+    return this.state.hasFailed ? <Fault /> : this.props.children
+  }
+}
+
+function Fault(): ReactElement {
+  return (
+    <div className="panel failed" role="alert">
+      <p className="panel-title">This page has failed</p>
+      <p>Other pages still work. Nothing was changed.</p>
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
     </div>
   )
 }

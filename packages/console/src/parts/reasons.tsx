@@ -5,13 +5,13 @@ import { OutcomeBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Since } from './when.tsx'
 
-/** Every layer's answer, the deciding one first. */
+/** All reasons, the deciding one first. */
 export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactElement {
-  if (reasons.length === 0) return <p className="dim">Nothing holds against it.</p>
+  if (reasons.length === 0) return <p className="dim">No rule is against it.</p>
   return (
     <ol className="reasons">
       {reasons.map((reason, i) => (
-        // Reasons have no id, and their order is the answer.
+        // Reasons have no id, and their order does not change.
         <li key={i}>
           <OutcomeBadge outcome={reason.outcome} />
           <div>
@@ -33,7 +33,7 @@ export function Reasons({ reasons }: { reasons: readonly Reason[] }): ReactEleme
             </p>
             {reason.message !== undefined && (
               <p className="dim">
-                The caller is told: “<Exact text={reason.message} />”
+                Message to the caller: “<Exact text={reason.message} />”
               </p>
             )}
           </div>

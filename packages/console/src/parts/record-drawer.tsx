@@ -11,12 +11,12 @@ import { Reasons } from './reasons.tsx'
 
 export interface RecordDrawerProps {
   readonly seq: number
-  /** The record, where it is among those that are held. */
+  /** The record, if it is loaded. */
   readonly held: AuditRecord | undefined
   readonly close: () => void
 }
 
-/** One record with everything in it, the others of its call, and what would be decided now. */
+/** A record with all its fields, the other records of its call, and the current decision. */
 export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElement {
   const found = useApi<AuditBody>({
     key: ['audit', 'record', seq],
@@ -38,7 +38,7 @@ export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElem
           {record ? (
             <Detail record={record} />
           ) : found.data || found.error ? (
-            <Empty title="There is no such record" />
+            <Empty title="Unknown record" />
           ) : (
             <Loading what="the record" />
           )}
@@ -48,7 +48,7 @@ export function RecordDrawer({ seq, held, close }: RecordDrawerProps): ReactElem
   )
 }
 
-/** It was opened by a link of a row, which may have been scrolled away meanwhile. */
+/** Focuses the row's link that opened the drawer, or the page if the row is no longer rendered. */
 function focusOpener(seq: number): void {
   const opener =
     document.querySelector<HTMLElement>(`[data-seq="${seq}"]`) ?? document.querySelector<HTMLElement>('main')
@@ -68,20 +68,20 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
         </Part>
       )}
       {call !== undefined && (
-        <Part title="The whole call">
+        <Part title="All records of this call">
           <Call call={call} seq={record.seq} />
         </Part>
       )}
       {tool !== undefined && user !== undefined && (
-        <Part title={`What is decided now for ${user}`}>
-          <Today tool={tool} user={user} />
+        <Part title={`Current decision for ${user}`}>
+          <CurrentDecision tool={tool} user={user} />
         </Part>
       )}
     </>
   )
 }
 
-/** What people look for first; the rest follows as it stands in the record. */
+/** The fields shown first. The others follow in the order of the record. */
 const FIRST: readonly (keyof AuditRecord)[] = [
   'ts',
   'tool',
@@ -169,7 +169,7 @@ function Call({ call, seq }: { call: string; seq: number }): ReactElement {
   )
 }
 
-function Today({ tool, user }: { tool: string; user: string }): ReactElement {
+function CurrentDecision({ tool, user }: { tool: string; user: string }): ReactElement {
   const { data, error } = useApi<WhyBody>({
     key: ['why', tool, user],
     path: '/api/why',
@@ -181,7 +181,7 @@ function Today({ tool, user }: { tool: string; user: string }): ReactElement {
     <>
       <p className="badges">
         <OutcomeBadge outcome={data.outcome} />
-        <span className="dim">{data.visible ? 'It is in the list.' : 'It is not in the list.'}</span>
+        <span className="dim">{data.visible ? 'Listed.' : 'Not listed.'}</span>
       </p>
       <Reasons reasons={data.reasons} />
     </>

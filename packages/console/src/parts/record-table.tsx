@@ -3,17 +3,16 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactElement, useEffect, useMemo, useRef } from 'react'
 import { explainRecord } from '../audit-feed.ts'
 import { formatDuration, formatTime } from '../format.ts'
-import { type Choose, useMedia } from '../hooks.ts'
+import { type Choose, useMedia, useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import type { AuditRecord } from '../wire.ts'
 import { EventBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
-import { useTop } from './tool-listing.tsx'
 
 export interface RecordTableProps {
   readonly records: readonly AuditRecord[]
   readonly choose: Choose
-  /** The end is near. */
+  /** Called near the end of the list. */
   readonly onEnd: () => void
 }
 
@@ -43,8 +42,8 @@ const NARROW_PX = 60
 const END_ROWS = 200
 
 /**
- * Every record that is held, of which only those are rendered that are on the screen. The table model is made of these
- * alone: of 100,000 rows it would be made anew with every record that comes.
+ * The table of all loaded records. It renders only those on the screen, and the table model holds only these: a model of
+ * 100,000 rows would be rebuilt with every new record.
  */
 export function RecordTable({ records, choose, onEnd }: RecordTableProps): ReactElement {
   const isNarrow = useMedia('(width < 48rem)')
@@ -126,7 +125,7 @@ function Opener({ record: { seq, ts } }: { record: AuditRecord }): ReactElement 
   )
 }
 
-/** Keeps what is filtered by: only `record` is put beside it. */
+/** Returns the current address with `record` added, so that the filters stay. */
 function recordLink(seq: number): string {
   const [path = '', query = ''] = location.hash.split('?')
   const choices = new URLSearchParams(query)
@@ -145,7 +144,7 @@ function Choice({
 }): ReactElement {
   if (text === undefined) return <span className="dim">–</span>
   return (
-    <button type="button" className="choice" title={`Only this ${what}`} onClick={() => choose({ [what]: text })}>
+    <button type="button" className="choice" title={`Filter by this ${what}`} onClick={() => choose({ [what]: text })}>
       <Exact text={text} />
     </button>
   )

@@ -1,10 +1,15 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactElement, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useCallback, useMemo, useRef, useState, type ReactNode, memo } from 'react'
+import { useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { type ListItem, toItems, type ToolSection } from '../tool-list.ts'
-import { usePins } from './pin-notes.tsx'
-import { SectionRow } from './section-row.tsx'
-import { ToolRow } from './tool-row.tsx'
+import { usePins, PinNotes, ServerBadge, StateBadge, OutcomeBadge } from './badges.tsx'
+import { count, formatTime, toSentence } from '../format.ts'
+import { stateOfGroup, stateOfTool } from '../states.ts'
+import type { GroupRow, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
+import { Exact } from './exact.tsx'
+import { Since } from './when.tsx'
+import { linkTo } from '../address.ts'
 
 export interface ToolListingProps {
   readonly sections: readonly ToolSection[]
@@ -15,7 +20,7 @@ const HEAD_PX = 46
 const TOOL_PX = 55
 const LINE_PX = 21
 
-/** All sections and tools, of which only those are rendered that are on the screen. */
+/** All sections and tools. Renders only those on the screen. */
 export function ToolListing({ sections, whose }: ToolListingProps): ReactElement {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const items = useMemo(() => toItems(sections, closed), [sections, closed])
@@ -29,7 +34,7 @@ export function ToolListing({ sections, whose }: ToolListingProps): ReactElement
     getItemKey: (i) => items[i]?.key ?? i,
     overscan: 10,
     scrollMargin: top,
-    // The header and its shadow stay on top.
+    // The height of the header, which stays on top.
     scrollPaddingStart: 56,
   })
   const toggle = useCallback((key: string) => {
@@ -78,25 +83,192 @@ export function ToolListing({ sections, whose }: ToolListingProps): ReactElement
   )
 }
 
-/** Near enough that little moves when a row is measured. */
+/** Returns the estimated height of a row, so that little moves when it is measured. */
 function estimate(item: ListItem | undefined): number {
   if (item?.kind === 'tool') return TOOL_PX + (item.tool.reasons.length > 0 ? LINE_PX : 0)
   return HEAD_PX + (item?.section.group?.reason === undefined ? 0 : LINE_PX)
 }
 
-/** How far below the top of the page an element begins, also after what is above it has grown. */
-export function useTop(element: React.RefObject<HTMLElement | null>): number {
-  const [top, setTop] = useState(0)
-  useLayoutEffect(() => {
-    const measure = (): void => {
-      const box = element.current?.getBoundingClientRect()
-      if (box) setTop(Math.round(box.top + scrollY))
-    }
-    measure()
-    const observer = new ResizeObserver(measure)
-    const parent = element.current?.closest('main')
-    if (parent) for (const child of [parent, ...parent.children]) observer.observe(child)
-    return () => observer.disconnect()
-  }, [element])
-  return top
+interface SectionRowProps {
+  readonly section: ToolSection
+  readonly isClosed: boolean
+  readonly toggle: (key: string) => void
+}
+
+/** The head of a group or a server: its state, since when, why, and what to do. */
+function SectionRow({ section, isClosed, toggle }: SectionRowProps): ReactElement {
+  const { key, name, group, server, tools } = section
+  const seen = tools.filter(({ visible }) => visible).length
+  return (
+    <div className="section">
+      <div className="section-head">
+        <h2>
+          <button type="button" data-focus className="fold" aria-expanded={!isClosed} onClick={() => toggle(key)}>
+            {group?.title !== undefined ? (
+              <Exact text={group.title} />
+            ) : name === '' ? (
+              'No server'
+            ) : (
+              <Exact text={name} />
+            )}
+          </button>
+        </h2>
+        {group?.title !== undefined && <Exact text={name} className="id dim" />}
+        {group && <StateBadge state={stateOfGroup(group)} />}
+        {server && <ServerBadge status={server.status} />}
+        <SinceOf group={group} server={server} />
+        <span className="dim end">
+          {tools.length === 0 ? 'no tools' : `${seen} of ${count(tools.length, 'tool')} visible`}
+        </span>
+      </div>
+      {group && <GroupDetail group={group} />}
+      {server && <ServerDetail server={server} />}
+    </div>
+  )
+}
+
+function SinceOf({ group, server }: { group: GroupRow | undefined; server: ServerRow | undefined }): ReactNode {
+  const isNotable = group ? group.visibility === 'conditional' : server && server.status !== 'ready'
+  const since = group?.since ?? server?.since
+  return isNotable && since !== undefined ? (
+    <span className="dim">
+      <Since ms={since} />
+    </span>
+  ) : null
+}
+
+function GroupDetail({ group }: { group: GroupRow }): ReactElement {
+  const { available, reason, suggestion, hint, dependsOn = [], failure } = group
+  return (
+    <>
+      {!available && (reason !== undefined || suggestion !== undefined) && (
+        <p className="section-why">
+          {reason !== undefined && <Exact text={toSentence(reason)} />}{' '}
+          {suggestion !== undefined && <Exact text={suggestion} className="suggestion" />}
+        </p>
+      )}
+      {failure !== undefined && (
+        <p className="section-why problem">
+          Its tools could not be loaded: <Exact text={toSentence(failure)} />
+        </p>
+      )}
+      {hint !== undefined && (
+        <p className="dim">
+          <Exact text={hint} />
+        </p>
+      )}
+      {dependsOn.length > 0 && (
+        <p className="dim">
+          Depends on{' '}
+          {dependsOn.map((name, i) => (
+            <span key={name}>
+              {i > 0 && ', '}
+              <Exact text={name} className="id" />
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  )
+}
+
+function ServerDetail({ server }: { server: ServerRow }): ReactElement {
+  const { status, reason, rejected, changed } = server
+  return (
+    <>
+      {status !== 'ready' && (
+        <p className="section-why">
+          <Exact text={toSentence(reason ?? (status === 'starting' ? 'it has not answered yet' : 'no reason given'))} />
+        </p>
+      )}
+      {changed && (
+        <p className="section-why">
+          <Exact text={`${formatTime(changed.at, Date.now())} · ${toSentence(changed.text)}`} />
+        </p>
+      )}
+      {rejected.length > 0 && (
+        <details className="rejected">
+          <summary>{count(rejected.length, 'listed tool')} cannot be offered</summary>
+          <ul>
+            {rejected.map(({ tool, reason: why }) => (
+              <li key={tool}>
+                <Exact text={tool} className="id" /> <Exact text={toSentence(why)} />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  )
+}
+
+interface ToolRowProps {
+  readonly tool: Tool
+  /** The group in whose section it is. */
+  readonly group: string | undefined
+  readonly isLast: boolean
+  readonly pin: PinRow | undefined
+  /** The caller and app, which the link keeps. */
+  readonly whose: Readonly<Record<string, string>>
+}
+
+/** A tool with its outcome and, unless it is allowed, the reason. */
+const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactElement => {
+  const [deciding] = tool.reasons
+  const state = stateOfTool(tool)
+  const name = tool.id.slice(tool.id.indexOf(':') + 1)
+  return (
+    <div className={`tool ${tool.visible ? 'seen' : 'hidden-tool'}${isLast ? ' last' : ''}`}>
+      <span className="tool-badges">
+        <OutcomeBadge outcome={tool.outcome} />
+      </span>
+      <div className="tool-main">
+        <h3>
+          <a href={linkTo('tool', { id: tool.id, ...whose })} data-focus className="cover">
+            <Exact text={name} className="id" />
+          </a>
+          {tool.title !== undefined && tool.title !== name && <Exact text={tool.title} className="title" />}
+          {state !== undefined && <StateBadge state={state} />}
+          <PinNotes pin={pin} />
+          {tool.tags.map((tag) => (
+            <Exact key={tag} text={tag} className="tag" />
+          ))}
+        </h3>
+        {deciding && !isInHead(deciding, group) && <Why reason={deciding} />}
+        <p className="description">
+          <Exact text={firstLine(tool.description)} />
+        </p>
+      </div>
+    </div>
+  )
+})
+
+/** Returns whether the section's head already shows the reason for all its tools. */
+function isInHead(reason: Reason, group: string | undefined): boolean {
+  return reason.code === 'group_unavailable' && group !== undefined && reason.group === group
+}
+
+function Why({ reason }: { reason: Reason }): ReactElement {
+  return (
+    <p className="why">
+      <Exact text={toSentence(reason.text)} />
+      {reason.suggestion !== undefined && (
+        <>
+          {' '}
+          <Exact text={reason.suggestion} className="suggestion" />
+        </>
+      )}
+      {reason.since !== undefined && (
+        <span className="dim">
+          {' '}
+          <Since ms={reason.since} />
+        </span>
+      )}
+    </p>
+  )
+}
+
+/** Returns the first line, cut to 300 characters, since long lines are slow to lay out. */
+function firstLine(text: string): string {
+  return text.trim().split('\n', 1)[0]?.slice(0, 300) ?? ''
 }

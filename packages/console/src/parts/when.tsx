@@ -2,7 +2,7 @@ import type { ReactElement } from 'react'
 import { formatAgo, formatFor, formatTime } from '../format.ts'
 import { useNow } from '../hooks.ts'
 
-/** `3 min ago`, with the exact time beside it for those who ask. Keeps itself right. */
+/** `3 min ago`, kept up to date, with the exact time as its title. */
 export function Ago({ ms }: { ms: number }): ReactElement {
   const nowMs = useNow(Date.now() - ms < 60_000 ? 1000 : 10_000)
   return <Time ms={ms} nowMs={nowMs} text={formatAgo(ms, nowMs)} />

@@ -1,0 +1,66 @@
+import type { ReactElement } from 'react'
+import { formatTime, count } from '../format.ts'
+import { useHealth, useApi } from '../hooks.ts'
+import type { WarningsBody, AuditEvidenceBody } from '../wire.ts'
+import { Exact } from './exact.tsx'
+
+/** Shows that the page is out of date while the gateway does not answer. Always present, so screen readers announce it. */
+export function StaleStrip(): ReactElement {
+  const { isStale, sinceMs } = useHealth()
+  return (
+    <div role="status" className={isStale ? 'stale-strip' : undefined}>
+      {isStale && (
+        <p>
+          <b>Not connected.</b> This page is from {formatTime(sinceMs, Date.now())}. The console keeps trying.
+        </p>
+      )}
+    </div>
+  )
+}
+
+const REFRESH_MS = 15_000
+
+/** The warnings about the configuration, on every page. Absent without warnings. */
+export function Warnings(): ReactElement | null {
+  const { data } = useApi<WarningsBody>({ key: ['warnings'], path: '/api/warnings', everyMs: REFRESH_MS })
+  if (!data || data.warnings.length === 0) return null
+  return (
+    <section className="warnings" aria-label="Warnings">
+      <details>
+        <summary>{count(data.warnings.length, 'warning')} about the configuration</summary>
+        <ul>
+          {data.warnings.map(({ path, text }) => (
+            <li key={`${path} ${text}`}>
+              <code>
+                <Exact text={path} />
+              </code>
+              : <Exact text={text} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    </section>
+  )
+}
+
+/** Warns if the audit has no checkpoints, or if someone who changes the audit could change its checkpoints too. */
+export function EvidenceStrip(): ReactElement {
+  const { data } = useApi<AuditEvidenceBody>({
+    key: ['audit', 'evidence'],
+    path: '/api/audit/evidence',
+    everyMs: REFRESH_MS,
+  })
+  const problems = data?.problems ?? []
+  return (
+    <div role="status">
+      {problems.length > 0 && (
+        <div className="panel failed">
+          <p className="panel-title">The audit is not fully proven</p>
+          {problems.map(({ code, message }) => (
+            <p key={code}>{message}</p>
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}
