@@ -37,14 +37,14 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
     assert.equal(run('--conditions=toolgate-source', BIN, 'nonsense').status, 2)
   })
 
-  it('says which Node it needs under an older one', () => {
+  it('names the Node version that it needs under an older one', () => {
     const older = 'data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "22.17.9" } })'
     const { status, stderr } = run('--import', older, BIN)
     assert.equal(status, 2)
     assert.match(stderr, /^toolgate needs Node 22\.18 or later/)
   })
 
-  it('ends quietly when nobody reads on', () => {
+  it('ends without an error when its reader stops', () => {
     const script = `"${process.execPath}" --conditions=toolgate-source "${BIN}" --help | head -1; exit "\${PIPESTATUS[0]}"`
     const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
     assert.deepEqual([status, stderr], [0, ''])

@@ -15,7 +15,7 @@ describe('printable', () => {
 })
 
 describe('jsonText', () => {
-  it('says the same as JSON, and nothing that a terminal would act on', () => {
+  it('returns equal JSON without anything that a terminal would interpret', () => {
     const value = { tool: 'a\u009b31m\u202eb\u007f\u{e0041}\n"\u2028', list: [1, 'Grüße 👋'] }
     for (const indent of [undefined, 2]) {
       const text = jsonText(value, indent)

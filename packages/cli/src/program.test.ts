@@ -59,7 +59,7 @@ describe('toolgate', () => {
   }
 
   describe('tools', () => {
-    it('lists what a caller sees, what is down, and how much is hidden', async () => {
+    it('lists the visible tools, what is down, and how many are hidden', async () => {
       const { code, out } = await run(['tools', '--as', 'viewer'])
       assert.equal(code, 0)
       assert.equal(
@@ -81,12 +81,12 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /files:write {2}deny {10}baseline \\u001b\[2Jdenies it/)
     })
 
-    it('says without a caller how much each of them sees', async () => {
+    it('prints without a caller how many tools each caller sees', async () => {
       const { out } = await run(['tools'])
       assert.match(out, /^CALLER {2}KEY FOR {2}ROLES {3}TOOLS\nviewer {2}mcp {6}viewer {2}1\n/)
     })
 
-    it('gives programs the bodies of the API', async () => {
+    it('prints the bodies of the API for programs', async () => {
       assert.deepEqual(JSON.parse((await run(['tools', '--as', 'viewer', '--json'])).out), TOOLS)
       assert.deepEqual(JSON.parse((await run(['tools', '--json'])).out), CALLERS)
     })
@@ -99,7 +99,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       })
     })
 
-    it('asks within an app, for somebody', async () => {
+    it('asks for a caller within an app', async () => {
       await run(['tools', '--as', 'viewer', '--app', 'research'])
       await run(['why', 'files:read', '--as', 'viewer', '--app', 'research'])
       assert.deepEqual(
@@ -133,7 +133,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
-    it('names what is not checked of the input', async () => {
+    it('names the parts of the input that are not checked', async () => {
       const { out } = await run(['why', 'web:search', '--as', 'viewer'])
       assert.match(out, /\n {2}warn {2}inputSchema\/properties\/q\/pattern is not checked\n$/)
     })
@@ -144,7 +144,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     })
   })
 
-  describe('what the command line cannot mean ends with 2', () => {
+  describe('an invalid command line ends with 2', () => {
     const cases: [args: string[], message: RegExp][] = [
       [['toools'], /unknown command 'toools'\n\(Did you mean tools\?\)/],
       [['tools', '--foo'], /unknown option '--foo'/],
@@ -229,7 +229,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         })
     }
 
-    it('says what to do about it in a field of its own', async () => {
+    it('says what to do in a separate field', async () => {
       const { error } = JSON.parse((await run(['tools', '--url', 'http://127.0.0.1:1', '--json'])).err)
       assert.match(error.hint, /^Start one with "toolgate serve/)
       const { error: invalid } = JSON.parse((await run(['serve', '--config', bad(), '--json'])).err)
@@ -238,7 +238,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
   })
 
   describe('which gateway, and with which key', () => {
-    it('says that none answers, and how to start one, with 3', async () => {
+    it('reports that none answers, and how to start one, with 3', async () => {
       const gone = await fakeGateway()
       gone.close()
       const { code, err } = await run(['tools', '--url', gone.url])
@@ -249,7 +249,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
-    it('says that something else answers there, with 3', async () => {
+    it('reports that something else answers there, with 3', async () => {
       const other = createServer((_request, response) => response.end('<html>'))
       await once(other.listen(0, '127.0.0.1'), 'listening')
       const { code, err } = await run(['tools', '--url', `http://127.0.0.1:${(other.address() as AddressInfo).port}`])
@@ -258,13 +258,13 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(err, /Something that is not a Toolgate gateway answers/)
     })
 
-    it('says that the key is refused, with 5', async () => {
+    it('reports that the key is refused, with 5', async () => {
       for (const key of ['demo-viewer', 'wrong'])
         assert.equal((await run(['tools', '--key', key])).code, EXITS.key.code)
       assert.equal((await run(['tools'], { env: { TOOLGATE_KEY: 'wrong' } })).code, EXITS.key.code)
     })
 
-    it('says that the gateway failed, with 1', async () => {
+    it('reports that the gateway failed, with 1', async () => {
       assert.equal((await run(['why', 'broken', '--as', 'viewer'])).code, 1)
     })
 
@@ -289,7 +289,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
-    it('says ok, with a summary', async () => {
+    it('prints ok, with a summary', async () => {
       const { code, out } = await run(['check', write('good.yaml', `${BASE}\naudit: { store: memory }`)])
       assert.equal(code, 0)
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
@@ -343,7 +343,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.deepEqual([json.ok, json.warnings.map(({ line }) => line)], [true, [4]])
     })
 
-    it('warns where no console key can decide what is asked for', async () => {
+    it('warns if no console key can decide the requests', async () => {
       const callers =
         '[{ key: a-key-of-vera, user: vera, tenant: acme }, { key: a-key-of-owner, user: owner, for: console, roles: [approver] }]'
       const text = `servers: {}\naudit: { store: memory }\npolicy: [{ ask: ["*"] }]\ncallers: ${callers}\n`
@@ -358,7 +358,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       )
     })
 
-    it('gives programs the problems', async () => {
+    it('prints the problems for programs', async () => {
       const file = write('bad.yaml', 'servers: {}\npolcy: []\n')
       const { code, out } = await run(['check', file, '--json'])
       const body = JSON.parse(out) as { ok: boolean; problems: { line: number; column: number; path: string }[] }
@@ -392,7 +392,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       })
     })
 
-    it('says when there are none', async () => {
+    it('prints that there are none', async () => {
       assert.equal((await run(['audit', 'query'])).out, 'No records.\n')
     })
 
@@ -473,14 +473,14 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
   })
 
   describe('audit export', () => {
-    it('prints what a gateway gives, as JSON lines', async () => {
+    it('prints the records of a gateway as JSON lines', async () => {
       for (let seq = 1; seq <= 2000; seq++) gateway.records.push(auditRecord(seq))
       const { code, out } = await run(['audit', 'export', '--from', '2026-11-21', '--tool', 'files:read'])
       assert.deepEqual([code, out], [0, gateway.records.map((record) => `${JSON.stringify(record)}\n`).join('')])
       assert.equal(gateway.requests[0]?.searchParams.get('since'), String(Date.UTC(2026, 10, 21)))
     })
 
-    it('says that the key is refused, with 5', async () => {
+    it('reports that the key is refused, with 5', async () => {
       assert.equal((await run(['audit', 'export', '--key', 'wrong'])).code, 5)
     })
   })
@@ -507,7 +507,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         await audit.close()
       })
 
-      it('says that nothing was changed, and what vouches for it, with 0', async () => {
+      it('reports that nothing was changed, and the checkpoints, with 0', async () => {
         const { code, out } = await run(['audit', 'verify', '--file', file])
         assert.equal(code, 0)
         assert.match(out, /^ok {2}12 records, the last is 12\n1 checkpoint up to record 12, the last of 20/)
@@ -515,7 +515,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         assert.deepEqual([verdict.status, verdict.checkpoints.lastSeq], ['ok', 12])
       })
 
-      it('fails where a record that was signed once is signed no more', async () => {
+      it('fails if a record that was signed is no longer signed', async () => {
         const signed = async (seq: string) => (await run(['audit', 'verify', '--file', file, '--signed', seq])).code
         assert.deepEqual([await signed('12'), await signed('13')], [0, 8])
         const { err } = await run(['audit', 'verify', '--file', file, '--signed', '13'])
@@ -544,7 +544,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         assert.deepEqual([unknown.code, unknown.out], [1, ''])
       })
 
-      it('exports what matches, oldest first', async () => {
+      it('exports the matching records, oldest first', async () => {
         const { code, out } = await run([
           'audit',
           'export',
@@ -595,7 +595,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       return [code, out.split('\n').slice(0, 2).join('\n')]
     }
 
-    it('says what is wrong and where, with an exit code for each', async () => {
+    it('names each problem and its place, with an exit code for each', async () => {
       const whole = await lines()
       const [first = '', second = ''] = whole
       assert.deepEqual(await verifyWith([first.replace('sole_', 'only_'), second, '']), [
@@ -638,7 +638,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.deepEqual([alone.code, JSON.parse(alone.out).status], [9, 'unsigned'])
     })
 
-    it('says of a file that is no audit that it is none, with 2', async () => {
+    it('reports a file that is not an audit, with 2', async () => {
       const others = [
         write('notes.txt', 'not an audit\nat all\n'),
         write('line.txt', 'one line without an end'),
@@ -652,13 +652,13 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       }
     })
 
-    it('still says tampered of an audit that was overwritten, as its checkpoints vouch for another', async () => {
+    it('still reports an overwritten audit as tampered, as its checkpoints sign another', async () => {
       const whole = await lines()
       assert.equal((await verifyWith(['something else', '']))[0], 6)
       await verifyWith(whole)
     })
 
-    it('says what no checkpoint has signed yet', async () => {
+    it('prints which records no checkpoint has signed yet', async () => {
       const open = path.join(folder, 'unsigned.jsonl')
       await openJsonlAudit({ path: open }).close()
       assert.doesNotMatch((await run(['audit', 'verify', '--file', open])).out, /Not signed yet/)
@@ -668,7 +668,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /Not signed yet: the records after 2\./)
     })
 
-    it('says that no checkpoint vouches, and what it cannot read', async () => {
+    it('reports missing checkpoints and unreadable files', async () => {
       const bare = path.join(folder, 'bare.jsonl')
       await openJsonlAudit({ path: bare, checkpoints: false }).close()
       assert.match((await run(['audit', 'verify', '--file', bare])).out, /No checkpoint signs it/)

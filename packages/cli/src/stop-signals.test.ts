@@ -16,7 +16,7 @@ describe('createStopSignals', () => {
     return { ...signals, source, exits, send }
   }
 
-  it('hears the first signal', async () => {
+  it('returns the first signal', async () => {
     const { stopped, send, exits } = listen()
     send('SIGTERM')
     assert.equal(await stopped, 'SIGTERM')
@@ -41,7 +41,7 @@ describe('createStopSignals', () => {
     assert.deepEqual(other.exits, [130])
   })
 
-  it('goes on at SIGHUP where the command says so', async () => {
+  it('continues on SIGHUP if the command asks for it', async () => {
     const source = new EventEmitter()
     let hangups = 0
     const signals = createStopSignals({ source, exit: () => assert.fail(), nowMs: () => 0 })

@@ -16,7 +16,7 @@ const config = (policy: readonly Policy[]): GatewayConfig => ({
 })
 
 describe('startGateway', () => {
-  it('refuses to start without a policy that says something', async () => {
+  it('refuses to start without a policy that has a clause', async () => {
     for (const policy of [[], [{ name: 'baseline' }], [{ deny: [], ask: [], requireTags: [] }]])
       await assert.rejects(startGateway(config(policy)), {
         code: 'config_invalid',

@@ -32,7 +32,7 @@ describe('measureJson', () => {
     }
   })
 
-  it('finds a key that is too long, whatever stands before its colon', () => {
+  it('finds a key that is too long, whatever is before its colon', () => {
     for (const text of ['{"abcd":1}', '{"abcd" \n :1}', '{"x":"long value","abcd":1}']) {
       assert.equal(excessOf(text, { keyLength: 4 }), undefined, text)
       assert.deepEqual(excessOf(text, { keyLength: 3 }), { bound: 'keyLength', limit: 3 }, text)
@@ -40,7 +40,7 @@ describe('measureJson', () => {
     assert.equal(excessOf('{"x":"a long value"}', { keyLength: 3 }), undefined)
   })
 
-  it('looks at no more of a text than it takes to exceed a bound', () => {
+  it('reads no further than the first exceeded bound', () => {
     let looked = 0
     const text = { length: 1_000_000, charCodeAt: () => (looked++, 0x7b), indexOf: () => -1 } as unknown as string
     assert.ok(excessOf(text, { depth: 1000, values: 500 }))
@@ -97,7 +97,7 @@ describe('findMembers', () => {
       assert.equal(textAt(text, 'id'), undefined, text)
   })
 
-  it('finds nothing where the path is there twice', () => {
+  it('finds nothing if the path occurs twice', () => {
     assert.equal(textAt('{"id":1,"id":2}', 'id'), undefined)
     assert.equal(textAt('{"result":{"tools":[]},"result":{"tools":[1]}}', 'result', 'tools'), undefined)
   })
@@ -114,7 +114,7 @@ describe('findMembers', () => {
     )
   })
 
-  it('property: finds what JSON.parse reads', () => {
+  it('property: finds the same values as JSON.parse', () => {
     const key = fc.constantFrom('a', 'b', 'c')
     fc.assert(
       fc.property(
@@ -145,7 +145,7 @@ describe('splitItems', () => {
     for (const text of ['{}', '1', '', '"[]"', '[1']) assert.equal(splitItems(text), undefined, text)
   })
 
-  it('property: gives the items that JSON.parse reads', () => {
+  it('property: returns the same items as JSON.parse', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 3 })), (list) => {
         for (const indent of [0, 2]) {

@@ -46,7 +46,7 @@ describe('a gateway whose audit has checkpoints', () => {
     return { store: 'sqlite', mode: 'batched', path: join(folder, 'audit.db') }
   }
 
-  it('has no problem to tell of at first', async (t) => {
+  it('has no problem at first', async (t) => {
     const audit = scratch(t)
     const { gateway, log } = await start(t, audit)
     const { store, checkpoints, problems } = await evidenceOf(gateway)
@@ -54,14 +54,14 @@ describe('a gateway whose audit has checkpoints', () => {
     assert.deepEqual(log, [])
   })
 
-  it('tells by its API that they were removed while it runs', async (t) => {
+  it('reports in its API that they were removed while it runs', async (t) => {
     const audit = scratch(t)
     const { gateway } = await start(t, audit)
     rmSync(dirname(checkpointsPath(audit.path)), { recursive: true })
     assert.deepEqual(codesOf(await evidenceOf(gateway)), ['checkpoints_missing'])
   })
 
-  it('tells in its log and by its API that they were gone when it started', async (t) => {
+  it('reports in its log and its API that they were missing at the start', async (t) => {
     const audit = scratch(t)
     for (let i = 0; i < 2; i++) await openSqliteAudit({ path: audit.path }).close()
     rmSync(dirname(checkpointsPath(audit.path)), { recursive: true })
@@ -82,7 +82,7 @@ describe('a gateway whose audit has checkpoints', () => {
     assert.match(log[0]?.message ?? '', /are in the folder of the audit/)
   })
 
-  it('promises nothing where none are made', async (t) => {
+  it('promises nothing without checkpoints', async (t) => {
     const { gateway } = await start(t, { store: 'memory', mode: 'batched' })
     assert.deepEqual(await evidenceOf(gateway), { store: 'memory', problems: [] })
   })

@@ -61,7 +61,7 @@ describe('createWarnings', () => {
     ])
   })
 
-  it('lists what is wrong now, and no more when its reason has ended', async () => {
+  it('lists current problems, and no longer lists solved ones', async () => {
     const { gate, paths, list } = open({ policy: { deny: ['files:late'] } })
     list(files)
     assert.deepEqual(paths(), ['policy[0].deny[0]', ...OVERLAYS])
@@ -89,7 +89,7 @@ describe('createWarnings', () => {
     assert.ok(paths().includes(path))
   })
 
-  it('says once what the file alone shows to be wrong', () => {
+  it('reports a problem once that the file alone shows', () => {
     const problem = {
       code: 'selector_unmatched',
       file: 'f',

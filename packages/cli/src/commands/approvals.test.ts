@@ -35,7 +35,7 @@ describe('toolgate approvals', () => {
     approvals = [approval('a1')]
   })
 
-  it('lists what waits, with the whole input and with control characters spelt out', async () => {
+  it('lists pending approvals, with the whole input and escaped control characters', async () => {
     const { code, out, err } = await run('approvals')
     assert.deepEqual([code, err, asked[0]?.url], [0, '', '/api/approvals?status=pending'])
     assert.equal(
@@ -73,13 +73,13 @@ describe('toolgate approvals', () => {
     assert.equal(asked[1]?.url, '/api/approvals?status=approved')
   })
 
-  it('says that there is nothing', async () => {
+  it('prints that there is nothing', async () => {
     approvals = []
     assert.equal((await run('approvals')).out, 'Nothing is pending.\n')
     assert.equal((await run('approvals', '--all')).out, 'No approvals.\n')
   })
 
-  it('gives programs the bodies of the API', async () => {
+  it('prints the bodies of the API for programs', async () => {
     const { out } = await run('approvals', '--json')
     assert.deepEqual(
       JSON.parse(out).approvals.map(({ id }: Approval) => id),
@@ -95,7 +95,7 @@ describe('toolgate approvals', () => {
       assert.deepEqual(asked, [{ method: 'POST', url: '/api/approvals/a1', body: { decision, reason: 'because' } }])
     })
 
-  it('ends with 2 where the approval is unknown, or cannot be decided so any more', async () => {
+  it('ends with 2 if the approval is unknown, or cannot be decided that way any longer', async () => {
     const unknown = await run('approvals', 'approve', 'gone')
     assert.deepEqual([unknown.code, unknown.err], [2, 'error  No approval has the id "gone".\n'])
     assert.equal((await run('approvals', 'revoke', 'used')).code, 2)

@@ -40,7 +40,7 @@ describe('toolgate halt, release and halts', () => {
     tenant = undefined
   })
 
-  it('halts what is named together, and says what that is now and how to release it', async () => {
+  it('halts the combined target, and prints what it matches now and how to release it', async () => {
     const { code, out, err } = await run('halt', '--user', 'vera', '--tool', 'files:*', '--reason', 'stolen phone')
     assert.deepEqual([code, err], [0, ''])
     assert.equal(
@@ -56,7 +56,7 @@ To release it: toolgate release --id 1111
     assert.deepEqual(posted[1]?.body, { all: true, reason: 'fire' })
   })
 
-  it('halts what nothing has the name of where it is forced', async () => {
+  it('halts a target that matches nothing if it is forced', async () => {
     await run('halt', '--user', 'vear', '--reason', 'r', '--force')
     assert.deepEqual(posted[0]?.body, { user: 'vear', reason: 'r', force: true })
   })
@@ -78,7 +78,7 @@ It stays in effect for later matches, until: toolgate release --id 4444
     assert.equal((JSON.parse(user.out) as HaltRow).id, '5555')
   })
 
-  it('releases by id, or named as it was halted', async () => {
+  it('releases by id or by target', async () => {
     assert.equal((await run('release', '--id', '2222')).out, 'released  tenant acme (stolen \\u001b[2Jphone)\n')
     assert.equal((await run('release', '--tool', 'files:*', '--user', 'vera')).code, 0)
     assert.equal((await run('release', '--all')).code, 0)
@@ -103,7 +103,7 @@ It stays in effect for later matches, until: toolgate release --id 4444
     )
   })
 
-  it('lists what is halted, and lets no text write on the terminal', async () => {
+  it('lists the halts, and escapes their texts', async () => {
     const { code, out } = await run('halts')
     assert.equal(code, 0)
     assert.equal(

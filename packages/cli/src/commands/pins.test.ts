@@ -48,7 +48,7 @@ describe('toolgate pins', () => {
     shown = PINS
   })
 
-  it('lists what wants a look, and how much does not', async () => {
+  it('lists the tools that need a review, and counts the others', async () => {
     const { code, out } = await run('pins')
     assert.equal(code, 0)
     assert.equal(
@@ -64,13 +64,13 @@ files:read  suspended, quarantined  0123456789ab  5 changes, invisible
     assert.deepEqual(JSON.parse((await run('pins', '--json')).out), { pins: PINS })
   })
 
-  it('says which tools are new', async () => {
+  it('marks new tools', async () => {
     shown = [NEW]
     const { out } = await run('pins')
     assert.match(out, /files:send {2}suspended {2}f{12} {2}new tool/)
   })
 
-  it('shows what a definition has become and accepts nothing, and lets no text write on the terminal', async () => {
+  it('shows the changes of a definition and accepts nothing, and escapes its texts', async () => {
     const { code, out } = await run('pins', 'accept', 'files:read')
     assert.equal(code, 1)
     assert.equal(

@@ -12,7 +12,7 @@ import { createStopSignals } from '../stop-signals.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 
 describe('toolgate serve', () => {
-  it('says where agents and people reach it when it is ready', async (t) => {
+  it('prints the addresses for agents and people when it is ready', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'toolgate-serve-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const config = join(folder, 'toolgate.yaml')
@@ -62,7 +62,7 @@ describe('runGateway', () => {
     return { run, io, happened, stop: () => source.emit('SIGINT', 'SIGINT'), source }
   }
 
-  it('tells when it is ready, runs until a signal, and closes', async () => {
+  it('reports when it is ready, runs until a signal, and closes', async () => {
     const { run, happened, stop, source, io } = world()
     while (!happened.includes('ready')) await new Promise((resolve) => setImmediate(resolve))
     stop()
@@ -79,7 +79,7 @@ describe('runGateway', () => {
     assert.deepEqual(happened, ['closed'])
   })
 
-  it('does not wait longer than 2 s for what does not stop', async () => {
+  it('waits at most 2 s for parts that do not stop', async () => {
     const { run, stop, io } = world({ close: () => new Promise(() => {}) })
     stop()
     assert.equal(await run, 'no')

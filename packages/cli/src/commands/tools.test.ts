@@ -35,7 +35,7 @@ describe('toolgate needs', () => {
     asked.length = 0
   })
 
-  it('lists what an app needs, with the state, the reason and what to do, and answers no while something is missing', async () => {
+  it('lists the needs of an app with state, reason and advice, and ends with no while one is missing', async () => {
     const { code, out, err } = await run('needs', 'research')
     assert.deepEqual([code, err, asked], [1, '', ['/api/needs?app=research']])
     assert.equal(
@@ -58,7 +58,7 @@ the environment variable TOKEN  available    1970-01-01T00:00:00.000Z  web
     assert.deepEqual(asked, ['/api/needs', '/api/needs'])
   })
 
-  it('says so where nothing is needed', async () => {
+  it('prints that nothing is needed', async () => {
     needs = []
     assert.deepEqual(await run('needs', 'desk'), {
       code: 0,
@@ -68,7 +68,7 @@ the environment variable TOKEN  available    1970-01-01T00:00:00.000Z  web
     assert.equal((await run('needs')).out, 'The groups need nothing that is checked.\n')
   })
 
-  it('gives programs the body, and an unknown app as a usage error', async () => {
+  it('prints the body for programs, and an unknown app as a usage error', async () => {
     const { code, out } = await run('needs', 'research', '--json')
     assert.equal(code, 1)
     assert.deepEqual(JSON.parse(out), { app: 'research', needs })

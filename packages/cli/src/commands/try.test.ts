@@ -33,7 +33,7 @@ describe('renderWelcome', () => {
     )
   })
 
-  it('says what each key may see: counts per server, and the names beyond those of the key before', () => {
+  it('prints what each key sees: counts per server, and the names in addition to the key before', () => {
     assert.ok(
       text.includes(`  demo-viewer  2 tools (files 1, memory 1)
     files: read
@@ -46,7 +46,7 @@ describe('renderWelcome', () => {
     )
   })
 
-  it('says how each server is, and which groups wait for what', () => {
+  it('prints the status of each server, and what unavailable groups wait for', () => {
     assert.match(
       text,
       /files {2}ready {2}2 tools\n {2}memory {2}down {2}exited\n {2}group lab is unavailable: closed\. Open it\./,
@@ -63,7 +63,7 @@ describe('renderWelcome', () => {
     assert.deepEqual(blocks, [{ mcpServers: { toolgate } }, { servers: { toolgate } }])
   })
 
-  it('names the address in the commands only where it is not the default', () => {
+  it('names the address in the commands only if it is not the default', () => {
     assert.ok(commandsToTry('http://127.0.0.1:9000', 'k')[1]?.endsWith('--url http://127.0.0.1:9000'))
     assert.ok(commandsToTry('http://127.0.0.1:8787', 'k')[1]?.endsWith('--as viewer'))
   })

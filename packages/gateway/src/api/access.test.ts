@@ -5,7 +5,7 @@ import { createSessions } from './access.ts'
 const vera = { user: 'vera' }
 
 describe('createSessions', () => {
-  it('gives a secret of 256 bits that differs each time', () => {
+  it('returns a secret of 256 bits that differs each time', () => {
     const sessions = createSessions({ clock: { monotonicMs: () => 0, wallMs: () => 0 } })
     const secrets = new Set(Array.from({ length: 100 }, () => sessions.open(vera)))
     assert.equal(secrets.size, 100)
@@ -21,7 +21,7 @@ describe('createSessions', () => {
     )
   })
 
-  it('drops what has ended before it drops what has not', () => {
+  it('drops expired sessions before others', () => {
     let now = 0
     const sessions = createSessions({ clock: { monotonicMs: () => now, wallMs: () => 0 }, max: 2, ttlMs: 10 })
     sessions.open(vera)

@@ -46,7 +46,7 @@ describe('createApi', () => {
       '/api/warnings',
     ]
 
-    it('answers 401 with a challenge where there is no key, a wrong one or a malformed one', async () => {
+    it('answers 401 with a challenge to a missing, wrong or malformed key', async () => {
       for (const path of routes) {
         const none = await get(path, {})
         assert.equal(none.status, 401, path)
@@ -81,7 +81,7 @@ describe('createApi', () => {
       assert.deepEqual([origin.status, await codeOf(origin)], [403, 'origin_forbidden'])
     })
 
-    it('is kept by no cache and sniffed by nobody, also when it refuses', async () => {
+    it('is not cached and not sniffed, also when it refuses', async () => {
       for (const answer of [
         await get('/api/session', CONSOLE),
         await get('/api/session', {}),
@@ -93,7 +93,7 @@ describe('createApi', () => {
       }
     })
 
-    it('names what is not served, by path and by method', async () => {
+    it('names unknown paths and methods', async () => {
       const path = await get('/api/nothing', CONSOLE)
       assert.deepEqual([path.status, await codeOf(path)], [404, 'route_unknown'])
       const method = await post('/api/tools', {}, CONSOLE)
@@ -105,7 +105,7 @@ describe('createApi', () => {
       assert.deepEqual([reading.status, reading.headers.get('allow')], [405, 'POST'])
     })
 
-    it('tells nothing about a fault of its own, but to the log', async () => {
+    it('shows details of its own faults only in the log', async () => {
       world.failure = new Error('the password is swordfish')
       const answer = await get('/api/audit', CONSOLE)
       assert.equal(answer.status, 500)
@@ -128,7 +128,7 @@ describe('createApi', () => {
       assert.equal((await get('/api/session', { cookie })).status, 401)
     })
 
-    it('marks the cookie Secure where the page came over TLS', async () => {
+    it('marks the cookie Secure if the page came over TLS', async () => {
       const answer = await post(
         '/api/login',
         { key: 'demo-console' },
@@ -157,7 +157,7 @@ describe('createApi', () => {
       assert.equal((await get('/api/session', { cookie })).status, 401)
     })
 
-    it('refuses a cookie that nobody was given', async () => {
+    it('refuses an unknown cookie', async () => {
       await logIn()
       for (const cookie of [
         'toolgate_session=',
@@ -170,7 +170,7 @@ describe('createApi', () => {
   })
 
   describe('/api/tools', () => {
-    it('lists every tool with what is decided for that caller, hidden ones with the reason', async () => {
+    it('lists every tool with the decision for that caller, hidden ones with the reason', async () => {
       const body = await json<ToolsBody>('/api/tools?as=viewer')
       assert.equal(body.as, 'viewer')
       assert.deepEqual([body.policyRevision, body.catalogRevision], [3, 7])
@@ -215,13 +215,13 @@ describe('createApi', () => {
   })
 
   describe('/api/why', () => {
-    it('gives the decision on one tool', async () => {
+    it('returns the decision about one tool', async () => {
       const body = await json<WhyBody>('/api/why?tool=files:write&as=viewer')
       assert.deepEqual([body.tool, body.as, body.outcome, body.visible], ['files:write', 'viewer', 'deny', false])
       assert.equal(body.reasons[0]?.text, 'policy baseline denies it')
     })
 
-    it('answers 404 for a tool that is not in the catalog, with the id that was probably meant', async () => {
+    it('answers 404 for an unknown tool, and suggests an id', async () => {
       const wire = await get('/api/why?tool=files__write&as=viewer', CONSOLE)
       assert.equal(wire.status, 404)
       assert.match((await errorOf(wire)).message, /No tool has the id "files__write"\. Did you mean "files:write"\?/)
@@ -279,7 +279,7 @@ describe('createApi', () => {
       ])
     })
 
-    it('counts for a person of a tenant only what is of that tenant', async () => {
+    it('counts only the records of that tenant for a person of a tenant', async () => {
       const path = '/api/audit/counts?since=0&until=500&bucket=1'
       await json<AuditCountsBody>(path, { authorization: 'Bearer vera-console' })
       assert.deepEqual(world.counted, [{ since: 0, until: 500, bucketMs: 1, tenant: 'acme' }])
@@ -287,7 +287,7 @@ describe('createApi', () => {
   })
 
   describe('/api/audit/evidence', () => {
-    it('says what vouches for the audit and what is wrong with it, to a person of a tenant without paths', async () => {
+    it('returns the evidence of the audit and its problems, without paths for a person of a tenant', async () => {
       assert.deepEqual(await json<AuditEvidenceBody>('/api/audit/evidence'), EVIDENCE)
       const tenants = await json<AuditEvidenceBody>('/api/audit/evidence', { authorization: 'Bearer vera-console' })
       assert.deepEqual([tenants.store, tenants.checkpoints], ['sqlite', { signedSeq: 41 }])
@@ -302,7 +302,7 @@ describe('createApi', () => {
   })
 
   describe('/api/audit/export', () => {
-    it('gives all that match as JSON lines, oldest first', async () => {
+    it('returns all matches as JSON lines, oldest first', async () => {
       const answer = await get('/api/audit/export?tool=files:read&after=2&since=0', CONSOLE)
       assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
       assert.equal(answer.headers.get('cache-control'), 'no-store')
@@ -395,7 +395,7 @@ describe('createApi', () => {
       ])
     })
 
-    it('says of each whether this person may decide it, and whose console keys can', async () => {
+    it('returns for each whether this person may decide it, and who else may', async () => {
       const rows = async (headers: Record<string, string>) =>
         (await json<ApprovalsBody>('/api/approvals', headers)).approvals.map(({ id, mayDecide, deciders }) => [
           id,
@@ -429,9 +429,9 @@ describe('createApi', () => {
       assert.equal((await post('/api/approvals/a1', verdict, { cookie, origin: OWN })).status, 200)
     })
 
-    it('takes it of the requester himself, by his console key', async () => {
+    it('takes it from the requester with their own console key', async () => {
       const vera = { authorization: 'Bearer vera-console' }
-      // What waits in another tenant, or in none, is to him as what is not there.
+      // Approvals of another tenant, or of none, do not exist for them.
       for (const id of ['a1', 'a3']) {
         const elsewhere = await post(`/api/approvals/${id}`, { decision: 'approve' }, vera)
         assert.deepEqual([elsewhere.status, await codeOf(elsewhere)], [404, 'approval_unknown'])
@@ -478,14 +478,14 @@ describe('createApi', () => {
   describe('a body', () => {
     const cap = 64 * 1024
 
-    it('has at most 64 KiB, by its length and by what really arrives', async () => {
+    it('has at most 64 KiB, by its header and by the received bytes', async () => {
       const atCap = JSON.stringify({ key: 'x'.repeat(cap - '{"key":""}'.length) })
       assert.equal((await send(atCap)).status, 401)
       assert.equal((await send(`${atCap} `)).status, 413)
       assert.equal((await send('{}', { 'content-length': String(cap + 1) })).status, 413)
     })
 
-    it('is JSON, in UTF-8, and says so', async () => {
+    it('is JSON in UTF-8, with that content type', async () => {
       for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])
         assert.equal((await send('{}', { 'content-type': type })).status, 415)
       assert.equal((await send('{"key":', {})).status, 400)
@@ -642,7 +642,7 @@ const EVIDENCE: AuditEvidenceBody = {
 
 const DECIDED = { approve: 'approved', reject: 'rejected', revoke: 'revoked' } as const
 
-/** Whoever has the role `approver` sees all, everybody else only `files:read`. */
+/** Callers with the role `approver` see all, others only `files:read`. */
 function fakeView(caller: Caller): View {
   const ids = caller.roles?.includes('approver') ? ['files:read', 'files:write'] : ['files:read']
   const denied: Decision = {

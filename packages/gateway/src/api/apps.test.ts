@@ -102,7 +102,7 @@ async function ask(api: Api, path: string, { key = 'owner', put, headers }: Aske
 const faultOf = ([status, body]: [number, unknown]) => [status, (body as ErrorBody).error.code]
 
 describe('/api/apps', () => {
-  it('lists each app with where it is, its groups and its tools', async () => {
+  it('lists each app with its path, groups and tools', async () => {
     const [status, body] = await ask(open().api, '/api/apps')
     assert.deepEqual(
       [status, (body as AppsBody).apps],
@@ -177,13 +177,13 @@ describe('/api/needs', () => {
     ])
   })
 
-  it('is empty where the gateway has nothing to say of needs', async () => {
+  it('is empty without needs', async () => {
     assert.deepEqual(await ask(open().api, '/api/needs'), [200, { needs: [] }])
   })
 })
 
 describe('?app=', () => {
-  it('shows what a caller sees in an app, and why not', async () => {
+  it('shows the tools that a caller sees in an app, and the reasons for hidden ones', async () => {
     const { api } = open()
     const [, tools] = (await ask(api, '/api/tools?as=vera&app=desk')) as [number, ToolsBody]
     assert.equal(tools.app, 'desk')
@@ -224,7 +224,7 @@ describe('/api/preferences', () => {
   const OFF: PreferencesBody = { groups: ['web'], tools: ['files:write'] }
   const NONE: PreferencesBody = { groups: [], tools: [] }
 
-  it('are a person’s own, and those of his agents', async () => {
+  it('are a person’s own, and those of their agents', async () => {
     assert.deepEqual(await ask(world.api, '/api/preferences', { key: 'reader' }), [200, NONE])
     assert.deepEqual(await ask(world.api, '/api/preferences', { key: 'reader', put: OFF }), [200, OFF])
     assert.deepEqual(await ask(world.api, '/api/preferences', { key: 'reader' }), [200, OFF])
@@ -232,7 +232,7 @@ describe('/api/preferences', () => {
     assert.deepEqual(await ask(world.api, '/api/preferences'), [200, NONE])
   })
 
-  it('of himself are his to change by name too', async () => {
+  it('of the person themselves can be changed by name too', async () => {
     const answer = await ask(world.api, '/api/preferences?as=reader', { key: 'reader', put: OFF })
     assert.deepEqual(answer, [200, OFF])
   })
@@ -259,7 +259,7 @@ describe('/api/preferences', () => {
     ])
   })
 
-  it('are changed by a page of ours only, where a cookie vouches', async () => {
+  it('are changed by cookie only from a page of ours', async () => {
     const login = await world.api.fetch(
       new Request(`${OWN}/api/login`, {
         method: 'POST',
@@ -275,7 +275,7 @@ describe('/api/preferences', () => {
     assert.equal((await change({ origin: OWN }))[0], 200)
   })
 
-  it('are refused where they cannot be used, by name', async () => {
+  it('are refused by name if they are invalid', async () => {
     const wrong: [unknown, string][] = [
       [
         { groups: ['wbe'], tools: [] },
@@ -291,7 +291,7 @@ describe('/api/preferences', () => {
       ])
   })
 
-  it('are not changed where the store does not take them, and that is said', async () => {
+  it('are not changed if the store fails, with an error', async () => {
     canStore = false
     assert.deepEqual(faultOf(await ask(world.api, '/api/preferences', { put: OFF })), [503, 'state_unavailable'])
     assert.deepEqual(await ask(world.api, '/api/preferences'), [200, NONE])

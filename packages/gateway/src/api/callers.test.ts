@@ -4,7 +4,7 @@ import { type Caller, memoryAudit } from '@toolgate/core'
 import { countFor, maySee, queryFor } from './callers.ts'
 
 describe('maySee', () => {
-  it('lets a person of a tenant see what is of that tenant, and one without a tenant see all', () => {
+  it('lets a person of a tenant see that tenant, and one without a tenant see all', () => {
     const [acme, root] = [{ user: 'vera', tenant: 'acme' }, { user: 'owner' }]
     assert.deepEqual(
       [{ tenant: 'acme' }, { tenant: 'other' }, {}].map((one) => maySee(acme, one)),
@@ -28,7 +28,7 @@ describe('queryFor', () => {
     })
   }
 
-  it('gives a person of a tenant the records of that tenant alone, newest first, however far they lie apart', async () => {
+  it('returns only the records of the tenant to a person of a tenant, newest first, however far apart they are', async () => {
     const records = await queryFor({ tenant: 'acme' }, audit, { limit: 3 })
     assert.deepEqual(
       records.map(({ tool_call_id: id }) => id),

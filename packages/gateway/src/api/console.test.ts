@@ -78,7 +78,7 @@ describe('createConsole', () => {
     assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD'])
   })
 
-  it('says how to build it while it is not built, and serves it as soon as it is', async () => {
+  it('shows how to build it while it is not built, and serves it as soon as it is', async () => {
     const later = join(dir, 'later')
     const unbuilt = createConsole(later)
     const answer = await unbuilt.fetch(new Request('http://localhost/'))

@@ -108,7 +108,7 @@ describe('/api/halts', () => {
     world = open()
   })
 
-  it('halts in the name of the person, and says what that names now', async () => {
+  it('halts in the name of the person, and returns what the target matches now', async () => {
     const answer = await ask(world.api, '/api/halts', { body: { tool: 'group:disk', reason: 'stolen key' } })
     const row = (await answer.json()) as HaltRow
     assert.equal(answer.status, 200)
@@ -122,7 +122,7 @@ describe('/api/halts', () => {
     ])
   })
 
-  it('refuses a halt whose name nothing has, and takes it where it is forced', async () => {
+  it('refuses a halt that matches nothing, unless it is forced', async () => {
     const empty: readonly (readonly [object, RegExp])[] = [
       [{ tool: 'files:wriet' }, /^Nothing was halted: no tool is "files:wriet"\. Did you mean "files:write"\? /],
       [{ user: 'vear' }, /no configured agent is "vear"\./],
@@ -145,7 +145,7 @@ describe('/api/halts', () => {
     assert.equal((await faultOf(ask(world.api, '/api/halts', { body: odd })))[1], 'body_invalid')
   })
 
-  it('takes everything and a session without asking what they name', async () => {
+  it('takes everything and a session without checking what they match', async () => {
     for (const target of [{ session: 'nobody-knows' }, { all: true }])
       assert.equal((await ask(world.api, '/api/halts', { body: { ...target, reason: 'r' } })).status, 200)
   })
@@ -250,7 +250,7 @@ describe('/api/halts', () => {
       assert.deepEqual(world.gate.halts, [])
     })
 
-    it('shows and releases what is halted of it only', async () => {
+    it('shows and releases only the halts of the tenant', async () => {
       const all = await rowOf(ask(world.api, '/api/halts', { body: { all: true, reason: 'r' } }))
       const other = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'other', reason: 'r', force: true } }))
       const own = await rowOf(ask(world.api, '/api/halts', { key: 'tenant', body: { user: 'vera', reason: 'r' } }))
@@ -266,7 +266,7 @@ describe('/api/halts', () => {
       assert.equal(world.gate.halts.length, 2)
     })
 
-    it('neither releases nor replaces what somebody halted who answers for all tenants', async () => {
+    it('neither releases nor replaces a halt by a person without a tenant', async () => {
       const from = await rowOf(ask(world.api, '/api/halts', { body: { tenant: 'acme', reason: 'abuse' } }))
       const [row] = (await listOf(ask(world.api, '/api/halts', { key: 'tenant' }))).halts
       assert.deepEqual([row?.id, row?.mayRelease], [from.id, false])
@@ -279,7 +279,7 @@ describe('/api/halts', () => {
     })
   })
 
-  it('says how much a target names now, and what is near a tool that there is not', async () => {
+  it('returns how much a target matches now, and the nearest tool if none matches', async () => {
     const reach = async (body: object) =>
       (await rowOf(ask(world.api, '/api/halts', { body: { ...body, reason: 'r', force: true } }))).reach
     assert.deepEqual(await reach({ tool: 'files:raed' }), { tools: 0, nearestTool: 'files:read' })
@@ -311,7 +311,7 @@ describe('/api/halts', () => {
     })
   }
 
-  it('tells of a store that fails: a halt holds here, a release does not', async () => {
+  it('reports a store that fails: a halt is in effect here, a release is not', async () => {
     let canStore = false
     const { api, gate, faults } = open({ canStore: () => canStore })
     const halting = await faultOf(ask(api, '/api/halts', { body: { all: true, reason: 'r' } }))

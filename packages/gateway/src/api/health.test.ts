@@ -39,7 +39,7 @@ describe('createHealth', () => {
     assert.deepEqual(health.readyz(), { status: 503, body: { status: 'starting' } })
   })
 
-  it('tells no reasons, to anybody', () => {
+  it('shows no reasons', () => {
     const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
     assert.doesNotMatch(JSON.stringify(createHealth({ servers: () => [secret] }).readyz({ withServers: true })), /vera/)
   })

@@ -84,7 +84,7 @@ describe('/api/pins', () => {
     world = await open()
   })
 
-  it('gives what is known of each definition, with secrets taken out and hashes left', async () => {
+  it('returns the state of each definition, with secrets masked and hashes kept', async () => {
     const body = (await (await ask(world.api, '/api/pins?status=suspended', 'reader')).json()) as PinsBody
     const [row] = body.pins
     assert.deepEqual(
@@ -95,7 +95,7 @@ describe('/api/pins', () => {
     assert.doesNotMatch(JSON.stringify(body), /ghp_/)
   })
 
-  it('shows a person of a tenant what nothing denies him, and no more', async () => {
+  it('shows a person of a tenant only tools that are not denied to them', async () => {
     const gate = createGate({
       tools: [read, defineTool({ namespace: 'vault', name: 'open' })],
       policy: { deny: ['vault:*'] },
@@ -128,7 +128,7 @@ describe('/api/pins', () => {
     assert.deepEqual([answer.status, row.status, row.by, row.pinnedHash], [200, 'pinned', 'owner', world.hash])
   })
 
-  it('accepts no other definition, no unknown tool, and nothing where there are no pins', async () => {
+  it('accepts no other definition, no unknown tool, and nothing without pins', async () => {
     const hash = 'a'.repeat(64)
     const none = createApi(depsWith({}))
     const wrong = [

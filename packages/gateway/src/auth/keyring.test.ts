@@ -12,13 +12,13 @@ const owner = entry('demo-console', 'console', { user: 'owner', roles: ['approve
 describe('createKeyring', () => {
   const keyring = createKeyring([viewer, owner])
 
-  it('finds the caller of a key and what the key is for', () => {
+  it('finds the caller of a key and its use', () => {
     const answer = keyring.authenticate('Bearer demo-viewer')
     assert.deepEqual(answer, { ok: true, for: 'mcp', caller: { user: 'viewer', roles: ['viewer'] } })
     assert.equal(keyring.authenticate('Bearer demo-console').ok && 'console', 'console')
   })
 
-  it('gives the same frozen caller each time, so that views are found by identity', () => {
+  it('returns the same frozen caller each time, so that views are found by identity', () => {
     const [first, second] = [keyring.authenticate('Bearer demo-viewer'), keyring.authenticate('bearer  demo-viewer')]
     assert.ok(first.ok && second.ok && first.caller === second.caller && Object.isFrozen(first.caller))
   })
@@ -69,7 +69,7 @@ describe('createKeyring', () => {
     )
   })
 
-  it('knows nobody when no caller is configured', () => {
+  it('accepts no key without configured callers', () => {
     assert.deepEqual(createKeyring([]).authenticate('Bearer x'), { ok: false, reason: 'unknown' })
   })
 
@@ -86,7 +86,7 @@ describe('createKeyring', () => {
 })
 
 describe('toChallenge', () => {
-  it('names an error only where a token was presented (RFC 6750 §3.1)', () => {
+  it('names an error only if a token was presented (RFC 6750 §3.1)', () => {
     assert.equal(toChallenge('missing'), 'Bearer realm="toolgate"')
     assert.equal(toChallenge('malformed'), 'Bearer realm="toolgate", error="invalid_token"')
     assert.equal(toChallenge('unknown'), 'Bearer realm="toolgate", error="invalid_token"')

@@ -48,7 +48,7 @@ describe('checkOrigin', () => {
 })
 
 describe('createOriginRules', () => {
-  it('adds the address it listens on, unless that stands for every address', () => {
+  it('adds the address it listens on, unless that means every address', () => {
     assert.ok(createOriginRules({ host: '192.168.1.5', port: 80 }).hosts.has('192.168.1.5'))
     assert.ok(createOriginRules({ host: 'fe80::1', port: 9000 }).origins.has('http://[fe80::1]:9000'))
     assert.ok(![...createOriginRules({ host: '0.0.0.0', port: 9000 }).hosts].some((host) => host.startsWith('0.0.0.0')))
@@ -64,7 +64,7 @@ describe('createOriginRules', () => {
     )
   })
 
-  it('refuses what is not an origin', () => {
+  it('refuses invalid origins', () => {
     for (const origin of ['tools.example.com', 'ftp://x', 'https://x/path', 'https://user@x', '*', ''])
       assert.throws(
         () => createOriginRules({ host: '', port: 1, origins: [origin] }),

@@ -44,7 +44,7 @@ export function createOriginRules({ host, port, origins = [] }: OriginOptions): 
  * Checks the Host header (against DNS rebinding) and the Origin header (against foreign pages).
  *
  * The two are checked separately. A request without `Origin` does not come from another page.
- * Returns the problem, or `undefined` when there is none.
+ * Returns the problem, if any.
  */
 export function checkOrigin(
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },

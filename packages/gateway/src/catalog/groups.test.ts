@@ -54,7 +54,7 @@ function open() {
 }
 
 describe('toGroups', () => {
-  it('gives the configured groups with their probes, and a conditional one for all tools of each server', async () => {
+  it('returns the configured groups with their probes, and a conditional one for all tools of each server', async () => {
     const { groups, availability, gate } = open()
     assert.deepEqual([...groups.keys()], ['reports', 'server:files', 'server:web'])
     assert.deepEqual(groups.get('server:files')?.tools, ['files:*'])
@@ -66,7 +66,7 @@ describe('toGroups', () => {
     await gate.close()
   })
 
-  it('hides the tools of a server that is down at once, and those that need it, and tells callers nothing that it wrote', async () => {
+  it('hides the tools of a down server and those that need it at once, and shows callers nothing of its output', async () => {
     const { files, availability, gate } = open()
     const before = await gate.view({})
     files.turn('down', 'exited (Error: root:secret@db)')
@@ -86,7 +86,7 @@ describe('toGroups', () => {
     await gate.close()
   })
 
-  it('says what becomes of a server', () => {
+  it('follows the status of a server', () => {
     const { files, availability } = open()
     for (const [status, words] of [
       ['starting', 'starting'],
@@ -100,7 +100,7 @@ describe('toGroups', () => {
 })
 
 describe('serverGroupName', () => {
-  it('gives a name that no configured group can have: group names hold no colon', () => {
+  it('returns a name that no configured group can have: group names contain no colon', () => {
     assert.equal(serverGroupName('files'), 'server:files')
   })
 })

@@ -47,12 +47,12 @@ function fakeUpstream(...tools: McpTool[]) {
 const byId = (tools: Iterable<Tool>) => new Map([...tools].map((tool) => [tool.id, tool]))
 
 describe('UpstreamSource', () => {
-  it('gives the tools that the upstream lists', () => {
+  it('returns the tools that the upstream lists', () => {
     const { upstream } = fakeUpstream(listed('read'), listed('write'))
     assert.deepEqual([...byId(new UpstreamSource(SERVER, upstream).tools()).keys()], ['files:read', 'files:write'])
   })
 
-  it('calls the upstream by its own name for the tool, with the input and what cancels the call', async () => {
+  it('calls the upstream with its own tool name, the input and the abort signal', async () => {
     const { upstream, calls } = fakeUpstream(listed('read.file'))
     const [tool] = new UpstreamSource(SERVER, upstream).tools()
     const onProgress = () => {}
@@ -61,7 +61,7 @@ describe('UpstreamSource', () => {
     assert.deepEqual(calls, [{ tool: 'read.file', arguments: { path: 'a' }, signal: context, onProgress }])
   })
 
-  it('gives an unchanged tool as the same object when another changes', () => {
+  it('returns the same object for an unchanged tool when another changes', () => {
     const { upstream, set } = fakeUpstream(listed('read'), listed('write'))
     const source = new UpstreamSource(SERVER, upstream)
     const before = byId(source.tools())
@@ -72,7 +72,7 @@ describe('UpstreamSource', () => {
     assert.deepEqual([...after.keys()].toSorted(), ['files:move', 'files:read', 'files:write'])
   })
 
-  it('gives another object for a tool that changed in any field, also in one it does not know', () => {
+  it('returns another object for a tool that changed in any field, known or not', () => {
     for (const change of [
       { title: 'x' },
       { inputSchema: { type: 'object', required: ['path'] } },
@@ -88,7 +88,7 @@ describe('UpstreamSource', () => {
     }
   })
 
-  it('gives a new object for a tool that was gone and came back', () => {
+  it('returns a new object for a tool that was removed and came back', () => {
     const { upstream, set } = fakeUpstream(listed('read'))
     const source = new UpstreamSource(SERVER, upstream)
     const [before] = source.tools()
@@ -98,7 +98,7 @@ describe('UpstreamSource', () => {
     assert.notEqual([...source.tools()][0], before)
   })
 
-  it('leaves out a tool that cannot be offered, says why, and gives the others', () => {
+  it('leaves out an invalid tool with a reason, and returns the others', () => {
     const { upstream, set } = fakeUpstream(listed('a:b'), listed('read'))
     const source = new UpstreamSource(SERVER, upstream)
     assert.deepEqual([...byId(source.tools()).keys()], ['files:read'])
@@ -116,7 +116,7 @@ describe('UpstreamSource', () => {
     assert.deepEqual(ids, ['files:__proto__', 'files:constructor', 'files:toString'])
   })
 
-  it('tells the catalog of a change of the list, and not of one of the state alone', () => {
+  it('notifies the catalog of changes of the list, and not of the state alone', () => {
     const { upstream, set, tell } = fakeUpstream(listed('read'))
     const { catalog } = createGate({ sources: [new UpstreamSource(SERVER, upstream)] })
     const { revision } = catalog
@@ -128,7 +128,7 @@ describe('UpstreamSource', () => {
     catalog.close()
   })
 
-  it('stops listening when it is told to', () => {
+  it('unsubscribes', () => {
     const { upstream, listeners } = fakeUpstream()
     new UpstreamSource(SERVER, upstream).subscribe?.(() => {})()
     assert.equal(listeners.size, 0)

@@ -22,7 +22,7 @@ describe('findApproverWarnings', () => {
     assert.match(texts[1] ?? '', /^"owner" has the role "approver" without a tenant, and no agent is without a tenant/)
   })
 
-  it('is silent where each tenant has an approver, or the person who asks has a console key', () => {
+  it('warns of nothing if each tenant has an approver, or the requester has a console key', () => {
     const robot = agent({ user: 'robot' })
     const olga = person({ user: 'olga', tenant: 'acme', roles: ['approver'] })
     assert.deepEqual(find([VERA, robot, OWNER, olga]).codes, [])
@@ -37,7 +37,7 @@ describe('findApproverWarnings', () => {
     ])
   })
 
-  it('is silent where no policy asks, and looks at the policies of apps', () => {
+  it('warns of nothing if no policy asks, and checks the policies of apps', () => {
     assert.deepEqual(find([VERA, OWNER], []).codes, [])
     const apps = [{ name: 'desk', import: [], tools: [], policy: ASK }]
     assert.equal(findApproverWarnings({ callers: [VERA, OWNER], policy: [], apps }).length, 2)

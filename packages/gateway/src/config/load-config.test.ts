@@ -128,7 +128,7 @@ describe('loadConfig', () => {
     assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8787 })
   })
 
-  it('keeps the hash of a key, and the key itself only where the file has it', () => {
+  it('keeps the hash of a key, and the key itself only if the file has it', () => {
     const [vera, person] = load().config.callers
     assert.deepEqual(vera, {
       keyHash: createHash('sha256').update('very-secret-vera').digest(),
@@ -143,7 +143,7 @@ describe('loadConfig', () => {
     })
   })
 
-  it('reads what bounds calls, and how long approvals hold', () => {
+  it('reads the limits of calls, and how long approvals are valid', () => {
     const caps = `["group:web:2", { match: "files:*", max: 1, per: [user], waitMs: 0, maxWaiting: 0 }]`
     const text = `${FILE}calls: { deadlineMs: 5000, maxOutputChars: 20000, concurrency: ${caps} }\napprovals: { ttlMs: 60000 }\n`
     const config = withFile(text, (file) => loadConfig(file, { env }))
@@ -213,7 +213,7 @@ describe('loadConfig', () => {
     ])
   })
 
-  it('reads apps, with what is filled into their conditions inside its string', () => {
+  it('reads apps, and keeps filled-in values inside the strings of their conditions', () => {
     assert.deepEqual(load().config.apps, [
       {
         name: 'research',
@@ -226,7 +226,7 @@ describe('loadConfig', () => {
     ])
   })
 
-  it('keeps what is filled into a condition inside its string', () => {
+  it('keeps values that are filled into a condition inside its string', () => {
     assert.deepEqual(load().config.policy, [
       {
         name: 'baseline',
@@ -237,7 +237,7 @@ describe('loadConfig', () => {
     ])
   })
 
-  it('keeps the audit in SQLite beside the file unless told otherwise', () => {
+  it('keeps the audit in SQLite beside the file by default', () => {
     withFile(`servers: {}\n${ALLOW_ALL}`, (file) => {
       const config = loadConfig(file, { env: {} })
       assert.deepEqual(config.audit, {

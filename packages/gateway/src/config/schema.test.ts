@@ -11,7 +11,7 @@ const published: unknown = JSON.parse(
 )
 
 describe('toolgate.schema.json', () => {
-  it('is what scripts/generate-config-schema.ts writes', () => {
+  it('equals the output of scripts/generate-config-schema.ts', () => {
     assert.deepEqual(published, JSON.parse(configJsonSchema()))
   })
 

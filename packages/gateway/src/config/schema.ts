@@ -64,7 +64,7 @@ export const approvalsSchema = z
 /**
  * The shape of `toolgate.yaml`, as written: defaults not filled in, paths not resolved.
  *
- * The message of a check says what was expected; what was found is put before it. The
+ * The message of a check states the expected value. The found value is put before it. The
  * same schemas, described, are the published JSON Schema.
  */
 
@@ -186,7 +186,7 @@ const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').
 const port = z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')
 const status = z.int().min(100, 'a status from 100 to 599').max(599, 'a status from 100 to 599')
 
-/** By the key that says what a probe asks. */
+/** By the key that names the kind of a probe. */
 export const probeSchemas = {
   env: z
     .strictObject({
@@ -443,7 +443,7 @@ export const stateSchema = z
 const MAX_USES = 1_000_000
 const MAX_WINDOW_SECONDS = 31 * 24 * 60 * 60
 
-/** What the gate counts apart. */
+/** The dimensions by which the gate counts separately. */
 const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user'] as const
 
 const LIMIT = /^\S+:(\d{1,9})\/(\d{1,9})$/
@@ -501,7 +501,7 @@ export const configSchema = z
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 
-/** A list or mapping whose entries are checked one by one: these tell what is wrong when it is neither. */
+/** The shapes of lists and mappings whose entries are checked one by one. */
 export const callersSchema = configSchema.shape.callers.unwrap()
 export const policiesSchema = configSchema.shape.policy
 export const limitsSchema = configSchema.shape.limits.unwrap()

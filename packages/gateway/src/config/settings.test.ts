@@ -30,7 +30,7 @@ function load(text: string): GatewayConfig {
 }
 
 describe('the secrets of a configuration', () => {
-  it('are what variables stood for, and the keys of callers but for the demo', () => {
+  it('are the values of variables and the keys of callers, without demo keys', () => {
     assert.deepEqual([...(load(FILE).secrets ?? [])].toSorted(), ['set-for-a', 'very-secret', 'very-secret-vera'])
   })
   it('are not printed with it', () => {
@@ -41,7 +41,7 @@ describe('the secrets of a configuration', () => {
 })
 
 describe('redact', () => {
-  it('is read as it is written, and empty where it is not', () => {
+  it('is read as written, and is empty by default', () => {
     assert.deepEqual(load(FILE).redact, { keys: ['internal_pin'], patterns: ['INT-[0-9]+'] })
     assert.deepEqual(load('servers: {}\npolicy: [{ allow: ["*"] }]').redact, { keys: [], patterns: [] })
   })

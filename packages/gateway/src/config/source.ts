@@ -132,7 +132,7 @@ export interface SourceNode {
   readonly items?: readonly SourceNode[]
   /** Of a text: as it is written, before anything was filled in. */
   readonly written?: string
-  /** Of a text: gives the place in the file of an offset into its value. */
+  /** For a text: maps an offset in its value to an offset in the file. */
   readonly inside?: (offset: number) => number
 }
 
@@ -144,7 +144,7 @@ interface SourceEntry {
 interface TreeOptions {
   /** The text of the file. */
   readonly text: string
-  /** What `${…}` stands for at a place. */
+  /** Returns how to fill `${…}` at a path. */
   readonly fill: (path: ConfigPath) => FillContext
   readonly report: (offset: number, path: ConfigPath, message: string) => void
 }

@@ -23,7 +23,7 @@ const BASE = `servers:
 `
 
 describe('the warnings of a configuration', () => {
-  it('name every server that is not declared to be shared, and what can happen', () => {
+  it('name every server that is not declared as shared, and the risk', () => {
     const yaml = `servers:
   a: { url: "http://127.0.0.1:9000/mcp" }
   b: { command: node, per: shared }
@@ -72,7 +72,7 @@ calls: { concurrency: [{ match: "mail:send", max: 1 }] }
     ])
   })
 
-  it('leave out what a server may list, the gateway’s own tools, hints and everything', () => {
+  it('leave out names that a server may list, the gateway’s own tools, hints and everything', () => {
     const yaml = `${BASE}policy: [{ deny: ["files:anything", "files:a*", "*:delete_*", "*", "hint:destructive", "search_tools", "request_*"] }]\n`
     assert.deepEqual(warningsOf(yaml), [])
   })

@@ -22,7 +22,7 @@ async function ended(socket: Socket): Promise<string> {
 }
 
 const ask = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
-/** Far less than the 30 s after which Node looks for the first time unless it is told otherwise. */
+/** Far less than Node's default of 30 s for its first check. */
 const BEFORE_NODE_LOOKS = { timeout: 25_000 }
 
 describe('listen', () => {

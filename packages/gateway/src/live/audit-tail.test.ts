@@ -7,7 +7,7 @@ import { auditEntry } from '@toolgate/core/testing'
 import { createAuditTail } from './audit-tail.ts'
 
 describe('createAuditTail', () => {
-  it('gives every record from the time it listens, in order, once, with its seq', async () => {
+  it('returns every record since the subscription, in order, once, with its seq', async () => {
     const audit = memoryAudit()
     audit.write(auditEntry())
     const heard: AuditRecord[] = []
@@ -23,7 +23,7 @@ describe('createAuditTail', () => {
     leave()
   })
 
-  it('asks nothing while nobody listens, before the first and after the last', async () => {
+  it('does not query without listeners, before the first and after the last', async () => {
     const audit = memoryAudit()
     let queries = 0
     const tail = tailOf({ query: (query: AuditQuery) => (queries++, audit.query(query)) })
@@ -37,7 +37,7 @@ describe('createAuditTail', () => {
     assert.equal(queries, asked)
   })
 
-  it('begins anew for who comes later, with nothing of the time between', async () => {
+  it('starts again for a later listener, without the records in between', async () => {
     const audit = memoryAudit()
     const tail = tailOf(audit)
     ;(await tail.subscribe(() => {}))()
@@ -74,7 +74,7 @@ describe('createAuditTail', () => {
     leave()
   })
 
-  it('rejects where the audit cannot be read at all, and may be tried again', async () => {
+  it('rejects if the audit cannot be read, and may be tried again', async () => {
     const audit = memoryAudit()
     let fails = true
     const tail = tailOf({

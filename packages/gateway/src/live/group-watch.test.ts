@@ -4,7 +4,7 @@ import { memoryAvailability } from '@toolgate/core/groups'
 import { createGroupWatch, type GroupChange } from './group-watch.ts'
 
 describe('createGroupWatch', () => {
-  it('tells a change at once, and a group that comes and goes once a second at most', (t) => {
+  it('reports a change at once, and a flapping group at most once a second', (t) => {
     const { availability, told, tick } = setup(t)
     availability.set('web', { available: false, reason: 'gone' })
     tick(10)
@@ -19,7 +19,7 @@ describe('createGroupWatch', () => {
     assert.deepEqual(told.map(toWord), ['web off', 'web on'])
   })
 
-  it('says nothing of what is as it was when its second is over', (t) => {
+  it('reports nothing if the state is the same at the end of its second', (t) => {
     const { availability, told, tick } = setup(t)
     availability.set('web', { available: false })
     tick(10)
@@ -30,7 +30,7 @@ describe('createGroupWatch', () => {
     assert.deepEqual(told.map(toWord), ['web off'])
   })
 
-  it('tells together what comes together, and one group does not wait for another', (t) => {
+  it('reports simultaneous changes together, and one group does not wait for another', (t) => {
     const { availability, told, calls, tick } = setup(t)
     availability.set('web', { available: false })
     availability.set('git', { available: false })

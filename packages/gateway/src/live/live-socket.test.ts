@@ -40,7 +40,7 @@ describe('createLiveSocket', () => {
     assert.equal(page.code(), undefined)
   })
 
-  it('ends when what vouched for the person does so no more', async (t) => {
+  it('ends when the session of the person has ended', async (t) => {
     const beat = manualHeart(t)
     let holds = true
     const { open } = await setup(t, {}, () => holds)
@@ -81,7 +81,7 @@ describe('createLiveSocket', () => {
     assert.doesNotMatch(page.last(), /correct horse|ghp_/)
   })
 
-  it('listens to nothing while nobody is there', async (t) => {
+  it('subscribes to nothing without clients', async (t) => {
     const { counts, open } = await setup(t)
     assert.deepEqual(counts, { queries: 0, groups: 0, gate: 0 })
     const pages = [await open(), await open()]
@@ -162,7 +162,7 @@ async function setup(t: TestContext, options: Partial<LiveDeps> = {}, holds: () 
   }
 }
 
-/** Lets the heart beat only when it is told to. */
+/** Replaces the heartbeat by a manual one. */
 function manualHeart(t: TestContext): () => void {
   let beat = () => {}
   t.mock.method(globalThis, 'setInterval', (given: () => void) => {

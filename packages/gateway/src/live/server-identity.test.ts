@@ -43,7 +43,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
 }
 
 describe('watchIdentities', () => {
-  it('pins what a server is at first sight, and records nothing', async () => {
+  it('pins the identity of a server at first sight, and records nothing', async () => {
     const { says, records, identities } = open()
     await says('fs', '1.0.0')
     await says('fs', '1.0.0')

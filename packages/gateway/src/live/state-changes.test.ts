@@ -38,7 +38,7 @@ describe('recordStateChanges', () => {
     assert.deepEqual(records(), [])
   })
 
-  it('records the status of a server, with what it wrote redacted', () => {
+  it('records the status of a server, with its output redacted', () => {
     const { tell, records, server } = setup()
     tell({ name: 'server:files', before: OFF, now: ON })
     server.state = { ...server.state, status: 'down', reason: `exited with code 1 (${SECRET})` }
@@ -50,7 +50,7 @@ describe('recordStateChanges', () => {
     assert.ok(!detail?.includes(SECRET))
   })
 
-  it('tells the host of an audit that fails, and goes on', () => {
+  it('reports an audit that fails, and continues', () => {
     const { tell, faults } = setup(() => {
       throw new Error('disk')
     })

@@ -29,7 +29,7 @@ function lives(pid: number): boolean {
 }
 
 describe('commandProbe', () => {
-  it('works where the command ends with code 0, and says the code where not', async () => {
+  it('works if the command exits with code 0, and names any other code', async () => {
     assert.equal(await node('').ask(asking()), true)
     assert.deepEqual(await ask(node('process.exit(3)')), {
       available: false,
@@ -38,7 +38,7 @@ describe('commandProbe', () => {
     assert.match((await ask(node('process.kill(process.pid)'))).reason, /was ended by SIGTERM$/)
   })
 
-  it('has no shell: what a shell would read is an argument', async () => {
+  it('has no shell: shell syntax is an argument', async () => {
     const file = path.join(folder, 'made-by-a-shell')
     const probe = commandProbe(
       [NODE, '-e', 'process.exit(process.argv[1] === process.env.TOLD ? 0 : 1)', `; touch ${file} $(touch ${file})`],
@@ -51,7 +51,7 @@ describe('commandProbe', () => {
     assert.match((await ask(commandProbe([`true; touch ${file}`]))).reason, /is not found$/)
   })
 
-  it('gets PATH, HOME and what is named, and nothing else of the environment', async () => {
+  it('gets PATH, HOME and the named variables, and nothing else of the environment', async () => {
     process.env['TOOLGATE_TEST_SECRET'] = 'very-secret'
     try {
       const script = `process.stderr.write(Object.keys(process.env).sort().join(' ')); process.exit(1)`
@@ -76,7 +76,7 @@ describe('commandProbe', () => {
     assert.equal((await ask(node(script))).detail, undefined)
   })
 
-  it('says what cannot be started', async () => {
+  it('names the problem if it cannot be started', async () => {
     const plain = path.join(folder, 'plain')
     writeFileSync(plain, 'text')
     chmodSync(plain, 0o600)
@@ -89,7 +89,7 @@ describe('commandProbe', () => {
     assert.equal((await ask(nowhere)).reason, 'the command true cannot be started: its folder is not there')
   })
 
-  it('is killed at its deadline with all that it started, also what does not listen', async () => {
+  it('is killed at its deadline with all its descendants, also those that ignore signals', async () => {
     const file = path.join(folder, 'pids')
     const child = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`
     const script = `
@@ -122,7 +122,7 @@ describe('commandProbe', () => {
     await until(() => !lives(pid))
   })
 
-  it('is ended where it never stops writing errors; what it prints goes nowhere', async () => {
+  it('is killed if it never stops writing errors; its output is ignored', async () => {
     const flood = `const line = 'x'.repeat(65536); for (;;) require('fs').writeSync(2, line)`
     assert.match((await ask(node(flood))).reason, /writes more than 1 MB of errors$/)
     assert.equal(await node(`process.stdout.write('x'.repeat(5e6))`).ask(asking()), true)

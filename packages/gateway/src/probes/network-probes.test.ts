@@ -8,7 +8,7 @@ import { httpProbe, type HttpProbeOptions, tcpProbe, toAddress } from './network
 import { asking } from './testing.ts'
 
 describe('tcpProbe', () => {
-  it('works where something listens, and says why where nothing does', async () => {
+  it('works if something listens, and gives a reason if nothing does', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -22,7 +22,7 @@ describe('tcpProbe', () => {
     })
   })
 
-  it('says the error where a name has several addresses', async () => {
+  it('names the error if a host has several addresses', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -32,7 +32,7 @@ describe('tcpProbe', () => {
     assert.deepEqual(answer, { available: false, reason: `nothing listens on localhost:${port} (ECONNREFUSED)` })
   })
 
-  it('ends when it is told to', async () => {
+  it('ends when it is aborted', async () => {
     const controller = new AbortController()
     const answer = tcpProbe({ host: '192.0.2.1', port: 9 }).ask(asking(controller.signal))
     controller.abort()
@@ -80,7 +80,7 @@ describe('httpProbe', () => {
     assert.ok(seen.every(({ method }) => method === 'GET'))
   })
 
-  it('works at the statuses that it is told, and only there', async (test) => {
+  it('works for the configured statuses only', async (test) => {
     const base = await serve(test, (_, response) => response.writeHead(401).end())
     assert.equal(await ask(base, { status: 401 }), true)
     assert.equal(await ask(base, { status: [200, 401] }), true)
@@ -121,7 +121,7 @@ describe('httpProbe', () => {
     assert.ok(sent < 50e6, `${sent}`)
   })
 
-  it('sends its headers, and tells neither them nor a query', async (test) => {
+  it('sends its headers, and shows neither them nor a query', async (test) => {
     let authorization: string | undefined
     const base = await serve(test, (request, response) => {
       authorization = request.headers.authorization
@@ -134,7 +134,7 @@ describe('httpProbe', () => {
     assert.equal(probe.what, `${base}/health`)
   })
 
-  it('says why there is no answer', async (test) => {
+  it('gives the reason if there is no answer', async (test) => {
     const dead = await serve(test, (_, response) => response.destroy())
     assert.match(((await ask(dead)) as { reason: string }).reason, /cannot be reached \(ECONNRESET\)$/)
     const babbling = createTcpServer((socket) => socket.end('220 smtp ready\r\n')).listen(0, '127.0.0.1')

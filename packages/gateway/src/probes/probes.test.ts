@@ -30,7 +30,7 @@ describe('envProbe', () => {
   const env = { KEY: 'very-secret', BLANK: '', SPACES: ' \t\n ' }
   const ask = (name: string, equals?: string) => envProbe(name, { env, equals }).ask(asking())
 
-  it('works where the variable is set and not blank', () => {
+  it('works if the variable is set and not blank', () => {
     assert.equal(ask('KEY'), true)
     const reason = (name: string) => ({ available: false, reason: `the environment variable ${name} is not set` })
     assert.deepEqual(ask('BLANK'), reason('BLANK'))
@@ -38,7 +38,7 @@ describe('envProbe', () => {
     assert.deepEqual(ask('toString'), reason('toString'))
   })
 
-  it('works where it has exactly the value, and tells neither value', () => {
+  it('works if it has exactly the value, and shows neither value', () => {
     assert.equal(ask('KEY', 'very-secret'), true)
     const answer = ask('KEY', 'other')
     assert.deepEqual(answer, {
@@ -47,7 +47,7 @@ describe('envProbe', () => {
     })
   })
 
-  it('reads the environment anew each time', () => {
+  it('reads the environment each time', () => {
     const changing: Record<string, string> = {}
     const probe = envProbe('LATER', { env: changing })
     assert.notEqual(probe.ask(asking()), true)

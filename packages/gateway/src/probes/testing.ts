@@ -1,6 +1,6 @@
 import type { ProbeAsking } from '@toolgate/core/groups'
 
-/** What a probe is asked with in tests. */
+/** The argument of `ask` in tests. */
 export function asking(signal: AbortSignal = new AbortController().signal): ProbeAsking {
   return { signal, timeoutMs: 1000 }
 }

@@ -68,7 +68,7 @@ describe('countCalls', () => {
     assert.ok(counts.tools.some(({ tool }) => tool === '_other'))
   })
 
-  it('runs what runs as it is', () => {
+  it('runs work unchanged', () => {
     assert.equal(
       setup()
         .start(READ)

@@ -22,7 +22,7 @@ afterEach(() => {
 })
 
 describe('createMcpTracing', () => {
-  it('gives nothing while no SDK is registered', () => assert.equal(createMcpTracing(unexpected)(), undefined))
+  it('returns undefined while no SDK is registered', () => assert.equal(createMcpTracing(unexpected)(), undefined))
 
   it('continues the trace of the client, and links the span of the transport that it came in', () => {
     const { spans, provider } = register()
@@ -37,7 +37,7 @@ describe('createMcpTracing', () => {
     )
   })
 
-  it('is beneath the span of the transport where the client is in none', () => {
+  it('is a child of the transport span if the client has no span', () => {
     const { spans, provider } = register()
     const http = provider.getTracer('http').startSpan('POST /mcp')
     const request = { ...REQUEST, meta: {} }
@@ -59,7 +59,7 @@ describe('createMcpTracing', () => {
     assert.deepEqual(seen, [undefined])
   })
 
-  it('tells of a tracing system that fails, and follows nothing then', () => {
+  it('reports a tracing system that fails, and traces nothing then', () => {
     const faults: unknown[] = []
     const startSpan = (): never => {
       throw new Error('no tracing today')
@@ -98,14 +98,14 @@ function register() {
 }
 
 describe('readTraceContext', () => {
-  it('gives the span that a client is in', () => {
+  it('returns the span of the client', () => {
     const read = readTraceContext({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'rojo=1,congo=2' })
     const { traceState, ...context } = read ?? {}
     assert.deepEqual(context, { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true })
     assert.equal(traceState?.serialize(), 'rojo=1,congo=2')
   })
 
-  it('takes a later version for what is known of it, and the sampled flag alone', () => {
+  it('reads the known fields of a later version, and only the sampled flag', () => {
     assert.equal(readTraceContext({ traceparent: `cc-${TRACE}-${SPAN}-ff-more` })?.traceFlags, 1)
     assert.equal(readTraceContext({ traceparent: `00-${TRACE}-${SPAN}-02` })?.traceFlags, 0)
   })
@@ -129,7 +129,7 @@ describe('readTraceContext', () => {
     it(`gives nothing for ${JSON.stringify(meta)?.slice(0, 80)}`, () => assert.equal(readTraceContext(meta), undefined))
   }
 
-  it('leaves a tracestate that is none, or too long', () => {
+  it('ignores a tracestate that is invalid or too long', () => {
     const traceparent = `00-${TRACE}-${SPAN}-01`
     for (const tracestate of [7, 'a=1,'.repeat(200)])
       assert.equal(readTraceContext({ traceparent, tracestate })?.traceState, undefined)
@@ -137,7 +137,7 @@ describe('readTraceContext', () => {
 })
 
 describe('toTraceparent', () => {
-  it('is what readTraceContext reads', () => {
+  it('is readable by readTraceContext', () => {
     const context = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true }
     assert.equal(toTraceparent(context), `00-${TRACE}-${SPAN}-01`)
     assert.deepEqual(readTraceContext({ traceparent: toTraceparent(context) }), context)

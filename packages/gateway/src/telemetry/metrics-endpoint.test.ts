@@ -32,13 +32,13 @@ describe('GET /metrics', () => {
     assert.equal(await console.text(), 'up 1\n')
   })
 
-  it('needs none where the configuration says so, but still comes by a name of ours', async () => {
+  it('needs no key if the configuration makes it public, but still checks the host name', async () => {
     const get = await setup({ isPublic: true })
     assert.equal((await get()).status, 200)
     assert.equal((await get(undefined, { origin: 'http://evil.example' })).status, 403)
   })
 
-  it('says which version of the format it is, and is kept by no cache', async () => {
+  it('names the version of the format, and is not cached', async () => {
     const get = await setup({ isPublic: true })
     const plain = await get()
     assert.equal(plain.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')

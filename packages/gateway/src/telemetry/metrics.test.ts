@@ -10,7 +10,7 @@ const LINE =
   /^(?:# (?:HELP|TYPE) [a-z_:0-9]+ .*|[a-z_:0-9]+(?:\{[a-z]+="[^"\n]*"(?:,[a-z]+="[^"\n]*")*\})? (?:[0-9.e+-]+|\+Inf|NaN))$/
 
 describe('createMetrics', () => {
-  it('tells calls, servers, tools, approvals, warnings, the audit and the process', async () => {
+  it('exposes calls, servers, tools, approvals, warnings, the audit and the process', async () => {
     const { read, counts, audit } = setup()
     const call = { tool: { id: 'files:read', name: 'read', description: '' }, callId: 'c', caller: {}, run: undefined }
     counts.startCall(call)?.end({ status: 'done', code: undefined })
@@ -61,7 +61,7 @@ describe('createMetrics', () => {
     assert.match(await read(), /^toolgate_pending_approvals 1$/m)
   })
 
-  it('leaves out what cannot be read, and tells the rest', async () => {
+  it('leaves out figures that cannot be read, and exposes the rest', async () => {
     const faults: unknown[] = []
     const fail = async (): Promise<never> => {
       throw new Error('disk')
@@ -131,7 +131,7 @@ describe('toExposition', () => {
     assert.match(lone, /\ufffd/)
   })
 
-  it('writes what is no number as the format has it', () => {
+  it('writes NaN and infinities as the format does', () => {
     const samples = [Number.NaN, Infinity, -Infinity, 1e21, 1e-7].map((value) => ({ value }))
     const lines = toExposition([{ name: 'a', type: 'gauge', help: '', samples }])
       .split('\n')

@@ -64,7 +64,7 @@ describe('createUpstream', () => {
     assert.match(await readFile(file, 'utf8'), /likes tea/)
   })
 
-  it('gives what a tool answers, untouched, its errors and unknown fields included', async (t) => {
+  it('returns the result of a tool unchanged, with its errors and unknown fields', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
     assert.deepEqual(await server.call(call('echo', { message: 'ü' })), {
@@ -90,7 +90,7 @@ describe('createUpstream', () => {
     )
   })
 
-  it('refuses what the server asks of its client, and says so to the server', async (t) => {
+  it('refuses requests of the server with an error', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
     const { structuredContent } = await server.call(call('ask'))
@@ -130,7 +130,7 @@ describe('createUpstream', () => {
     assert.equal(server.state.status, 'ready')
   })
 
-  it('tells the server when a caller has gone away, and does not call for one that was gone before', async (t) => {
+  it('notifies the server when a caller aborts, and does not call for a caller that aborted before', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
     const leaving = new AbortController()
@@ -143,7 +143,7 @@ describe('createUpstream', () => {
     assert.ok(!server.tools.some(({ name }) => name === 'grown0'))
   })
 
-  it('reads the tools again when the server says that they changed, once for many changes', async (t) => {
+  it('reads the tools again when the server announces a change, once for many changes', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
     const before = server.tools
@@ -181,7 +181,7 @@ describe('createUpstream', () => {
     for (const ended of [hang, die]) {
       assert.ok(ended.status === 'rejected' && ended.reason instanceof UpstreamError)
       assert.equal(ended.reason.code, 'upstream_down')
-      // What it wrote to stderr is for its operator, not for callers.
+      // Its stderr is for operators, not for callers.
       assert.equal(ended.reason.message, 'server "frail" is not running')
     }
     assert.equal(server.tools, tools)
@@ -252,7 +252,7 @@ describe('createUpstream', () => {
       assert.equal(server.state.reason, 'wrote more than 64 MiB in 10 s to stdout')
     })
 
-    it('says something else', async (t) => {
+    it('sends something else', async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const server = testUpstream(t, hostile('garbage'), { backoff: never })
       const starting = server.start()
@@ -347,7 +347,7 @@ describe('createUpstream', () => {
     assert.deepEqual(server.state.rejected, [])
   })
 
-  it('closes a stubborn child, and what it has started, within two seconds', async (t) => {
+  it('closes a stubborn child and its descendants within two seconds', async (t) => {
     const before = new Set(descendantsOf(process.pid))
     const servers = [testUpstream(t, hostile('stubborn')), testUpstream(t, hostile('grandchild'))]
     await Promise.all(servers.map((server) => server.start()))
@@ -375,7 +375,7 @@ describe('createUpstream', () => {
     await assert.rejects(unused.call(call('echo')), { code: 'upstream_down' })
   })
 
-  it('hears of every change, and no listener can stop it', async (t) => {
+  it('calls listeners after every change, and a listener that throws does not stop it', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     let told = 0
     server.subscribe(() => {
@@ -392,7 +392,7 @@ describe('createUpstream', () => {
 })
 
 describe('createBackoff', () => {
-  it('doubles the delay to its maximum and begins anew after a good run', () => {
+  it('doubles the delay to its maximum and starts again after a good run', () => {
     const backoff = createBackoff({ firstMs: 100, maxMs: 400, resetMs: 1_000, random: () => 1 })
     const delays = (count: number) => Array.from({ length: count }, () => backoff.nextDelayMs())
     assert.deepEqual(delays(4), [100, 200, 400, 400])

@@ -14,7 +14,7 @@ import { parseMessages } from './json-rpc.ts'
 import { encodeRequest } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
-/** What the announcements of a server need of its connection. */
+/** The parts of a connection that its announcements use. */
 export interface AnnouncementsHost extends Pick<CallHost, 'endpoint' | 'onMessage'> {
   nextId(): number
   /** Called after a stream was opened again: changes in between were not announced. */

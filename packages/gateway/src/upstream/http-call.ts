@@ -82,7 +82,7 @@ export interface Received {
   readonly sessionId: string | undefined
 }
 
-/** What a call needs of its connection. */
+/** The parts of a connection that a call uses. */
 export interface CallHost {
   readonly endpoint: HttpEndpoint
   /** Handles a notification or a request of the server that does not belong to one call. */

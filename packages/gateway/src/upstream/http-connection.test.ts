@@ -129,7 +129,7 @@ describe('an upstream of MCP 2026-07-28', () => {
     })
   })
 
-  it('is told by a closed connection that a caller has gone away', async (t) => {
+  it('sees a closed connection when a caller aborts', async (t) => {
     let closed = false
     const { server, upstream } = await scripted(t, {
       ...modernScript,
@@ -295,7 +295,7 @@ describe('era: auto', () => {
     })
   }
 
-  it('asks nothing where the era is given', async (t) => {
+  it('does not probe a configured era', async (t) => {
     const { server, upstream } = await scripted(t, {}, { era: 'legacy' })
     assert.equal(upstream.state.status, 'ready')
     assert.equal(server.sent('server/discover').length, 0)
@@ -319,7 +319,7 @@ describe('an upstream of an earlier revision', () => {
     assert.equal(server.sent('notifications/initialized').length, 1)
   })
 
-  it('is told no capabilities and is asked for nothing but tools', async (t) => {
+  it('receives no client capabilities and only requests about tools', async (t) => {
     const { server } = await scripted(t, {})
     assert.deepEqual(server.sent('initialize')[0]?.params?.['capabilities'], {})
     const methods = new Set(server.seen.map(({ message }) => message.method))
@@ -375,7 +375,7 @@ describe('an upstream of an earlier revision', () => {
     assert.equal(upstream.state.serverInfo?.version, 's2')
   })
 
-  it('is not asked twice for what it refused in its session', async (t) => {
+  it('does not receive a request twice that it refused in its session', async (t) => {
     const { server, upstream } = await scripted(t, { 'tools/call': (exchange) => error(exchange, -32_602, 400) })
     await assert.rejects(upstream.call(call('t')), { code: 'upstream_rpc' })
     assert.equal(server.sent('tools/call').length, 1)
@@ -387,13 +387,13 @@ describe('an upstream of an earlier revision', () => {
     assert.equal(server.sent('tools/call').length, 2)
   })
 
-  it('is spoken to without a session when it gives none', async (t) => {
+  it('receives requests without a session if it returns none', async (t) => {
     const { server, upstream } = await scripted(t, { initialize: (exchange) => initialized(exchange, { session: '' }) })
     await upstream.call(call('t'))
     assert.equal(server.seen.at(-1)?.headers['mcp-session-id'], undefined)
   })
 
-  it('is told when a caller has gone away', async (t) => {
+  it('is notified when a caller aborts', async (t) => {
     const { server, upstream } = await scripted(t, { 'tools/call': () => undefined })
     const leaving = new AbortController()
     const hanging = upstream.call({ ...call('t'), signal: leaving.signal })
@@ -404,7 +404,7 @@ describe('an upstream of an earlier revision', () => {
     assert.equal(cancelled.params?.['requestId'], sent.id)
   })
 
-  it('may answer in an event stream; what it asks there is refused', async (t) => {
+  it('may answer in an event stream, where its requests are refused', async (t) => {
     const { server, upstream } = await scripted(t, {
       'tools/call': ({ message, res }) => {
         const send = events(res)
@@ -513,7 +513,7 @@ describe('an upstream of an earlier revision', () => {
     assert.equal(server.sent('initialize').length, 2)
   })
 
-  it('hears goodbye when it is closed', async (t) => {
+  it('receives a DELETE when it is closed', async (t) => {
     const { server, upstream } = await scripted(t, {})
     await upstream.close()
     const last = server.seen.at(-1)
@@ -639,7 +639,7 @@ describe('an upstream over HTTP', () => {
     assert.equal(upstream.tools.length, 1, 'its tools stay known')
   })
 
-  it('goes down when what stands before it says that it is gone', async (t) => {
+  it('goes down when a proxy answers that it is gone', async (t) => {
     let gone = false
     const script: Script = { ping: (exchange) => (gone ? status(502)(exchange) : result(exchange, {})) }
     const { upstream } = await scripted(t, { ...script, 'tools/call': status(502) })

@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream.ts'
 const only = (text: string) => parseMessages(text)[0]
 
 describe('parseMessages', () => {
-  it('tells results, errors, requests and notifications apart', () => {
+  it('distinguishes results, errors, requests and notifications', () => {
     assert.deepEqual(only('{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), { kind: 'result', id: 1, result: { a: 1 } })
     assert.deepEqual(only('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":[1]}}'), {
       kind: 'error',
@@ -23,7 +23,7 @@ describe('parseMessages', () => {
     })
   })
 
-  it('gives each message of a batch', () => {
+  it('returns each message of a batch', () => {
     const text = '[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"result":{}}]'
     assert.deepEqual(
       parseMessages(text).map(({ kind }) => kind),
@@ -44,7 +44,7 @@ describe('parseMessages', () => {
     })
   }
 
-  it('keeps the id of an answer whose result is none', () => {
+  it('keeps the id of an answer with an invalid result', () => {
     const message = only('{"jsonrpc":"2.0","id":7,"result":5}')
     assert.equal(message?.kind === 'unusable' && message.id, 7)
   })
@@ -80,7 +80,7 @@ describe('parseMessages', () => {
     )
   })
 
-  it('refuses a request or notification that is beyond the limits, as nobody waits for it', () => {
+  it('refuses a request or notification beyond the limits, as no call waits for it', () => {
     const deep = '['.repeat(100) + ']'.repeat(100)
     for (const rest of ['"id":1,"method":"ping"', '"method":"n"'])
       assert.throws(() => parseMessages(`{"jsonrpc":"2.0",${rest},"params":{"a":${deep}}}`), {
@@ -100,7 +100,7 @@ describe('parseMessages', () => {
 })
 
 describe('clip', () => {
-  it('gives one printable line', () => {
+  it('returns one printable line', () => {
     assert.equal(clip(' a\u001B[31mb\u001B[0m\n\u0000c '), 'ab c')
     assert.equal(clip('x'.repeat(10), 5), 'xxxx…')
   })

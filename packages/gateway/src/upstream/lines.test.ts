@@ -11,7 +11,7 @@ function split(chunks: readonly Buffer[], maxBytes = 1_000): string[] {
 }
 
 describe('createLineSplitter', () => {
-  it('gives the same lines however the bytes are cut', () => {
+  it('returns the same lines however the bytes are split', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => text.replaceAll(/[\r\n]/g, ' '))),
@@ -47,11 +47,11 @@ function read(
 }
 
 describe('createEventStream', () => {
-  it('gives the data of each message, its lines joined', () => {
+  it('returns the data of each message, with its lines joined', () => {
     assert.deepEqual(read('data: a\n\ndata:b\ndata: c\n\n').data, ['a', 'b\nc'])
   })
 
-  it('leaves out comments, other types, empty events and what has not ended', () => {
+  it('leaves out comments, other types, empty events and incomplete events', () => {
     assert.deepEqual(read(': hi\n\nevent: ping\ndata: x\n\ndata\n\nunknown: y\ndata: z\n\ndata: cut').data, ['z'])
   })
 

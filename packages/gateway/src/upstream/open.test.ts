@@ -53,7 +53,7 @@ describe('a server that is started and then spoken to over HTTP', () => {
     assert.match(env['PORT'] ?? '', /^\d+$/)
   })
 
-  it('gives its tools but those that can only be run as tasks', async (t) => {
+  it('returns its tools without those that can only run as tasks', async (t) => {
     const server = testUpstream(t, everythingOverHttp())
     await server.start()
     assert.equal(server.tools.length, 12)
@@ -73,7 +73,7 @@ describe('a server that is started and then spoken to over HTTP', () => {
     assert.deepEqual(seen, [1, 2])
   })
 
-  it('is bound to loopback when the configuration says so', async (t) => {
+  it('is bound to loopback if the configuration asks for it', async (t) => {
     const server = testUpstream(t, everythingOverHttp())
     await server.start()
     const { content } = await server.call({ tool: 'get-env', arguments: {}, signal })
@@ -104,7 +104,7 @@ describe('a server that is started and then spoken to over HTTP', () => {
     else assert.match(refused.state.reason ?? '', /^listens on .* too, although it is to be bound to loopback/)
   })
 
-  it('speaks the modern era where the server does', async (t) => {
+  it('speaks the modern era if the server does', async (t) => {
     const args = ['--conditions=toolgate-source', MODERN]
     const server = testUpstream(t, everythingOverHttp({ args }))
     await server.start()

@@ -41,7 +41,7 @@ describe('toParamHeaders', () => {
     { path: ['deep', 'n'], name: 'N' },
   ]
 
-  it('gives the values as headers hold them, and leaves out what is absent or of another type', () => {
+  it('returns encoded header values, and leaves out absent values and other types', () => {
     assert.deepEqual(toParamHeaders(headers, { region: 'Köln', deep: { n: 5 } }), [
       'mcp-param-Region',
       '=?base64?S8O2bG4=?=',

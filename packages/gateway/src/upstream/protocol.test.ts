@@ -15,7 +15,7 @@ describe('toHeaderValue', () => {
     assert.equal(toHeaderValue('=?base64?YQ==?='), '=?base64?PT9iYXNlNjQ/WVE9PT89?=')
   })
 
-  it('gives visible ASCII from which the name can be read back', () => {
+  it('returns visible ASCII that decodes to the name', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }).filter((name) => name.isWellFormed()),
@@ -31,7 +31,7 @@ describe('toHeaderValue', () => {
 })
 
 describe('encodeRequest', () => {
-  it('says who asks in every request of 2026-07-28, and nothing in earlier ones', () => {
+  it('names the client in every request of 2026-07-28, and not in earlier ones', () => {
     const { params } = JSON.parse(encodeRequest('modern', 1, 'tools/list', { cursor: 'c' }, { progress: true }))
     assert.equal(params.cursor, 'c')
     assert.equal(params['_meta'].progressToken, 1)

@@ -17,7 +17,7 @@ import { createReaper } from './reaper.ts'
 
 const HOLDER = join(import.meta.dirname, '../../fixtures/hold-upstreams.ts')
 
-/** Starts a process that holds these upstreams; gives it and what it has started, once all are ready. */
+/** Starts a process that holds these upstreams. Returns it and its children once all are ready. */
 async function hold(
   t: TestContext,
   configs: readonly ServerConfig[],
@@ -56,7 +56,7 @@ describe('createReaper', () => {
     await until(() => !started.some(isAlive), 3_000)
   })
 
-  it('ends what it still watches when it is closed, and not what it was told to release', async (t) => {
+  it('kills what it still watches when it is closed, and not what was released', async (t) => {
     const [watched, released] = [startStubborn(t), startStubborn(t)]
     const reaper = createReaper()
     reaper.watch(watched)
@@ -67,7 +67,7 @@ describe('createReaper', () => {
     assert.equal(isAlive(released), true)
   })
 
-  it('is started anew when somebody ends its shell', async (t) => {
+  it('starts its shell again when it is killed', async (t) => {
     const before = new Set(descendantsOf(process.pid))
     const shell = () => descendantsOf(process.pid).find((pid) => !before.has(pid) && pid !== watched && isAlive(pid))
     const watched = startStubborn(t)

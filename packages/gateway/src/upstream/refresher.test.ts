@@ -115,7 +115,7 @@ describe('createRefresher', () => {
     assert.equal(runs(), 4)
   })
 
-  it('asks again when the list is stale, after 60 s where the server names no time', async (t) => {
+  it('reads again when the list is stale, after 60 s without a TTL', async (t) => {
     const { refresher, runs, finish } = counted(t)
     refresher.requestAfterTtl(2_000)
     await pass(t, 1_990)
@@ -129,7 +129,7 @@ describe('createRefresher', () => {
     assert.equal(runs(), 2)
   })
 
-  it('asks at most once a second, and every 30 s where the server calls its list stale at once', async (t) => {
+  it('reads at most once a second, and every 30 s with a TTL of 0', async (t) => {
     const { refresher, runs, finish } = counted(t)
     refresher.requestAfterTtl(1)
     await pass(t, 1_000)
