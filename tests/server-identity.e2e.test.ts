@@ -34,8 +34,8 @@ describe('a server that is replaced at a restart of the gateway', () => {
     try {
       const first = path.join(FIXTURES, 'meta-stdio.js')
       assert.deepEqual(await seen(first, 0), { details: [], shown: undefined })
-      const told = 'it calls itself slow 1, was meta-fixture 1'
-      assert.deepEqual(await seen(SLOW, 2), { details: ['up: its args are others', `up: ${told}`], shown: told })
+      const told = 'it reports slow 1, was meta-fixture 1'
+      assert.deepEqual(await seen(SLOW, 2), { details: ['up: its args have changed', `up: ${told}`], shown: told })
       assert.deepEqual(await seen(SLOW, 0), { details: [], shown: told })
     } finally {
       folder.remove()

@@ -324,10 +324,10 @@ describe('createApi', () => {
       ['/api/tools', /"as" is needed/],
       ['/api/tools?as=', /"as" must not be empty/],
       ['/api/tools?as=viewer&as=admin', /"as" is given twice/],
-      ['/api/tools?as=viewer&page=2', /"page" is not known here; known are as, caller/],
-      ['/api/tools?as=viewer&__proto__=2', /"__proto__" is not known/],
+      ['/api/tools?as=viewer&page=2', /"page" is unknown; known are as, caller/],
+      ['/api/tools?as=viewer&__proto__=2', /"__proto__" is unknown/],
       [`/api/tools?as=${'x'.repeat(257)}`, /"as" has more than 256 characters/],
-      ['/api/callers?x=1', /"x" is not known here; there are none/],
+      ['/api/callers?x=1', /"x" is unknown; there are none/],
       ['/api/why?as=viewer', /"tool" is needed/],
       ['/api/audit?limit=0', /"limit" must be a whole number from 1 to 1000/],
       ['/api/audit?limit=1001', /"limit"/],
@@ -345,11 +345,11 @@ describe('createApi', () => {
       ['/api/audit/counts?since=1&until=2&bucket=0', /"bucket" must be a whole number from 1/],
       ['/api/audit/counts?since=2&until=2&bucket=1', /"until" must be later than "since"/],
       ['/api/audit/counts?since=0&until=1001&bucket=2', /"bucket" must be at least 3: at most 500 buckets/],
-      ['/api/audit/counts?since=1&until=2&bucket=1&tenant=x', /"tenant" is not known/],
-      ['/api/audit/counts?since=1&until=2&bucket=1&before=9', /"before" is not known/],
-      ['/api/audit?Limit=1', /"Limit" is not known/],
+      ['/api/audit/counts?since=1&until=2&bucket=1&tenant=x', /"tenant" is unknown/],
+      ['/api/audit/counts?since=1&until=2&bucket=1&before=9', /"before" is unknown/],
+      ['/api/audit?Limit=1', /"Limit" is unknown/],
       ['/api/approvals?status=open', /"status" must be one of pending, /],
-      ['/api/session?x=1', /"x" is not known/],
+      ['/api/session?x=1', /"x" is unknown/],
     ]
     for (const [path, message] of bad)
       it(`are strict: ${path.slice(0, 60)}`, async () => {
@@ -460,7 +460,7 @@ describe('createApi', () => {
       const bad: readonly (readonly [unknown, RegExp])[] = [
         [{}, /"decision" must be "approve", "reject" or "revoke"/],
         [{ decision: 'yes' }, /"decision"/],
-        [{ decision: 'approve', force: true }, /"force" is not known here; known are decision, reason/],
+        [{ decision: 'approve', force: true }, /"force" is unknown; known are decision, reason/],
         [{ decision: 'approve', reason: 1 }, /"reason" must be a string/],
         [{ decision: 'approve', reason: 'x'.repeat(501) }, /"reason"/],
         [[], /must be a JSON object/],

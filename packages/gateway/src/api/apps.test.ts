@@ -282,7 +282,7 @@ describe('/api/preferences', () => {
         'preferences.groups: no group is named "wbe" (did you mean "web"?); the groups are web, disk',
       ],
       [{ groups: [] }, 'preferences.tools: must be a list of at most 1000 names'],
-      [{ groups: [], tools: [], on: [] }, 'The field "on" is not known here; known are groups, tools.'],
+      [{ groups: [], tools: [], on: [] }, 'The field "on" is unknown; known are groups, tools.'],
     ]
     for (const [put, message] of wrong)
       assert.deepEqual(await ask(world.api, '/api/preferences', { put }), [

@@ -52,15 +52,15 @@ Then load this page again. The gateway itself works without it.
 /**
  * Serves the built console from a folder.
  *
- * The names of the files are read once, and a request is looked up among them; no path is ever made
- * of what a client sends. While there is no `index.html`, a page says how to build it.
+ * The files are listed once, and requests are looked up in the list, so no path is built from client input. Without an
+ * `index.html`, a page explains how to build it.
  */
 export function createConsole(dir: string): Console {
   let files = findFiles(dir)
   return {
     async fetch(request) {
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return text(405, 'Only GET and HEAD are served here.\n', { allow: 'GET, HEAD' })
+        return text(405, 'Only GET and HEAD are allowed.\n', { allow: 'GET, HEAD' })
       if (!files.has('/')) files = findFiles(dir)
       if (!files.has('/')) return text(503, NOT_BUILT, { 'cache-control': 'no-store' })
       const file = files.get(new URL(request.url).pathname)

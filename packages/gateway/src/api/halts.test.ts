@@ -299,8 +299,8 @@ describe('/api/halts', () => {
     [{ all: false, reason: 'r' }, /halt\.all: must be true/],
     [{ all: true, user: 'vera', reason: 'r' }, /cannot stand beside/],
     [{ tool: 'group:none', reason: 'r' }, /group:none/],
-    [{ user: 'vera', reason: 'r', by: 'me' }, /"by" is not known/],
-    [{ user: 'vera', reason: 'r', byTenant: 'acme' }, /"byTenant" is not known/],
+    [{ user: 'vera', reason: 'r', by: 'me' }, /"by" is unknown/],
+    [{ user: 'vera', reason: 'r', byTenant: 'acme' }, /"byTenant" is unknown/],
   ]
   for (const [body, message] of wrong) {
     it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {

@@ -33,7 +33,7 @@ export function parseQuery<P extends Parameters>(query: URLSearchParams, paramet
   const values = new Map<string, unknown>()
   for (const [name, text] of query) {
     const parameter = known.get(name)
-    if (!parameter) throw invalidQuery(name, `is not known here; ${listed([...known.keys()])}`)
+    if (!parameter) throw invalidQuery(name, `is unknown; ${listed([...known.keys()])}`)
     if (values.has(name)) throw invalidQuery(name, 'is given twice')
     values.set(name, read(name, text, parameter))
   }
@@ -119,9 +119,7 @@ export async function readBody(request: Request, fields: readonly string[]): Pro
     throw invalidBody('The body must be a JSON object.')
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown !== undefined)
-    throw invalidBody(
-      `The field ${JSON.stringify(unknown.slice(0, 100))} is not known here; known are ${fields.join(', ')}.`,
-    )
+    throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; known are ${fields.join(', ')}.`)
   return new Map(Object.entries(body))
 }
 

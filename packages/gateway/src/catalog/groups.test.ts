@@ -73,7 +73,7 @@ describe('toGroups', () => {
     const view = await gate.view({})
     assert.deepEqual(view.ids, [])
     assert.equal(before.narrow({}).size, 0)
-    const text = 'is unavailable: the server files is down. It is restarted by itself; try again in a while.'
+    const text = 'is unavailable: the server files is down. It is restarted automatically; try again later.'
     assert.equal(
       view.explain('files:open').reasons[0]?.text,
       'the server files is down: exited (Error: root:secret@db)',

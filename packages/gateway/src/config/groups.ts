@@ -50,7 +50,7 @@ function toGroup(
         `no group is named ${JSON.stringify(other)}${didYouMean(other, groupNames)}`,
       )
   if (input.ttlMs !== undefined && probes.length === 0)
-    source.report([...at, 'ttlMs'], 'found "ttlMs" without "availableWhen", which it is for', { atKey: true })
+    source.report([...at, 'ttlMs'], 'found "ttlMs", which needs "availableWhen"', { atKey: true })
   if (visibility === 'always' && probes.length > 0)
     source.report([...at, 'visibility'], 'found "always" with "availableWhen", expected "conditional"')
   if (visibility === 'conditional' && probes.length === 0 && dependsOn.length === 0)

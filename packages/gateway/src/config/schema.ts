@@ -62,7 +62,7 @@ export const approvalsSchema = z
   .describe('What people are asked to approve.')
 
 /**
- * The shape of `toolgate.yaml`, as written: defaults not filled in, paths not resolved.
+ * The shape of a written `toolgate.yaml`, without defaults and with paths as written.
  *
  * The message of a check states the expected value. The found value is put before it. The
  * same schemas, described, are the published JSON Schema.

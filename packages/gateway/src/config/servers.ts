@@ -84,10 +84,9 @@ function checkTransport({ source }: Reading, name: string, input: ServerInput): 
   if (!isChild && input.url === undefined) source.report(at, 'expected "command", "package" or "url"', { atKey: true })
   if (!isChild) {
     for (const key of CHILD_KEYS)
-      if (has(source, [...at, key])) report(key, `found "${key}" without "command" or "package", which it is for`)
+      if (has(source, [...at, key])) report(key, `found "${key}", which needs "command" or "package"`)
   }
-  if (input.url === undefined && input.headers !== undefined)
-    report('headers', 'found "headers" without "url", which they are for')
+  if (input.url === undefined && input.headers !== undefined) report('headers', 'found "headers", which need "url"')
   if (input.url !== undefined) return
   const withPort = [...Object.values(input.env ?? {}), ...(input.args ?? [])].some((text) => text.includes('${port}'))
   if (withPort)

@@ -50,12 +50,12 @@ describe('watchIdentities', () => {
     assert.deepEqual([records(), identities.changeOf('files')], [[], undefined])
   })
 
-  it('records that it calls itself otherwise, also after a restart, once', async () => {
+  it('records a changed name once, also after a restart', async () => {
     const first = open()
     await first.says('fs', '1.0.0')
     const second = open({}, first.state)
     await second.says('evil', '9')
-    const text = 'it calls itself evil 9, was fs 1.0.0'
+    const text = 'it reports evil 9, was fs 1.0.0'
     assert.deepEqual(second.records(), [['server_changed', 'identity_changed', `files: ${text}`]])
     assert.deepEqual(second.identities.changeOf('files'), { text, at: 5000 })
     const third = open({}, first.state)
@@ -73,7 +73,7 @@ describe('watchIdentities', () => {
       [
         'server_changed',
         'identity_changed',
-        'files: its command is sh, was npx; its args are others; its url is another',
+        'files: its command is sh, was npx; its args have changed; its url has changed',
       ],
     ])
     assert.doesNotMatch(JSON.stringify(second.state.list('')), /abc123|b\.test/)

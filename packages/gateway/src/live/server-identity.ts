@@ -105,11 +105,9 @@ function describe(before: Identity, now: Identity): string {
     ...(before.command === now.command
       ? []
       : [`its command is ${now.command || '(none)'}, was ${before.command || '(none)'}`]),
-    ...(before.args === now.args ? [] : ['its args are others']),
-    ...(before.url === now.url ? [] : ['its url is another']),
-    ...(before.info === undefined || before.info === now.info
-      ? []
-      : [`it calls itself ${now.info}, was ${before.info}`]),
+    ...(before.args === now.args ? [] : ['its args have changed']),
+    ...(before.url === now.url ? [] : ['its url has changed']),
+    ...(before.info === undefined || before.info === now.info ? [] : [`it reports ${now.info}, was ${before.info}`]),
   ].join('; ')
 }
 

@@ -43,7 +43,7 @@ describe('envProbe', () => {
     const answer = ask('KEY', 'other')
     assert.deepEqual(answer, {
       available: false,
-      reason: 'the environment variable KEY does not have the value it should',
+      reason: 'the environment variable KEY does not have the expected value',
     })
   })
 

@@ -50,7 +50,7 @@ export function envProbe(name: string, options: EnvProbeOptions = {}): Probe {
       const value = Object.hasOwn(env, name) ? env[name] : undefined
       if (equals !== undefined && value === equals) return true
       if (value === undefined || value.trim() === '') return no(`the environment variable ${name} is not set`)
-      return equals === undefined || no(`the environment variable ${name} does not have the value it should`)
+      return equals === undefined || no(`the environment variable ${name} does not have the expected value`)
     },
   }
 }
@@ -74,7 +74,7 @@ export function serverProbe(server: Pick<Upstream, 'name' | 'state' | 'subscribe
         available: false,
         reason: `the server ${name} is ${status === 'starting' ? 'starting' : 'down'}`,
         ...(reason === undefined ? {} : { detail: reason }),
-        suggestion: 'It is restarted by itself; try again in a while.',
+        suggestion: 'It is restarted automatically; try again later.',
       }
     },
   }

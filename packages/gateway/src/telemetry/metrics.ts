@@ -60,10 +60,14 @@ export function createMetrics(deps: MetricsDeps): () => Promise<string> {
       ...(await optional(() => writtenFamily(deps.audit))),
       counter(
         'toolgate_audit_dropped_records_total',
-        'Audit records that could not be kept. Their calls were refused, unless they had already run.',
+        'Lost audit records. Their calls were refused, unless they had already run.',
         deps.audit.droppedCount ?? 0,
       ),
-      counter('toolgate_failed_logins_total', 'Wrong keys that were presented, anywhere.', deps.failedLogins?.() ?? 0),
+      counter(
+        'toolgate_failed_logins_total',
+        'Failed logins with wrong keys, at any endpoint.',
+        deps.failedLogins?.() ?? 0,
+      ),
       ...processFamilies(),
     ])
 }
@@ -75,30 +79,30 @@ function callFamilies({ calls, tools, durations, running }: CallCounts): readonl
     {
       name: 'toolgate_calls_total',
       type: 'counter',
-      help: 'Calls that have ended, by how (done, failed, refused, waiting) and why.',
+      help: 'Ended calls, by status (done, failed, refused, waiting) and reason.',
       samples: calls.map(({ status, reason, count: value }) => ({ labels: { status, reason }, value })),
     },
     {
       name: 'toolgate_tool_calls_total',
       type: 'counter',
-      help: 'Calls that have ended, by tool. What the catalog does not have is _unknown.',
+      help: 'Ended calls, by tool. Tools that the catalog does not have count as _unknown.',
       samples: tools.map(({ tool, status, count: value }) => ({ labels: { tool, status }, value })),
     },
     counter(
       'toolgate_refused_calls_total',
-      'Calls that were refused, for whatever reason.',
+      'Refused calls.',
       count(({ status }) => status === 'refused'),
     ),
     counter(
       'toolgate_rate_limited_calls_total',
-      'Calls that were refused for a rate limit.',
+      'Calls refused by a rate limit.',
       count(({ reason }) => reason === 'rate_limited'),
     ),
-    gauge('toolgate_running_calls', 'Calls that are on their way through the gate or run.', running),
+    gauge('toolgate_running_calls', 'Calls in the gate or in a tool.', running),
     {
       name: 'toolgate_call_duration_seconds',
       type: 'histogram',
-      help: 'How long calls took that ran, the gate included.',
+      help: 'Duration of calls that ran, including the gate.',
       samples: [...durations].flatMap(([status, taken]) => histogramSamples(status, taken)),
     },
   ]
@@ -161,14 +165,14 @@ function groupFamilies(groups: readonly GroupFigures[]): readonly Family[] {
 
 function streamFamilies({ lists, pages } = { lists: 0, pages: 0 }): readonly Family[] {
   return [
-    gauge('toolgate_list_streams', 'Clients that are told when their list of tools changes.', lists),
-    gauge('toolgate_live_pages', 'Pages that listen at /api/live.', pages),
+    gauge('toolgate_list_streams', 'Clients that listen for changes of their tool list.', lists),
+    gauge('toolgate_live_pages', 'Clients of /api/live.', pages),
   ]
 }
 
 async function pendingFamily(approvals: MetricsDeps['approvals']): Promise<Family> {
   const { length } = await approvals.list({ status: 'pending', limit: MAX_APPROVALS })
-  return gauge('toolgate_pending_approvals', `Calls that wait for a person; ${MAX_APPROVALS} at most.`, length)
+  return gauge('toolgate_pending_approvals', `Pending approvals, at most ${MAX_APPROVALS}.`, length)
 }
 
 /** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */
@@ -179,14 +183,14 @@ function warningsFamily(found: readonly string[]): Family {
   return {
     name: 'toolgate_policy_warnings',
     type: 'gauge',
-    help: 'What is allowed in the policy and probably not meant, such as a selector that matches nothing.',
+    help: 'Likely mistakes in the configuration, such as a selector that matches nothing.',
     samples: codes.map((code) => ({ labels: { code }, value: found.filter((one) => one === code).length })),
   }
 }
 
 async function writtenFamily(audit: MetricsDeps['audit']): Promise<Family> {
   const [newest] = await audit.query({ limit: 1 })
-  return counter('toolgate_audit_records_total', 'Records in the audit since it was begun.', newest?.seq ?? 0)
+  return counter('toolgate_audit_records_total', 'Records in the audit since its start.', newest?.seq ?? 0)
 }
 
 function processFamilies(): readonly Family[] {

@@ -101,7 +101,7 @@ describe('a server that is started and then spoken to over HTTP', () => {
     await refused.start()
     // A machine that has no other address than loopback has nothing to be exposed on.
     if (outward === undefined) assert.equal(refused.state.status, 'ready')
-    else assert.match(refused.state.reason ?? '', /^listens on .* too, although it is to be bound to loopback/)
+    else assert.match(refused.state.reason ?? '', /^also listens on .*, although it must be bound to loopback/)
   })
 
   it('speaks the modern era if the server does', async (t) => {

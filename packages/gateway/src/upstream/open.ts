@@ -100,7 +100,7 @@ async function checkLoopback(port: number): Promise<void> {
   if (address !== undefined) {
     throw new UpstreamError(
       'upstream_protocol',
-      `listens on ${address} too, although it is to be bound to loopback; only Node servers can be`,
+      `also listens on ${address}, although it must be bound to loopback; only Node servers can be`,
     )
   }
 }

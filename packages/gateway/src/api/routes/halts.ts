@@ -69,7 +69,7 @@ export function releaseRoute(deps: ApiDeps): Route {
   }
 }
 
-const SET_FROM_ABOVE = 'It was halted by somebody who answers for all tenants, and only such a person may release it.'
+const SET_FROM_ABOVE = 'A person without a tenant set this halt, and only such a person may release it.'
 
 function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
   for (const field of TARGETS) {
@@ -104,7 +104,7 @@ function checkReach(target: HaltTarget, halts: HaltDeps): void {
         ? `no configured agent is ${whom.join(' of ')}.`
         : undefined
   if (problem !== undefined)
-    throw new ApiFault('halt_empty', `Nothing was halted: ${problem} To halt it for what comes later, force it.`)
+    throw new ApiFault('halt_empty', `Nothing was halted: ${problem} To halt it anyway, force it.`)
 }
 
 /** The roles that may halt and release. */

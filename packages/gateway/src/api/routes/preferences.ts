@@ -24,7 +24,10 @@ export function setPreferencesRoute(deps: ApiDeps, callers: ReadonlyMap<string, 
     const body = await readBody(request, FIELDS)
     const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
     if (!isSame(whose, person) && !mayChangeOthers(person))
-      throw new ApiFault('preferences_forbidden', 'The preferences of another take a person with the role "approver".')
+      throw new ApiFault(
+        'preferences_forbidden',
+        'Changing the preferences of another caller takes the role "approver".',
+      )
     if (!deps.preferences) throw new ApiFault('preferences_forbidden', 'Nothing can be switched off here.')
     try {
       return toBody(await deps.preferences.set(whose, Object.fromEntries(body) as unknown as Preferences))
