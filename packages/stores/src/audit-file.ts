@@ -10,26 +10,26 @@ import type {
 import { messageOf } from '@toolgate/core/internal'
 import type { CheckpointFile } from './checkpoint-file.ts'
 
-/** What a file format does; the queue does the rest. */
+/** An audit file of one format. */
 export interface AuditFile {
   readonly path: string
-  /** Whether nobody else had it open to write when it was opened. */
+  /** Whether no other process had it open for writing when it was opened. */
   readonly isSole: boolean
   /** Numbers and chains the entries and stores all of them, or throws and stores none. */
   append(entries: readonly AuditEntry[]): void
-  /** Makes everything appended survive the end of the machine. */
+  /** Makes everything appended survive a power cut. */
   sync(): Promise<void>
-  /** Signs what was appended since the last checkpoint, once `sync` has made it durable: a checkpoint is never ahead. */
+  /** Signs the records since the last checkpoint, after `sync` has made them durable. */
   checkpoint(file: CheckpointFile, sync: () => Promise<void>): Promise<void>
-  /** Whether what `append` threw passes within moments, as another process's lock does. */
+  /** Whether an error of `append` will pass within moments, such as another process's lock. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): readonly AuditRecord[]
   exportRecords(query: AuditExportQuery): AsyncGenerator<AuditRecord>
   /** Lets other work go on between parts of the file. */
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>
-  /** All records, the newest first. */
+  /** Returns all records, newest first. */
   backwards(): Iterable<AuditRecord>
-  /** Lets others know that this process has looked after what was left open before. */
+  /** Lets other processes know that this one has ended the calls that were left open. */
   opened(): void
   close(): void
 }

@@ -14,14 +14,14 @@ import {
 import { parseRecord } from '@toolgate/core/internal'
 import { numberOf, type Row, textIn } from './sqlite-file.ts'
 
-/** `TGAT`, which tells our files from other databases. */
+/** `TGAT`, which identifies our files. */
 export const APPLICATION_ID = 0x54474154
 const SCHEMA_VERSION = 2
 
 /**
- * The columns are what queries ask for, `at` in milliseconds; `record` is the whole record in RFC 8785 form, last, so
- * that a scan need not read it. There is no index but `seq`: one more would double the cost of every call, and
- * the newest records, which are asked for, are found without.
+ * The columns are the fields that queries filter by, `at` in milliseconds. `record` is the whole record in RFC 8785 form. It
+ * comes last, so that a scan need not read it. The only index is `seq`: another one would double the cost of every call,
+ * and most queries want the newest records, which are found without.
  */
 const TABLE = `
   CREATE TABLE audit (
@@ -35,7 +35,7 @@ const TABLE = `
   ) STRICT;
 `
 
-/** What version 1 has no columns for. */
+/** Replace the columns that version 1 does not have. */
 export const SESSION_OF_RECORD = "record ->> '$.session_id'"
 export const AT_OF_RECORD = "CAST(round(unixepoch(record ->> '$.ts', 'subsec') * 1000) AS INTEGER)"
 
@@ -47,7 +47,7 @@ const FROM_VERSION_1 = `
   DROP TABLE audit_1;
 `
 
-/** Makes the tables of a new database, or brings those of an earlier version up to date. Belongs into a transaction. */
+/** Makes the tables of a new database, or upgrades those of an earlier version. Must run in a transaction. */
 export function migrate(db: DatabaseSync): void {
   const version = numberOf(db, 'PRAGMA user_version')
   if (version >= SCHEMA_VERSION) return
@@ -55,7 +55,7 @@ export function migrate(db: DatabaseSync): void {
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
 }
 
-/** Nothing is written into somebody else's database, nor into one of a later version. */
+/** @throws {Error} for a database of another program, or of a later version */
 export function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
   const id = numberOf(db, 'PRAGMA application_id')
   const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
@@ -66,7 +66,7 @@ export function checkKind(db: DatabaseSync, applicationIds: readonly number[]): 
 
 /** The records of a database. */
 export interface AuditRows {
-  /** Returns the records of a query, by number in the given direction. */
+  /** Returns the records of a query, sorted by number. */
   select(query: CheckedAuditQuery, direction: 'ASC' | 'DESC'): readonly AuditRecord[]
   /** Counts the records of a query by time, event and failure. */
   count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
@@ -83,11 +83,11 @@ interface RowCount {
 
 /** In JSON, the quotes of a field's name occur nowhere else. */
 const HAS_FAILED = `(instr(record, ',"error":"') > 0 OR instr(record, ',"is_error":true') > 0)`
-/** The record is read only where it matters. */
+/** Reads the record only if it matters. */
 const RESULT_HAS_FAILED = `CASE event WHEN 'tool_result' THEN ${HAS_FAILED} ELSE 0 END`
 
 export function rowsIn(db: DatabaseSync): AuditRows {
-  // A database that is only read may be of version 1.
+  // A database that is opened only for reading may have version 1.
   const isFirst = numberOf(db, 'PRAGMA user_version') === 1
   const columns = isFirst ? { session: SESSION_OF_RECORD, at: AT_OF_RECORD } : { session: 'session_id', at: 'at' }
   const statements = new Map<string, StatementSync>()
@@ -154,7 +154,7 @@ function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
 
 const COUNT_PART = 10_000
 
-/** Part by part, so that a large audit holds up no call. */
+/** Counts part by part, so that a large audit does not delay calls. */
 export async function countRows(rows: AuditRows, query: AuditCountQuery): Promise<AuditCounts> {
   const tally = createOutcomeTally(query)
   const newestSeq = rows.newestSeq()
@@ -171,7 +171,7 @@ export async function countRows(rows: AuditRows, query: AuditCountQuery): Promis
 
 const EXPORT_PAGE = 500
 
-/** Page by page, so that no transaction stays open for as long as the reader takes. */
+/** Reads page by page, so that no transaction stays open while a reader is slow. */
 export async function* exportRows(rows: AuditRows, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
   let { afterSeq } = query
   for (;;) {

@@ -31,14 +31,14 @@ import { linesBackwards } from './lines.ts'
 import { checkpointsPath, privateKeyOf, secretAt } from './evidence.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
-/** What a checkpoint says of the records since the one before. */
+/** The records that a checkpoint signs: those since the previous one. */
 export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleRoot' | 'seq'>
 
-/** The second place: a file of JSON lines, each a signed checkpoint. Several processes may append, each in its turn. */
+/** A file of JSON lines, each a signed checkpoint. Several processes may append, one at a time. */
 export interface CheckpointFile {
-  /** Does something while no other process does: what it reads is the last until it has appended. */
+  /** Runs work while no other process runs any: the last checkpoint stays the last until it has appended. */
   alone(work: () => void): Promise<void>
-  /** The last one, as it is now. */
+  /** Returns the last checkpoint as it is now. */
   last(): Checkpoint | undefined
   readonly path: string
   /** Signs a segment and makes the checkpoint durable, or throws and leaves none. */
@@ -51,7 +51,7 @@ export interface CheckpointFileOptions extends CheckpointOptions {
   readonly nowMs: () => number
 }
 
-/** @throws when the file or its key cannot be had */
+/** @throws if the file or its key cannot be opened */
 export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointFileOptions): CheckpointFile {
   const path = checkpointsPath(auditPath, options)
   const { writer = basename(auditPath) } = options
@@ -62,7 +62,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
       : parseSigningKey(options.key)
   publish(path, key)
   const fd = openSync(path, 'a+', 0o600)
-  // Node has no file locks of its own; an SQLite transaction holds one.
+  // Node has no file locks; an SQLite transaction holds one.
   createPrivately(`${path}.lock`)
   const lock = new DatabaseSync(`${path}.lock`)
 
@@ -79,13 +79,13 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     }
   }
 
-  /** Returns the last whole line, and where it ends. */
+  /** Returns the last complete line, and where it ends. */
   function lastLine(): { text: string; end: number } | undefined {
     for (const { text, end } of linesBackwards(fd, fstatSync(fd).size)) return { text, end }
     return undefined
   }
 
-  /** What is appended to a file that was removed is written nowhere. */
+  /** Checks that the file still exists: lines that are appended to a removed file are lost. */
   function checkIsThere(): void {
     const here = statSync(path, { throwIfNoEntry: false })
     const { dev, ino } = fstatSync(fd)
@@ -107,7 +107,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     append(segment) {
       checkIsThere()
       const before = lastLine()
-      // What a crash left of a line would spoil the next one.
+      // An incomplete line, left by a crash, would spoil the next one.
       if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
       const prevCheckpoint = before === undefined ? FIRST_CHECKPOINT : hashCheckpoint(before.text)
       const ts = new Date(nowMs()).toISOString()
@@ -131,19 +131,19 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
 const PATIENCE_MS = 2000
 const RETRY_MS = 10
 
-/** Returns where the public keys of checkpoints are. */
+/** Returns the path of the public keys of checkpoints. */
 export function publicKeysOf(checkpoints: string): string {
   return `${checkpoints}.pub`
 }
 
 const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
 
-/** Returns the keys of a text that holds one or several in PEM. */
+/** Parses a text with one or more public keys in PEM. */
 export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
 }
 
-/** Adds the public key to those beside the checkpoints: earlier ones were signed with earlier keys. */
+/** Adds the public key to the file beside the checkpoints. Earlier keys stay, for earlier checkpoints. */
 function publish(path: string, key: SigningKey): void {
   const file = publicKeysOf(path)
   const known = existsSync(file) ? readFileSync(file, 'utf8') : ''

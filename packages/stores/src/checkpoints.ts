@@ -11,14 +11,14 @@ const FIRST_MS = 1000
 
 /** The checkpoints of an open audit. */
 export interface Checkpoints {
-  /** Compares those that are there with the record up to which the audit says that there are some. */
+  /** Compares the checkpoints with the last signed record according to the audit. */
   compareWith(claimedSeq: number): void
-  /** Makes one from time to time. `sync` is the sink's own, which remembers when it failed. */
+  /** Starts to make checkpoints. `sync` is the sink's own, which remembers a failure. */
   start(sync: () => Promise<void>): void
-  /** Takes how many records were stored. */
+  /** Counts stored records. */
   stored(count: number): void
   evidence(): AuditEvidence
-  /** Makes the last one. */
+  /** Makes the last checkpoint. */
   close(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ const NO_CHECKPOINTS: Checkpoints = {
   close: async () => {},
 }
 
-/** Makes a checkpoint after so many records and after so much time, whichever comes first; one at a time. */
+/** Makes a checkpoint after a number of records or after some time, whichever comes first. One at a time. */
 class SignedCheckpoints implements Checkpoints {
   readonly #file: AuditFile
   readonly #place: CheckpointFile
@@ -48,9 +48,9 @@ class SignedCheckpoints implements Checkpoints {
   /** Records since the latest checkpoint. */
   #since = 0
   #running: Promise<void> | undefined
-  /** Why the latest checkpoint could not be made. */
+  /** The error of the latest checkpoint, if it failed. */
   #failure: unknown
-  /** The record up to which the audit says that there were checkpoints, where they are gone. */
+  /** The last signed record according to the audit, if its checkpoint is missing. */
   #lostSeq = 0
 
   constructor(file: AuditFile, { checkpoints, onFault = () => {} }: AuditFileOptions, nowMs: () => number) {
@@ -71,7 +71,7 @@ class SignedCheckpoints implements Checkpoints {
   start(sync: () => Promise<void>): void {
     this.#sync = sync
     this.#timer = setInterval(() => void this.#run(), this.#everyMs).unref()
-    // Earlier records, and the first new ones, are signed soon, not only after a while.
+    // Earlier records and the first new ones are signed soon.
     this.#firstTimer = setTimeout(() => void this.#run(), Math.min(FIRST_MS, this.#everyMs)).unref()
   }
 
@@ -105,7 +105,7 @@ class SignedCheckpoints implements Checkpoints {
     return this.#running
   }
 
-  /** Never rejects: a call must not wait for the second place. */
+  /** Makes a checkpoint. Never rejects: calls do not depend on checkpoints. */
   async #make(): Promise<void> {
     try {
       await this.#file.checkpoint(this.#place, async () => this.#sync?.())

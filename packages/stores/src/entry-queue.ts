@@ -2,12 +2,12 @@ import { type AuditEntry, holdEntry, type PolicyDocument, type SealOptions } fro
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 
-/** Entries that wait for the file, in the order they came. */
+/** Entries that wait for the file, in order. */
 export class EntryQueue {
   readonly #file: AuditFile
   readonly #nowMs: () => number
   readonly #options: SealOptions
-  /** Entries of the audit itself, which are not dropped. */
+  /** The audit's own entries, which are never dropped. */
   #own: AuditEntry[] = []
   #entries: AuditEntry[] = []
   #droppedCount = 0
@@ -22,17 +22,17 @@ export class EntryQueue {
     this.#options = options
   }
 
-  /** How many entries wait, without the audit's own. */
+  /** How many entries wait, not counting the audit's own. */
   get count(): number {
     return this.#entries.length
   }
 
-  /** Entries that were refused or given up. */
+  /** How many entries were refused or dropped. */
   get droppedCount(): number {
     return this.#droppedCount
   }
 
-  /** Whether there is something to store, even if it is only that entries were dropped. */
+  /** Whether there is anything to store, such as a record of dropped entries. */
   get hasAny(): boolean {
     return this.#entries.length > 0 || this.#own.length > 0 || this.#unrecordedCount > 0
   }
@@ -42,18 +42,18 @@ export class EntryQueue {
     this.#entries.push(entry)
   }
 
-  /** Adds an entry of the audit itself. */
+  /** Adds one of the audit's own entries. */
   addOwn(entry: AuditEntry): void {
     this.#own.push(entry)
   }
 
-  /** Stores all of them and returns their number, or throws and keeps all of them. */
+  /** Stores all entries and returns their number, or throws and keeps all. */
   store(): number {
     const all = this.#all()
     try {
       if (all.length > 0) this.#file.append(all)
     } catch (error) {
-      // Entries that wait for a failing disk hold no inputs.
+      // Entries that wait for a failing disk do not keep their inputs.
       this.#entries = this.#entries.map((entry) => holdEntry(entry, this.#options))
       throw error
     }
@@ -63,7 +63,7 @@ export class EntryQueue {
     return all.length
   }
 
-  /** Returns up on all of them but the audit's own, and returns them. */
+  /** Drops all entries but the audit's own, and returns them. */
   drop(): readonly AuditEntry[] {
     const dropped = this.#entries
     this.#entries = []
@@ -72,13 +72,13 @@ export class EntryQueue {
     return dropped
   }
 
-  /** Counts one that was not taken. */
+  /** Counts a refused entry. */
   refuse(): void {
     this.#droppedCount++
     this.#unrecordedCount++
   }
 
-  /** The text of a policy is stored once, before the first record that it decided. */
+  /** Stores the text of a policy once, before the first record that it decided. */
   #keepPolicy(policy: PolicyDocument): void {
     this.#latestPolicy = policy
     const { hash, text } = policy

@@ -3,12 +3,12 @@ import { existsSync, linkSync, mkdirSync, readFileSync, realpathSync, rmSync, st
 import { basename, dirname, join, resolve } from 'node:path'
 import { errnoOf } from '@toolgate/core/internal'
 
-/** Where checkpoints are, where that is given. */
+/** The path of checkpoints, if one is configured. */
 interface GivenPlace {
   readonly path?: string | undefined
 }
 
-/** What can be wrong with the checkpoints of an audit that goes on recording all the same. */
+/** Problems of an audit's checkpoints. The audit continues to record. */
 export type EvidenceProblemCode =
   | 'checkpoints_missing'
   | 'checkpoints_failing'
@@ -18,13 +18,13 @@ export type EvidenceProblemCode =
 
 export interface EvidenceProblem {
   readonly code: EvidenceProblemCode
-  /** What is wrong and what to do, as sentences. */
+  /** The problem and what to do, as sentences. */
   readonly message: string
 }
 
-/** What vouches for an audit beside its own chain. */
+/** The evidence for an audit beside its own chain. */
 export interface AuditEvidence {
-  /** Absent where checkpoints are switched off. */
+  /** Absent if checkpoints are switched off. */
   readonly checkpoints?: {
     readonly path: string
     /** The last record that a checkpoint has signed; 0 for none. */
@@ -35,8 +35,8 @@ export interface AuditEvidence {
 }
 
 /**
- * Returns where the checkpoints of an audit are: where `options` say, else in a folder of their own beside the audit, else
- * where an earlier version left them.
+ * Returns the path of an audit's checkpoints: the configured one, else one in a `checkpoints` folder beside the audit, else
+ * the one that an earlier version used.
  */
 export function checkpointsPath(auditPath: string, { path }: GivenPlace = {}): string {
   if (path !== undefined) return resolve(path)
@@ -46,18 +46,18 @@ export function checkpointsPath(auditPath: string, { path }: GivenPlace = {}): s
   return !existsSync(apart) && existsSync(together) ? together : apart
 }
 
-/** Returns where the private key is that signs these checkpoints, unless one is given. */
+/** Returns the path of the private key that signs these checkpoints, unless one is configured. */
 export function privateKeyOf(checkpoints: string): string {
   return `${checkpoints}.key`
 }
 
-/** Returns where the key is that hashes of inputs are made with, unless one is given: where the signing key is. */
+/** Returns the path of the key for hashes of inputs, unless one is configured. It is beside the signing key. */
 export function inputKeyOf(checkpoints: string): string {
   return `${checkpoints}.inputs.key`
 }
 
 /**
- * Returns what is wrong with the places of an audit, its checkpoints and its key. Opens none of them: they need not exist.
+ * Returns the problems of where an audit, its checkpoints and its key are. Opens none of them: they need not exist.
  *
  * @example
  * findPlaceProblems('/srv/audit.db', { path: '/srv/audit.db.checkpoints' })  // checkpoints_together, key_together
@@ -88,7 +88,7 @@ export function findPlaceProblems(
   return problems
 }
 
-/** Returns the folder of a file, without links, as far as it exists. */
+/** Returns the folder of a file, with links resolved if it exists. */
 function realFolder(file: string): string {
   const folder = dirname(resolve(file))
   try {
@@ -98,7 +98,7 @@ function realFolder(file: string): string {
   }
 }
 
-/** Returns the secret in a file. It is made at first use, whole or not at all, by whichever process is first. */
+/** Returns the secret in a file. The first process makes it, completely or not at all. */
 export function secretAt(path: string, make: () => string): string {
   if (!existsSync(path)) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -52,7 +52,7 @@ export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-opt
 /**
  * Opens an audit in a file of JSON lines, each a record in RFC 8785 form. One process may write to it.
  *
- * What a crash left of a record at the end is put aside in `<path>.torn-<n>`.
+ * An incomplete record at the end, left by a crash, is moved to `<path>.torn-<n>`.
  *
  * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened, is something else or has a writer
@@ -73,7 +73,7 @@ function writerOf(path: string, options: AuditFileOptions): AuditFile {
   const unlock = lockExclusively(path)
   let fd: number | undefined
   try {
-    // Records tell who did what, so only the owner may read them.
+    // Only the owner may read the file: records hold who did what.
     fd = openSync(path, 'a+', 0o600)
     return writerIn(fd, path, options, unlock)
   } catch (error) {
@@ -89,7 +89,7 @@ function writerIn(fd: number, path: string, options: AuditFileOptions, unlock: (
   let { end } = found
   const sealer = createSealer(sealOptionsOf(options), found)
   const segments = options.checkpoints === false ? undefined : createSegments(fd, found)
-  /** Set while the file may end with a part of a group. */
+  /** Whether the file may end with an incomplete group. */
   let isTorn = false
 
   function cutBack(): void {
@@ -115,7 +115,7 @@ function writerIn(fd: number, path: string, options: AuditFileOptions, unlock: (
         }
         const bytes = Buffer.from(text)
         isTorn = true
-        // A full disk takes a part and says so only by the count.
+        // A full disk may write a part, which only the count shows.
         for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at)
         isTorn = false
         end += bytes.length
@@ -164,22 +164,22 @@ function readerOf(path: string): AuditFile {
 
 const fdatasyncAsync = promisify(fdatasync)
 
-/** What was appended and not signed yet. */
+/** The records that are not signed yet. */
 interface Segments {
   add(hashes: readonly string[], epoch: number | undefined): void
-  /** Signs what has come since; what comes meanwhile belongs to the next one. Does nothing for another that is under way. */
+  /** Signs the records so far. Records that arrive meanwhile belong to the next checkpoint. */
   sign(file: CheckpointFile, sync: () => Promise<void>, end: ChainEnd): Promise<void>
 }
 
 function createSegments(fd: number, start: ChainEnd & { readonly end: number }): Segments {
   let tree: RecordTree | undefined
-  /** Groups of hashes that came before the first checkpoint, which finds out where the tree begins. */
+  /** Groups of hashes before the first checkpoint, which determines where the tree begins. */
   let added: (readonly string[])[] = []
   let epoch = start.seq + 1
-  /** Those that the second place has not taken: they are signed first when it takes them again. */
+  /** Segments whose checkpoint could not be written. They are signed first at the next try. */
   let waiting: Segment[] = []
 
-  /** Returns a tree of what was there at the opening and no checkpoint covers. */
+  /** Returns a tree of the records that were in the file at the opening and are not signed. */
   function firstTree(file: CheckpointFile): RecordTree {
     const last = file.last()
     const grown = createRecordTree()
@@ -236,7 +236,7 @@ function hashesAfter(fd: number, end: number, seq: number): readonly string[] {
   return hashes.toReversed()
 }
 
-/** Returns the number and the hash of the last whole record, and where it ends. */
+/** Returns the number and the hash of the last complete record, and where it ends. */
 function findEnd(fd: number): ChainEnd & { readonly end: number } {
   const { size } = fstatSync(fd)
   if (size === 0) return { seq: 0, head: GENESIS, end: 0 }
@@ -251,7 +251,7 @@ function findEnd(fd: number): ChainEnd & { readonly end: number } {
 /** The possible beginnings of a line: fields are sorted, and every record has a `catalog_revision`. */
 const BEGINNINGS = RECORD_FIELDS.slice(0, RECORD_FIELDS.indexOf('catalog_revision') + 1).map((name) => `{"${name}":`)
 
-/** Nothing is cut off somebody else's file. */
+/** @throws {Error} for a file that is not an audit, which must not be cut */
 function checkKind(fd: number): void {
   const bytes = Buffer.alloc(32)
   const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)).toString('latin1')
@@ -259,7 +259,7 @@ function checkKind(fd: number): void {
     throw new Error('it is not an audit file')
 }
 
-/** Keeps what follows the last whole record, for people to look at, and cuts it off. */
+/** Moves the bytes after the last complete record to a file of their own. */
 function putAside(fd: number, end: number, path: string): void {
   const { size } = fstatSync(fd)
   if (size <= end) return
@@ -285,7 +285,7 @@ function queryLines(fd: number, end: number, query: AuditQuery): readonly AuditR
   return found
 }
 
-/** Reads with a descriptor of its own: the audit may be closed before the reader has had enough. */
+/** Reads with a descriptor of its own, since the audit may be closed before the reader is done. */
 async function* exportLines(path: string, end: number, query: AuditExportQuery): AsyncGenerator<AuditRecord> {
   const checked = checkAuditQuery(query)
   const matches = createMatch(checked)
@@ -332,7 +332,7 @@ async function countLines(path: string, end: number, query: AuditCountQuery): Pr
 
 const TIME_FIELD = ',"ts":"'
 
-/** Reads the time of a record from its text, which is much faster than parsing it; NaN where it has none. */
+/** Reads the time of a record from its text, which is much faster than parsing it; NaN if it has none. */
 function readTime(text: string): number {
   const start = text.indexOf(TIME_FIELD) + TIME_FIELD.length
   return start < TIME_FIELD.length ? Number.NaN : Date.parse(text.slice(start, text.indexOf('"', start)))
@@ -345,7 +345,7 @@ function* recordsBackwards(fd: number, end: number): Generator<AuditRecord> {
   }
 }
 
-/** Returns the record of a line that may match; most lines need no parsing. */
+/** Returns a function that parses a line which may match a query. Most lines are not parsed. */
 function createMatch({ tool, user, session, tenant, call, event, outcome }: AuditExportQuery) {
   const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, event }
   const needles = Object.entries(fields)

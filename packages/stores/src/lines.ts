@@ -4,9 +4,9 @@ import { readSync } from 'node:fs'
 export interface Line {
   /** Without its line break. */
   readonly text: string
-  /** Where it begins, in bytes. */
+  /** The position of its first byte. */
   readonly start: number
-  /** Where the next line begins. */
+  /** The position of the next line. */
   readonly end: number
 }
 
@@ -14,10 +14,10 @@ const BACKWARDS_BYTES = 64 * 1024
 const FORWARDS_BYTES = 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** Returns the complete lines of a file before `end`, the last one first. What follows the last line break is left out. */
+/** Returns the complete lines of a file before `end`, last one first. Bytes after the last line break are left out. */
 export function* linesBackwards(fd: number, end: number): Generator<Line> {
   let chunkStart = end
-  /** Bytes from `chunkStart` on, up to the end of the line that is being put together. */
+  /** The bytes from `chunkStart` to the end of the current line. */
   let bytes: Buffer = Buffer.alloc(0)
   let isComplete = false
   while (chunkStart > 0) {
@@ -49,8 +49,8 @@ function readAt(fd: number, position: number, size: number): Buffer {
 }
 
 /**
- * Returns the complete lines of a file before `end`, the first one first, in groups, without their line breaks. What
- * follows the last line break is left out; whether there is something is what the generator returns.
+ * Yields the complete lines of a file before `end` in groups, first one first, without line breaks. Returns whether bytes
+ * follow the last line break.
  */
 export function* linesForwards(fd: number, end: number): Generator<readonly string[], boolean> {
   let rest: Buffer = Buffer.alloc(0)
@@ -68,6 +68,6 @@ export function* linesForwards(fd: number, end: number): Generator<readonly stri
 }
 
 function toLines(bytes: Buffer): readonly string[] {
-  // What is not UTF-8 stays different from any text that is: U+FFFD would hide that a byte was changed.
+  // Invalid UTF-8 must stay different from any valid text: U+FFFD would hide that a byte was changed.
   return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1').split('\n')
 }

@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * Holds a lock beside a file until it is let go or the process ends, however it ends.
+ * Takes a lock beside a file. Returns a function that releases it; the end of the process releases it too.
  *
- * Node has no file locks of its own; an SQLite transaction holds one that the system lets go of.
+ * Node has no file locks; an SQLite transaction holds one that the system releases.
  *
- * @throws {Error} when another process holds it
+ * @throws {Error} if another process holds it
  */
 export function lockExclusively(path: string): () => void {
   const db = new DatabaseSync(`${path}.lock`)
@@ -18,25 +18,25 @@ export function lockExclusively(path: string): () => void {
   return () => db.close()
 }
 
-/** Held beside a file by everybody who has it open to write; the system lets go of it when a process ends, however it ends. */
+/** A lock beside a file, held by every process that has it open for writing. The end of a process releases it. */
 export interface OpenersLock {
-  /** Whether nobody else held it when it was taken. */
+  /** Whether no other process held it when it was taken. */
   readonly isSole: boolean
-  /** Lets others in, where nobody else was: until then they wait at their opening. */
+  /** Lets other processes take it too. Until then their opening waits. */
   share(): void
   release(): void
 }
 
 /**
- * Takes the lock: alone, if nobody has it, so that what a dead process left can be looked after; else with the others.
+ * Takes the lock: exclusively if no process has it, so that a dead process's calls can be ended; otherwise shared.
  *
- * Node has no file locks of its own; an SQLite transaction holds one.
+ * Node has no file locks; an SQLite transaction holds one.
  */
 export function lockWithOthers(path: string, timeoutMs: number): OpenersLock {
   const db = new DatabaseSync(`${path}.openers`)
   let isSole = false
   try {
-    // In WAL mode readers and a writer do not exclude each other, which is what this lock is for.
+    // Not in WAL mode, where readers and a writer do not exclude each other.
     db.exec('BEGIN EXCLUSIVE')
     isSole = true
   } catch {

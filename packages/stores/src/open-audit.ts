@@ -24,8 +24,8 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
 }
 
 /**
- * Ends what a process that died left open, if nobody else is at it, and records the opening. Returns the record up to which,
- * as the audit says, checkpoints were made.
+ * Ends the calls that a dead process left open, if no other process writes, and records the opening. Returns the last signed
+ * record according to the audit.
  */
 function recover(
   file: AuditFile,
@@ -46,7 +46,7 @@ function recover(
   try {
     queue.store()
   } catch {
-    // They wait, as those of calls do, until the disk takes them.
+    // The entries wait, like those of calls, until the disk accepts them.
   }
   return claimed ?? 0
 }

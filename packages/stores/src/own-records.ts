@@ -1,22 +1,22 @@
 import { type AuditEntry, type AuditEvent, type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { SOLE_WRITER } from '@toolgate/core/audit'
 
-/** Calls that were recorded to go ahead and whose end was not. */
+/** Calls whose beginning was recorded and whose end was not. */
 export interface OpenCalls {
   note(entry: AuditEntry): void
-  /** Takes back what was noted of a call that was not stored. */
+  /** Removes a call whose entry was not stored. */
   forget(entry: AuditEntry): void
   list(): readonly AuditEntry[]
 }
 
-/** What ends an attempt that had gone ahead. The others end one before that: of another attempt with the same id. */
+/** The events that end a call. Other terminal events end an attempt before its call, perhaps another with the same id. */
 const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
   [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
 )
 
 interface OpenCall {
   readonly entry: AuditEntry
-  /** Of several with one id, as a client may give it twice. */
+  /** How many calls have this id: a client may use it twice. */
   count: number
 }
 
@@ -48,12 +48,12 @@ export function createOpenCalls(): OpenCalls {
 }
 
 /**
- * Returns the calls that a process left open which has died, from the records, the newest first.
+ * Returns the calls that a dead process left open. Takes the records newest first.
  *
- * Reads back to where a writer that was alone said so: what was open before then, that one has ended.
+ * Reads back to the last opening by a sole writer, which has ended the calls that were open before.
  */
 export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRecord[] {
-  /** How many ends of each id have been seen whose beginnings have not. */
+  /** How many ends of each id were read whose beginnings were not. */
   const ended = new Map<string, number>()
   const open: AuditRecord[] = []
   for (const record of records) {
@@ -70,7 +70,7 @@ export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRec
   return open.toReversed()
 }
 
-/** Returns the record that ends a call of which nobody knows how it ended. */
+/** Returns the entry that ends a call with an unknown outcome. */
 export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): AuditEntry {
   return {
     event: 'tool_abandoned',
@@ -95,7 +95,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
   }
 }
 
-/** Returns a record about the audit itself. */
+/** Returns an entry about the audit itself. */
 export function ownEntry(
   event: 'audit_opened' | 'audit_closed' | 'audit_dropped' | 'policy_recorded',
   wallMs: number,

@@ -19,10 +19,10 @@ import type { EntryQueue } from './entry-queue.ts'
 /** How long a flush or a required write waits for another process to release the file. */
 const PATIENCE_MS = 2000
 const BUSY_MS = 10
-/** How soon entries that the disk has refused are tried again. */
+/** How soon refused entries are tried again. */
 const RETRY_MS = 250
 
-/** Reads an audit file, in whatever way it is written. */
+/** Reads an audit file. */
 abstract class AuditFileReader {
   protected readonly file: AuditFile
   protected isClosed = false
@@ -51,7 +51,7 @@ abstract class AuditFileReader {
   }
 }
 
-/** An audit that another process writes. */
+/** An audit that is written by another process. */
 export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
   readonly droppedCount = 0
 
@@ -81,11 +81,11 @@ export interface SinkParts {
   readonly maxWaiting: number
 }
 
-/** What both ways of writing share: the queue, the sync, the checkpoints and the end. */
+/** The common part of both modes: the queue, the sync, the checkpoints and closing. */
 abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   protected readonly queue: EntryQueue
   protected readonly openCalls: OpenCalls
-  /** A sync that failed is not trusted to succeed later: the system may have forgotten what it could not write. */
+  /** The error of a failed sync. Later syncs are not trusted: the system may have dropped what it could not write. */
   protected lostSync: unknown
   readonly #checkpoints: Checkpoints
   readonly #nowMs: () => number
@@ -126,13 +126,13 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     }
   }
 
-  /** Resolves when everything written before is on the disk. @throws {ToolgateError} `audit_unavailable` */
+  /** Resolves when all earlier entries are on the disk. @throws {ToolgateError} `audit_unavailable` */
   protected abstract settle(): Promise<void>
 
-  /** Writes what is left, with {@link addLast} at its end. */
+  /** Writes the remaining entries, and those of {@link addLast}. */
   protected abstract finish(): Promise<void>
 
-  /** Queues an entry. @throws {ToolgateError} `audit_closed`, or `audit_unavailable` with what the disk has last said */
+  /** Queues an entry. @throws {ToolgateError} `audit_closed`, or `audit_unavailable` with the last error of the disk */
   protected accept(entry: AuditEntry, failure: () => unknown): void {
     if (this.isClosed) throw closedError(this.file)
     if (this.lostSync !== undefined || this.queue.count >= this.#maxWaiting) {
@@ -157,7 +157,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     if (this.lostSync !== undefined) throw this.lostSync
   }
 
-  /** Queues the records with which an audit ends: calls that nobody will end, and that it was closed. */
+  /** Queues the last entries of an audit: the ends of open calls, and `audit_closed`. */
   protected addLast(): void {
     for (const call of this.openCalls.list()) this.queue.addOwn(abandonedEntry(call, this.#nowMs()))
     const signedSeq = this.evidence().checkpoints?.signedSeq
@@ -173,7 +173,7 @@ const SYNC_MS = 1000
  * A sink whose writes return at once, and which stores entries in groups.
  *
  * Entries that the disk refuses wait in order and are tried again. When too many wait, writes throw
- * `audit_unavailable`, so that the gate refuses calls rather than letting them go unrecorded.
+ * `audit_unavailable`, so that the gate refuses calls instead of running them unrecorded.
  */
 export class BatchedAudit extends AuditFileSink {
   #groupTimer: NodeJS.Timeout | undefined
@@ -243,7 +243,7 @@ export class BatchedAudit extends AuditFileSink {
     }
   }
 
-  /** Never rejects: who needs to know looks at `lostSync`. */
+  /** Never rejects: `lostSync` holds the error. */
   async #syncStored(): Promise<void> {
     if (this.#syncTimer === undefined) return
     clearTimeout(this.#syncTimer)
@@ -255,11 +255,11 @@ export class BatchedAudit extends AuditFileSink {
 /**
  * A sink whose writes resolve when the entry is on the disk.
  *
- * All writes of one turn of the event loop, and those that come while the disk is busy, share one
- * commit. A write that the disk refuses rejects with `audit_unavailable`, and its entry is not kept.
+ * All writes of one turn of the event loop, and those that arrive while the disk is busy, share one commit. A write that the
+ * disk refuses rejects with `audit_unavailable`, and its entry is dropped.
  */
 export class RequiredAudit extends AuditFileSink {
-  /** Resolves for everyone whose entry waits now. */
+  /** Resolves for all writes whose entries wait now. */
   #group: PromiseWithResolvers<void> | undefined
   #working: Promise<void> | undefined
   #retryTimer: NodeJS.Timeout | undefined
@@ -308,7 +308,7 @@ export class RequiredAudit extends AuditFileSink {
     this.#working = undefined
   }
 
-  /** Returns the group of what was stored, or nothing when it was refused. Entries that come while it waits join it. */
+  /** Returns the stored group, or nothing if it was refused. Entries that arrive while it waits join it. */
   async #storeGroup(): Promise<PromiseWithResolvers<void> | undefined> {
     const deadlineMs = performance.now() + PATIENCE_MS
     for (;;) {
@@ -333,7 +333,7 @@ export class RequiredAudit extends AuditFileSink {
     return taken
   }
 
-  /** The audit's own records, such as how many were dropped, do not wait for the next call. */
+  /** Schedules the audit's own entries, such as the number of dropped ones, without waiting for the next call. */
   #retryOwn(): void {
     if (this.queue.hasAny && !this.isClosed) this.#retryTimer ??= setTimeout(() => this.#storeOwn(), RETRY_MS).unref()
   }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { errnoOf } from '@toolgate/core/internal'
 
-/** How long opening waits for other processes that open or write. */
+/** How long an opening waits for other processes. */
 export const OPEN_TIMEOUT_MS = 5000
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6

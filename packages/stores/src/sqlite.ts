@@ -86,7 +86,7 @@ interface OpenDatabase {
   readonly path: string
   readonly mode: 'batched' | 'required'
   readonly options: AuditFileOptions
-  /** Absent for one that is only read. */
+  /** Absent if it is opened only for reading. */
   readonly lock: OpenersLock | undefined
 }
 
@@ -99,7 +99,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const sealer = createSealer(sealOptionsOf(options))
   let epoch = 0
 
-  /** Runs in one transaction: what it throws undoes what it did. */
+  /** Runs an action in one transaction. An exception undoes it. */
   function inTransaction(action: () => void): void {
     begin.run()
     try {
@@ -123,13 +123,13 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     isSole: lock?.isSole === true,
     append(entries) {
       inTransaction(() => {
-        // Read inside of the transaction: another process may have written since.
+        // Read inside the transaction: another process may have written since.
         sealer.goOnFrom(endOf(newest.get()))
         for (const entry of entries) insertSealed(entry)
       })
     },
     async sync() {
-      // A commit in `required` mode is synced by itself; a checkpoint syncs those of `batched` mode.
+      // In `required` mode a commit is synced; in `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
     async checkpoint(file) {
@@ -154,7 +154,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** Returns what was written after a number: all of the chain without one. */
+/** Returns the records after a number as a segment. */
 function segmentAfter(db: DatabaseSync, after: number): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   const tree = createRecordTree()
@@ -174,7 +174,7 @@ function endOf(row: Row | undefined): ChainEnd {
   return { seq: Number(row?.['seq'] ?? 0), head: head ?? GENESIS }
 }
 
-/** What other processes have committed without a sync is in the log; a checkpoint must not be ahead of the disk. */
+/** Syncs the log, with the commits of other processes: a checkpoint must not be ahead of the disk. */
 function syncLog(path: string): void {
   const fd = openSync(`${path}-wal`, 'r')
   try {

@@ -20,15 +20,15 @@ import { linesForwards } from './lines.ts'
 import { numberIn, numberOf, type Row, textIn } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
-  /** An audit, SQLite or JSON lines, as its first bytes say. */
+  /** An audit, SQLite or JSON lines: recognised by its first bytes. */
   readonly path: string
-  /** Default: where the audit keeps them by itself, see {@link checkpointsPath}. */
+  /** Default: see {@link checkpointsPath}. */
   readonly checkpoints?: string | undefined
-  /** The audit is configured to have checkpoints: without any it is `unsigned`. Default: where they are given, or the audit says so. */
+  /** Whether the audit must have checkpoints: without any it is `unsigned`. Default: if `checkpoints` is given, or the audit says so. */
   readonly mustBeSigned?: boolean | undefined
-  /** The public keys that are trusted, in PEM. Default: those beside the checkpoints, which who can change these can change too. */
+  /** The trusted public keys in PEM. Default: those beside the checkpoints, which anyone who can change the checkpoints can change too. */
   readonly publicKeys?: string | undefined
-  /** How many findings are kept; all are counted. */
+  /** How many findings are kept. All are counted. */
   readonly maxFindings?: number | undefined
 }
 
@@ -49,7 +49,7 @@ const OPTIONS = shapeOf<VerifyAuditOptions>({
 })
 
 /**
- * Verifies an audit against its chain and its checkpoints, also while it is being written.
+ * Verifies an audit against its chain and its checkpoints, even while it is being written.
  *
  * @throws {ToolgateError} `audit_unavailable` for a file that cannot be read, `audit_invalid` for one that is not an audit
  * @throws {ConfigError} for a key that cannot be used
@@ -57,7 +57,7 @@ const OPTIONS = shapeOf<VerifyAuditOptions>({
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
   checkShape('verifyAudit', options, OPTIONS)
   const verdict = await verifyOnce(options)
-  // The audit may say of checkpoints that were made after they had been read.
+  // The audit may mention checkpoints that were made after they were read.
   return verdict.status === 'unsigned' ? verifyOnce(options) : verdict
 }
 
@@ -67,7 +67,7 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
     const place = openCheckpoints(options)
     try {
       const keys = place && trustedKeys(place.path, options)
-      // Read before the records: one that is signed meanwhile would be ahead of what is read.
+      // Read before the records: a checkpoint that is made meanwhile would be ahead of them.
       const checkpoints = keys === undefined ? [] : place?.lines()
       const missing = missingText(options, { place, keys })
       const verifier = createVerifier({ checkpoints, keys, missing, maxFindings })
@@ -80,7 +80,7 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
   })
 }
 
-/** Whether a file holds something else than an audit: lines, none of which is a record, and no checkpoint of them. */
+/** Whether a file is not an audit: none of its lines is a record, and it has no checkpoint. */
 function isForeign({ records, lastSeq, checkpoints }: AuditVerdict, { beginsAsAudit }: RawAudit): boolean {
   return (records > 0 || !beginsAsAudit) && lastSeq === 0 && checkpoints.count === 0
 }
@@ -89,7 +89,7 @@ function notAnAudit(path: string): ToolgateError {
   return new ToolgateError('audit_invalid', `The file ${path} is not an audit.`)
 }
 
-/** Returns what to say where no checkpoint vouches for an audit that must have some. */
+/** Returns the text of the finding for an audit that must have checkpoints and has none. */
 function missingText(
   options: VerifyAuditOptions,
   { place, keys }: { place: CheckpointPlace | undefined; keys: readonly VerifyingKey[] | undefined },
@@ -104,7 +104,7 @@ function missingText(
 }
 
 /**
- * Returns the proof of each record of a call that a checkpoint has signed, and how many are not signed yet.
+ * Returns the proofs of a call's records, for those that a checkpoint has signed, and how many are not signed yet.
  *
  * @throws {ToolgateError} as {@link verifyAudit}
  */
@@ -137,14 +137,14 @@ export async function proveCall(
   })
 }
 
-/** What verifying and proving ask of an audit of any format. */
+/** An audit of any format, for verification and proofs. */
 interface RawAudit {
-  /** Its first bytes are those of an audit, or it is empty. */
+  /** Whether its first bytes are those of an audit, or it is empty. */
   readonly beginsAsAudit: boolean
-  /** Returns the verifier every record. Resolves to whether the last line has no end. */
+  /** Passes every record to the verifier. Resolves to whether the last line is incomplete. */
   feed(verifier: AuditVerifier): Promise<boolean>
   recordsOf(callId: string): readonly string[]
-  /** Hashes of the records after one number and up to another. */
+  /** Returns the hashes of the records after one number, up to another. */
   hashes(after: number, upTo: number): readonly string[]
   close(): void
 }
@@ -179,7 +179,7 @@ function firstBytes(path: string): string {
 
 function openLines(path: string, first: string): RawAudit {
   const fd = openSync(path, 'r')
-  /** As far as it is written now: asked after the checkpoints, which are never ahead. */
+  /** Reads the lines that are written now: called after the checkpoints are read, which are never ahead. */
   const linesNow = () => linesForwards(fd, fstatSync(fd).size)
 
   function* texts(): Generator<string> {
@@ -214,7 +214,7 @@ function openLines(path: string, first: string): RawAudit {
 }
 
 const PAGE = 1000
-/** Somebody may have given a row a number below 0. */
+/** A row that was tampered with may have a number below 0. */
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 
 function openRows(path: string): RawAudit {
@@ -236,7 +236,7 @@ function openRows(path: string): RawAudit {
   return {
     beginsAsAudit: true,
     async feed(verifier) {
-      // One transaction, so that all rows are of one moment.
+      // One transaction, for one consistent state.
       db.exec('BEGIN')
       const page = db.prepare('SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?')
       for (let after = BEFORE_ALL; ;) {
@@ -265,7 +265,7 @@ function feedRow(verifier: AuditVerifier, row: Row, hasSession: boolean): void {
     verifier.report(`The column ${column} of row ${Number(row['seq'])} is not what its record says.`)
 }
 
-/** Queries go by the columns: one that was changed would hide a record. */
+/** Returns a column that differs from its record. Queries use the columns, so a changed one would hide a record. */
 function otherColumn(row: Row, text: string, hasSession: boolean): string | undefined {
   if (!text.includes(`,"seq":${Number(row['seq'])},`)) return 'seq'
   if (!text.includes(`"event":${JSON.stringify(row['event'])}`)) return 'event'
@@ -284,7 +284,7 @@ function says(text: string, field: string, value: unknown): boolean {
 
 interface CheckpointPlace {
   readonly path: string
-  /** As they are now. */
+  /** Returns the checkpoints as they are now. */
   lines(): Iterable<string>
   close(): void
 }
@@ -307,7 +307,7 @@ function openCheckpoints(options: VerifyAuditOptions): CheckpointPlace | undefin
   }
 }
 
-/** Returns the keys that are trusted; `undefined` where none is given and those beside the checkpoints are gone. */
+/** Returns the trusted keys; `undefined` if none is given and the file beside the checkpoints is missing. */
 function trustedKeys(checkpoints: string, { publicKeys }: VerifyAuditOptions): readonly VerifyingKey[] | undefined {
   const file = publicKeysOf(checkpoints)
   if (publicKeys === undefined && !existsSync(file)) return undefined

@@ -7,7 +7,7 @@ import { below, isObject, listOf, type Note, SchemaProblem, sortKeys, toText } f
 import { type Written, writeSchema } from './schema/writer.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
-/** One tool as a target takes it. */
+/** One tool in the form of a target. */
 export interface Converted {
   readonly definition: object | undefined
   readonly warnings: readonly ExposeWarning[]
@@ -25,10 +25,10 @@ interface Kept extends Manner {
   readonly converted: Converted
 }
 
-/** Tools are immutable, so what they were made into lasts as long as they do. */
+/** Tools are immutable, so their conversions are kept as long as they are. */
 const conversions = new WeakMap<Tool, Kept[]>()
 
-/** Returns a tool as a target takes it, frozen. */
+/** Returns a tool in the form of a target, frozen. */
 export function convert(tool: Tool, target: Target, manner: Manner): Converted {
   const kept = conversions.get(tool)
   const known = kept?.find((each) => each.target === target && isSame(each, manner))
@@ -67,7 +67,7 @@ function convertNew(tool: Tool, target: Target, manner: Manner): Converted {
   }
 }
 
-/** In strict mode where the schema fits it, and else as it is. */
+/** Writes an input schema, in strict mode if it fits the limits. */
 function writeInput(
   tool: Tool,
   target: Target,
@@ -88,7 +88,7 @@ function writeInput(
   return { schema: finish(writeSchema(tool.inputSchema, dialect), dialect), strict: false }
 }
 
-/** A parameter whose name is not allowed cannot be renamed, as the tool would not know it. */
+/** Removes parameters whose names are not allowed. They cannot be renamed, since the tool would not know them. */
 function withAllowedNames(
   tool: Tool,
   schema: JsonSchema,
@@ -114,7 +114,7 @@ function withAllowedNames(
   return { ...schema, properties: Object.fromEntries(kept), ...('required' in schema && { required }) }
 }
 
-/** An output schema that cannot be written is left out: the tool can be called without. */
+/** Writes an output schema. One that cannot be written is left out: the tool can be called without it. */
 function writeOutput(tool: Tool, target: Target, warnings: ExposeWarning[]): JsonSchema | undefined {
   const { outputDialect } = target
   if (!tool.outputSchema || !outputDialect) return undefined
@@ -163,13 +163,13 @@ function warnOfLosses(tool: Tool, target: Target, warnings: ExposeWarning[]): vo
 
 type Extras = Pick<Parts, Extra>
 
-/** With their keys sorted, so that equal definitions give equal bytes. */
+/** Returns the fields that the target keeps, with sorted keys, so that equal definitions have equal bytes. */
 function keptExtras(tool: Tool, { keeps }: Target): Extras {
   const kept = EXTRAS.map((extra) => [extra, keeps.has(extra) && says(tool[extra]) ? sortKeys(tool[extra]) : undefined])
   return Object.fromEntries(kept) as Extras
 }
 
-/** An empty object says nothing. */
+/** Whether a value says anything: an empty object does not. */
 function says(value: unknown): boolean {
   return value !== undefined && (typeof value !== 'object' || value === null || Object.keys(value).length > 0)
 }

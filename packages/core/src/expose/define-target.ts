@@ -5,7 +5,7 @@ import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'
 import { EXPOSE_TARGETS } from './options.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
-/** What a provider takes of JSON Schema 2020-12. Absent: all of it. What it lacks is rewritten, described or removed. */
+/** The features of JSON Schema 2020-12 that a provider supports. Absent: all. Others are rewritten, described or removed. */
 export interface SchemaFeatures {
   /** The keywords it takes. Default: all, and unknown ones. */
   readonly keywords?: readonly string[] | undefined
@@ -31,7 +31,7 @@ export interface SchemaFeatures {
   readonly parameterName?: RegExp | undefined
 }
 
-/** A tool whose schemas are written already, for `shape`. Optional fields are there only where `keeps` has them. */
+/** A tool with converted schemas, for `shape`. Optional fields are present only if `keeps` lists them. */
 export type ToolParts = Parts
 
 export interface TargetDefinition<Shape extends object> {
@@ -50,11 +50,11 @@ export interface TargetDefinition<Shape extends object> {
   readonly maxDescription?: number | undefined
   /** Names that the provider's own tools have. */
   readonly reservedNames?: readonly string[] | undefined
-  /** Returns one tool as the provider takes it. */
+  /** Returns one tool in the provider's form. */
   readonly shape: (tool: ToolParts) => Shape
   /** Returns the fields of a request that carry the tools. Default `{ tools }`, and nothing where there are none. */
   readonly request?: ((tools: readonly Shape[], mask: readonly string[] | undefined) => object) | undefined
-  /** Whether `request` makes something of the mask, so that `mode: 'mask'` works. Default `false`. */
+  /** Whether `request` uses the mask, so that `mode: 'mask'` works. Default `false`. */
   readonly canMask?: boolean | undefined
 }
 
@@ -112,7 +112,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 const LISTS: ReadonlySet<string> = new Set(['keywords', 'rootLacks', 'formats', 'keeps', 'reservedNames'])
 const COUNTS: ReadonlySet<string> = new Set(['maxTools', 'maxDescription'])
 
-/** A value of another type would be a target that keeps less, or checks less, than it says. */
+/** Checks the types of values: a wrong one would make a target that keeps or checks less than it says. */
 function checkValues(path: string, fields: object): void {
   for (const [field, value] of Object.entries(fields)) {
     const problem = value === undefined ? undefined : problemOf(field, value)

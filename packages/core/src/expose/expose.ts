@@ -20,15 +20,15 @@ import { findTarget } from './targets/index.ts'
 import type { Named, Target } from './targets/target.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
-/** Twice as many exposures are kept, over all gates. */
+/** The cache keeps up to twice as many exposures, across all gates. */
 const MAX_KEPT = 128
 const kept = createBoundedCache<string, Exposure>(MAX_KEPT)
 
 /**
- * Returns the tools of a view as a provider, protocol or framework takes them.
+ * Returns the tools of a view in the form of a provider, protocol or framework.
  *
- * What the target cannot express is rewritten or removed, with a warning each; a tool that cannot be exposed is
- * an error entry, and the others still come. Equal views give equal bytes. The gate still enforces: call with
+ * Features that the target cannot express are rewritten or removed, with a warning each. A tool that cannot be exposed
+ * becomes an error entry; the others are returned. Equal views have equal bytes. The gate still enforces: call with
  * `view.call({ tool: exposure.names.toId(name), input: exposure.toInput(id, input) })`.
  *
  * @throws {ConfigError} for an unknown target
@@ -152,7 +152,7 @@ interface All {
   readonly errors: readonly ExposeError[]
 }
 
-/** In the order of the ids, which is the view's. */
+/** Converts tools in the order of the view, which is that of the ids. */
 function convertAll(
   tools: readonly Tool[],
   target: Target,

@@ -8,7 +8,7 @@ import type {
   OpenAiResponsesTool,
 } from './targets/providers.ts'
 
-/** What the tools of each target are, as its own SDK takes them. */
+/** The tools of each target, in the types of its SDK. */
 export interface ExposedTools extends Record<ExposeTarget, object> {
   'openai-chat': OpenAiChatTool[]
   'openai-responses': OpenAiResponsesTool[]
@@ -20,16 +20,16 @@ export interface ExposedTools extends Record<ExposeTarget, object> {
   'ai-sdk': AiSdkTools
 }
 
-/** One thing that a target cannot express, and what became of it. */
+/** A feature that a target cannot express, and its replacement. */
 export interface ExposeWarning {
-  /** The tool's id. Empty: it is about the exposure as a whole. */
+  /** The tool's id. Empty for the exposure as a whole. */
   readonly tool: string
   /** RFC 6901, into the tool's input schema, or its output schema where the feature begins with `outputSchema`. */
   readonly path: string
   /** The keyword of JSON Schema, or the field of the tool. */
   readonly feature: string
   readonly from: string
-  /** What stands there now. Absent: nothing. */
+  /** The replacement. Absent if there is none. */
   readonly to?: string
   /** `described`: moved into the description, for the model to read. */
   readonly action: 'removed' | 'rewritten' | 'described'
@@ -60,12 +60,12 @@ export interface ExposedNames {
 }
 
 /**
- * The tools of a view as a target takes them. Frozen and shared: the same view, target and options give the same
- * object. Only the arrays' types can be written to, as the SDKs ask for that.
+ * The tools of a view in the form of a target. Frozen and shared: the same view, target and options return the same object.
+ * The array types are mutable only because the SDKs require it.
  */
 export interface Exposure<T extends ExposeTarget = ExposeTarget> {
   readonly target: T
-  /** What was done, which is `filter` where the target has no means for what was asked. */
+  /** The mode that was used: `filter` if the target does not support the wanted one. */
   readonly mode: ExposeMode
   readonly tools: ExposedTools[T]
   /** The fields of the target's request that carry the tools and the mask, to be spread into it. */
@@ -78,6 +78,6 @@ export interface Exposure<T extends ExposeTarget = ExposeTarget> {
   readonly tokens: TokenCount
   /** Of the tools as JSON, in UTF-8. */
   readonly bytes: number
-  /** Returns an input as the tool takes it: strict modes make the model say null where a property may be absent. */
+  /** Returns an input in the tool's own form: in strict modes the model writes null for an absent property. */
   toInput(id: string, input: unknown): unknown
 }

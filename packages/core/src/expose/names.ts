@@ -1,7 +1,7 @@
 import { sha256Hex } from '../util/hash.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** What every provider and MCP client takes. */
+/** The longest name that every provider and MCP client accepts. */
 const MAX_LENGTH = 64
 const HASH_LENGTH = 10
 const SAFE = /^[A-Za-z0-9_-]+$/
@@ -9,8 +9,8 @@ const SAFE = /^[A-Za-z0-9_-]+$/
 /**
  * Returns the name of a tool on the wire: at most 64 of `[A-Za-z0-9_-]`, depending on the tool's id alone.
  *
- * `namespace__name` where that can be read in one way only: neither part holds `__` or begins or ends
- * with `_`, and it fits. Otherwise as much of it as fits, and the beginning of the SHA-256 of the id.
+ * It is `namespace__name` if that is unambiguous (no part contains `__` or begins or ends with `_`) and short enough.
+ * Otherwise it is as much of that as fits, and the beginning of the SHA-256 of the id.
  */
 export function toWireName({ id, namespace, name }: Pick<Tool, 'id' | 'namespace' | 'name'>): string {
   const parts = namespace === undefined ? [name] : [namespace, name]
@@ -24,7 +24,7 @@ function isPlain(part: string): boolean {
   return SAFE.test(part) && !part.includes('__') && !part.startsWith('_') && !part.endsWith('_')
 }
 
-/** The names of some tools, both ways. Two tools that meet in one name are in neither. */
+/** The names of tools, both ways. Tools with the same name are left out. */
 export interface WireNames {
   toId(name: string): string | undefined
   toName(id: string): string | undefined
@@ -33,7 +33,7 @@ export interface WireNames {
 
 type Identified = Pick<Tool, 'id' | 'namespace' | 'name'>
 
-/** `nameOf` is another where a target's own rules make it so. */
+/** `nameOf` may be replaced for a target with other rules. */
 export function createWireNames<T extends Identified>(
   tools: Iterable<T>,
   nameOf: (tool: T) => string = toWireName,

@@ -21,10 +21,10 @@ export interface Tokenizer {
   count(text: string): number
 }
 
-/** What the definitions cost, as JSON text. What a provider puts around them is its own affair. */
+/** The cost of the definitions as JSON text, without anything that a provider adds. */
 export interface TokenCount {
   readonly count: number
-  /** Whether the target's own models count like this. */
+  /** Whether the target's models use this tokenizer. */
   readonly exact: boolean
   readonly tokenizer: string
 }
@@ -42,19 +42,19 @@ export function countTokens(text: string, bytes: number, target: string, tokeniz
 }
 
 /**
- * How a step's tools are told to the model.
+ * How a step's tools are sent to the model.
  *
- * `filter` sends them and no others. `mask` sends those of the whole run and limits the choice by the provider's
- * own means, so that its prompt cache keeps hitting. `defer` leaves the definitions to the provider's tool search.
+ * `filter` sends only them. `mask` sends those of the whole run and restricts the choice with the provider's own option, so
+ * that its prompt cache still hits. `defer` leaves the definitions to the provider's tool search.
  */
 export type ExposeMode = 'filter' | 'mask' | 'defer'
 
 export interface ExposeOptions {
-  /** Default `filter`. Where a target has no means for it, it is `filter`, with a warning. */
+  /** Default `filter`. A target that does not support the mode uses `filter`, with a warning. */
   readonly mode?: ExposeMode | undefined
-  /** What the step sees, of what the run's view sees. Default: all of it. */
+  /** The view of the step, within the view of the run. Default: all of it. */
   readonly step?: View | undefined
-  /** The provider guarantees inputs that match, which takes a smaller JSON Schema. Default: as each tool's own `strict` says. */
+  /** Whether the provider guarantees matching inputs, which allows fewer schema features. Default: each tool's own `strict`. */
   readonly strict?: boolean | undefined
   /** With `defer`: ids that are loaded from the start. */
   readonly loaded?: readonly string[] | undefined
@@ -62,8 +62,8 @@ export interface ExposeOptions {
   readonly search?: 'bm25' | 'regex' | undefined
   /** For Gemini: which of its two forms schemas have. Default `json-schema`. */
   readonly schemas?: 'json-schema' | 'openapi' | undefined
-  /** For the AI SDK: the provider behind it, whose own means `mask` then uses. */
+  /** For the AI SDK: its provider, whose own option `mask` then uses. */
   readonly provider?: 'openai' | undefined
-  /** Counts the tokens. Without one they are estimated. */
+  /** Counts the tokens. Default: an estimate. */
   readonly tokenizer?: Tokenizer | undefined
 }

@@ -5,10 +5,10 @@ import { createResolve, type Resolve } from './schema/references.ts'
 const MAX_DEPTH = 64
 
 /**
- * Returns an input without the nulls that stand for absent properties.
+ * Returns an input without the nulls that replace absent properties.
  *
- * A strict mode requires every property and lets optional ones be null. Where the tool's own schema neither
- * requires the property nor takes null for it, it is left out again.
+ * A strict mode requires every property and allows null for optional ones. If the tool's own schema neither requires the
+ * property nor allows null, it is left out again.
  */
 export function withoutNulls(tool: Tool, input: unknown): unknown {
   const resolve = createResolve(tool.inputSchema)
@@ -35,7 +35,7 @@ function restore(value: unknown, schemas: readonly JsonSchema[], resolve: Resolv
   return Object.fromEntries(entries)
 }
 
-/** A schema and those that may hold with it: where it refers to, its parts and its branches. */
+/** Returns a schema with those that may apply with it: its reference, its parts and its branches. */
 function applicable(schema: JsonSchema, resolve: Resolve, seen = new Set<JsonSchema>()): readonly JsonSchema[] {
   if (seen.has(schema)) return []
   seen.add(schema)

@@ -3,26 +3,26 @@ import { numberIn, type Row } from '../sqlite-file.ts'
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteCountersOptions {
-  /** More keys than this at one time and a use of a new key is refused. Default 100,000. */
+  /** The most keys at one time. With more, a use of a new key is refused. Default 100,000. */
   readonly maxKeys?: number | undefined
 }
 
-/** Keys that have passed are forgotten at every eighth take, four for each. */
+/** Expired keys are deleted at every eighth take, four for each take. */
 const SWEPT_EVERY = 8
 const NOTED_EVERY_MS = 10
 
 interface Key {
   readonly id: number
   readonly longestMs: number
-  /** The number that the next use gets. */
+  /** The number of the next use. */
   readonly next: number
 }
 
 /**
- * Returns counters that all processes of one machine share: exact over all of them.
+ * Returns counters that all processes of one machine share, exact across all of them.
  *
- * A use costs the same however full its window is. When there is no room for a new key its use is refused, never let
- * through uncounted.
+ * A use costs the same for every number of uses in its window. If there is no room for a new key, its use is refused, never
+ * allowed uncounted.
  */
 export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCountersOptions = {}): CounterStore {
   const selectMachine = db.prepare('SELECT monotonic_ms, counter_keys FROM machine')
@@ -31,10 +31,10 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   const keys = keysIn(db, maxKeys)
 
   let takes = 0
-  /** The time that was written last: by it the times of this boot are carried over to the next. */
+  /** The time that was stored last. It carries the times of this boot over to the next. */
   let notedMs = Number.NaN
 
-  /** No process may see time go back that another has seen. */
+  /** Returns the time, which never goes back, not even between processes. */
   function readNow(): number {
     return Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
   }
@@ -57,7 +57,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
         return refusedAt(i, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
       const left = use.max - held - earlier - 1
       if (left < 0) {
-        // All but `max - earlier - 1` of the uses have to leave, so this is the last one that must.
+        // All but `max - earlier - 1` of the uses must expire; this is the last of them.
         const atMs = key && uses.timeOf(key, key.next - (use.max - earlier))
         return refusedAt(i, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
       }
@@ -101,16 +101,16 @@ function countBefore(uses: readonly LimitUse[], end: number): number {
 
 interface Keys {
   find(name: string): Key | undefined
-  /** Finds a key, with how many uses it has after a time. */
+  /** Finds a key, with the number of its uses after a time. */
   findSince(name: string, afterMs: number): (Key & { readonly held: number }) | undefined
   hasRoomFor(count: number, nowMs: number): boolean
-  /** When the next key can be forgotten. */
+  /** Returns the time when the next key can be deleted. */
   nextPassesAt(nowMs: number): number
-  /** Counts a use of a key on, which is made where there is none. Gives it as it was before. */
+  /** Adds a use to a key, which is made if it does not exist. Gives it as it was before. */
   grow(use: LimitUse, nowMs: number): Key
-  /** Counts one use back; a key without uses is forgotten. */
+  /** Removes one use. A key without uses is deleted. */
   shrink(key: Key): void
-  /** Forgets a few keys whose windows have passed; many, when there is little room. */
+  /** Deletes a few keys whose windows are over; many if there is little room. */
   removePassed(nowMs: number): void
 }
 
@@ -161,7 +161,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
     },
     hasRoomFor(added, nowMs) {
       const room = maxKeys - count() - added
-      // Keys that have passed and are still there take no room: `peek` forgets none.
+      // Expired keys that still exist take no room: `peek` deletes none.
       return room >= 0 || room + Number(selectPassedCount.get(nowMs)?.['count']) >= 0
     },
     nextPassesAt: (nowMs) => Number(selectNext.get(nowMs)?.['at'] ?? Number.POSITIVE_INFINITY),
@@ -176,7 +176,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
       if (!hasUses.get(id)) forget(id)
     },
     removePassed(nowMs) {
-      // One take brings a key or two, so passed ones go as fast as new ones come.
+      // One take adds a key or two, so expired ones are deleted as fast as new ones are added.
       const most = count() >= maxKeys * 0.9 ? 1000 : 4 * SWEPT_EVERY
       for (const row of selectPassed.all(nowMs, most)) {
         const id = numberIn(row, 'id')
@@ -190,7 +190,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): Keys {
 interface Uses {
   timeOf(key: Key, number: number): number | undefined
   add(key: Key, atMs: number): void
-  /** Removes one use of that time, if it is still held; without a time, the newest. */
+  /** Removes one use at a time, if it still exists; without a time, the newest. */
   remove(key: Key, atMs: number | undefined): boolean
 }
 
@@ -205,7 +205,7 @@ function usesIn(db: StoresDatabase): Uses {
     'DELETE FROM counter_uses WHERE key_id = ?1 AND number IN ' +
       '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT 4)',
   )
-  // In two steps, as no number may be there twice at any moment.
+  // In two steps, since no number may exist twice at any moment.
   const moveAside = db.prepare('UPDATE counter_uses SET number = -number WHERE key_id = ? AND number > ?')
   const moveBack = db.prepare('UPDATE counter_uses SET number = -number - 1 WHERE key_id = ? AND number < 0')
 
@@ -232,7 +232,7 @@ function toKey(row: Row): Key {
   return { id: numberIn(row, 'id'), longestMs: numberIn(row, 'longest_ms'), next: numberIn(row, 'next') }
 }
 
-/** UTF-16, which keeps every text apart; a lone surrogate is no UTF-8. */
+/** Returns UTF-16, which is different for every text. A lone surrogate has no UTF-8. */
 function toBytes(name: string): Buffer {
   return Buffer.from(name, 'utf16le')
 }

@@ -11,29 +11,29 @@ export interface DatabaseOptions {
   readonly path: string
   readonly clock: Clock
   readonly bootId: string | undefined
-  /** Lets the file grow to so many pages of 4 KiB. */
+  /** How many pages of 4 KiB the file may have. */
   readonly maxPages?: number | undefined
   /**
-   * `disk`: what is acknowledged survives a power cut. `process`: it survives the end of the process, and a power cut may
-   * take what the system had not written, a few seconds at most. Default `disk`.
+   * `disk`: acknowledged writes survive a power cut. `process`: they survive the end of the process; a power cut may lose the
+   * last few seconds. Default `disk`.
    */
   readonly survives?: 'disk' | 'process' | undefined
 }
 
-/** One connection to the file that all stores share. What it throws of its own is `state_unavailable`. */
+/** A connection to the file that all stores share. Its own errors are `state_unavailable`. */
 export interface StoresDatabase {
   readonly clock: Clock
   prepare(sql: string): StatementSync
   /** Reads in one snapshot. */
   read<T>(work: () => T): T
   /**
-   * Writes all or nothing, durably. Answers at once, but when another process writes: then it waits without
-   * blocking, and those that come later wait behind it.
+   * Writes all or nothing, durably. Returns at once unless another process writes: then it waits without blocking, and later
+   * writes wait behind it.
    */
   write<T>(work: () => T): MaybePromise<T>
   /**
-   * Writes together with all that is asked for in this turn of the event loop and the next: they share one transaction,
-   * and none of them is acknowledged before it is committed.
+   * Writes together with all others of this turn of the event loop and the next. They share one transaction, and none is
+   * acknowledged before it is committed.
    */
   writeTogether<T>(work: () => T): Promise<T>
   close(): void
@@ -45,7 +45,7 @@ interface Grouped {
   readonly reject: (error: unknown) => void
 }
 
-/** How long a write may block the event loop to wait for another process's, before it waits beside it. */
+/** How long a write may block the event loop to wait for another process. Then it waits without blocking. */
 const BLOCKING_MS = 5
 const MAX_WAIT_MS = 5000
 
@@ -70,7 +70,7 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
 function prepareDatabase(db: DatabaseSync, { clock, bootId, maxPages, survives = 'disk' }: DatabaseOptions): void {
   checkKind(db, [APPLICATION_ID, 0])
   retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
-  // An approval that was used must not come back with the power.
+  // A used approval must not come back after a power cut.
   db.exec(`PRAGMA synchronous = ${survives === 'disk' ? 'FULL' : 'NORMAL'}`)
   if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
   db.exec('BEGIN IMMEDIATE')
@@ -86,7 +86,7 @@ function upgradeOf(db: DatabaseSync): string | undefined {
   return UPGRADES.get(numberOf(db, 'PRAGMA user_version'))
 }
 
-/** Nothing is written into somebody else's database, nor into one of a later version. */
+/** @throws {Error} for a database of another program, or of a later version */
 function checkKind(db: DatabaseSync, applicationIds: readonly number[]): void {
   const id = numberOf(db, 'PRAGMA application_id')
   const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
@@ -99,7 +99,7 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
   const begin = db.prepare('BEGIN')
   const beginWrite = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
-  /** The last of those that wait for another process; those that come later wait behind it, to keep their order. */
+  /** The last write that waits for another process. Later writes wait behind it, to keep their order. */
   let last: Promise<unknown> | undefined
 
   function transact<T>(start: StatementSync, work: () => T): T {
@@ -130,7 +130,7 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
     try {
       await written
     } catch {
-      // Whoever asked for it is told.
+      // The caller gets the error.
     }
     if (last === written) last = undefined
   }
@@ -149,14 +149,14 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
     return written
   }
 
-  /** What is written together, and who waits for it. */
+  /** The writes of the next group. */
   let group: Grouped[] = []
 
   async function writeGroup(): Promise<void> {
     const written = group
     group = []
     try {
-      // A transaction that is tried again begins again.
+      // A repeated transaction runs all work again.
       const answers = await write(() => written.map(({ work }) => work()))
       for (const [i, { resolve }] of written.entries()) resolve(answers[i])
     } catch (error) {
@@ -169,7 +169,7 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
     write,
     writeTogether: <T>(work: () => T) =>
       new Promise<T>((resolve, reject) => {
-        // One more turn, so that what the next look at the sockets brings comes along.
+        // One more turn, so that requests which arrive at the next poll of the sockets join.
         if (group.length === 0) setImmediate(() => setImmediate(() => void writeGroup()))
         group.push({ work, resolve: (answer) => resolve(answer as T), reject })
       }),
@@ -185,7 +185,7 @@ function connectionTo(db: DatabaseSync, path: string, clock: Clock): StoresDatab
   }
 }
 
-/** Not the same for all, so that those who wait do not meet again and again. */
+/** Waits for a random time, so that waiting processes do not collide again and again. */
 async function pause(): Promise<void> {
   await sleep(1 + Math.random() * 10)
 }
@@ -198,21 +198,20 @@ function toFault(path: string, error: unknown): ToolgateError {
   })
 }
 
-/** `TGST`, which tells our files from other databases. */
+/** `TGST`, which identifies our files. */
 export const APPLICATION_ID = 0x54475354
 export const SCHEMA_VERSION = 2
 
-/** What makes a file of an earlier version one of the next, by the version it has. */
+/** The statements that upgrade a file to the next version, by its version. */
 export const UPGRADES: ReadonlyMap<number, string> = new Map([
   [1, 'ALTER TABLE approvals ADD COLUMN chat TEXT; PRAGMA user_version = 2'],
 ])
 
 /**
- * `machine` is one row: the boot and the clocks as of the latest write, by which times are carried over a boot, and
- * what grows for ever. Texts that anybody may choose are kept as bytes or as JSON, as a lone surrogate is no UTF-8.
+ * `machine` is one row: the boot and the clocks at the latest write, which carry times over a boot, and numbers that only
+ * grow. Texts from outside are stored as bytes or as JSON, since a lone surrogate has no UTF-8.
  *
- * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a
- * subtraction, however many they are.
+ * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a subtraction.
  */
 export const SCHEMA = `
   CREATE TABLE machine (

@@ -5,7 +5,7 @@ import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@too
 import type { StoresDatabase } from './database.ts'
 
 export interface SqliteLockOptions {
-  /** How long a lease lives that is not renewed, as its process died. Default 15,000 ms. */
+  /** How long a lease lives without renewal, after its process died. Default 15,000 ms. */
   readonly leaseMs?: number | undefined
 }
 
@@ -14,16 +14,16 @@ export interface SqliteLock extends SessionLock {
   close(): void
 }
 
-/** How often one who waits for another process looks. */
+/** How often a wait for another process polls. */
 const POLL_MS = 25
 
 /**
  * Returns a lock for the sessions of all processes that open the database.
  *
- * A turn is a lease, renewed while it is held; when its process dies it ends by itself. Within a process turns are
- * in the order of asking. Across processes they are in the order in which each process's first asker found the
- * session taken. A process that stands still for as long as a lease lives loses it without a word: what it writes
- * then is told by its fencing token.
+ * A turn is a lease that is renewed while it is held and expires when its process dies. Within a process, turns are in the
+ * order of the requests. Across processes, they are in the order in which each process's first request found the session
+ * taken. A process that is suspended for longer than a lease lives loses it without notice: its later writes are recognised
+ * by their fencing token.
  */
 export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptions = {}): SqliteLock {
   const here = memoryLock()
@@ -35,7 +35,7 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
     try {
       await leases.renew([...held])
     } catch {
-      // There is time for another try before a lease ends.
+      // There is time for another try before the leases expire.
     }
   }
 
@@ -44,7 +44,7 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
     try {
       await leases.releaseAll(tokens)
     } catch {
-      // They end by themselves.
+      // They expire by themselves.
     }
   }
 
@@ -72,7 +72,7 @@ export function lockIn(db: StoresDatabase, { leaseMs = 15_000 }: SqliteLockOptio
           try {
             await leases.release(session, token)
           } catch {
-            // Not renewed any more, it ends by itself.
+            // It is no longer renewed and expires by itself.
           }
           await turn.release()
         })
@@ -123,34 +123,34 @@ async function waitForLease(leases: Leases, session: string, { signal, untilMs, 
   }
 }
 
-/** A place that is not given up is lost in a moment, as nobody renews it. */
+/** Gives up a place. If that fails, the place expires in a moment, since it is not renewed. */
 async function leave(leases: Leases, session: string, ticket: number): Promise<void> {
   try {
     await leases.leave(session, ticket)
   } catch {
-    // Why the wait ended is what its caller is told.
+    // The caller gets the reason why the wait ended.
   }
 }
 
-/** Ends early when the wait is over. */
+/** Waits, or ends early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await sleep(Math.max(1, ms), undefined, { signal })
   } catch {
-    // The one who waits looks at the signal.
+    // The caller checks the signal.
   }
 }
 
-/** Either a lease, by its token, or a place among those who wait. */
+/** Either a lease, by its token, or a place in the queue. */
 export type LeaseAnswer =
   | { readonly token: number; readonly ticket?: undefined }
   | { readonly token?: undefined; readonly ticket: number }
 
-/** The leases of all processes. Tokens and tickets are numbers that only grow, over all sessions. */
+/** The leases of all processes. Tokens and tickets only grow, across all sessions. */
 export interface Leases {
-  /** Takes the session if it is free and nobody has waited longer, else keeps a place, which each asking renews. */
+  /** Takes the session if it is free and no one has waited longer. Otherwise keeps a place, which each request renews. */
   ask(session: string, ticket: number | undefined): MaybePromise<LeaseAnswer>
-  /** Returns up a place. */
+  /** Gives up a place. */
   leave(session: string, ticket: number): MaybePromise<void>
   renew(tokens: readonly number[]): MaybePromise<void>
   release(session: string, token: number): MaybePromise<void>
@@ -174,7 +174,7 @@ export function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
   const extend = db.prepare('UPDATE leases SET expires_at = ? WHERE token = ?')
   const remove = db.prepare('DELETE FROM leases WHERE session = ? AND token = ?')
   const removeByToken = db.prepare('DELETE FROM leases WHERE token = ?')
-  // What a dead process has left behind in sessions that nobody asks for any more.
+  // Rows of dead processes in sessions that are no longer requested.
   const removeSomeDead = db.prepare(
     'DELETE FROM leases WHERE session IN (SELECT session FROM leases WHERE expires_at <= ? LIMIT 2)',
   )
@@ -221,7 +221,7 @@ export function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
   }
 }
 
-/** UTF-16, which keeps every text apart; a lone surrogate is no UTF-8. */
+/** Returns UTF-16, which is different for every text. A lone surrogate has no UTF-8. */
 function toBytes(session: string): Buffer {
   return Buffer.from(session, 'utf16le')
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '@toolgate/core/stores'
 
-/** The clocks that all processes of this machine share: Node's own monotonic clock starts with each process. */
+/** The clocks of this machine, the same for all processes. Node's own monotonic clock starts with each process. */
 export const machineClock: Clock = {
   monotonicMs() {
     const [seconds, nanoseconds] = process.hrtime()
@@ -11,7 +11,7 @@ export const machineClock: Clock = {
   wallMs: () => Date.now(),
 }
 
-/** Returns what tells one boot of this machine from another, where the system says it. */
+/** Returns an id of this boot of the machine, if the system has one. */
 export function readBootId(): string | undefined {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
@@ -21,12 +21,12 @@ export function readBootId(): string | undefined {
 }
 
 /**
- * Carries the times of an earlier boot over to this one, whose monotonic clock has begun anew.
+ * Carries the times of an earlier boot over to this one, whose monotonic clock has started again.
  *
- * What passed before the latest write and since this boot is known by the monotonic clocks; only the time between is
- * the wall clock's word, and one that went back counts as none. So a use is freed late rather than early.
- * Where the system does not tell its boots apart, a clock that is behind tells that there was another: one that has
- * already run past the old times only makes them look younger than they are.
+ * The time before the latest write and since this boot is known from the monotonic clocks. Only the time between comes from
+ * the wall clock; if that went back, it counts as 0. So a use is freed late rather than early.
+ * Without boot ids, a clock that is behind shows another boot. A clock that has already passed the old times only makes them
+ * look more recent than they are.
  */
 export function carryOverBoot(db: DatabaseSync, clock: Clock, bootId: string | undefined): void {
   const nowMs = clock.monotonicMs()
@@ -49,7 +49,7 @@ export function carryOverBoot(db: DatabaseSync, clock: Clock, bootId: string | u
   const shiftMs = -offMs - earlierMs
   db.prepare('UPDATE counter_uses SET at_ms = at_ms + ?').run(shiftMs)
   db.prepare('UPDATE counter_keys SET passes_at = passes_at + ?').run(shiftMs)
-  // Whoever held a lease or waited for one is gone.
+  // The processes that held or awaited a lease are gone.
   db.exec('DELETE FROM leases; DELETE FROM lease_waiters')
   db.prepare('UPDATE machine SET boot_id = ?, monotonic_ms = ?, wall_ms = ?').run(bootId ?? null, nowMs, wallMs)
 }

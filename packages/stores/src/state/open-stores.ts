@@ -10,11 +10,11 @@ import { stateIn } from './state.ts'
 
 export interface SqliteStoresOptions {
   readonly path: string
-  /** Its monotonic time must be the same for all processes, as the machine's is, which is the default. */
+  /** Its monotonic time must be the same for all processes. Default: the machine's. */
   readonly clock?: Clock
-  /** Tells one boot of the machine from another. Default: what the system says. */
+  /** An id of this boot of the machine. Default: the system's. */
   readonly bootId?: string | undefined
-  /** Lets the file grow to so many pages of 4 KiB; then whatever needs more is refused. Default: no bound. */
+  /** How many pages of 4 KiB the file may have. Then writes that need more are refused. Default: no bound. */
   readonly maxPages?: number
   readonly approvals?: SqliteApprovalsOptions
   readonly counters?: SqliteCountersOptions
@@ -48,13 +48,13 @@ export interface SqliteStores {
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly state: StateStore
-  /** Ends the turns that this process holds. What is asked for later is refused with `state_unavailable`. */
+  /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
   close(): void
 }
 
 /**
- * Opens the stores in an SQLite database, which several processes of one machine may share. What they have
- * acknowledged survives the end of the process and of the machine; of counters, a power cut may take the last seconds.
+ * Opens the stores in an SQLite database, which several processes of one machine may share. Acknowledged writes survive the
+ * end of the process and a power cut, except the last seconds of counters.
  *
  * @throws {ConfigError} for an unknown option
  * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
@@ -67,7 +67,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
   const bootId = 'bootId' in options ? options.bootId : readBootId()
   const place = { path: resolve(path), clock, bootId, maxPages }
   const db = openDatabase(place)
-  // A count is taken for each call, and may be lost with the power: of its own connection, it waits for no disk.
+  // Counts are taken for each call and may be lost in a power cut. With their own connection they do not wait for the disk.
   const counting = openDatabase({ ...place, survives: 'process' })
   const state = stateIn(db)
   const lock = lockIn(db, options.lock)

@@ -15,10 +15,10 @@ export interface SqliteState extends StateStore {
   close(): void
 }
 
-/** No byte of UTF-8 is as great. */
+/** Greater than every byte of UTF-8. */
 const AFTER_ALL = Buffer.from([0xff])
 
-/** Returns the state that is kept in the database, and seen by every process that opens it. */
+/** Returns the state in the database, shared by every process that opens it. */
 export function stateIn(db: StoresDatabase): SqliteState {
   const select = db.prepare('SELECT value, expires_at FROM state WHERE key = ?')
   const selectRange = db.prepare('SELECT key, value, expires_at FROM state WHERE key >= ? AND key < ? ORDER BY key')
@@ -27,7 +27,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
       'ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at',
   )
   const remove = db.prepare('DELETE FROM state WHERE key = ?')
-  // Each change brings one row at most, so expired ones go faster than they come.
+  // Each change adds one row at most, so expired ones are removed faster than they are added.
   const removeExpired = db.prepare(
     'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
   )
@@ -41,10 +41,10 @@ export function stateIn(db: StoresDatabase): SqliteState {
     changes.count()
   }
 
-  /** Tells the listeners after the commit, if there was a change. */
+  /** Notifies the listeners after the commit, if there was a change. */
   function change<T>(work: () => T, isChange: (result: T) => boolean): MaybePromise<T> {
     return settled(db.write(work), (result) => {
-      if (isChange(result)) changes.tell()
+      if (isChange(result)) changes.notify()
     })
   }
 
@@ -109,26 +109,26 @@ function toEntry(row: Row): StateEntry {
   }
 }
 
-/** What never expires has no expiry; what always was expired has the first. */
+/** Returns an infinite expiry as a column: `null` for never, the earliest time for always. */
 function toBound(expiresAt: number): number | null {
   return expiresAt > 0 ? null : -Number.MAX_VALUE
 }
 
 export interface Changes {
-  /** Counts a change of the state, in the transaction that makes it. */
+  /** Counts a change, in the transaction that makes it. */
   count(): void
-  /** Tells the listeners of a change of this process's. */
-  tell(): void
+  /** Notifies the listeners of a change by this process. */
+  notify(): void
   subscribe(listener: () => void): () => void
   close(): void
 }
 
-/** Well within the second in which a change must be seen. */
+/** Well below the second within which a change must be seen. */
 const POLL_MS = 250
 
 /**
- * Tells of changes of the state, those of other processes too: these by a look at the file four times a second,
- * while somebody listens.
+ * Returns the notifications of changes. While there are listeners, it polls the file four times a second for changes of
+ * other processes.
  */
 export function createChanges(db: StoresDatabase): Changes {
   const countUp = db.prepare('UPDATE machine SET state_revision = state_revision + 1')
@@ -145,7 +145,7 @@ export function createChanges(db: StoresDatabase): Changes {
 
   function poll(): void {
     try {
-      // Changes with each commit of another connection, whatever that was about.
+      // Changes with each commit of another connection, of any table.
       const now = selectVersion.get()?.['data_version']
       if (now === version) return
       const latest = readRevision()
@@ -153,7 +153,7 @@ export function createChanges(db: StoresDatabase): Changes {
       if (latest === revision) return
       revision = latest
     } catch {
-      // The next look is in a moment; whoever reads or writes meanwhile is told of the fault.
+      // The next poll is soon; reads and writes report the fault meanwhile.
       return
     }
     emitter.emit()
@@ -166,13 +166,13 @@ export function createChanges(db: StoresDatabase): Changes {
 
   return {
     count: () => void countUp.run(),
-    tell() {
+    notify() {
       if (emitter.size === 0) return
       try {
-        // What others changed before this is told of with it.
+        // This notification also covers earlier changes of other processes.
         revision = readRevision()
       } catch {
-        // The change was made; at worst the next look tells of it once more.
+        // The change was made; at worst the next poll notifies once more.
       }
       emitter.emit()
     },
@@ -197,7 +197,7 @@ export function createChanges(db: StoresDatabase): Changes {
   }
 }
 
-/** Returns the value after `then` has had it: at once, or when it comes. */
+/** Returns a value after calling `then` with it: at once, or when it resolves. */
 export function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
   if (!(value instanceof Promise)) {
     then(value)

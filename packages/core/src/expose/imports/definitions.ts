@@ -4,16 +4,16 @@ import { type ForeignNote, readOpenApi } from './openapi.ts'
 /** One tool as a provider's request defines it, its fields not yet checked. */
 export interface ForeignDefinition {
   readonly name: unknown
-  /** The name in the request, where `name` is not that. */
+  /** The name in the request, if it differs from `name`. */
   readonly wireName?: string
   readonly namespace?: unknown
   readonly description?: unknown
   readonly inputSchema?: unknown
   readonly outputSchema?: unknown
   readonly strict?: unknown
-  /** Fields that a tool has no place for. */
+  /** Fields that a tool cannot keep. */
   readonly lost: Readonly<Record<string, unknown>>
-  /** What its schemas could not keep, by RFC 6901 pointers into the provider's own schema. */
+  /** The lost parts of its schemas, by RFC 6901 pointers into the provider's own schema. */
   readonly notes?: readonly ForeignNote[]
 }
 
@@ -22,7 +22,7 @@ export interface NotAFunction {
   readonly notAFunction: string
 }
 
-/** Says what an entry is instead of a function: its type, or a field of it. */
+/** Returns the kind of an entry that is not a function: its type, or one of its fields. */
 export function notAFunction(what: unknown): NotAFunction {
   return { notAFunction: typeof what === 'string' && what !== '' ? what : 'of an unknown type' }
 }
@@ -30,7 +30,7 @@ export function notAFunction(what: unknown): NotAFunction {
 /** Reads one entry of a request's list of tools, which may define several. */
 export type ReadEntry = (entry: Readonly<Record<string, unknown>>) => readonly (ForeignDefinition | NotAFunction)[]
 
-/** Returns the fields that are not among the known ones and say something. */
+/** Returns the unknown fields that are not empty. */
 export function otherFields(
   entry: Readonly<Record<string, unknown>>,
   known: readonly string[],
@@ -41,7 +41,7 @@ export function otherFields(
   return Object.fromEntries(others)
 }
 
-/** A function without parameters takes none. */
+/** The schema of a function without parameters. */
 const NO_PARAMETERS = { type: 'object', properties: {} }
 
 /** Reads the tools of Chat Completions and of Responses, namespaces too. */

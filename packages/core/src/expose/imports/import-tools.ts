@@ -18,26 +18,26 @@ import {
 } from './definitions.ts'
 
 export interface ImportOptions {
-  /** Of all of them. Default: `a__b` is `a:b`, as `expose` writes it, and any other name has no namespace. */
+  /** The namespace of all tools. Default: `a__b` becomes `a:b`, as `expose` writes it, and any other name has none. */
   readonly namespace?: string | undefined
-  /** Returns the id of a name, as `names.toId` of the exposure that wrote the definitions does. */
+  /** Returns the id for a name, such as `names.toId` of the exposure that wrote the definitions. */
   readonly toId?: ((name: string) => string | undefined) | undefined
-  /** What runs each tool, by its name in the definitions. A tool without it can be decided and shown, not called. */
+  /** The function of each tool, by its name in the definitions. A tool without one can be decided and shown, not called. */
   readonly execute?: Readonly<Record<string, NonNullable<ToolDefinition['execute']>>> | undefined
-  /** What the host says of each tool, by its name in the definitions. */
+  /** The host's overlay of each tool, by its name in the definitions. */
   readonly overlay?: Readonly<Record<string, ToolOverlay>> | undefined
 }
 
 export interface ImportedTools {
   readonly tools: readonly Tool[]
-  /** One for each field that a tool has no place for. */
+  /** One for each field that a tool cannot keep. */
   readonly warnings: readonly ExposeWarning[]
-  /** The entries that are not among the tools. */
+  /** The entries that did not become tools. */
   readonly errors: readonly ImportError[]
 }
 
 export interface ImportError {
-  /** The name, or the place in the list where there is none: `tools[2]`. */
+  /** The name, or without one the place in the list: `tools[2]`. */
   readonly tool: string
   readonly code: 'not_a_function' | 'tool_invalid' | 'tool_duplicate'
   readonly message: string
@@ -46,8 +46,8 @@ export interface ImportError {
 /**
  * Returns the tools of a request to OpenAI, of Chat Completions or Responses, as a gate takes them.
  *
- * Names, descriptions, schemas and each tool's `strict` are kept; what a tool has no place for is a warning, and what no
- * gate can govern an error entry. The others still come.
+ * Keeps names, descriptions, schemas and each tool's `strict`. Fields that a tool cannot keep become warnings; entries that
+ * no gate can govern become error entries. All other tools are returned.
  *
  * @throws {ConfigError} for an unknown option, and for `execute` or `overlay` of a name that no definition has
  * @example
@@ -194,7 +194,7 @@ function warningsOf(tool: Tool, { lost, notes = [] }: ForeignDefinition): readon
   }))
 }
 
-/** A field of another's definition may be anything, also what JSON cannot say. */
+/** A field of a foreign definition may have any value, even one that JSON cannot express. */
 function textOf(value: unknown): string {
   try {
     return toText(value)

@@ -1,13 +1,13 @@
 import { below, isObject } from '../schema/node.ts'
 
-/** A part of a provider's definition that a tool has no place for. */
+/** A part of a provider's definition that a tool cannot keep. */
 export interface ForeignNote {
   readonly path: string
   readonly feature: string
   readonly from: unknown
 }
 
-/** A message `Schema` of the Gemini API as JSON Schema, and what that has no keyword for. */
+/** A message `Schema` of the Gemini API as JSON Schema, and the parts without a keyword. */
 export interface ReadSchema {
   readonly schema: unknown
   readonly notes: readonly ForeignNote[]
@@ -15,10 +15,10 @@ export interface ReadSchema {
 
 type Entry = readonly [keyword: string, word: unknown]
 
-/** Deeper than a gate takes a schema: what is below stays as it is, and is refused with the rest. */
+/** Deeper than a gate accepts a schema. Deeper parts stay as they are, and the whole is refused. */
 const MAX_DEPTH = 64
 
-/** More than any real schema has: what is beyond stays as it is. A schema that holds itself twice would have no end. */
+/** More than any real schema has. Further parts stay as they are: a schema that contains itself twice would have no end. */
 const MAX_NODES = 10_000
 
 interface Reading {
@@ -54,7 +54,7 @@ const count =
   (keyword: string): Spell =>
   (word) => [[keyword, Number(word)]]
 
-/** The keywords that JSON Schema writes in another way. */
+/** The keywords that JSON Schema has in another form. */
 const SPELLINGS: ReadonlyMap<string, Spell> = new Map<string, Spell>([
   [
     'type',
@@ -78,7 +78,7 @@ const SPELLINGS: ReadonlyMap<string, Spell> = new Map<string, Spell>([
   ),
 ])
 
-/** What may be null besides: in JSON Schema a type, a listed value, or a branch of its own. */
+/** `nullable` in JSON Schema: a type, a listed value, or a branch. */
 const NULLABLE: ReadonlyMap<string, (word: unknown) => unknown> = new Map<string, (word: unknown) => unknown>([
   ['type', (type) => [type, 'null']],
   ['enum', (values) => (Array.isArray(values) ? [...(values as unknown[]), null] : values)],

@@ -2,9 +2,9 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { KEYWORDS } from './keywords.ts'
 import { isObject, listOf } from './node.ts'
 
-/** What a target takes of JSON Schema, as data. What it lacks is rewritten (`rewrites.ts`) or removed. */
+/** The JSON Schema features of a target, as data. Missing ones are rewritten (`rewrites.ts`) or removed. */
 export interface Dialect {
-  /** Part of the key under which results are kept. */
+  /** Part of the key of cached results. */
   readonly name: string
   /** The keywords it takes. Absent: all of 2020-12, and unknown ones. */
   readonly keywords?: ReadonlySet<string>
@@ -14,11 +14,11 @@ export interface Dialect {
   readonly formats?: ReadonlySet<string>
   /** Whether the root must be an object; everything but an output schema. */
   readonly objectRoot: boolean
-  /** Whether references stay, with what they lead to in `$defs`, or are written out where they stand. */
+  /** Whether references stay, with their targets in `$defs`, or are replaced by their targets. */
   readonly refs: 'kept' | 'inlined'
   /** A `$ref` takes no other keyword beside it. */
   readonly bareRefs?: boolean
-  /** A recursive `$ref` may only stand where a property that is not required leads to it. */
+  /** A recursive `$ref` is allowed only below a property that is not required. */
   readonly recursion?: 'in-optional'
   /** An `anyOf` takes no other constraint beside it. */
   readonly bareAnyOf?: boolean
@@ -34,7 +34,7 @@ export interface Dialect {
   readonly allRequired?: boolean
   /** Every schema has a type, and every list its items. */
   readonly typed?: boolean
-  /** Every list says its items, if only that they are any: `items: {}`. */
+  /** Every list has `items`, if only `{}`. */
   readonly itemsNeeded?: boolean
   /** `minItems` that it takes. */
   readonly minItems?: ReadonlySet<number>
@@ -73,7 +73,7 @@ export const ANY_OUTPUT: Dialect = { ...ANY, name: 'any-output', objectRoot: fal
 /** JSON Schema with a root that is one object, which is what every provider takes. */
 export const FLAT: Dialect = { ...ANY, name: 'flat', rootLacks: ROOT_UNIONS }
 
-/** As FLAT: who stands behind a framework is not known here, and may be OpenAI. */
+/** As FLAT: the provider behind a framework is not known here, and may be OpenAI. */
 export const FRAMEWORK: Dialect = { ...FLAT, name: 'framework', itemsNeeded: true }
 
 export const ANTHROPIC: Dialect = { ...FLAT, name: 'anthropic', parameterName: ANTHROPIC_PARAMETER }
@@ -127,7 +127,7 @@ export const ANTHROPIC_STRICT: Dialect = {
   parameterName: ANTHROPIC_PARAMETER,
 }
 
-/** As Anthropic's, without references to itself. */
+/** As Anthropic's, without recursive references. */
 export const BEDROCK_STRICT: Dialect = {
   ...ANTHROPIC_STRICT,
   name: 'bedrock-strict',
@@ -154,7 +154,7 @@ export const GEMINI: Dialect = {
 
 export const GEMINI_OUTPUT: Dialect = withoutParameters({ ...GEMINI, name: 'gemini-output' })
 
-/** The message `Schema`. A field it does not have is an error for the whole request. */
+/** The message `Schema`. An unknown field is an error for the whole request. */
 export const GEMINI_OPENAPI: Dialect = {
   name: 'gemini-openapi',
   keywords: words(
@@ -174,7 +174,7 @@ export const GEMINI_OPENAPI: Dialect = {
 
 export const GEMINI_OPENAPI_OUTPUT: Dialect = withoutParameters({ ...GEMINI_OPENAPI, name: 'gemini-openapi-output' })
 
-/** Whether a dialect takes a keyword at a place. */
+/** Whether a dialect accepts a keyword at a place. */
 export function takes(dialect: Dialect, keyword: string, atRoot: boolean): boolean {
   if (atRoot && dialect.rootLacks?.has(keyword)) return false
   return dialect.keywords ? dialect.keywords.has(keyword) : true
@@ -206,7 +206,7 @@ const WORDS: Readonly<Record<keyof Limits, string>> = {
   longEnumLength: 'characters in one enum',
 }
 
-/** Returns what makes a schema too large for a target, or `undefined`. */
+/** Returns the limit that a schema exceeds, with its size, or `undefined`. */
 export function overLimit(schema: JsonSchema, limits: Limits): string | undefined {
   const size = measure(schema)
   const over = (Object.keys(WORDS) as (keyof Limits)[]).find((key) => size[key] > (limits[key] ?? Infinity))

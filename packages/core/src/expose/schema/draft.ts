@@ -7,11 +7,11 @@ import { below, isNode, isObject, listOf, type Node, type Note, sortKeys, wordOf
 export interface Draft {
   readonly pointer: string
   readonly words: Map<string, unknown>
-  /** What the target cannot say, for the description. */
+  /** Constraints that the target cannot express, for the description. */
   readonly told: string[]
 }
 
-/** Where a draft stands. */
+/** The place of a draft. */
 export interface At {
   readonly root: boolean
   /** Whether a property that is not required leads here. */
@@ -21,13 +21,13 @@ export interface At {
   readonly within: readonly Node[]
 }
 
-/** What the rewrites ask for. */
+/** The services for rewrites. */
 export interface Writer {
   readonly dialect: Dialect
   note(note: Note): void
-  /** Moves a keyword into the description, or away where it is too long or is no plain text. */
+  /** Moves a keyword into the description, or removes it if it is too long or not plain text. */
   describe(draft: Draft, keyword: string, word: unknown): void
-  /** Returns a node with its references and `allOf` taken in. */
+  /** Returns a node with its references and `allOf` merged into it. */
   absorbed(node: Node, at: At): Draft
   write(node: Node, at: At): JsonSchema
 }
@@ -103,7 +103,7 @@ function orNull(schema: JsonSchema): JsonSchema {
 
 const NULL: JsonSchema = { type: 'null' }
 
-/** A union says each thing once, a union of one is that one, and one that takes anything says nothing. */
+/** Simplifies a union: without duplicates, a union of one is that one, and one that accepts anything is removed. */
 function simplifyUnion(out: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...rest } = out
   const seen = new Map(

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { both, type Node, type NodeMap } from './node.ts'
 
-/** What the value of a keyword is, as far as it must be understood to be rewritten. */
+/** The kind of a keyword's value, as far as rewrites need it. */
 export type Shape =
   | 'schema'
   /** A schema, or `false` and `true`, which mean something of their own there. */
@@ -73,7 +73,7 @@ export const KEYWORDS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['else', 'schema'],
 ])
 
-/** Says nothing about values, or only where a reference leads. Read, and never written. */
+/** Keywords that only identify or locate schemas. They are read and never written. */
 export const SILENT: ReadonlySet<string> = new Set([
   '$schema',
   '$id',
@@ -86,7 +86,7 @@ export const SILENT: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
-/** Tell people and models something, and constrain nothing. */
+/** Keywords that inform people and models, and constrain nothing. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
   'title',
   'description',
@@ -100,7 +100,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 export const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
 export type TypeName = (typeof TYPES)[number]
 
-/** The type that a keyword speaks of. It says nothing about values of another one. */
+/** The type to which each keyword applies. Values of other types are not affected. */
 export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'array'> = new Map([
   ...speak('string', ['format', 'pattern', 'minLength', 'maxLength', 'contentEncoding', 'contentMediaType']),
   ...speak('string', ['contentSchema']),
@@ -112,7 +112,7 @@ export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'ar
   ...speak('array', ['uniqueItems', 'unevaluatedItems']),
 ])
 
-/** Whether a keyword says anything about values of a type. */
+/** Whether a keyword applies to values of a type. */
 export function appliesTo(keyword: string, type: string): boolean {
   const spoken = SPEAKS_OF.get(keyword)
   return spoken === undefined || spoken === type || (spoken === 'number' && type === 'integer')
@@ -132,9 +132,9 @@ function speak(type: Spoken, keywords: readonly string[]): [string, Spoken][] {
 }
 
 /**
- * Returns the one value of a keyword that says what two say together, or `undefined` where none can.
+ * Returns the value of a keyword that is equivalent to two values together, or `undefined` if there is none.
  *
- * What only tells (`title`, `default`) is the first one's.
+ * For annotations (`title`, `default`) it is the first value.
  */
 export function meet(keyword: string, a: unknown, b: unknown): unknown {
   if (ANNOTATIONS.has(keyword)) return a

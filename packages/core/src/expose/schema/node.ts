@@ -1,16 +1,16 @@
 import type { JsonSchema } from '../../tools/tool.ts'
 
 /**
- * A schema as it is rewritten: spelt in 2020-12, with what is no schema taken out.
+ * A schema that is being rewritten: in the form of 2020-12, without invalid parts.
  *
  * Keywords hold nodes where JSON Schema has schemas, and maps where it has objects of schemas. Immutable, so
  * that one node can be written in several places.
  */
 export interface Node {
-  /** Where it is in the schema it was read from, RFC 6901. */
+  /** Its place in the original schema, RFC 6901. */
   readonly pointer: string
   readonly words: ReadonlyMap<string, unknown>
-  /** What it was read from. One that was put together on the way has none. */
+  /** The original schema. A node that was made by a rewrite has none. */
   readonly raw: JsonSchema | undefined
 }
 
@@ -41,11 +41,11 @@ export function wordOf<Keyword extends keyof CheckedWords>(
   { words }: Pick<Node, 'words'>,
   keyword: Keyword,
 ): CheckedWords[Keyword] | undefined {
-  // Sound, as the reader and the rewrites put nothing else there.
+  // Sound, since the reader and the rewrites store only such values.
   return words.get(keyword) as CheckedWords[Keyword] | undefined
 }
 
-/** One thing that a target cannot express, and what became of it. */
+/** A feature that a target cannot express, and its replacement. */
 export interface Note {
   readonly path: string
   readonly feature: string
@@ -78,7 +78,7 @@ export function createNode(pointer: string, words: ReadonlyMap<string, unknown>,
   return { pointer, words, raw }
 }
 
-/** Returns the node that holds when both do. */
+/** Returns the node that is equivalent to both together. */
 export function both(a: Node, b: Node): Node {
   return createNode(a.pointer, new Map([['allOf', [a, b]]]))
 }
@@ -95,12 +95,12 @@ export function isObject(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the items of a list; of anything else none. */
+/** Returns the items of a list; none for any other value. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether a word is a node: JSON has no maps. */
+/** Whether a keyword's value is a node: JSON has no maps. */
 export function isNode(word: unknown): word is Node {
   return isObject(word) && word['words'] instanceof Map
 }

@@ -2,15 +2,15 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { KEYWORDS, type Shape, SILENT, TYPES } from './keywords.ts'
 import { below, createNode, isObject, type Node, type NodeMap, type Note, SchemaProblem, toText } from './node.ts'
 
-/** More than any real schema has; a longer one would keep the process busy. */
+/** More than any real schema has: longer ones would block the process. */
 const MAX_NODES = 10_000
 
 /** Reads schemas of one document, which holds no object twice, into nodes. */
 export type Reader = (raw: JsonSchema | boolean, pointer: string) => Node
 
 /**
- * Returns a reader that spells draft-04, -06 and -07 in 2020-12, which says the same and is not noted, and takes
- * out what is no schema (`properties: 5`), which is.
+ * Returns a reader that rewrites draft-04, -06 and -07 as 2020-12, without a note since the meaning is the same, and
+ * removes invalid parts (`properties: 5`), with a note.
  */
 export function createReader(note: (note: Note) => void): Reader {
   const nodes = new Map<JsonSchema, Node>()
@@ -34,7 +34,7 @@ export function createReader(note: (note: Note) => void): Reader {
     return node
   }
 
-  /** Returns `undefined` for a value that the keyword cannot have. */
+  /** Returns `undefined` for an invalid value of the keyword. */
   function readWord(shape: Shape, value: unknown, at: string): unknown {
     switch (shape) {
       case 'schema':
@@ -63,7 +63,7 @@ export function createReader(note: (note: Note) => void): Reader {
 }
 
 const EMPTY: ReadonlyMap<string, unknown> = new Map()
-/** `false`: what no value is. */
+/** The schema `false`, which no value matches. */
 const NOTHING: ReadonlyMap<string, unknown> = new Map([['not', createNode('', EMPTY, {})]])
 
 type Plain = Exclude<Shape, 'schema' | 'schema-or-flag' | 'schemas' | 'schema-map' | 'texts-map'>
@@ -87,7 +87,7 @@ const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
 
 type Entry = readonly [keyword: string, value: unknown, pointer: string]
 
-/** Tells the keywords of a schema in 2020-12, sorted, each with where it came from. */
+/** Returns the keywords of a schema as 2020-12, sorted, each with its original place. */
 function modernise(raw: Readonly<Record<string, unknown>>, pointer: string, set: (...entry: Entry) => void): void {
   for (const key of Object.keys(raw).toSorted()) {
     if (SILENT.has(key)) continue
@@ -111,7 +111,7 @@ const EARLIER: ReadonlyMap<string, Spell> = new Map<string, Spell>([
   ['dependencies', spellDependencies],
   ['$recursiveRef', (value, at) => [['$ref', value, at]]],
   ['$dynamicRef', (value, at) => [['$ref', value, at]]],
-  // OpenAPI's, which speaks only of a type beside it.
+  // OpenAPI's `nullable`, which only affects a `type` beside it.
   ['nullable', (value, at) => (typeof value === 'boolean' ? [] : [['nullable', value, at]])],
   ['type', (value, at, raw) => [['type', raw['nullable'] === true ? [value, 'null'].flat() : value, at]]],
 ])
@@ -152,7 +152,7 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** Compiled, never run: what it matches is the validator's affair. */
+/** Checks the syntax of a pattern. It is never run here. */
 function compiles(pattern: string): boolean {
   try {
     return Boolean(new RegExp(pattern, 'u'))

@@ -2,18 +2,18 @@ import type { JsonSchema } from '../../tools/tool.ts'
 import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './node.ts'
 import type { Reader } from './read.ts'
 
-/** Where a reference leads, within the same document. */
+/** The target of a reference, within the same document. */
 export interface Place {
   readonly raw: JsonSchema | boolean
   readonly pointer: string
 }
 
-/** Returns where a `$ref` of a schema leads. Never fetches. */
+/** Returns the target of a `$ref` of a schema. Never fetches. */
 export type Resolve = (from: object, ref: string, path: string) => Place
 
 /**
- * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s that the document itself
- * has (JSON Schema 2020-12, section 8.2).
+ * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the document itself (JSON
+ * Schema 2020-12 §8.2).
  *
  * @throws {SchemaProblem} `remote_ref` for one that leads elsewhere, `unresolved_ref` for one that leads nowhere
  */
@@ -39,7 +39,7 @@ export function createResolve(root: JsonSchema): Resolve {
   }
 }
 
-/** Stands for the address that a schema without one has. Nothing is ever asked there. */
+/** The base URI of a schema without one. It is never requested. */
 const ROOT = 'https://schema.invalid/'
 
 interface Index {
@@ -102,15 +102,15 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** The references of one schema, and the definitions that those which stay lead to. */
+/** The references of one schema, and the definitions of those that stay. */
 export interface References {
-  /** Where a node's `$ref` leads, past references that only lead on. */
+  /** Returns the target of a node's `$ref`, past targets that are references themselves. */
   target(node: Node): Node
-  /** Whether a schema holds a reference to itself. */
+  /** Whether a schema refers to itself. */
   isRecursive(target: Node): boolean
-  /** The name of a schema in `$defs`, where it will be written. */
+  /** Returns the name under which a schema will be written in `$defs`. */
   nameOf(target: Node): string
-  /** Writes every schema that was named, also those that are named on the way. */
+  /** Writes every named schema, including those that are named meanwhile. */
   writeAll(write: (node: Node) => JsonSchema): Readonly<Record<string, JsonSchema>> | undefined
 }
 
@@ -180,14 +180,14 @@ export function createReferences(root: JsonSchema, read: Reader): References {
     },
     writeAll(write) {
       const written = new Map<string, JsonSchema>()
-      // A map gives also what is added while it is walked.
+      // A map also iterates over entries that are added meanwhile.
       for (const [node, name] of names) written.set(name, write(node))
       return written.size === 0 ? undefined : Object.fromEntries([...written].toSorted(([a], [b]) => (a < b ? -1 : 1)))
     },
   }
 }
 
-/** The last step of a pointer, of characters that every reader of references takes. */
+/** Returns the last step of a pointer, in characters that every consumer of references accepts. */
 function baseName(pointer: string): string {
   const last = pointer.slice(pointer.lastIndexOf('/') + 1)
   return last.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, 64) || 'definition'

@@ -54,7 +54,7 @@ function addProperties(draft: Draft, objects: readonly Draft[]): void {
   if (properties.size > 0) draft.words.set('properties', sortedMap(properties))
 }
 
-/** What every branch requires is required. */
+/** Returns the properties that every branch requires. */
 function addRequired(draft: Draft, objects: readonly Draft[]): void {
   const lists = objects.map(({ words }) => wordOf({ words }, 'required') ?? [])
   const common = (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)))
@@ -62,7 +62,7 @@ function addRequired(draft: Draft, objects: readonly Draft[]): void {
   if (required.length > 0) draft.words.set('required', required)
 }
 
-/** What stands beside `anyOf` goes into each of its branches, where it says the same. */
+/** Moves the keywords beside `anyOf` into each of its branches, which has the same meaning. */
 export function bareAnyOf(draft: Draft, { dialect, note }: Writer): void {
   const branches = wordOf(draft, 'anyOf')
   if (!dialect.bareAnyOf || !branches) return
@@ -93,7 +93,7 @@ export function missingType(draft: Draft, { dialect, note }: Writer): void {
 
 const TYPED = ['type', 'enum', 'const', 'anyOf', '$ref'] as const
 
-/** OpenAPI says that a value may be null beside the other types, not as one of them. */
+/** OpenAPI has null as a keyword of its own, not as one of the types. */
 export function nullBranch(draft: Draft, { dialect, note }: Writer): void {
   const branches = wordOf(draft, 'anyOf')
   if (dialect.unions !== 'nullable' || !branches) return

@@ -17,7 +17,7 @@ export function constToEnum(draft: Draft, { dialect, note }: Writer, at: At): vo
   })
 }
 
-/** `x > 5` is `x >= 6` for integers; for other numbers the bound itself is let in. */
+/** `x > 5` becomes `x >= 6` for integers. For other numbers the bound itself is allowed. */
 export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At): void {
   for (const [keyword, bound, step] of [
     ['exclusiveMinimum', 'minimum', 1],
@@ -48,7 +48,7 @@ export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At)
   }
 }
 
-/** Keeps of `enum` and `const` what the target can list, and what the type lets through. */
+/** Keeps the values of `enum` and `const` that the target can list and the type allows. */
 export function listedValues(draft: Draft, writer: Writer): void {
   const { dialect } = writer
   if (!dialect.enums) return
@@ -75,7 +75,7 @@ function isOfType(value: unknown, type: string): boolean {
   return type === 'integer' ? Number.isInteger(value) : typeOf(value) === type
 }
 
-/** OpenAPI lists numbers as texts, with the format `enum`, and says null elsewhere. */
+/** OpenAPI lists numbers as texts, with the format `enum`, and has null elsewhere. */
 function enumOfTexts(draft: Draft, writer: Writer, values: readonly unknown[]): void {
   const listed = values.filter((value) => value !== null)
   const types = new Set(listed.map(typeOf))

@@ -15,10 +15,10 @@ import {
 } from './rewrite-unions.ts'
 import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewrite-values.ts'
 
-/** Changes a draft where its target lacks something, and says so. */
+/** Changes a draft where its target lacks a feature, with a note. */
 export type Rewrite = (draft: Draft, writer: Writer, at: At) => void
 
-/** In this order: each may leave to the later ones what it could not say. The last removes whatever is still lacking. */
+/** In order: each may leave parts to later ones. The last removes every feature that the target still lacks. */
 export const REWRITES: readonly Rewrite[] = [
   oneOfToAnyOf,
   unionToOneObject,
@@ -38,7 +38,7 @@ export const REWRITES: readonly Rewrite[] = [
   removeLacking,
 ]
 
-/** Whatever the target still lacks goes into the description, for the model to read, or away. */
+/** Moves every remaining unsupported keyword into the description, for the model to read, or removes it. */
 function removeLacking(draft: Draft, writer: Writer, at: At): void {
   const { dialect } = writer
   const types = wordOf(draft, 'type')
@@ -54,12 +54,12 @@ function speaks(keyword: string, type: string, { formats }: Writer['dialect']): 
   return appliesTo(keyword, type) || (keyword === 'format' && !formats && appliesTo('minimum', type))
 }
 
-/** What an unknown keyword holds cannot be followed; a reference in it could lead outside. */
+/** Removes unknown keywords: a reference in one could lead outside. */
 function holdsReference(keyword: string, word: unknown): boolean {
   return !KEYWORDS.has(keyword) && typeof word === 'object' && /ref":/i.test(JSON.stringify(word))
 }
 
-/** A tuple becomes a list, each item of which is like one of the tuple's. */
+/** Turns a tuple into a list of items that match any of the tuple's schemas. */
 export function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
   const tuple = wordOf(draft, 'prefixItems')
   if (!tuple || takes(dialect, 'prefixItems', at.root) || !takes(dialect, 'items', at.root)) return
@@ -99,7 +99,7 @@ function isObjectDraft({ words }: Draft): boolean {
   return (wordOf({ words }, 'type') ?? []).includes('object')
 }
 
-/** A required property that is not declared: a closed object needs it, others take it without. */
+/** Declares required properties that are not declared, in closed objects. */
 export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
   const required = wordOf(draft, 'required')
   if (!dialect.keywords || !required) return
@@ -124,7 +124,7 @@ export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): voi
   })
 }
 
-/** Items that are any are still said where a target wants them said. */
+/** Adds `items: {}` where a target requires `items`. */
 export function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
   if (!dialect.itemsNeeded || !isListDraft(draft) || typeof items === 'object' || items === false) return

@@ -14,14 +14,14 @@ export interface Written {
 
 /** Deeper than a tool's own schema may be; reached only where references are written out. */
 const MAX_DEPTH = 100
-/** References that are written out may double a schema at every step. */
+/** Expanded references may double a schema at every step. */
 const MAX_DRAFTS = 20_000
 const MAX_TOLD = 200
 
 /**
- * Returns a schema as a dialect takes it, and what was lost on the way.
+ * Returns a schema in a dialect, with notes about the changes.
  *
- * Equal schemas have equal bytes, whatever the order of their keys. Nothing is fetched.
+ * Equal schemas have equal bytes, independent of the order of their keys. Nothing is fetched.
  *
  * @throws {SchemaProblem} for one that cannot be written at all
  */
@@ -51,7 +51,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
     return emit(draft, writer, here)
   }
 
-  /** Returns what to write for a reference that stays one. */
+  /** Returns the schema to write for a reference that stays. */
   function keptReference(node: Node, at: At): string | undefined {
     if (!node.words.has('$ref') || at.root || dialect.refs === 'inlined') return undefined
     const target = references.target(node)
@@ -67,7 +67,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
     return absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, [...at.within], undefined)
   }
 
-  /** Adds to a draft what a node says. `within` grows by what is written out for it. */
+  /** Adds the keywords of a node to a draft. `within` grows by the references that are expanded for it. */
   function absorbInto(draft: Draft, node: Node, at: At, within: Node[], kept: string | undefined): Draft {
     if (++drafts > MAX_DRAFTS || within.length > MAX_DEPTH)
       throw new SchemaProblem('schema_too_large', node.pointer, 'is too large with its references written out')
@@ -126,7 +126,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
     draft.words.delete(keyword)
     const plain = toPlain(word)
     const text = plain === undefined ? '' : `${keyword}: ${JSON.stringify(plain)}`
-    // `false` says what the model assumes anyway.
+    // The model assumes `false` anyway.
     const told =
       word !== false && text !== '' && text.length <= MAX_TOLD && isKnown(keyword) && !text.includes('"$ref"')
     if (told) draft.told.push(text)
@@ -144,7 +144,7 @@ export function writeSchema(raw: JsonSchema, dialect: Dialect): Written {
   return { schema: defs ? { ...schema, $defs: defs } : schema, notes: [...notes.values()] }
 }
 
-/** The root of what a tool takes is an object. One that does not say so is taken to be one. */
+/** The root of an input schema is an object, also without a `type`. */
 function requireObject(draft: Draft, note: (note: Note) => void): void {
   const types = wordOf(draft, 'type')
   if (types && !types.includes('object'))
@@ -158,7 +158,7 @@ function requireObject(draft: Draft, note: (note: Note) => void): void {
     note({ path: '/type', feature: 'type', from: toText(types), to: '"object"', action: 'rewritten' })
 }
 
-/** Returns a word as it was read, or `undefined` where it was put together on the way. */
+/** Returns a keyword's original value, or `undefined` if a rewrite made it. */
 function toPlain(word: unknown): unknown {
   if (isNode(word)) return word.raw && sortKeys(word.raw)
   if (word instanceof Map) {

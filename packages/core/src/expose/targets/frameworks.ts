@@ -44,7 +44,7 @@ export const mcp: Target<McpTool> = {
   },
 }
 
-/** What `tool(run, fields)` and `model.bindTools([…])` take. */
+/** The fields of `tool(run, fields)` and `model.bindTools([…])`. */
 export interface LangChainTool {
   name: string
   description: string
@@ -54,7 +54,7 @@ export interface LangChainTool {
   extras?: { defer_loading: true }
 }
 
-/** LangChain, whatever the model behind it: schemas are what every provider takes. */
+/** LangChain with any model: schemas are those that every provider accepts. */
 export const langchain: Target<LangChainTool> = {
   dialect: FRAMEWORK,
   outputDialect: ANY_OUTPUT,
@@ -77,7 +77,7 @@ export const langchain: Target<LangChainTool> = {
   },
 }
 
-/** What the SDK's own `jsonSchema(…)` gives. The symbol is registered, so that copies of the SDK know each other's. */
+/** The result of the SDK's own `jsonSchema(…)`. The symbol is registered, so that copies of the SDK recognise it. */
 export interface AiSdkSchema {
   readonly jsonSchema: JsonSchema
   readonly validate: undefined
@@ -99,7 +99,7 @@ export type AiSdkTools = Record<string, AiSdkTool>
 /**
  * The `tools` of `generateText` and `streamText` (AI SDK 7).
  *
- * `mask` is OpenAI's, where that is the provider; `defer` is the SDK's own, for its `toolSearch()`.
+ * `mask` is OpenAI's, if that is the provider; `defer` is the SDK's own, for its `toolSearch()`.
  */
 export const aiSdk: Target<AiSdkTool> = {
   dialect: FRAMEWORK,

@@ -14,7 +14,7 @@ const TARGETS: ReadonlyMap<string, Target> = new Map<ExposeTarget, Target>([
   ['ai-sdk', aiSdk],
 ])
 
-/** Returns what is known of a target, in the variant that the options name. */
+/** Returns a target, in the variant that the options select. */
 export function findTarget(name: string, { schemas, provider }: ExposeOptions): Target | undefined {
   if (name === 'gemini' && schemas === 'openapi') return geminiOpenApi
   if (name === 'ai-sdk' && provider === 'openai') return aiSdkOnOpenAi

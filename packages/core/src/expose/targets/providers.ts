@@ -55,13 +55,13 @@ export interface OpenAiFunctionTool {
   defer_loading?: boolean
 }
 
-/** The provider's own search over what was deferred. */
+/** The provider's own search over deferred tools. */
 export interface OpenAiToolSearch {
   type: 'tool_search'
 }
 export type OpenAiResponsesTool = OpenAiFunctionTool | OpenAiToolSearch
 
-/** OpenAI's Responses. `strict` is always said: without it the provider tries strict first. */
+/** OpenAI's Responses. `strict` is always set: without it the provider tries strict first. */
 export const openAiResponses: Target<OpenAiFunctionTool> = {
   dialect: OPENAI,
   strictDialect: OPENAI_STRICT,
@@ -101,7 +101,7 @@ export interface AnthropicCustomTool {
   defer_loading?: boolean
 }
 
-/** The provider's own search over what was deferred. */
+/** The provider's own search over deferred tools. */
 export type AnthropicToolSearch =
   | { type: 'tool_search_tool_bm25_20251119'; name: 'tool_search_tool_bm25' }
   | { type: 'tool_search_tool_regex_20251119'; name: 'tool_search_tool_regex' }
@@ -112,7 +112,7 @@ const SEARCH = {
   regex: { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' },
 } as const
 
-/** Anthropic's Messages. It can defer definitions, and has nothing that masks some of an array. */
+/** Anthropic's Messages. It can defer definitions, and cannot mask some of an array. */
 export const anthropic: Target<AnthropicCustomTool> = {
   dialect: ANTHROPIC,
   strictDialect: ANTHROPIC_STRICT,
@@ -178,7 +178,7 @@ export const gemini: Target<GeminiFunction> = {
     present({ name, description, parametersJsonSchema: input, responseJsonSchema: output }),
 }
 
-/** Gemini, with schemas in its subset of OpenAPI 3.0. A function without parameters says nothing of them. */
+/** Gemini, with schemas in its subset of OpenAPI 3.0. A function without parameters has no `parameters`. */
 export const geminiOpenApi: Target<GeminiFunction> = {
   ...shared,
   writesInto: true,

@@ -2,7 +2,7 @@ import type { JsonSchema, ToolAnnotations, ToolIcon, ToolMeta } from '../../tool
 import type { ExposeOptions } from '../options.ts'
 import type { Dialect } from '../schema/dialect.ts'
 
-/** A tool whose schemas are written already. */
+/** A tool with its schemas in the target's dialect. */
 export interface Parts {
   readonly name: string
   readonly title: string | undefined
@@ -10,7 +10,7 @@ export interface Parts {
   readonly description: string | undefined
   readonly input: JsonSchema
   readonly output: JsonSchema | undefined
-  /** `undefined` where there are none. */
+  /** `undefined` if there are none. */
   readonly annotations: ToolAnnotations | undefined
   readonly icons: readonly ToolIcon[] | undefined
   readonly _meta: ToolMeta | undefined
@@ -26,29 +26,29 @@ export interface Named<Definition extends object = object> {
 /** Which of the tools may be called at a step, by their names on the wire. */
 export type Mask = readonly string[]
 
-/** Fields of a tool that only some targets have a place for. */
+/** Fields of a tool that only some targets have. */
 export type Extra = 'title' | 'annotations' | 'icons' | '_meta'
 export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta']
 
-/** What a provider, protocol or framework takes for tools, each of them a `Definition`. */
+/** A provider, protocol or framework, whose tools are each a `Definition`. */
 export interface Target<Definition extends object = object> {
   /** How input schemas are written, and in strict mode. Without one there is no such mode. */
   readonly dialect: Dialect
   readonly strictDialect?: Dialect
   /** How output schemas are written. Without one they have no place. */
   readonly outputDialect?: Dialect
-  /** What it has a place for. */
+  /** The fields that it has. */
   readonly keeps: ReadonlySet<Extra>
   readonly maxTools?: number
   /** Characters. */
   readonly maxDescription?: number
   readonly canMask: boolean
   readonly canDefer: boolean
-  /** Its SDK writes into what it is given, so each exposure has copies of its own. */
+  /** Whether its SDK changes its arguments. Then each exposure has copies of its own. */
   readonly writesInto?: boolean
-  /** Names that its own tools have. */
+  /** The names of the provider's own tools. */
   readonly reserved?: ReadonlySet<string>
-  /** Returns the name that a tool has there, from its name everywhere else. */
+  /** Returns a tool's name in this target, from its usual name. */
   toName?(name: string): string
   define(parts: Parts): Definition
   /** Returns the tools of a request, and the fields of the request that carry them. */
@@ -58,13 +58,13 @@ export interface Target<Definition extends object = object> {
   ): { readonly tools: object; readonly request: Readonly<Record<string, unknown>> }
 }
 
-/** A schema whose root says that it is of an object. */
+/** A schema whose root has the type `object`. */
 export interface ObjectSchema {
   type: 'object'
   [keyword: string]: unknown
 }
 
-/** Returns an input schema as the SDKs type it: the writer has made its root an object. */
+/** Returns an input schema with the SDKs' type: the writer has made its root an object. */
 export function objectSchema(input: JsonSchema): ObjectSchema {
   if (!isObjectSchema(input)) throw new TypeError('The root of an input schema must be an object.')
   return input
