@@ -51,7 +51,7 @@ for (const format of ['sqlite', 'jsonl'] as const) {
       )
     })
 
-    it('are told of when they cannot be made any more, because their file was removed', async (t) => {
+    it('are reported when they can no longer be made, because their file was removed', async (t) => {
       const path = scratch(t)
       const faults: unknown[] = []
       const audit = open(path, { checkpoints: { everyMs: 10 }, onFault: (error) => void faults.push(error) })
@@ -65,7 +65,7 @@ for (const format of ['sqlite', 'jsonl'] as const) {
       assert.equal((await verifyAudit({ path })).status, 'unsigned')
     })
 
-    it('are told of at the next opening when they are gone', async (t) => {
+    it('are reported at the next opening when they are gone', async (t) => {
       const path = scratch(t)
       await session(path)
       await session(path)
@@ -140,7 +140,7 @@ for (const format of ['sqlite', 'jsonl'] as const) {
 }
 
 describe('findPlaceProblems', () => {
-  it('names what lies in the folder of the audit, and a key that others can read', (t) => {
+  it('names files in the folder of the audit, and a key that others can read', (t) => {
     const folder = scratchFolder(t)
     const [audit, elsewhere] = [join(folder, 'audit.db'), join(folder, 'elsewhere', 'a.checkpoints')]
     const codes = (options: Parameters<typeof findPlaceProblems>[1]): readonly string[] =>

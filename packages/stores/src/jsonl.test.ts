@@ -37,7 +37,7 @@ describe('openJsonlAudit', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  it('cuts off what a crash left of a record, keeps it aside, and counts on', async (t) => {
+  it('cuts off an incomplete record, keeps it in a file, and continues the numbers', async (t) => {
     const path = await withRecords(t, 3)
     for (const n of [1, 2]) {
       appendFileSync(path, '{"catalog_revision":1,"ev')
@@ -81,7 +81,7 @@ describe('openJsonlAudit', () => {
     assert.equal(statSync(`${path}.torn-1`).size, 100_001)
   })
 
-  it('reads lines that lie across the pieces it reads, whatever their length', async (t) => {
+  it('reads lines of any length, across the chunks that it reads', async (t) => {
     const path = join(scratchFolder(t), 'audit.jsonl')
     const audit = openJsonlAudit({ path })
     t.after(() => audit.close())
@@ -94,7 +94,7 @@ describe('openJsonlAudit', () => {
     )
   })
 
-  it('passes over a line that somebody spoilt', async (t) => {
+  it('skips a damaged line', async (t) => {
     const path = await withRecords(t, 3)
     const lines = readFileSync(path, 'utf8').split('\n')
     writeFileSync(path, lines.with(2, 'not a record').join('\n'))

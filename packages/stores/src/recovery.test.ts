@@ -51,7 +51,7 @@ for (const format of FORMATS) {
       assert.deepEqual(eventsOf(await readAll(audit)), [...once, ...once])
     })
 
-    it('ends what was left open when it is closed', async (t) => {
+    it('ends open calls when it is closed', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       const audit = openAny(format, { path })
       for (const id of ['a', 'b', 'b', 'c']) await audit.write(auditEntry({ tool_call_id: id, user_id: 'vera' }))
@@ -78,7 +78,7 @@ for (const format of FORMATS) {
       assert.equal((await reader.query({ outcome: 'abandoned' })).length, 1)
     })
 
-    it('ends what a dead process left open, once', async (t) => {
+    it('ends the calls that a dead process left open, once', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       await runWriter({ format, mode: 'required', path, name: 'open', count: 1e6, killAfterMs: 5 })
       const first = openAny(format, { path })
@@ -91,7 +91,7 @@ for (const format of FORMATS) {
       assert.deepEqual((await verifyAudit({ path })).findings, [])
     })
 
-    it('signs what it has stored after so many records, after so much time, and at its end', async (t) => {
+    it('signs stored records after a number of records, after some time, and at its end', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       const audit = openAny(format, { path, checkpoints: { everyRecords: 10, everyMs: 20, writer: 'here' } })
       for (let i = 0; i < 25; i++) await audit.write(auditEntry({ event: 'tool_result' }))
@@ -145,7 +145,7 @@ for (const format of FORMATS) {
       assert.equal((await verifyAudit({ path, publicKeys: trusted })).status, 'tampered')
     })
 
-    it('goes on when its checkpoints cannot be written, tells of it, and signs all when they can', async (t) => {
+    it('continues when its checkpoints cannot be written, reports it, and signs all when they can', async (t) => {
       const folder = scratchFolder(t)
       const path = join(folder, 'audit')
       mkdirSync(dirname(checkpointsPath(path)))
@@ -161,14 +161,14 @@ for (const format of FORMATS) {
       assert.equal((await verifyAudit({ path })).status, 'ok')
     })
 
-    it('makes no checkpoints where it is told so', async (t) => {
+    it('makes no checkpoints if they are switched off', async (t) => {
       const path = join(scratchFolder(t), 'audit')
       await openAny(format, { path, checkpoints: false }).close()
       assert.equal(existsSync(checkpointsPath(path)), false)
       assert.equal((await verifyAudit({ path })).checkpoints.count, 0)
     })
 
-    it('keeps no preview where it is told so', async (t) => {
+    it('keeps no preview if it is switched off', async (t) => {
       const audit = openAny(format, { path: join(scratchFolder(t), 'audit'), preview: false })
       t.after(() => audit.close())
       await audit.write(auditEntry({ input: { a: 1 } }))
@@ -251,7 +251,7 @@ describe('an audit of an earlier version', () => {
 })
 
 describe('a disk that fails and comes back', () => {
-  it('is told how many records were dropped, as soon as it takes any (required)', async (t) => {
+  it('records how many records were dropped, as soon as it accepts any (required)', async (t) => {
     const path = join(scratchFolder(t), 'audit.db')
     const audit = openSqliteAudit({ path, mode: 'required' })
     t.after(() => audit.close())
@@ -296,7 +296,7 @@ describe('verifyAudit', () => {
     }
   })
 
-  it('finds a byte that is no UTF-8, in the place of one that could not be told from it', async (t) => {
+  it('finds an invalid UTF-8 byte in the place of one that would decode alike', async (t) => {
     const path = join(scratchFolder(t), 'audit.jsonl')
     const audit = openJsonlAudit({ path })
     await audit.write(auditEntry({ event: 'tool_result', tool: 'a\uFFFDb' }))
@@ -307,14 +307,14 @@ describe('verifyAudit', () => {
     assert.equal((await verifyAudit({ path })).status, 'tampered')
   })
 
-  it('tells a torn end', async (t) => {
+  it('reports a torn end', async (t) => {
     const path = join(scratchFolder(t), 'audit.jsonl')
     await openJsonlAudit({ path }).close()
     appendFileSync(path, '{"catalog_rev')
     assert.equal((await verifyAudit({ path })).status, 'torn')
   })
 
-  it('says what it cannot read', async (t) => {
+  it('names a file that it cannot read', async (t) => {
     const path = join(scratchFolder(t), 'audit.db')
     await assert.rejects(verifyAudit({ path }), { code: 'audit_unavailable', message: /ENOENT/ })
     new DatabaseSync(path).exec('CREATE TABLE mine (a)')

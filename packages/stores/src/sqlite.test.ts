@@ -101,7 +101,7 @@ describe('openSqliteAudit', () => {
     while ((await readCallIds(reader)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   })
 
-  it('counts what was lost when it is closed while the file cannot be written', async (t) => {
+  it('counts the lost entries when it is closed while the file cannot be written', async (t) => {
     const path = join(scratchFolder(t), 'audit.db')
     const audit = openSqliteAudit({ path })
     const release = holdLock(path)

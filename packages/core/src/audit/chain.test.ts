@@ -16,7 +16,7 @@ const numbers = { duration_ms: fc.double(), reset_ms: fc.double(), step: fc.nat(
 const entries = fc.record({ ...texts, ...numbers, input: fc.anything() }, { requiredKeys: [] })
 
 describe('createSealer', () => {
-  it('gives records that each carry the hash of the one before, and their own', () => {
+  it('makes records that each have the hash of the one before, and their own', () => {
     const sealer = createSealer()
     const [first, second] = [auditEntry({ input: { a: 1 } }), auditEntry()].map((entry) => sealer.seal(entry))
     const { hash, ...one } = JSON.parse(first ?? '') as AuditRecord
@@ -28,7 +28,7 @@ describe('createSealer', () => {
     assert.deepEqual([sealer.seq, sealer.head], [2, head])
   })
 
-  it('gives the RFC 8785 form of the record that sealEntry gives, whatever the entry holds', () => {
+  it('returns the RFC 8785 form of the record of sealEntry, for every entry', () => {
     fc.assert(
       fc.property(entries, (fields) => {
         const text = createSealer({}, { seq: 6, head: GENESIS }).seal(auditEntry(fields))
@@ -40,7 +40,7 @@ describe('createSealer', () => {
     )
   })
 
-  it('gives the same record for an entry that was held without its input', () => {
+  it('returns the same record for an entry that was held without its input', () => {
     const entry = auditEntry({ input: { path: '/a' } })
     const held = holdEntry(entry)
     assert.equal(held.input, undefined)
@@ -48,7 +48,7 @@ describe('createSealer', () => {
     assert.equal(holdEntry(held), held)
   })
 
-  it('goes on from where it is told', () => {
+  it('continues from a given end', () => {
     const sealer = createSealer()
     const first = sealer.seal(auditEntry())
     sealer.goOnFrom({ seq: 0, head: GENESIS })
@@ -57,7 +57,7 @@ describe('createSealer', () => {
 })
 
 describe('readLink', () => {
-  it('reads number and hashes from the text of a record, whatever its texts hold', () => {
+  it('reads number and hashes from the text of every record', () => {
     const odd = ',"hash":"' + 'f'.repeat(64) + '","prev":"x","seq":9'
     const sealer = createSealer()
     const text = sealer.seal(auditEntry({ agent: odd, chat_id: odd, detail: odd, tool: odd, user_id: odd }))

@@ -43,7 +43,7 @@ describe('memoryAudit', () => {
     }
   })
 
-  it('keeps the inputs of what it is given for a second, or until it is read', async (t) => {
+  it('keeps inputs for a second, or until they are read', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const audit = memoryAudit()
     const write = () => Array.from({ length: 50 }, () => writeInput(audit))
@@ -55,7 +55,7 @@ describe('memoryAudit', () => {
     assert.equal(await countAlive(third), 0)
   })
 
-  it('gives the same record each time it is read', () => {
+  it('returns the same record each time it is read', () => {
     const audit = memoryAudit()
     audit.write(auditEntry())
     assert.equal(audit.records[0], audit.records[0])

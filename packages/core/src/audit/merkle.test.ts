@@ -21,18 +21,18 @@ const entryOf = (i: number): string => createHash('sha256').update(String(i)).di
 const entries = (count: number): string[] => Array.from({ length: count }, (_, i) => entryOf(i))
 
 describe('merkleRoot', () => {
-  it('gives the roots that RFC 6962 is tested with', () => {
+  it('returns the roots of the test vectors of RFC 6962', () => {
     for (const [count, root] of ROOTS.entries()) assert.equal(merkleRoot(ENTRIES.slice(0, count)), root)
     assert.equal(merkleRoot([]), EMPTY_ROOT)
   })
 
-  it('gives what the definition gives, for any number of entries', () => {
+  it('returns the root of the definition, for any number of entries', () => {
     for (let count = 1; count <= 70; count++) assert.equal(merkleRoot(entries(count)), naiveRoot(entries(count)))
   })
 })
 
 describe('createMerkleTree', () => {
-  it('gives its root at any time, and goes on', () => {
+  it('returns its root at any time, and continues', () => {
     const tree = createMerkleTree()
     for (const [i, entry] of ENTRIES.entries()) {
       assert.deepEqual([tree.size, tree.root(), tree.root(entry)], [i, ROOTS[i], ROOTS[i + 1]])

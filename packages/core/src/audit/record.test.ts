@@ -8,7 +8,7 @@ import type { AuditRecord } from '../ports.ts'
 import { RECORD_FIELDS, sealEntry } from './record.ts'
 
 describe('sealEntry', () => {
-  it('gives the record its number, its time and the hash of its input', () => {
+  it('has its number, its time and the hash of its input', () => {
     const record = sealEntry(auditEntry({ input: { b: 1, a: 2 } }), 7)
     assert.equal(record.seq, 7)
     assert.equal(record.ts, '2023-11-14T22:13:20.123Z')
@@ -17,18 +17,18 @@ describe('sealEntry', () => {
     assert.equal('wallMs' in record, false)
   })
 
-  it('gives the time of each record, also when milliseconds repeat, go back or have fractions', () => {
+  it('has the time of each record, also when milliseconds repeat, go back or have fractions', () => {
     const times = [5, 5, 6, 5, 5.9].map((wallMs) => sealEntry(auditEntry({ wallMs }), 1).ts.slice(-5))
     assert.deepEqual(times, ['.005Z', '.005Z', '.006Z', '.005Z', '.005Z'])
   })
 
-  it('does not lose the record when the clock answers nonsense', () => {
+  it('does not lose the record when the clock returns an invalid time', () => {
     for (const wallMs of [Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
       assert.equal(sealEntry(auditEntry({ wallMs }), 1).ts, '1970-01-01T00:00:00.000Z')
     }
   })
 
-  it('tells a null input from an absent one', () => {
+  it('distinguishes a null input from an absent one', () => {
     assert.equal(sealEntry(auditEntry({ input: null }), 1).input_hash, sha256Hex('null'))
     assert.equal('input_hash' in sealEntry(auditEntry({ input: undefined }), 1), false)
   })
@@ -58,7 +58,7 @@ describe('sealEntry', () => {
     }
   })
 
-  it('gives fields in an order that makes JSON.stringify canonical, whatever the entry holds', () => {
+  it('has its fields in an order that makes JSON.stringify canonical, for every entry', () => {
     const texts = [
       'agent',
       'app',

@@ -67,7 +67,7 @@ function findingsOf(verdict: AuditVerdict): readonly unknown[] {
   return verdict.findings.map(({ kind, seq, line, checkpoint }) => [kind, seq, line ?? `checkpoint ${checkpoint}`])
 }
 
-/** What somebody does who can write the file and knows how records are hashed. */
+/** Rewrites the file as an attacker can who knows how records are hashed. */
 function rehash(texts: readonly string[]): string[] {
   const sealer = createSealer()
   return texts.map((text) => {
@@ -77,7 +77,7 @@ function rehash(texts: readonly string[]): string[] {
 }
 
 describe('createVerifier', () => {
-  it('finds nothing where nothing was changed, and says what vouches for it', () => {
+  it('finds nothing in an unchanged audit, and returns its checkpoints', () => {
     const { head, ...verdict } = verify(lines)
     assert.deepEqual(verdict, {
       status: 'ok',
@@ -146,19 +146,19 @@ describe('createVerifier', () => {
       assert.deepEqual(findingsOf(verify(lines.with(4, other), {})), [['broken', 6, 6]])
     })
 
-    it('a record that was inserted with a number of its own, and everything after it numbered anew', () => {
+    it('a record that was inserted with a number of its own, and everything after it renumbered', () => {
       const forged = rehash(lines.toSpliced(14, 0, lines[0] ?? ''))
       assert.equal(verify(forged, {}).status, 'ok', 'a chain alone does not tell')
       assert.deepEqual(findingsOf(verify(forged)), [['rewritten', 11, 'checkpoint 2']])
     })
 
-    it('that everything was written anew', () => {
+    it('that everything was rewritten', () => {
       const forged = rehash(lines.map((line) => line.replace('files:', 'mail:')))
       assert.equal(verify(forged, {}).status, 'ok', 'a chain alone does not tell')
       assert.deepEqual(findingsOf(verify(forged)), [['rewritten', 1, 'checkpoint 1']])
     })
 
-    it('that the end was written anew', () => {
+    it('that the end was rewritten', () => {
       const forged = [
         ...lines.slice(0, 25),
         ...rehash(lines.with(27, (lines[27] ?? '').replace('"c28"', '"cx"'))).slice(25),
@@ -166,7 +166,7 @@ describe('createVerifier', () => {
       assert.deepEqual(findingsOf(verify(forged)), [['rewritten', 21, 'checkpoint 3']])
     })
 
-    it('checkpoints that somebody else signed', () => {
+    it('checkpoints that were signed with another key', () => {
       const forger = parseSigningKey(newSigningKey())
       const forged = rehash(lines.map((line) => line.replace('files:', 'mail:')))
       const verdict = verify(forged, { checkpoints: checkpointsOf(forged, forger), keys })
@@ -177,7 +177,7 @@ describe('createVerifier', () => {
       )
     })
 
-    it('a checkpoint that was edited, left out or is none', () => {
+    it('a checkpoint that was edited, left out or is invalid', () => {
       const edited = checkpoints.with(1, (checkpoints[1] ?? '').replace('"epoch":1', '"epoch":2'))
       const both = [
         [2, 'has a signature that does not hold'],
@@ -211,7 +211,7 @@ describe('createVerifier', () => {
     })
   })
 
-  it('tells a torn end from tampering', () => {
+  it('distinguishes a torn end from tampering', () => {
     assert.deepEqual(findingsOf(verify(lines, { checkpoints, keys }, true)), [['torn', undefined, COUNT + 1]])
     assert.equal(verify(lines, { checkpoints, keys }, true).status, 'torn')
     assert.equal(verify(lines.slice(0, 5), { checkpoints, keys }, true).status, 'gap')
@@ -287,7 +287,7 @@ describe('proveRecord and checkProof', () => {
 })
 
 describe('parseSigningKey', () => {
-  it('refuses what is not an Ed25519 key', () => {
+  it('refuses other keys than Ed25519', () => {
     assert.throws(() => parseSigningKey('nonsense'), /not a private key in PEM/)
     assert.throws(() => parseVerifyingKey('nonsense'), /not a public key in PEM/)
   })

@@ -46,7 +46,7 @@ describe('defineTarget', () => {
     assert.ok(Object.isFrozen(exposure.tools[0]))
   })
 
-  it('warns of what the target loses, as the built-in ones do', () => {
+  it('warns of lost features, as the built-in targets do', () => {
     const { warnings } = expose(view, defineTarget(definition))
     assert.deepEqual(
       warnings.map(({ tool, feature, action }) => `${tool} ${feature} ${action}`),
@@ -59,7 +59,7 @@ describe('defineTarget', () => {
     )
   })
 
-  it('keeps what the target has a place for, and masks where its request can', () => {
+  it('keeps the fields of the target, and masks if its request can', () => {
     const target = defineTarget({
       name: 'own',
       outputSchema: {},

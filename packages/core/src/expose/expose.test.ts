@@ -205,14 +205,14 @@ describe('expose', () => {
     )
   })
 
-  it('gives the same object for the same view, target and options', async () => {
+  it('returns the same object for the same view, target and options', async () => {
     const [view, equal] = [await viewOf(READ), await viewOf(READ)]
     assert.equal(expose(view, 'mcp'), expose(equal, 'mcp', {}))
     assert.notEqual(expose(view, 'mcp'), expose(view, 'bedrock'))
     assert.notEqual(expose(view, 'openai-chat'), expose(view, 'openai-chat', { strict: true }))
   })
 
-  it('gives what nobody can change', async () => {
+  it('returns frozen values', async () => {
     const { tools } = expose(await viewOf(READ), 'anthropic')
     assert.throws(
       () => tools.push({ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }),
@@ -222,14 +222,14 @@ describe('expose', () => {
     assert.throws(() => (tool.input_schema.properties.path.type = 'number'), TypeError)
   })
 
-  it('gives Gemini’s OpenAPI form anew each time, as its SDK writes into it', async () => {
+  it('returns a new copy of Gemini’s OpenAPI form each time, since its SDK changes it', async () => {
     const view = await viewOf(READ)
     const [a, b] = [1, 2].map(() => expose(view, 'gemini', { schemas: 'openapi' }).tools)
     assert.deepEqual(a, b)
     assert.notEqual(a?.[0]?.functionDeclarations[0], b?.[0]?.functionDeclarations[0])
   })
 
-  it('gives equal bytes for equal definitions, whatever the order of their keys and of the tools', async () => {
+  it('returns equal bytes for equal definitions, for every order of their keys and of the tools', async () => {
     const turned: ToolDefinition = {
       ...READ,
       inputSchema: { required: ['path'], properties: { path: { type: 'string' } }, type: 'object' },
@@ -245,7 +245,7 @@ describe('expose', () => {
 })
 
 describe('expose: names', () => {
-  it('lead back to the ids of what was exposed, and to nothing else', async () => {
+  it('lead back to the ids of exposed tools, and to no others', async () => {
     const { names } = expose(await viewOf(READ, { name: 'a.b' }), 'mcp')
     assert.equal(names.toName('files:read'), 'files__read')
     assert.equal(names.toId('files__read'), 'files:read')
@@ -260,7 +260,7 @@ describe('expose: names', () => {
     assert.equal(names.toId('_1st'), '1st')
   })
 
-  it('are at most 64 of [A-Za-z0-9_-] and lead back, whatever the tool and the target', async () => {
+  it('are at most 64 of [A-Za-z0-9_-] and lead back, for every tool and target', async () => {
     const part = fc.oneof(
       fc.string({ unit: fc.constantFrom('a', '1', '_', '-', 'é', '読', '.'), minLength: 1, maxLength: 70 }),
       fc.constantFrom('constructor', '__proto__', 'tool_search_tool_bm25'),
@@ -302,7 +302,7 @@ describe('expose: names', () => {
   })
 })
 
-describe('expose: what cannot be exposed', () => {
+describe('expose: tools that cannot be exposed', () => {
   it('is an error with its id, and the others still come', async () => {
     // As a source could make one that does not go through defineTool.
     const remote: Tool = {
@@ -410,7 +410,7 @@ describe('expose: strict', () => {
     assert.deepEqual(warnings, [{ tool: '', path: '', feature: 'strict', from: 'true', action: 'removed' }])
   })
 
-  it('makes the model say null for what is absent, which toInput takes back', async () => {
+  it('makes the model write null for absent properties, which toInput removes', async () => {
     const inputSchema = {
       type: 'object',
       properties: {
@@ -459,7 +459,7 @@ describe('expose: modes', () => {
   const stepOf = async (...activeTools: string[]) => (await run).narrow({ activeTools })
   const namesIn = (tools: unknown) => [...JSON.stringify(tools).matchAll(/"name":"([abc])"/g)].map(([, name]) => name)
 
-  it('filter sends what the step sees', async () => {
+  it('filter sends the tools that the step sees', async () => {
     const { tools, names } = expose(await run, 'anthropic', { step: await stepOf('b') })
     assert.deepEqual(namesIn(tools), ['b'])
     assert.equal(names.toId('a'), undefined)
@@ -516,7 +516,7 @@ describe('expose: modes', () => {
     })
   }
 
-  it('mask never shows what the run does not see', async () => {
+  it('mask never shows tools that the run does not see', async () => {
     const tight = await stepOf('a')
     const { tools, request } = expose(tight, 'openai-chat', { mode: 'mask', step: await run })
     assert.deepEqual(namesIn(tools), ['a'])

@@ -40,7 +40,7 @@ describe('toWireName', () => {
   ]
   for (const [id, name] of hashed) it(`of ${id} ends in a hash`, () => assert.match(wireName(id), name))
 
-  it('is at most 64 of [A-Za-z0-9_-], whatever the tool', () => {
+  it('is at most 64 of [A-Za-z0-9_-], for every tool', () => {
     fc.assert(fc.property(toolArbitrary, (tool) => assert.match(toWireName(tool), /^[A-Za-z0-9_-]{1,64}$/)))
   })
 
@@ -87,7 +87,7 @@ describe('createWireNames', () => {
     }
   })
 
-  it('gives two tools that meet in one name to neither, and names both', () => {
+  it('gives a name that two tools share to neither, and names both', () => {
     const tools = ['a', 'b', 'c', 'd'].map((name) => defineTool({ name }))
     const names = createWireNames(tools, ({ id }) => (id === 'd' ? 'd' : 'same'))
     assert.deepEqual(names.collisions, [{ name: 'same', ids: ['a', 'b', 'c'] }])

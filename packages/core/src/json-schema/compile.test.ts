@@ -220,7 +220,7 @@ describe('createValidator', () => {
     })
   }
 
-  it('points at what is wrong, within items and properties', () => {
+  it('points at the violation, within items and properties', () => {
     const schema = { properties: { list: { items: { properties: { 'a/b': { type: 'string' } } } } } }
     assert.deepEqual(validate(schema, { list: [{}, { 'a/b': 1 }] }), {
       pointer: '/list/1/a~1b',
@@ -236,7 +236,7 @@ describe('createValidator', () => {
     })
   })
 
-  it('tells the first fault of the first branch', () => {
+  it('reports the first violation of the first branch', () => {
     const schema = { anyOf: [{ properties: { a: { type: 'string' } } }, { required: ['b'] }] }
     assert.deepEqual(validate(schema, { a: 1 }), { pointer: '/a', message: 'must be string' })
     assert.equal(validate({ oneOf: [true, true] }, 1)?.message, 'must match exactly one schema in oneOf')

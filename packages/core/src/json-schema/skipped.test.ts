@@ -151,7 +151,7 @@ describe('the schemas that zod writes', () => {
     }
   }
 
-  it('name what is not checked of a duration, which looks ahead in its middle', async () => {
+  it('name the unchecked pattern of a duration, which has a lookahead in its middle', async () => {
     const inputSchema = jsonSchemaOf(z.object({ for: z.iso.duration() }))
     const warnings: string[] = []
     const gate = createGate({
@@ -169,7 +169,7 @@ describe('the schemas that zod writes', () => {
     assert.equal('schemaWarnings' in view.explain('nothing'), false)
   })
 
-  it('are told once, also for tools that come later', () => {
+  it('are reported once, also for tools that are added later', () => {
     const warnings: string[] = []
     const listeners: (() => void)[] = []
     let names: readonly string[] = []

@@ -7,7 +7,7 @@ const SIZE = 20_000
 /** Ten times the text: linear costs ten times, quadratic a hundred. */
 const FACTOR = 10
 const SLACK = 4
-/** Below this nothing can be told from noise. */
+/** Shorter times are noise. */
 const NOISE_MS = 5
 
 /** What makes a matcher that tries again at each place read the rest of the text each time. */
@@ -62,7 +62,7 @@ const secrets = [
 ]
 
 describe('the time that redaction takes', () => {
-  it('grows no faster than the text, whatever is repeated in it', () => {
+  it('grows no faster than the text, for every repeated part', () => {
     const { redactText } = createRedactor({ secrets, patterns: ['(a+)+b', 'INT-\\d+'] })
     for (const piece of PIECES) {
       const small = costMs(() => redactText(toText(piece, SIZE)))

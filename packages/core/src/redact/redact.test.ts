@@ -7,13 +7,13 @@ import { SECRET_VALUES } from './secret-values.ts'
 import { runs } from '../testing/runs.ts'
 
 describe('createRedactor', () => {
-  it('hides exact secrets wherever they stand, and once where they overlap', () => {
+  it('hides exact secrets anywhere, and once where they overlap', () => {
     const { redactText } = createRedactor({ secrets: ['correct horse', 'horse battery', 'abcdef'] })
     assert.equal(redactText('xcorrect horse batteryx'), 'x[redacted:secret]x')
     assert.equal(redactText('abcdefabcdef'), '[redacted:secret][redacted:secret]')
     assert.equal(redactText('abcde'), 'abcde')
   })
-  it('hides them as they stand in URLs, in JSON within JSON, and in base64 at any place', () => {
+  it('hides them in URLs, in JSON within JSON, and in base64 at any position', () => {
     const secret = 'pa$s "w\\rd"/ö\n'
     const { redactText } = createRedactor({ secrets: [secret] })
     const json = JSON.stringify({ a: secret })
@@ -28,7 +28,7 @@ describe('createRedactor', () => {
       }
     }
   })
-  it('leaves out a secret under 6 characters, and tells its index but not its text', () => {
+  it('ignores a secret under 6 characters, and reports its index but not its text', () => {
     const ignored: ConfigError[] = []
     const { redactText } = createRedactor({ secrets: ['longer one', 'abc'], onIgnored: (error) => ignored.push(error) })
     assert.equal(redactText('abc longer one'), 'abc [redacted:secret]')
@@ -55,11 +55,11 @@ describe('createRedactor', () => {
       }),
     )
   })
-  it('does not take brackets that somebody else wrote for a marker of its own', () => {
+  it('does not take foreign text in brackets for a marker of its own', () => {
     const { redactText } = createRedactor({ secrets: ['hunter2-hunter2'] })
     assert.equal(redactText('[redacted:hunter2-hunter2]'), '[redacted:[redacted:secret]]')
   })
-  it('hides what further keys name and further patterns match', () => {
+  it('hides the values of further keys and the matches of further patterns', () => {
     const { redactText, redactValue } = createRedactor({ keys: ['zip'], patterns: ['INT-\\d{4}', '(?i)case [a-z]+'] })
     assert.equal(
       redactText('INT-1234 and Case abc, my_zip=99'),
@@ -82,11 +82,11 @@ describe('createRedactor', () => {
 })
 
 describe('redactValue', () => {
-  it('gives plain JSON without a secret back as it is', () => {
+  it('returns plain JSON without a secret as it is', () => {
     const value = { a: [1, 'x', null, true], b: { c: 'd' } }
     assert.equal(redactor.redactValue(value), value)
   })
-  it('changes nothing of what it is given', () => {
+  it('does not change its argument', () => {
     const value = Object.freeze({ password: 'x', list: Object.freeze(['a', { token: 'y' }]) })
     assert.deepEqual(redactor.redactValue(value), {
       password: '[redacted:password]',
@@ -211,7 +211,7 @@ const planted = fc
   .tuple(edge, canary, edge)
   .map(([before, secret, after]) => ({ text: before + secret + after.replace(/^[\w/+=.-]/, ' '), secret }))
 
-describe('redaction, whatever comes', () => {
+describe('redaction of any value', () => {
   it('lets no canary through, in keys, values and nested texts', () => {
     const times = runs(500, 500)
     let count = 0
@@ -237,7 +237,7 @@ describe('redaction, whatever comes', () => {
     )
     assert.ok(count >= 2 * times.numRuns, `${count} canaries were planted`)
   })
-  it('gives the same when it is done twice, and the same each time', () => {
+  it('returns the same when it runs twice, and the same each time', () => {
     const texts = fc
       .array(
         fc.oneof(

@@ -99,7 +99,7 @@ describe('keys that name a secret', () => {
       assert.deepEqual(redactor.redactValue({ [key]: value }), { [key]: value })
     })
   }
-  it('hide the value of a pair of a name and a value, and what follows a flag', () => {
+  it('hide the value of a pair of a name and a value, and the value after a flag', () => {
     assert.deepEqual(
       redactor.redactValue([{ name: 'DB_PASSWORD', value: 'x' }, ['--token', 'x', '--max-tokens', '5']]),
       [{ name: 'DB_PASSWORD', value: '[redacted:password]' }, ['--token', '[redacted:token]', '--max-tokens', '5']],

@@ -28,7 +28,7 @@ describe('values that look like secrets', () => {
       }
     })
   }
-  it('hide a private key that has no end, but not what comes behind it', () => {
+  it('hide a private key without an end, but not the text after it', () => {
     const key = '-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123456789\nabcdefghijklmnopqrstuvwxyz\nand so on'
     assert.equal(redactor.redactText(key), '[redacted:private-key]\nand so on')
   })

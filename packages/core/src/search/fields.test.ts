@@ -5,7 +5,7 @@ import { parameterNames } from './fields.ts'
 const text = { type: 'string' }
 
 describe('parameterNames', () => {
-  it('gives the names of all levels, the outer ones first, each once', () => {
+  it('returns the names of all levels, outer ones first, each once', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -23,12 +23,12 @@ describe('parameterNames', () => {
     assert.deepEqual(parameterNames({ properties: { properties: text, items: text } }), ['items', 'properties'])
   })
 
-  it('gives nothing for what names none', () => {
+  it('returns nothing for a schema without names', () => {
     for (const schema of [{}, { properties: [] }, { properties: null }, { items: true }, { allOf: 'x', not: 3 }])
       assert.deepEqual(parameterNames(schema as object as { [keyword: string]: unknown }), [])
   })
 
-  it('is bounded in names, in depth and in breadth, and cuts alike whatever the order of keys', () => {
+  it('is bounded in names, in depth and in breadth, and cuts alike for every order of keys', () => {
     const names = Array.from({ length: 1000 }, (_, i) => `p${i}`)
     const wide = (order: readonly string[]) => ({ properties: Object.fromEntries(order.map((name) => [name, text])) })
     assert.equal(parameterNames(wide(names)).length, 128)

@@ -50,7 +50,7 @@ async function run(view: View, tool: string, input: unknown, more: Partial<CallR
 const viewOf = (gate: Gate) => gate.view({ user: 'vera' })
 
 describe('search_tools', () => {
-  it('finds what its caller sees, with as much detail as asked for, and not itself', async () => {
+  it('finds the tools that its caller sees, in the requested detail, and not itself', async () => {
     const view = await viewOf(make().gate)
     const { title, description, inputSchema } = SEND
     assert.deepEqual(await run(view, 'search_tools', { query: 'letter' }), {
@@ -84,7 +84,7 @@ describe('search_tools', () => {
     assert.deepEqual(await names(view), ['mail:send'])
   })
 
-  it('gives as many as it is asked for, meta-tools not counted', async () => {
+  it('returns as many as requested, not counting meta-tools', async () => {
     const tools = Array.from({ length: 12 }, (_, i) => defineTool({ name: `tool_${i}`, description: 'A tool.' }))
     const view = await createGate({ tools: [...tools, ...metaTools()] }).view({})
     for (const [limit, count] of [
@@ -146,7 +146,7 @@ describe('search_tools', () => {
 })
 
 describe('get_tool_details', () => {
-  it('gives the whole definition of each tool that is asked for, once', async () => {
+  it('returns the whole definition of each requested tool, once', async () => {
     const view = await viewOf(make().gate)
     const { title, description, inputSchema, annotations } = SEND
     assert.deepEqual(await run(view, 'get_tool_details', { names: ['mail:send', 'git:push', 'mail:send'] }), {
@@ -174,13 +174,13 @@ describe('call_tool', () => {
   const call = (view: View, name: string, input?: object, more?: Partial<CallRequest>) =>
     run(view, 'call_tool', { name, ...(input && { arguments: input }) }, more)
 
-  it('gives what the tool gives, untouched', async () => {
+  it('returns the output of the tool unchanged', async () => {
     const view = await viewOf(make().gate)
     assert.equal(await call(view, 'mail:send', { to: 'adam' }), 'sent to adam')
     assert.deepEqual(await call(view, 'git:push'), { pushed: true })
   })
 
-  it('tells what a call of the tool itself would tell, for every kind of refusal', async () => {
+  it('returns the text of a direct call, for every kind of refusal', async () => {
     const { gate } = make({
       policy: { deny: ['tag:danger'], ask: [{ match: 'git:push' }] },
       groups: { mail: { tools: ['mail:*'] } },
@@ -314,7 +314,7 @@ function waiting(stopped: unknown[]) {
 }
 
 describe('metaTools', () => {
-  it('gives the tools that are asked for, in a namespace or none, tagged as meta', () => {
+  it('returns the requested tools, with or without a namespace, tagged as meta', () => {
     assert.deepEqual(
       metaTools().map(({ id }) => id),
       ['search_tools', 'get_tool_details', 'call_tool'],

@@ -51,7 +51,7 @@ describe('a search', () => {
   })
 })
 
-describe('what a search must not show', () => {
+describe('a search does not reveal hidden tools', () => {
   it('leaves no trace in it: hits, scores, order and details are those of a catalog without the hidden tools', async () => {
     await fc.assert(
       fc.asyncProperty(fc.subarray(ids), query, limit, async (visible, asked, most) => {
@@ -73,7 +73,7 @@ describe('what a search must not show', () => {
     assert.deepEqual(view.search('request'), without.search('request'))
   })
 
-  it('is the same whatever hides a tool: policy, scopes, visibility, availability or the step', async () => {
+  it('is the same for every way to hide a tool: policy, scopes, visibility, availability or the step', async () => {
     const asked = fc.constantFrom(
       'read',
       'write file',

@@ -34,7 +34,7 @@ async function search(query: string, options?: SearchOptions, tools: readonly To
 }
 
 describe('view.search', () => {
-  it('finds by id, title, description, parameter names and tags, whatever their case and spelling', async () => {
+  it('finds by id, title, description, parameter names and tags, in any case and spelling', async () => {
     assert.deepEqual(await search('READ file '), ['files:read_file', 'files:deleteFile'])
     assert.deepEqual(await search('message '), ['mail:send'])
     assert.deepEqual(await search('documents '), ['files:deleteFile', 'files:read_file'])
@@ -60,7 +60,7 @@ describe('view.search', () => {
     assert.deepEqual(await search('z'), [], 'one letter begins too many words')
   })
 
-  it('gives nothing for a query without a word, and for one that fits nothing', async () => {
+  it('returns nothing for a query without a word, and for one without a match', async () => {
     for (const query of ['', '   ', '?!', '🙂', '\u0301', 'xyzzy', '__proto__', '\uffff'])
       assert.deepEqual(await search(query), [], JSON.stringify(query))
   })
@@ -80,7 +80,7 @@ describe('view.search', () => {
     assert.deepEqual(await search('alike', { limit: 2 }, tools), ['ab', 'bb'])
   })
 
-  it('tells as much of a tool as is asked for', async () => {
+  it('shows as much of a tool as requested', async () => {
     const view = await createGate({ tools: make() }).view({})
     const [names] = view.search('send', { detail: 'names' })
     assert.deepEqual(Object.keys(names ?? {}), ['id', 'score', 'title', 'tags'])
@@ -110,14 +110,14 @@ describe('view.search', () => {
       assert.throws(() => view.search('parcel', { maxDescription }), { code: 'query_invalid' })
   })
 
-  it('gives ten hits, or 1 to 100', async () => {
+  it('returns ten hits, or 1 to 100', async () => {
     const tools = make(Array.from({ length: 120 }, (_, i) => ({ name: `tool_${i}` })))
     assert.equal((await search('tool', {}, tools)).length, 10)
     assert.equal((await search('tool', { limit: 1 }, tools)).length, 1)
     assert.equal((await search('tool', { limit: 100 }, tools)).length, 100)
   })
 
-  it('refuses what cannot be meant, naming it', async () => {
+  it('refuses invalid values and names them', async () => {
     const view = await createGate({ tools: make() }).view({})
     for (const limit of [0, -1, 101, 1.5, Number.NaN, '5' as unknown as number])
       assert.throws(() => view.search('read', { limit }), { code: 'query_invalid', message: /limit .* 1 to 100/ })
@@ -161,7 +161,7 @@ describe('view.search', () => {
     )
   })
 
-  it('finds no more at once what policy, catalog or availability have come to refuse, in views that are open too', async () => {
+  it('no longer finds tools that policy, catalog or availability now refuse, also in open views', async () => {
     let offered = make()
     const listeners = new Set<() => void>()
     const source: Source = {

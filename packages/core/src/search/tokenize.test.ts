@@ -33,12 +33,12 @@ describe('tokenize', () => {
     it(`splits ${shows}`, () => assert.deepEqual(tokenize(text), words))
   }
 
-  it('cuts what is longer than a word', () => {
+  it('cuts words that are too long', () => {
     assert.deepEqual(tokenize('x'.repeat(1000)), ['x'.repeat(64)])
     assert.ok(tokenize('xY1'.repeat(1000)).every((word) => word.length <= 64))
   })
 
-  it('gives words of letters and digits for any text, the same for the text in capitals or composed otherwise', () => {
+  it('returns words of letters and digits for any text, the same for capitals and other compositions', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 30 }), (text) => {
         const words = tokenize(text)
@@ -51,7 +51,7 @@ describe('tokenize', () => {
 })
 
 describe('joinWords', () => {
-  it('gives a name as one word, however it is written', () => {
+  it('returns a name as one word, in every spelling', () => {
     for (const name of ['read_text_file', 'readTextFile', 'Read Text-File', 'réad:text:file'])
       assert.equal(joinWords(name), 'readtextfile')
   })
@@ -67,7 +67,7 @@ describe('endsInWord', () => {
 })
 
 describe('stem', () => {
-  it('gives the forms of a word one stem', () => {
+  it('returns one stem for the forms of a word', () => {
     const families = [
       'create creates created creating',
       'list lists listed listing',
@@ -86,7 +86,7 @@ describe('stem', () => {
     }
   })
 
-  it('keeps apart what is not of one word', () => {
+  it('keeps different words apart', () => {
     const pairs = [
       ['string', 'str'],
       ['speed', 'spe'],
@@ -104,7 +104,7 @@ describe('stem', () => {
       assert.equal(stem(word), word)
   })
 
-  it('gives something for every word, and never more than there was', () => {
+  it('returns a stem for every word, never longer than the word', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z]{1,64}$/), (word) => {
         assert.ok(stem(word).length > 0 && stem(word).length <= word.length)

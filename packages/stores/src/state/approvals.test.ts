@@ -11,7 +11,7 @@ function binding(user: string): ApprovalBinding {
 }
 
 describe('the approvals of openSqliteStores', () => {
-  it('live for ten minutes, or as long as they are told', async (t) => {
+  it('live for ten minutes, or as long as configured', async (t) => {
     const { approvals } = openScratchStores(t)
     assert.equal((await approvals.request(binding('vera'), {}, NOW)).expiresAt, NOW + 600_000)
     const brief = openScratchStores(t, { approvals: { ttlMs: 5 } })
@@ -51,7 +51,7 @@ describe('the approvals of openSqliteStores', () => {
     await approvals.request(binding('more'), input, NOW + 600_000)
   })
 
-  it('keep users apart, whatever their names hold', async (t) => {
+  it('keep users with any names apart', async (t) => {
     const { approvals } = openScratchStores(t)
     for (const user of ['a', 'a\0', 'a\0b', 'a\uD800', 'a\uDBFF', '', '__proto__']) {
       const { id } = await approvals.request(binding(user), {}, NOW)

@@ -70,7 +70,7 @@ describe('the counters of openSqliteStores', () => {
     assert.equal((await counters.take([use('k')])).allowed, true)
   })
 
-  it('know a boot by a clock that is behind, where the system does not tell', async (t) => {
+  it('recognise a boot by a clock that is behind, if the system has no boot id', async (t) => {
     const { now, boot } = machine(t)
     await boot(undefined).counters.take([use('k')])
     now.monotonicMs = 10
@@ -86,7 +86,7 @@ describe('the counters of openSqliteStores', () => {
     assert.equal((await second.counters.take([use('k')])).resetMs, 60_000)
   })
 
-  it('hold no more keys than they may: a use of another is refused until one has passed', async (t) => {
+  it('hold at most maxKeys keys: a use of another is refused until one has expired', async (t) => {
     const clock = manualClock()
     const { counters } = openScratchStores(t, { clock, counters: { maxKeys: 2 } })
     await counters.take([use('a')])

@@ -22,7 +22,7 @@ describe('the file of openSqliteStores', () => {
     for (const file of [path, `${path}-wal`]) assert.equal(statSync(file).mode & 0o777, 0o600, file)
   })
 
-  it('keeps what was acknowledged when it is opened anew', async (t) => {
+  it('keeps acknowledged writes when it is opened again', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const first = openScratchStores(t, { path })
     const { id } = await first.approvals.request(binding('vera'), { amount: 1 }, NOW)
@@ -92,7 +92,7 @@ describe('the file of openSqliteStores', () => {
     assert.equal(existsSync('/dev/full-journal'), false)
   })
 
-  it('refuses what it has no room for, and keeps what it acknowledged', async (t) => {
+  it('refuses writes without room, and keeps acknowledged ones', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const full = openScratchStores(t, { path, maxPages: 60 })
     const { id } = await full.approvals.request(binding('vera'), {}, NOW)

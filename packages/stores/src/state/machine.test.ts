@@ -13,7 +13,7 @@ async function printed(expression: string): Promise<string> {
 }
 
 describe('machineClock', () => {
-  it('tells every process of the machine the same time', async () => {
+  it('is the same in every process of the machine', async () => {
     const before = machineClock.monotonicMs()
     const between = Number(await printed('machineClock.monotonicMs()'))
     const after = machineClock.monotonicMs()
@@ -22,7 +22,7 @@ describe('machineClock', () => {
 })
 
 describe('readBootId', () => {
-  it('is the same for every process, where the system tells it', async () => {
+  it('is the same for every process, if the system has one', async () => {
     assert.equal(await printed('readBootId()'), String(readBootId()))
   })
 })

@@ -57,7 +57,7 @@ describe('openSqliteStores in many processes', () => {
     await lease.release()
   })
 
-  it('tells a listener of what another process changed', async (t) => {
+  it('notifies a listener of changes by another process', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
     const { state, close } = openSqliteStores({ path })
     t.after(close)

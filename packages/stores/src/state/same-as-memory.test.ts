@@ -101,7 +101,7 @@ async function statesOf(
 }
 
 describe('openSqliteStores beside memory', () => {
-  it('answers alike about approvals, whatever comes in whatever order, clocks that go back too', async (t) => {
+  it('gives the same answers about approvals, for any requests in any order, also if clocks go back', async (t) => {
     const folder = scratchFolder(t)
     let count = 0
     await fc.assert(
@@ -123,7 +123,7 @@ describe('openSqliteStores beside memory', () => {
     )
   })
 
-  it('answers alike about the state, whatever comes in whatever order', async (t) => {
+  it('gives the same answers about the state, for any requests in any order', async (t) => {
     const folder = scratchFolder(t)
     let count = 0
     await fc.assert(

@@ -147,7 +147,7 @@ describe('fromOpenAiTools, fromAnthropicTools, fromGeminiTools, fromBedrockTools
     })
   }
 
-  it('give tools that a gate decides and runs', async () => {
+  it('return tools that a gate decides and runs', async () => {
     const { tools } = fromOpenAiTools([{ type: 'function', name: 'search', parameters: SCHEMA }], {
       execute: { search: ({ q }: { q: string }) => `found ${q}` },
       overlay: { search: { tags: ['read'] } },
@@ -194,7 +194,7 @@ describe('fromOpenAiTools, fromAnthropicTools, fromGeminiTools, fromBedrockTools
     })
   }
 
-  it('keep the strict of each tool on the way out again, unless told otherwise', async () => {
+  it('keep the strict of each tool on the way out again, unless an option says otherwise', async () => {
     const definitions = ['a', 'b'].map((name) => ({
       name,
       input_schema: SCHEMA,
@@ -242,7 +242,7 @@ const toolArbitrary = fc.record({
   outputSchema: fc.option(schemaArbitrary, { nil: undefined }),
 })
 
-describe('what is exposed and read again', () => {
+describe('tools that are exposed and read again', () => {
   for (const [target, from, options] of FROM) {
     const { strict: _, ...again } = options
     it(`is the same for ${target} ${JSON.stringify(options)}`, async () => {
@@ -267,7 +267,7 @@ describe('what is exposed and read again', () => {
     })
   }
 
-  it('has the ids that it had, whatever they were, where the exposure says them', async () => {
+  it('have their earlier ids, if the exposure maps them', async () => {
     const odd = ['a__b', '_a_', 'ünï', 'x'.repeat(100), 'group__a', '9', '9__a']
     const tools = odd.flatMap((name) => [defineTool({ name }), defineTool({ name, namespace: 'my.ns' })])
     const view = await createGate({ tools }).view({})

@@ -100,7 +100,7 @@ const root = schemaArbitrary.map(
 )
 
 describe('writeSchema, for any schema and target', () => {
-  it('gives a schema or says why not', () => {
+  it('returns a schema or the reason why not', () => {
     each((raw, dialect) => {
       const schema = tryWrite(raw, dialect)
       if (dialect.objectRoot && schema) assert.equal(String(schema['type']).toLowerCase(), 'object')
@@ -125,7 +125,7 @@ describe('writeSchema, for any schema and target', () => {
     })
   })
 
-  it('gives the same bytes and notes, whatever the order of keys', () => {
+  it('returns the same bytes and notes for every order of keys', () => {
     each((raw, dialect) => {
       assert.equal(textOf(raw, dialect), textOf(reversed(raw) as JsonSchema, dialect))
     })

@@ -353,7 +353,7 @@ describe('writeSchema', () => {
     })
   }
 
-  it('keeps what refers to itself, where there are definitions', () => {
+  it('keeps recursive references, if the target has definitions', () => {
     const { schema, notes } = written(ANY, { $ref: '#/$defs/node' }, nodeDefs)
     assert.deepEqual(schema, {
       type: 'object',
@@ -364,7 +364,7 @@ describe('writeSchema', () => {
     assert.deepEqual(notes, [])
   })
 
-  it('cuts what refers to itself, where there are none', () => {
+  it('cuts recursive references, if it has none', () => {
     const { schema, notes } = written(GEMINI_OPENAPI, { $ref: '#/$defs/node' }, nodeDefs)
     assert.deepEqual((schema['properties'] as JsonSchema)['x'], {
       type: 'OBJECT',
@@ -399,7 +399,7 @@ describe('writeSchema', () => {
     assert.deepEqual(writeSchema(root, ANY).schema, root)
   })
 
-  it('gives different definitions of one name different names', () => {
+  it('gives different names to different definitions with one name', () => {
     const raw = {
       properties: { a: { $ref: '#/properties/b/$defs/d' }, b: { $defs: { d: { type: 'string' } }, $ref: '#/$defs/d' } },
       $defs: { d: { type: 'number' } },
@@ -440,7 +440,7 @@ describe('writeSchema', () => {
     assert.deepEqual(writeSchema(root, ANY).schema, root)
   })
 
-  it('writes the root that is a reference as what it refers to', () => {
+  it('replaces a root that is a reference by its target', () => {
     assert.deepEqual(
       writeSchema({ $ref: '#/$defs/in', $defs: { in: { type: 'object', title: 'T' } } }, OPENAI).schema,
       {

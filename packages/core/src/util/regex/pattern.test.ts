@@ -101,7 +101,7 @@ describe('createPattern', () => {
     })
   }
 
-  it('takes one step for each character, whatever the pattern, and few for its states', () => {
+  it('takes one step for each character with every pattern, and few for its states', () => {
     const length = 100_000
     for (const [source, text] of [
       ['[0-9a-f]{40}', 'abcdef0123456789'.repeat(2).concat('x')],

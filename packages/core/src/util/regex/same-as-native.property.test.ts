@@ -55,7 +55,7 @@ describe('createPattern', () => {
 })
 
 describe('createFinder', () => {
-  it('finds what the engine of JavaScript finds, where no repeated part can be empty', () => {
+  it('finds the matches of the JavaScript engine, if no repeated part can be empty', () => {
     fc.assert(
       fc.property(patterns(true), text, (source, sample) => {
         const expected = [...sample.matchAll(new RegExp(source, 'gu'))].flatMap(({ 0: found, index }) =>
