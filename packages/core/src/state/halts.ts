@@ -21,7 +21,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Revision } from '../util/revision.ts'
 import { Mirror } from './mirror.ts'
 
-/** What is halted: all that every field names. `all` stands alone. */
+/** The target of a halt. All fields must match. `all` cannot be combined with other fields. */
 export interface HaltTarget {
   readonly user?: string | undefined
   readonly session?: string | undefined
@@ -32,17 +32,17 @@ export interface HaltTarget {
 }
 
 export interface HaltRequest extends HaltTarget {
-  /** Why, as a clause without a full stop. The model is told it. 1 to 500 characters. */
+  /** A clause without a full stop, 1 to 500 characters. The model sees it. */
   readonly reason: string
-  /** Who halts. */
+  /** The person who halts. */
   readonly by?: string | undefined
-  /** The tenant that he belongs to, where he answers for that one only: for hosts that ask who may release what. */
+  /** The person's tenant, if they may act for that tenant only. Hosts check it before a release. */
   readonly byTenant?: string | undefined
 }
 
-/** Something a person stopped. */
+/** An immediate stop of a user, session, tool, tenant or everything. */
 export interface Halt {
-  /** Follows from the target: whoever halts the same again changes the reason only. */
+  /** Equal targets have equal ids, so halting the same target again replaces the reason. */
   readonly id: string
   readonly target: HaltTarget
   readonly reason: string
@@ -52,15 +52,15 @@ export interface Halt {
   readonly at: number
 }
 
-/** What people have halted: in force here at once, and wherever the store reaches within a second. */
+/** The halts of a gate: in effect here at once, and on every gate of the same store within a second. */
 export interface Halts {
   list(): readonly Halt[]
-  /** The selectors of those that name tools, with their place in the list. */
+  /** Returns the selectors of the halts that name tools, with their place in the list. */
   selectors(): readonly WrittenSelector[]
-  /** It is in force when this returns. `stored` resolves when the store has it. */
+  /** Sets a halt. It is in effect when this returns. `stored` resolves when the store has it. */
   set(request: HaltRequest): { readonly halt: Halt; readonly stored: Promise<void> }
   /**
-   * `onReleased` is called when the store has deleted the halt, also when that is too late for `stored`.
+   * Releases a halt once the store has deleted it. `onReleased` is called then, also after `stored` has timed out.
    *
    * @throws {ToolgateError} `halt_unknown`
    */
@@ -68,7 +68,7 @@ export interface Halts {
     target: HaltTarget | { readonly id: string },
     onReleased?: (halt: Halt) => void,
   ): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** Returns what holds back a caller's tools of a snapshot: the same effects until something changes. */
+  /** Returns the effects of the halts on a caller's tools; the same object until something changes. */
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
@@ -79,9 +79,9 @@ export interface HaltsOptions {
   readonly state: StateStore
   readonly groups: GroupSelectors
   readonly clock: Pick<Clock, 'wallMs'>
-  /** Bumped when what is halted changes. */
+  /** Bumped when the halts change. */
   readonly changes: Revision
-  /** Called after something was halted, here or elsewhere. */
+  /** Called after a halt was set, here or elsewhere. */
   readonly onHalted: () => void
   readonly onFault: (error: unknown) => void
   /** The longest wait for the store. */
@@ -91,7 +91,7 @@ export interface HaltsOptions {
 const PREFIX = 'halt:'
 const NO_EFFECTS: readonly Effect[] = []
 
-/** Returns the halts of a state store. Until the store has answered for the first time, everything is held back. */
+/** Returns the halts of a state store. Until the store has answered for the first time, every tool is held back. */
 export function createHalts(options: HaltsOptions): Halts {
   return new StoredHalts(options)
 }
@@ -100,7 +100,7 @@ class StoredHalts implements Halts {
   readonly #options: HaltsOptions
   readonly #mirror: Mirror
   #halts: ReadonlyMap<string, ParsedHalt> = new Map()
-  /** Set here and not yet in the store: no reading of the store takes these away. */
+  /** Halts that are set here and not yet in the store. Reading the store does not remove them. */
   readonly #unsaved = new Map<string, ParsedHalt>()
 
   constructor(options: HaltsOptions) {
@@ -146,7 +146,7 @@ class StoredHalts implements Halts {
     const released = this.#halts.get(id)
     if (!released) throw new ToolgateError('halt_unknown', 'Nothing is halted so.', { detail: id })
     const halt = toHalt(released)
-    // It stays in force until the store has deleted it: a halt that came back by itself would surprise more.
+    // The halt stays in effect until the store has deleted it. Otherwise it could come back by itself.
     const forget = async () => {
       await takeSurely(this.#options.state, PREFIX + id)
       this.#unsaved.delete(id)
@@ -187,7 +187,7 @@ class StoredHalts implements Halts {
     if (isChanged || isFirst) this.#replace(next)
   }
 
-  /** A halt that this process cannot read was meant to stop something, so it halts all tools of the users it names. */
+  /** A halt that cannot be read here halts every tool for the callers it names: its tool is unknown. */
   #readStored(key: string, value: unknown): ParsedHalt {
     try {
       return restoreHalt(value, this.#options.groups)
@@ -214,7 +214,7 @@ async function takeSurely(state: StateStore, key: string): Promise<void> {
   try {
     await state.take(key)
   } catch (error) {
-    // Only the answer may be lost, and the entry gone.
+    // The entry may be deleted although the answer was lost.
     if ((await state.get(key)) !== undefined) throw error
   }
 }
@@ -242,11 +242,11 @@ function parseHalt(request: HaltRequest, at: number, groups: GroupSelectors): Pa
     throw new ConfigError('halt.reason', `must be a text of 1 to ${MAX_REASON} characters`)
   for (const [field, value] of Object.entries({ by, byTenant }))
     if (value !== undefined && typeof value !== 'string') throw new ConfigError(`halt.${field}`, 'must be a text')
-  const whose = byTenant === undefined ? {} : { byTenant }
-  return withSelector({ id: haltId(target), target, reason, by, ...whose, at }, groups)
+  const tenantPart = byTenant === undefined ? {} : { byTenant }
+  return withSelector({ id: haltId(target), target, reason, by, ...tenantPart, at }, groups)
 }
 
-/** Gives the halt of a stored one. @throws {ConfigError} where it is none */
+/** Parses a stored halt. @throws {ConfigError} if it is invalid */
 function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt {
   const { target, reason, by, byTenant, at } = (stored ?? {}) as Partial<Halt>
   return parseHalt({ ...target, reason: reason as string, by, byTenant }, Number(at), groups)
@@ -264,7 +264,7 @@ function parseTarget(request: HaltTarget): HaltTarget {
   }
   const named = Object.keys(target).length
   if (named === 0) throw new ConfigError('halt', `must name what to halt: ${FIELDS.join(', ')}`)
-  // `all` beside a user could be meant either way, and one of the ways halts everybody.
+  // `all` with a user is ambiguous: it could halt everybody or one user.
   if (target['all'] && named > 1) throw new ConfigError('halt.all', 'cannot stand beside another field')
   return Object.freeze(target)
 }

@@ -12,20 +12,20 @@ import type { Revision } from '../util/revision.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { Mirror } from './mirror.ts'
 
-/** What a user has switched off for himself: groups by name, tools by id. */
+/** What a user has switched off: groups by name, tools by id. */
 export type Preferences = SwitchedOff
 
-/** What users have switched off for themselves: in force here at once, and wherever the store reaches within a second. */
+/** The preferences of all users: in effect here at once, and on every gate of the same store within a second. */
 export interface UserPreferences {
   get(caller: Caller): Preferences
   /**
-   * Replaces them. In force, and kept, when it resolves.
+   * Replaces a user's preferences. They are stored and in effect when the promise resolves.
    *
-   * @throws {ConfigError} naming what cannot be used
-   * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and what was in force stays so
+   * @throws {ConfigError} naming the invalid field
+   * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and the preferences stay as they were
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** Returns what holds back a caller's tools of a snapshot: the same effects until something changes. */
+  /** Returns the effects of the preferences on a caller's tools; the same object until something changes. */
   effectsOver(snapshot: Toolset): (caller: Caller) => readonly Effect[]
   close(): void
 }
@@ -33,9 +33,9 @@ export interface UserPreferences {
 export interface PreferencesOptions {
   readonly state: StateStore
   readonly groups: GroupSelectors
-  /** Bumped when they change, here or elsewhere. */
+  /** Bumped when preferences change, here or elsewhere. */
   readonly changes: Revision
-  /** Called after they have changed, here or elsewhere. */
+  /** Called after preferences changed, here or elsewhere. */
   readonly onChanged: () => void
   readonly onFault: (error: unknown) => void
   /** The longest wait for the store. */
@@ -43,7 +43,7 @@ export interface PreferencesOptions {
 }
 
 const PREFIX = 'preferences:'
-/** A store in which other things change all the time is not read all the time. */
+/** Limits how often a store is read in which other entries change often. */
 const GAP_MS = 200
 const NOTHING: Preferences = Object.freeze({ groups: Object.freeze([]), tools: Object.freeze([]) })
 const NO_EFFECTS: readonly Effect[] = []
@@ -51,8 +51,8 @@ const NO_EFFECTS: readonly Effect[] = []
 /**
  * Returns the preferences of a state store.
  *
- * They are a convenience and no security: nothing is switched off until the store has answered for the first time, and
- * while the store fails, the preferences stay as they were last read.
+ * Preferences are a convenience, not a security control: nothing is switched off until the store has answered for the
+ * first time. While the store fails, the preferences last read stay in effect.
  */
 export function createPreferences(options: PreferencesOptions): UserPreferences {
   const { state, groups, changes, onChanged, onFault, deadlineMs } = options
@@ -116,9 +116,9 @@ const MAX_SWITCHES = 1000
 const MAX_NAME_LENGTH = 300
 
 /**
- * Gives preferences checked, sorted and without repetition.
+ * Returns preferences, checked, sorted and without repetition.
  *
- * A tool need not be known: the answer would tell a tool that is hidden from one that does not exist.
+ * Unknown tools are accepted: an error would show which tools exist but are hidden.
  *
  * @throws {ConfigError} naming the field
  */
@@ -129,7 +129,7 @@ function parsePreferences(preferences: Preferences, groups: GroupSelectors): Pre
   throw new ConfigError('preferences.groups', noGroupIsNamed(unknown, groups.keys()))
 }
 
-/** Gives what is stored of a user. A group may be gone meanwhile, or be known to another replica only. */
+/** Parses the stored preferences of a user. Unknown groups are accepted, as another replica may know them. */
 function restorePreferences(stored: unknown): Preferences {
   if (!isObject(stored)) throw new ConfigError('preferences', 'must be an object with groups and tools')
   checkShape('preferences', stored, PREFERENCES)
@@ -150,7 +150,7 @@ function readNames(field: string, written: unknown): readonly string[] {
   return Object.freeze([...names].toSorted(compareToolIds))
 }
 
-/** Each part with its length before it, so that no two users have one key; without a tenant is a tenant of its own. */
+/** Each part has its length before it, so that no two users share a key. No tenant counts as a tenant of its own. */
 function keyOf(caller: Caller): string | undefined {
   const { tenant, user } = callerParts(caller)
   return user === undefined ? undefined : PREFIX + part(tenant) + part(user)
@@ -160,7 +160,7 @@ function part(text: string | undefined): string {
   return text === undefined ? '-' : `${text.length}:${text}`
 }
 
-/** A group that was switched off may be none any more. */
+/** Removes groups that no longer exist. */
 function within({ groups: off, tools }: SwitchedOff, groups: GroupSelectors): Preferences {
   return { groups: off.filter((name) => groups.has(name)), tools }
 }

@@ -6,13 +6,13 @@ import type { Toolset } from './toolset.ts'
 /** Other names of tools, for policies, limits and the environment: `{ exec: 'bash' }`. */
 export type AliasesInput = Readonly<Record<string, string>> | ReadonlyMap<string, string>
 
-/** The id of a tool by its other name. */
+/** Ids of tools by alias. */
 export type Aliases = ReadonlyMap<string, string>
 
 /**
- * Returns aliases checked by themselves. Which tools exist is checked later.
+ * Parses aliases. Whether the tools exist is checked later.
  *
- * @throws {ConfigError} for a name that is no plain one, and for an alias of an alias
+ * @throws {ConfigError} for a name that is not a plain tool name, and for an alias of an alias
  */
 export function parseAliases(aliases: AliasesInput = {}): Aliases {
   const byName: Aliases = new Map(toNamedMap('aliases', aliases))
@@ -24,7 +24,7 @@ export function parseAliases(aliases: AliasesInput = {}): Aliases {
   return byName
 }
 
-/** Returns the aliases that are ids of tools too. */
+/** Returns the aliases that are also ids of tools. */
 export function findTaken(
   aliases: Aliases,
   snapshot: Toolset,
@@ -41,13 +41,13 @@ export function selectorsOfAliases(aliases: Aliases) {
   return [...aliases].map(([alias, id]) => ({ path: pathOf(alias), selector: { kind: 'id' as const, text: id } }))
 }
 
-/** Names of different tools that differ in letter case and in `-` and `_` alone. */
+/** Names of different tools that differ only in letter case, `-` and `_`. */
 export interface NearNames {
   readonly ids: readonly string[]
   readonly text: string
 }
 
-/** Finds tool ids and aliases that people take for one another: `read-file` and `Read_File`. */
+/** Returns tool ids and aliases that are easily confused: `read-file` and `Read_File`. */
 export function findNearNames(ids: readonly string[], aliases: Aliases = new Map()): readonly NearNames[] {
   const named = new Map([...ids.map((id) => [id, id] as const), ...aliases])
   const byFold = Map.groupBy(named.keys(), (name) => name.toLowerCase().replaceAll('-', '_'))

@@ -6,23 +6,23 @@ import { checkTool, createToolset, type Toolset } from './toolset.ts'
 import type { Revision } from '../util/revision.ts'
 import { createEmitter } from '../util/emitter.ts'
 
-/** Anything that has tools. A dynamic one also says when they changed. */
+/** A source of tools. A dynamic source also reports changes. */
 export interface Source {
   readonly name: string
-  /** All of them, at once. Definitions are checked as `defineTool` does. */
+  /** Returns all tools, synchronously. Definitions are checked as by `defineTool`. */
   tools(): Iterable<Tool | ToolDefinition>
-  /** Hears of every change, until the function it gives is called. */
+  /** Calls the listener at every change, until the returned function is called. */
   subscribe?(listener: () => void): () => void
   /**
-   * Answers whether its tools are known. Until they are, no name is reported that it may still bring.
-   * Default: a source with `subscribe` is unknown until it offers a tool.
+   * Whether the tools are known. Until then, names that the source may still list are not reported as unknown.
+   * Default: a source with `subscribe` is not listed until it offers a tool.
    */
   isListed?(): boolean
-  /** The namespaces of all its tools; `''` stands for none. Default: any. */
+  /** The namespaces of all its tools; `''` means no namespace. Default: any. */
   readonly namespaces?: readonly string[]
 }
 
-/** Two sources offered the same id: the first one's tool is the one in the catalog. */
+/** Two sources offered the same id. The catalog has the tool of the first source. */
 export interface Conflict {
   readonly id: string
   readonly kept: string
@@ -34,13 +34,13 @@ export interface Rejection extends RejectedTool {
   readonly source: string
 }
 
-/** A source that could not be read: its tools of before are kept. */
+/** A source that could not be read. Its former tools are kept. */
 export interface SourceFailure {
   readonly source: string
   readonly error: unknown
 }
 
-/** Ids, in order. `changed` are tools that are another now: their definition, tags, scopes, groups or what they execute. */
+/** Ids, in order. `changed` are tools with another definition, tags, scopes, groups or `execute`. */
 export interface CatalogChange {
   readonly revision: number
   readonly added: readonly string[]
@@ -63,7 +63,7 @@ export interface Catalog {
   get(id: string): Tool | undefined
   /** Whether some snapshot, now or before, had this id. Of those that are gone, the latest 100,000 ids are known. */
   hasSeen(id: string): boolean
-  /** Tells of every change, in order and after it is in force, until the function it gives is called. */
+  /** Calls the listener after every change, in order, until the returned function is called. */
   subscribe(listener: (change: CatalogChange) => void): () => void
   close(): void
 }
@@ -73,21 +73,21 @@ export interface CatalogOptions {
   readonly changes: Revision
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
-  /** Those that tools of sources may join. Default: any. */
+  /** The groups that tools of sources may join. Default: any. */
   readonly groups?: Pick<GroupSelectors, 'has' | 'keys'>
   /** Called after each reading of a source, also when its tools stay the same. Default: ignores it. */
   readonly onRead?: () => void
-  /** Hears of listeners that throw. Default: ignores them. */
+  /** Receives what listeners throw. Default: ignores it. */
   readonly onFault?: (error: unknown) => void
 }
 
 /**
- * Gives the catalog of some fixed tools and sources.
+ * Returns the catalog of fixed tools and of sources.
  *
- * A source is read whole or not at all: when it throws, also halfway, its tools of before stay. A tool that did not
- * change stays the same object, whoever made it anew, so that what was decided of it holds.
+ * A source is read whole or not at all: when it throws, its former tools stay. A tool that did not change stays the same
+ * object, also if the source made it again, so that its decisions stay valid.
  *
- * @throws {ToolgateError} `tool_duplicate` where two of the fixed `tools` have one id, `tool_invalid` for what is no Tool
+ * @throws {ToolgateError} `tool_duplicate` if two fixed `tools` have the same id; `tool_invalid`
  */
 export function createCatalog({
   changes,
@@ -99,7 +99,7 @@ export function createCatalog({
 }: CatalogOptions): Catalog {
   const fixed = createToolset(Array.from(tools, (tool, i) => checkTool(`tools[${i}]`, tool)))
   const readings = new Map(sources.map((source) => [source, read(source, groups)]))
-  /** A source that listed its tools once stays known, also when it lists none later. */
+  /** A source that listed its tools once stays in this set, also when it lists none later. */
   const listed = new Set<Source>()
   const emitter = createEmitter<[change: CatalogChange]>(onFault)
   const emit = inOrder(emitter.emit)
@@ -160,7 +160,7 @@ function isListed(source: Source, reading: Reading = NOTHING): boolean {
 
 const MAX_SEEN = 100_000
 
-/** A source that never lists the same names twice must not fill the memory. */
+/** Bounds the memory for a source that lists new names each time. */
 function remember(seen: Set<string>, ids: readonly string[]): void {
   for (const id of ids) seen.add(id)
   for (const oldest of seen) {
@@ -185,7 +185,7 @@ function read(source: Source, groups: CatalogOptions['groups'], before: Reading 
   }
 }
 
-/** Gives the tool of before where the new one says and does the same. */
+/** Returns the former tool if the new one is equal. */
 function same(before: Tool | undefined, now: Tool): Tool {
   return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
 }
@@ -209,7 +209,7 @@ function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {
   return { snapshot, conflicts, rejected, failures }
 }
 
-/** Gives what differs between two snapshots, if anything does. */
+/** Returns the difference between two snapshots, if there is any. */
 function compare(before: Toolset, now: Toolset, revision: number): CatalogChange | undefined {
   const added = now.ids.filter((id) => !before.has(id))
   const removed = before.ids.filter((id) => !now.has(id))
@@ -225,7 +225,7 @@ function compare(before: Toolset, now: Toolset, revision: number): CatalogChange
 
 const MAX_ROUNDS = 8
 
-/** A source that says it changed while it is being read is read again afterwards, but not for ever. */
+/** A source that changes while it is read is read again afterwards, up to `MAX_ROUNDS` times. */
 function oneAtATime(run: () => void): () => void {
   let running = false
   let again = false

@@ -1,7 +1,7 @@
 import table from 'unhomoglyph/data.json' with { type: 'json' }
 import { formatNonAscii } from '../util/text.ts'
 
-/** Ids that a person takes for one another, or one that mixes scripts as no word does. */
+/** Ids that look alike, or one id that mixes scripts. */
 export interface Confusion {
   readonly ids: readonly string[]
   /** For people. */
@@ -10,7 +10,7 @@ export interface Confusion {
 
 /**
  * Finds ids that look alike - `read` with a Cyrillic `а`, `list1` and `listl` - by their skeletons (UTS #39 §4), and
- * ids of which one part mixes scripts (§5.1).
+ * ids with a part that mixes scripts (§5.1).
  */
 export function findConfusions(ids: readonly string[]): readonly Confusion[] {
   const alike = new Map<string, string[]>()
@@ -33,14 +33,14 @@ export function findConfusions(ids: readonly string[]): readonly Confusion[] {
   return [...lookalikes, ...mixed]
 }
 
-/** Made when it is first needed: only a check of names reads it. */
+/** Created at first use: only checks of names read it. */
 let prototypes: ReadonlyMap<string, string> | undefined
 
 /**
- * Gives the skeleton of a text: equal for texts that look alike. For comparing only, never for showing.
+ * Returns the skeleton of a text, which is equal for texts that look alike. For comparison only, not for display.
  *
- * Wide and mathematical letters are taken apart too (NFKD, where UTS #39 has NFD): its table leaves them to a
- * normalisation that tool ids do not have.
+ * It uses NFKD where UTS #39 uses NFD, as the table does not cover wide and mathematical letters, and tool ids are not
+ * normalised.
  */
 export function skeleton(text: string): string {
   prototypes ??= new Map(Object.entries<string>(table))
@@ -53,16 +53,16 @@ export function skeleton(text: string): string {
 
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu
 
-/** The scripts of UAX #31 table 5, and two whose letters are taken for Latin ones. */
+/** The scripts of UAX #31 table 5, and two whose letters look Latin. */
 const SCRIPTS =
   'Latin Han Hiragana Katakana Bopomofo Hangul Cyrillic Greek Arabic Armenian Bengali Devanagari Ethiopic Georgian Gujarati Gurmukhi Hebrew Kannada Khmer Lao Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan Cherokee Coptic'
     .split(' ')
     .map((name) => ({ name, has: new RegExp(`\\p{Script_Extensions=${name}}`, 'u') }))
 const COMMON = /[\p{Script=Common}\p{Script=Inherited}]/u
-/** Chinese, Japanese and Korean texts have several of these, and Latin words among them. */
+/** Chinese, Japanese and Korean texts combine several of these, also with Latin. */
 const EAST_ASIAN: ReadonlySet<string> = new Set(['Latin', 'Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul'])
 
-/** Gives the scripts of a text that do not go together; none or one where they do. */
+/** Returns the scripts that a text mixes; at most one if they belong together. */
 function scriptsMixedIn(text: string): readonly string[] {
   if (/^[\x20-\x7e]*$/.test(text)) return []
   const letters = [...new Set(text)].filter((character) => !COMMON.test(character)).map(scriptsOf)
@@ -76,7 +76,7 @@ function scriptsOf(character: string): readonly string[] {
   return names.length > 0 ? names : ['other']
 }
 
-/** Shows an id with what is not ASCII spelt out, so that the difference is seen. */
+/** Returns an id with its non-ASCII characters as code points, so that the difference is visible. */
 function spelled(id: string): string {
   const codes = formatNonAscii(id)
   return codes.length === 0 ? `"${id}"` : `"${id}" (with ${codes.join(', ')})`

@@ -2,7 +2,7 @@ import { canonicalize } from '../util/json.ts'
 import { sha256Hex } from '../util/hash.ts'
 import type { JsonSchema, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
-/** All that a model or a person is told of a tool, as plain JSON. */
+/** Everything that a model or a person sees of a tool, as plain JSON. */
 export interface Definition {
   readonly id: string
   readonly title: string | null
@@ -10,17 +10,16 @@ export interface Definition {
   readonly inputSchema: JsonSchema
   readonly outputSchema: JsonSchema | null
   readonly annotations: ToolAnnotations
-  /** Absent where there are none, so that the hash of a tool without them is what it was before they were kept. */
+  /** Absent if there are none, so that the hash of a tool without icons does not change. */
   readonly icons?: readonly ToolIcon[]
   readonly _meta?: ToolMeta
   readonly strict?: boolean
 }
 
 /**
- * Gives all that a model or a person is told of a tool: what an upstream can change behind their backs.
+ * Returns everything that a model or a person sees of a tool, which an upstream can change at any time.
  *
- * Tags, category, scopes and whether hints are trusted are not of it: the operator's overlay says those, nobody
- * else can, and a change of them is a change of the configuration.
+ * Tags, category, scopes and `hintsTrusted` are not part of it: only the operator can set them, in the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
   const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta, strict } = tool
@@ -39,7 +38,7 @@ export function definitionOf(tool: Tool): Definition {
 
 const hashes = new WeakMap<Tool, string>()
 
-/** Gives the SHA-256 of a tool's whole definition, in RFC 8785 form. Key order alone is no change. */
+/** Returns the SHA-256 of a tool's definition in RFC 8785 form. The order of keys does not matter. */
 export function definitionHash(tool: Tool): string {
   let hash = hashes.get(tool)
   if (hash === undefined) {

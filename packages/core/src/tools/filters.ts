@@ -1,7 +1,7 @@
 import { ConfigError } from '../errors.ts'
 import type { Tool } from './tool.ts'
 
-/** Says whether a tool is kept. */
+/** Returns whether a tool is kept. */
 export type ToolFilter = (tool: Tool) => boolean
 
 /**
@@ -16,12 +16,12 @@ export type ToolFilter = (tool: Tool) => boolean
  * | `byCategory(...categories)` | tools of one of the categories | nothing |
  * | `allowIds(...ids)` | tools with one of the ids | nothing |
  * | `denyIds(...ids)` | tools with none of the ids | all |
- * | `and(...filters)` | what every filter keeps | all |
- * | `or(...filters)` | what at least one filter keeps | nothing |
- * | `not(filter)` | what the filter does not keep | - |
+ * | `and(...filters)` | tools that every filter keeps | all |
+ * | `or(...filters)` | tools that at least one filter keeps | nothing |
+ * | `not(filter)` | tools that the filter does not keep | - |
  *
- * Values are compared exactly. A value that is not a string, such as a list, is refused with
- * `filter_invalid`: it would keep everything or nothing without a word.
+ * Values are compared exactly. A value that is not a string, such as a list, throws `filter_invalid`: it would silently
+ * keep everything or nothing.
  *
  * @example
  * tools.filter(and(byNamespace('files'), byTagsNone('danger')))
@@ -65,37 +65,37 @@ export function denyIds(...ids: readonly string[]): ToolFilter {
   return not(allowIds(...textSet('denyIds', ids)))
 }
 
-/** Keeps what every filter keeps; without filters, all. */
+/** Keeps tools that every filter keeps; without filters, all. */
 export function and(...filters: readonly ToolFilter[]): ToolFilter {
   checkFilters('and', filters)
   return (tool) => filters.every((filter) => keeps(filter, tool))
 }
 
-/** Keeps what at least one filter keeps; without filters, nothing. */
+/** Keeps tools that at least one filter keeps; without filters, nothing. */
 export function or(...filters: readonly ToolFilter[]): ToolFilter {
   checkFilters('or', filters)
   return (tool) => filters.some((filter) => keeps(filter, tool))
 }
 
-/** Keeps what the filter does not keep. */
+/** Keeps tools that the filter does not keep. */
 export function not(filter: ToolFilter): ToolFilter {
   checkFilters('not', [filter])
   return (tool) => !keeps(filter, tool)
 }
 
 /**
- * Asks a filter about a tool.
+ * Runs a filter on a tool.
  *
- * @throws {ConfigError} `filter_invalid` for an answer that is not a boolean: a promise would count as true
+ * @throws {ConfigError} `filter_invalid` for a result that is not a boolean: a promise would count as true
  */
 export function keeps(filter: ToolFilter, tool: Tool): boolean {
   const answer: unknown = filter(tool)
   if (answer === true || answer === false) return answer
   if (answer instanceof Promise) answer.catch(() => {})
-  throw invalid(filter.name || 'a filter', `did not answer true or false for the tool "${tool.id}"`)
+  throw invalid(filter.name || 'a filter', `did not return true or false for the tool "${tool.id}"`)
 }
 
-/** @throws {ConfigError} `filter_invalid`, naming where the filter is missing */
+/** @throws {ConfigError} `filter_invalid` with the path of a value that is not a filter */
 export function checkFilters(path: string, filters: readonly unknown[]): asserts filters is readonly ToolFilter[] {
   for (const [i, filter] of filters.entries()) {
     if (typeof filter !== 'function') throw invalid(`${path}[${i}]`, `must be a filter, not ${kindOf(filter)}`)

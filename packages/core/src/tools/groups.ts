@@ -9,35 +9,35 @@ import type { Tool, ToolDefinition } from './tool.ts'
 
 /** A named, reusable set of tools. */
 export interface Group {
-  /** Selectors, `group:` excepted. */
+  /** Selectors, except `group:`. */
   readonly tools: readonly string[]
-  /** `conditional`: its tools are offered only while the group is available; default where it has probes. Else `always`. */
+  /** `conditional`: the tools are listed only while the group is available. Default: `conditional` with probes, else `always`. */
   readonly visibility?: 'always' | 'conditional'
-  /** It is available while all of these are answered. Functions that are the same are one probe, and so are equal keys. */
+  /** The group is available while all of these probes succeed. The same function, or an equal key, is the same probe. */
   readonly availableWhen?: readonly (Probe | ProbeFunction)[]
-  /** How long an answer of its probes is kept. Default 10,000 ms. */
+  /** How long the result of a probe is kept. Default 10,000 ms. */
   readonly ttlMs?: number
   /**
-   * Gives its tools, at its first use. Those that its selectors do not name are not taken: what is said of the group
-   * must be true of all of them.
+   * Returns the tools, at the first use of the group. Tools that its selectors do not match are dropped: the rules of
+   * the group must apply to all of them.
    */
   readonly load?: LoadTools
-  /** Ends the wait for `load`, which then has failed. Default 30,000 ms. */
+  /** The deadline of `load`. Default 30,000 ms. */
   readonly loadTimeoutMs?: number
   readonly title?: string
-  /** What it is good for, as a sentence: told to the model while the group is locked. */
+  /** The purpose of the group, as a sentence. The model sees it while the group is locked. */
   readonly hint?: string
-  /** Locked until a session opens it, by this rule. Default: not locked. */
+  /** The rule by which a session opens the group. Default: the group is not locked. */
   readonly unlock?: UnlockRule
-  /** What to do when it is unavailable, as a sentence. */
+  /** What to do while the group is unavailable, as a sentence. */
   readonly suggestion?: string
-  /** Groups without which this one is unavailable, transitively. */
+  /** Groups that this one requires, transitively. */
   readonly dependsOn?: readonly string[]
 }
 
 /**
- * What opens a locked group for a session: a call of the meta-tool `request_tools`, a search that finds one of its
- * tools, or an event that the host names. Text never does.
+ * The rule that opens a locked group for a session: a call of the meta-tool `request_tools`, a search that finds one of
+ * its tools, or an event that the host names. Text never opens a group.
  */
 export type UnlockRule = 'request' | 'search' | { readonly event: string }
 
@@ -46,16 +46,16 @@ export type LoadTools = (asking: { readonly signal: AbortSignal }) => MaybePromi
 /** A group whose tools are loaded at its first use. */
 export type LoadedGroup = Group & { readonly load: LoadTools }
 
-/** The groups of a gate, checked: every name known, no cycle. */
+/** The groups of a gate, checked: all names are known, and there is no cycle. */
 export interface Groups {
   readonly selectors: GroupSelectors
-  /** Those that can be unavailable, with every conditional group each stands on, the nearest first. */
+  /** The groups that can be unavailable, each with the conditional groups it requires, the nearest first. */
   readonly conditional: ReadonlyMap<string, { readonly group: Group; readonly requires: readonly string[] }>
-  /** Those that a session must open, by name. */
+  /** The groups that a session must open, by name. */
   readonly locked: ReadonlyMap<string, Group & { readonly unlock: UnlockRule }>
-  /** Those whose tools are loaded at first use, by name. */
+  /** The groups whose tools are loaded at first use, by name. */
   readonly loaded: ReadonlyMap<string, LoadedGroup>
-  /** Whether any of them has probes. */
+  /** Whether some group has probes. */
   readonly probed: boolean
 }
 
@@ -65,14 +65,14 @@ export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
   return toNamedMap('groups', groups)
 }
 
-/** @throws {ConfigError} `tool_invalid` for a tool that joins a group that there is not: what is said of it could not hold */
+/** @throws {ConfigError} `tool_invalid` for a tool that joins an unknown group */
 export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has' | 'keys'>): void {
   const unknown = tool.groups.filter((name) => !groups.has(name))
   if (unknown.length > 0)
     throw new ConfigError(`tool "${tool.id}".groups`, noGroupIsNamed(unknown, groups.keys()), { code: 'tool_invalid' })
 }
 
-/** @throws {ConfigError} naming the group and what is wrong: an unknown dependency, a cycle, a selector, a probe */
+/** @throws {ConfigError} naming the group, for an unknown dependency, a cycle, or an invalid selector or probe */
 export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map()): Groups {
   const byName = toGroupMap(groups)
   for (const [name, group] of byName) checkGroup(`groups.${name}`, group)
@@ -113,7 +113,7 @@ const GROUP = shapeOf<Group>(
 )
 const UNLOCK = shapeOf<Exclude<UnlockRule, string>>({ event: true }, 'field')
 
-/** Answers whether a group can be unavailable by itself. */
+/** Whether a group can be unavailable by itself. */
 export function isConditional(group: Group | undefined): boolean {
   return group !== undefined && (group.visibility === 'conditional' || hasProbes(group))
 }
@@ -165,15 +165,15 @@ export function closure(start: string, groups: ReadonlyMap<string, Group>): stri
   return [...found]
 }
 
-/** What an order needs to know of a group. */
+/** The fields of a group that decide its order. */
 export interface Depending {
   readonly dependsOn?: readonly string[]
 }
 
 /**
- * Gives the names of the groups in an order in which each comes after all that it depends on.
+ * Returns the names of the groups, each after all groups that it depends on.
  *
- * @throws {ConfigError} for a dependency that is not known, and for a cycle, which it names
+ * @throws {ConfigError} for an unknown dependency, and for a cycle
  */
 export function orderGroups(groups: ReadonlyMap<string, Depending>): readonly string[] {
   const done = new Set<string>()
@@ -201,7 +201,7 @@ function cycleOf(trail: ReadonlySet<string>, name: string): string {
   return [...names.slice(names.indexOf(name)), name].join(' → ')
 }
 
-/** Says of each unknown name which group was probably meant, and then which groups there are. */
+/** Returns a text with the nearest group for each unknown name, and all groups. */
 export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<string>): string {
   const known = [...groups]
   const named = [...new Set(unknown)].map((name) => {
@@ -211,42 +211,42 @@ export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<stri
   return `no group is named ${named.join(' or ')}; ${known.length === 0 ? 'there is none' : `the groups are ${known.join(', ')}`}`
 }
 
-/** What a probe found. `false` alone says no more than that it does not work. */
+/** The result of a probe. `false` alone gives no reason. */
 export type ProbeAnswer =
   | boolean
   | {
       readonly available: boolean
-      /** Why not, in a clause without a full stop. Callers are told it. */
+      /** Why it is unavailable, as a clause without a full stop. Callers see it. */
       readonly reason?: string
-      /** More about it, for people only. */
+      /** Details, for people only. */
       readonly detail?: string
-      /** What to do about it, as a sentence; the group's own comes first. */
+      /** What to do about it, as a sentence. The suggestion of the group takes precedence. */
       readonly suggestion?: string
     }
 
 export interface ProbeAsking {
-  /** Aborts at the deadline, and when nobody asks any more. */
+  /** Aborts at the deadline, and when the result is no longer needed. */
   readonly signal: AbortSignal
   readonly timeoutMs: number
 }
 
-/** Finds out whether something works. A throw and a late answer count as "it does not". */
+/** Checks whether something works. An exception and a late answer count as unavailable. */
 export type ProbeFunction = (asking: ProbeAsking) => MaybePromise<ProbeAnswer>
 
-/** A question that many groups may have in common. */
+/** A check that several groups can share. */
 export interface Probe {
-  /** Probes with equal keys are one, which is asked once for all groups that name it. */
+  /** Probes with equal keys are the same probe, which runs once for all groups that name it. */
   readonly key: string
   readonly ask: ProbeFunction
-  /** What is asked, as a noun: `the address 127.0.0.1:4444`. Callers are told it. Default: its probe. */
+  /** What is checked, as a noun: `the address 127.0.0.1:4444`. Callers see it. Default: `its probe`. */
   readonly what?: string
-  /** What sort of thing is asked, for lists of needs. Default `function`. */
+  /** The kind of thing that is checked, for lists of needs. Default `function`. */
   readonly kind?: ProbeKind
   /** Default 1,000 ms. */
   readonly timeoutMs?: number
-  /** It costs much, such as a process of its own: few of these are asked at once. */
+  /** Set it for an expensive probe, such as one that starts a process. Few of these run at once. */
   readonly isHeavy?: boolean
-  /** For what knows by itself when its answer changed: it is asked then, and not by the time. */
+  /** For a probe that knows when its result changes. It runs then, and not on a timer. */
   subscribe?(listener: () => void): () => void
 }
 
@@ -257,7 +257,7 @@ const PROBE = shapeOf<Probe>(
   'field',
 )
 
-/** @throws {ConfigError} naming the place of what is no probe */
+/** @throws {ConfigError} with the path of an invalid probe */
 export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
   if (!Array.isArray(probes)) throw new ConfigError(path, 'must be a list of probes')
   for (const [i, probe] of probes.entries()) checkProbe(`${path}[${i}]`, probe)
@@ -275,7 +275,7 @@ function checkProbe(path: string, probe: unknown): void {
   if (timeoutMs !== undefined) checkMs(`${path}.timeoutMs`, timeoutMs)
 }
 
-/** @throws {ConfigError} for what is no number of milliseconds from 1 to a day */
+/** @throws {ConfigError} unless the value is a number of milliseconds from 1 to a day */
 export function checkMs(path: string, ms: number): number {
   if (Number.isFinite(ms) && ms >= 1 && ms <= MAX_MS) return ms
   throw new ConfigError(path, `${String(ms)} is not a number of milliseconds from 1 to ${MAX_MS}`)

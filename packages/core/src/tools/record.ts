@@ -2,23 +2,23 @@ import { ConfigError } from '../errors.ts'
 import { toNamedMap, shapeOf } from '../util/shape.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition, type ToolAnnotations } from './tool.ts'
 
-/** What a record of tools holds: tools, definitions, or definitions that the key names. */
+/** A value of a record of tools: a tool, a definition, or a definition that takes its name from the key. */
 export type RecordTool = Tool | ToolDefinition | UnnamedToolDefinition
 export type UnnamedToolDefinition = Omit<ToolDefinition, 'name' | 'namespace'> & {
   readonly name?: undefined
   readonly namespace?: undefined
 }
 
-/** Tools by their ids, so that the ids are known to the compiler. */
+/** Tools by id, so that the compiler knows the ids. */
 export type ToolRecord<Name extends string = string> = Readonly<Record<Name, RecordTool>>
 
 /**
- * Tools that an adapter has brought in from a framework, by their ids, with the type of the framework's own map: a
- * gate made of them gives it back with its types. The key exists for the compiler only.
+ * Tools that an adapter imported from a framework, by id, with the type of the framework's map: a gate with these tools
+ * returns the map with its types. The key exists for the compiler only.
  */
 export type NativeToolRecord<Native> = ToolRecord<keyof Native & string> & { readonly '~native': Native }
 
-/** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for what is no tool */
+/** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for an invalid tool */
 export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
   return [...toNamedMap('tools', record)].map(([key, value]) => {
     const tool = toTool(key, value)
@@ -42,13 +42,13 @@ function partsOf(id: string): { name: string; namespace?: string } {
   return colon === -1 ? { name: id } : { namespace: id.slice(0, colon), name: id.slice(colon + 1) }
 }
 
-/** What a host says of somebody else's tool, beside what the tool says of itself. */
+/** Tags, category, scopes and annotations that a host adds to another party's tool. */
 export interface ToolOverlay {
   readonly tags?: readonly string[] | undefined
   readonly category?: string | undefined
-  /** A caller must hold all of them. */
+  /** The caller must have all of these. */
   readonly requiredScopes?: readonly string[] | undefined
-  /** Groups of the gate that it joins. */
+  /** Groups of the gate that the tool joins. */
   readonly groups?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
 }

@@ -3,7 +3,7 @@ import { findSkipped, type SchemaWarning } from '../json-schema/skipped.ts'
 import type { Tool } from './tool.ts'
 
 const NONE: readonly SchemaWarning[] = Object.freeze([])
-/** A schema of thousands of keywords that cannot be run is told by its first ones. */
+/** The most warnings for one schema. */
 const MAX_WARNINGS = 20
 
 const known = new WeakMap<object, readonly SchemaWarning[]>()
@@ -24,7 +24,7 @@ function findWarnings(schema: object): readonly SchemaWarning[] {
   return findSkipped(schema, dialectOf(schema)).warnings.slice(0, MAX_WARNINGS)
 }
 
-/** Most schemas have none of the keywords that can be skipped. */
+/** Most schemas have no keyword that can be skipped. */
 const SKIPPABLE: ReadonlySet<string> = new Set([
   '$schema',
   '$ref',

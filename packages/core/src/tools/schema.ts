@@ -1,22 +1,22 @@
 import { escapePointer } from '../util/json.ts'
 import { createReferences, dialectOf, type Draft, isSince, type References } from '../json-schema/document.ts'
 
-/** A whole schema has at most so many levels of schemas inside schemas. */
+/** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32
-/** UTF-8 bytes of its canonical form. */
+/** In UTF-8 bytes of the canonical form. */
 export const MAX_SCHEMA_BYTES = 64 * 1024
 
-/** What cannot be used of a schema, and where: an RFC 6901 pointer. */
+/** A problem of a schema, with its place as an RFC 6901 pointer. */
 export interface SchemaProblem {
   readonly pointer: string
   readonly message: string
 }
 
 /**
- * Finds why a document is no JSON Schema (draft-04 to 2020-12) that the gate takes, if there is a reason.
+ * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is valid.
  *
- * A `$ref` must stay inside the document and lead somewhere: nothing remote is ever fetched. It may lead back to where
- * it stands. Keywords that the drafts do not know are annotations.
+ * A `$ref` must stay inside the document and lead somewhere: nothing remote is ever fetched. It may be
+ * recursive. Unknown keywords are annotations.
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
@@ -72,7 +72,7 @@ const nameMap: Find = (value, place) =>
     ? firstOf(Object.entries(value), (item, name) => names(item, below(place, name)))
     : problem(place, 'must be an object of lists of names')
 
-/** Drafts before 2020-12 may have a list here, which that calls `prefixItems`. */
+/** Drafts before 2020-12 allow a list here; 2020-12 calls it `prefixItems`. */
 const items: Find = (value, place) =>
   (Array.isArray(value) && !isSince(place.draft, '2020-12') ? schemas : schema)(value, place)
 
@@ -92,7 +92,7 @@ const count = expects(
   (value) => typeof value === 'number' && Number.isInteger(value) && value >= 0,
 )
 const number = expects('must be a number', (value) => typeof value === 'number')
-/** Draft-04 has `true` here, beside the limit itself. */
+/** In draft-04 this is `true`, and the limit is in another keyword. */
 const exclusive: Find = (value, place) => (place.draft === 'draft-04' ? flag : number)(value, place)
 const text = expects('must be a string', (value) => typeof value === 'string')
 const flag = expects('must be true or false', (value) => typeof value === 'boolean')

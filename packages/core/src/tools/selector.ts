@@ -3,43 +3,43 @@ import { nearestOf } from '../util/text.ts'
 import type { Tool } from './tool.ts'
 
 /**
- * The one mini-language that names tools.
+ * A parsed selector: the notation that names tools.
  *
  * | text | names |
  * |---|---|
  * | `files:read_file` | the tool with exactly this id |
  * | `search` | the tool `search` that has no namespace |
- * | `files:*`, `files:read_*` | tools of one namespace, by a glob whose `*` is any run of characters |
+ * | `files:*`, `files:read_*` | tools of one namespace, by a glob whose `*` matches any characters |
  * | `*:delete_*` | tools of any namespace or none |
  * | `*` | every tool |
  * | `group:web` | the tools of a group |
- * | `tag:read`, `category:search`, `hint:destructive` | tools by what they are marked with |
+ * | `tag:read`, `category:search`, `hint:destructive` | tools with this tag, category or hint |
  */
 export type Selector =
   /** `target`: the id that `text` is an alias of. */
   | { readonly kind: 'id'; readonly text: string; readonly target?: string }
   | { readonly kind: 'glob'; readonly text: string; readonly namespace: Glob | undefined; readonly name: Glob }
   | { readonly kind: 'group'; readonly text: string; readonly group: string; readonly members: readonly Selector[] }
-  /** Among the members of a group: the tools whose own definitions join it. It has no text of its own. */
+  /** A member of a group: the tools whose own definitions join it. */
   | { readonly kind: 'joined'; readonly text: string; readonly group: string }
   | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
   | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
 
-/** The selectors of each group, by the group's name; and other names of tools that selectors may use. */
+/** The selectors of each group, by its name, and the aliases of tools. */
 export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]> {
   readonly aliases?: ReadonlyMap<string, string>
 }
 
 /**
- * Whose word counts for `hint:` selectors: in a clause that grants, only certain hints;
- * in one that refuses, possible ones too.
+ * How `hint:` selectors are read. A clause that allows counts only certain hints; a clause that denies or asks counts
+ * possible hints too.
  */
 export type HintReading = 'certain' | 'possible'
 
 const MAX_LENGTH = 300
 const NO_GROUPS: GroupSelectors = new Map()
 
-/** @throws {ConfigError} `selector_invalid`, naming the selector and what is wrong with it */
+/** @throws {ConfigError} `selector_invalid`, with the selector and the problem */
 export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS): Selector {
   if (typeof text !== 'string' || text === '') throw invalid(text, 'must be a string that is not empty')
   if (text.length > MAX_LENGTH) throw invalid(`${text.slice(0, 40)}…`, `has more than ${MAX_LENGTH} characters`)
@@ -80,7 +80,7 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
   switch (selector.kind) {
     case 'id':
       if (selector.target === undefined) return selector.text === tool.id
-      // A tool that takes the name of an alias is refused with it, and never granted by it.
+      // A tool whose id equals an alias is denied with it, and never allowed by it.
       return selector.target === tool.id || (reading === 'possible' && selector.text === tool.id)
     case 'glob':
       return matchesNamespace(selector.namespace, tool.namespace) && matchesGlob(selector.name, tool.name)
@@ -104,7 +104,7 @@ export function parseGlob(pattern: string): Glob {
   return pattern.split(/\*+/)
 }
 
-/** Matches in time linear in the text, whatever the pattern: each part is looked for once, from the left. */
+/** Matches in time linear in the text: each part is searched once, from the left. */
 export function matchesGlob(glob: Glob, text: string): boolean {
   const first = glob[0] ?? ''
   if (glob.length === 1) return text === first
@@ -123,7 +123,7 @@ export function matchesGlob(glob: Glob, text: string): boolean {
 
 const NO_NAMESPACE = ''
 
-/** A `*` alone stands for any namespace or none; a bare glob is about tools without one. */
+/** `*` alone matches every tool. Any other glob without a namespace matches tools without one. */
 function matchesNamespace(glob: Glob | undefined, namespace: string | undefined): boolean {
   if (glob === undefined) return true
   return namespace === undefined ? glob.length === 1 && glob[0] === NO_NAMESPACE : matchesGlob(glob, namespace)
@@ -144,7 +144,7 @@ function isStars(text: string): boolean {
 
 const KINDS: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 
-/** `GROUP:WEB` would name a tool "WEB" that no catalog has: tools cannot have these namespaces in any letter case. */
+/** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */
 function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {
   const kind = head.toLowerCase()
   if (head === kind || !KINDS.has(kind)) return
@@ -176,24 +176,24 @@ export const HINTS = ['read-only', 'destructive', 'idempotent', 'open-world'] as
 export type Hint = (typeof HINTS)[number]
 
 /**
- * Answers whether a tool has a hint for certain: by its own author, or by the operator.
+ * Whether a tool certainly has a hint, from its own author or the operator.
  *
- * Only this may satisfy an `allow`: what an untrusted upstream claims grants nothing.
+ * An `allow` requires this: a claim of an untrusted upstream allows nothing.
  */
 export function certainlyHas(tool: Tool, hint: Hint): boolean {
   return tool.hintsTrusted && claims(tool, hint)
 }
 
 /**
- * Answers whether a tool may have a hint, which is what a `deny` or an `ask` goes by.
+ * Whether a tool may have a hint. `deny` and `ask` use this.
  *
- * An untrusted claim can add a hint here and never take one away: MCP's default holds beside it.
+ * An untrusted claim can add a hint and never remove one: MCP's default applies as well.
  */
 export function possiblyHas(tool: Tool, hint: Hint): boolean {
   return claims(tool, hint) || (!tool.hintsTrusted && DEFAULT_HINTS.has(hint))
 }
 
-/** What MCP 2026-07-28 assumes of a tool without annotations. */
+/** The defaults of MCP 2026-07-28 for a tool without annotations. */
 const DEFAULT_HINTS: ReadonlySet<Hint> = new Set<Hint>(['destructive', 'open-world'])
 
 function claims({ annotations }: Tool, hint: Hint): boolean {
@@ -216,10 +216,9 @@ interface NamePattern {
 }
 
 /**
- * Returns whether some tool can match both selectors, whether or not there is one now.
+ * Whether a tool could match both selectors, also one that does not exist yet.
  *
- * Names are compared as patterns. A tag, category or hint overlaps with itself only: other tools that have it are
- * known once they exist.
+ * Names are compared as patterns. A tag, category or hint overlaps with itself only.
  */
 export function selectorsOverlap(a: Selector, b: Selector): boolean {
   const [left, right] = [toPattern(a), toPattern(b)]
@@ -241,13 +240,13 @@ function namespacesOverlap(a: Glob | undefined, b: Glob | undefined): boolean {
 function globsOverlap(a: Glob, b: Glob): boolean {
   if (a.length === 1) return matchesGlob(b, a[0] ?? '')
   if (b.length === 1) return matchesGlob(a, b[0] ?? '')
-  // The stars of one take in whatever the other demands in between, so only the two ends can rule it out.
+  // The stars of one match anything that the other requires in between, so only the two ends can differ.
   const [headA = '', headB = '', tailA = '', tailB = ''] = [a[0], b[0], a.at(-1), b.at(-1)]
   const headsAgree = headA.startsWith(headB) || headB.startsWith(headA)
   return headsAgree && (tailA.endsWith(tailB) || tailB.endsWith(tailA))
 }
 
-/** Returns the entries of a text with commas between them. */
+/** Returns the entries of a comma-separated text. */
 export function splitEntries(text: string): readonly string[] {
   return text.split(',').map((entry) => entry.trim())
 }
@@ -264,7 +263,7 @@ const LISTED = /^[\p{L}\p{N}\p{M}_.*:@$/+~#-]+$/u
  * @throws {ConfigError} naming the entry
  */
 export function checkEntry(path: string, entry: string, selector: string): void {
-  // The selector itself says what is wrong with spaces.
+  // `parseSelector` reports spaces.
   if (/\s/.test(selector) || (LISTED.test(selector) && !/:\d+\/\d/.test(selector))) return
   throw new ConfigError(
     path,

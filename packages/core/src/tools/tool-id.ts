@@ -1,25 +1,25 @@
 import { ConfigError } from '../errors.ts'
 
-/** Namespaces that the selector language uses for itself, in any letter case. */
+/** Namespaces that selectors use themselves, in any letter case. */
 export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 
 const MAX_NAME_LENGTH = 128
-/** Letters, digits, marks and punctuation of any script; no spaces, controls, unpaired surrogates, and neither `:` nor `*`, which selectors use. */
+/** Letters, digits, marks and punctuation of any script. No spaces, controls, lone surrogates, and no `:` or `*`, which selectors use. */
 const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
 const SELECTOR_MARKS = /[:*]/
 
-/** Gives the id of a tool: `namespace:name`, or `name` alone. */
+/** Returns the id of a tool: `namespace:name`, or `name` alone. */
 export function toToolId(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 
-/** @throws {ConfigError} `tool_invalid` for a name that no selector could name */
+/** @throws {ConfigError} `tool_invalid` for a name that no selector can match */
 export function checkName(name: unknown): asserts name is string {
   const problem = problemOf(name)
   if (problem) throw new ConfigError(`tool ${JSON.stringify(name)}`, `the name ${problem}`, { code: 'tool_invalid' })
 }
 
-/** @throws {ConfigError} `tool_invalid` for a namespace that no selector could name, and for a reserved one */
+/** @throws {ConfigError} `tool_invalid` for a namespace that no selector can match, and for a reserved one */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
   const isReserved = typeof namespace === 'string' && RESERVED_NAMESPACES.has(namespace.toLowerCase())
@@ -45,7 +45,7 @@ export function compareToolIds(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Surrogates stand for code points above every other unit. */
+/** Surrogates sort above all other UTF-16 units. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 }

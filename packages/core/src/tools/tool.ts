@@ -19,8 +19,8 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 /**
  * MCP's tool annotations.
  *
- * Absent ones take the defaults of MCP 2026-07-28: not read-only, destructive
- * unless read-only, not idempotent, open world.
+ * Absent hints have the defaults of MCP 2026-07-28: not read-only, destructive unless read-only, not idempotent, open
+ * world.
  */
 export interface ToolAnnotations {
   readonly title?: string | undefined
@@ -43,7 +43,7 @@ export interface ToolIcon {
 /** MCP's `_meta`: fields for clients, by prefixed names. */
 export type ToolMeta = { readonly [name: string]: unknown }
 
-/** What an author writes. Everything but `name` may be absent. */
+/** A tool as its author writes it. Only `name` is required. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `unknown` would reject an `execute` that destructures its input
 export interface ToolDefinition<Input = any, Output = unknown> {
   readonly name: string
@@ -51,30 +51,30 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly title?: string | undefined
   readonly description?: string | undefined
   /**
-   * JSON Schema, draft-04 to 2020-12 (chosen by `$schema`), or a Standard Schema - zod, valibot, ArkType - which then
+   * JSON Schema, draft-04 to 2020-12 (chosen by `$schema`), or a Standard Schema (zod, valibot, ArkType), which then
    * validates the input itself. Default: any object.
    */
   readonly inputSchema?: JsonSchema | StandardSchema<Input> | undefined
   readonly outputSchema?: JsonSchema | StandardSchema | undefined
   readonly tags?: readonly string[] | undefined
   readonly category?: string | undefined
-  /** A caller must hold all of them. */
+  /** The caller must have all of these. */
   readonly requiredScopes?: readonly string[] | undefined
-  /** Groups of the gate that it joins, beside those that name it themselves. It is no part of the definition's hash. */
+  /** Groups of the gate that the tool joins, in addition to the groups that select it. Not part of the definition's hash. */
   readonly groups?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
-  /** Whether providers shall guarantee inputs that match, where `expose` is not told otherwise. */
+  /** Whether providers must guarantee matching inputs. `expose` can override it. */
   readonly strict?: boolean | undefined
-  /** `false` when the annotations are somebody else's claim, as an upstream server's are. Default `true`. */
+  /** `false` if the annotations come from an untrusted party, such as an upstream server. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
-  /** Ends an execution that its host gave no deadline; `Infinity` ends none. Default: the gate's. It is no part of the definition's hash. */
+  /** The deadline of a call for which the host sets none; `Infinity` for no deadline. Default: the gate's. Not part of the definition's hash. */
   readonly deadlineMs?: number | undefined
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
 }
 
-/** One callable: a definition that was checked, with nothing left to default. Frozen, its schemas too. */
+/** A checked tool with all defaults filled in. It is frozen, including its schemas. */
 export interface Tool {
   /** `namespace:name`, or `name` without a namespace. Compared exactly, code point by code point. */
   readonly id: string
@@ -93,31 +93,31 @@ export interface Tool {
   readonly _meta: ToolMeta | undefined
   readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
-  /** Groups of the gate that it joins, sorted. */
+  /** Groups of the gate that the tool joins, sorted. */
   readonly groups: readonly string[]
-  /** Ends an execution that its host gave no deadline. Absent: the gate's. */
+  /** The deadline of a call for which the host sets none. Absent: the gate's. */
   readonly deadlineMs: number | undefined
-  /** The validation of a Standard Schema, which is asked instead of the JSON Schema. */
+  /** The validation of a Standard Schema, which replaces that of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
 }
 
-/** How far a call has come, as MCP's progress notification says it. */
+/** The progress of a call, as in MCP's progress notification. */
 export interface Progress {
   readonly progress: number
   readonly total?: number | undefined
   readonly message?: string | undefined
 }
 
-/** What a tool's `execute` gets beside its input. */
+/** The context of an execution, the second argument of `execute`. */
 export interface CallContext extends Cancelling {
   readonly callId: string
   readonly tool: Tool
   readonly caller: Caller
-  /** Aborts when the caller goes away and at the call's deadline, as `onAbort` says more cheaply. */
+  /** Aborts when the caller disconnects and at the deadline. `onAbort` is cheaper. */
   readonly signal: AbortSignal
   readonly onProgress: ((progress: Progress) => void) | undefined
-  /** What the host gave with the call, untouched: a framework's own execution options. */
+  /** The execution options of a framework, as the host passed them. */
   readonly context: unknown
 }
 
@@ -125,10 +125,10 @@ const ANY_OBJECT: JsonSchema = Object.freeze({ type: 'object' })
 const NO_ANNOTATIONS: ToolAnnotations = Object.freeze({})
 
 /**
- * Gives a checked, frozen Tool. Later changes to the definition's own objects do not reach it.
+ * Returns a checked, frozen tool. Later changes of the definition's objects do not affect it.
  *
- * @throws {ConfigError} `tool_invalid` for a name, namespace or other field that cannot be used; `schema_invalid` for
- * a schema that is none, has more than 32 levels or 64 KiB, or refers to another document
+ * @throws {ConfigError} `tool_invalid` for an invalid name, namespace or other field; `schema_invalid` for an invalid
+ * schema, one with more than 32 levels or 64 KiB, or one that refers to another document
  * @example
  * const search = defineTool({ name: 'search', tags: ['read'], execute: ({ q }) => find(q) })
  */
@@ -198,12 +198,12 @@ const ANNOTATIONS = shapeOf<ToolAnnotations>(
   'field',
 )
 
-/** A misspelt field of an author's own would lift what it was to hold back. */
+/** A misspelt field, such as a scope, would remove a restriction. */
 function checkFields(path: string, definition: ToolDefinition): void {
   const { annotations, hintsTrusted } = definition
   try {
     checkShape(path, definition, DEFINITION)
-    // Whose hints are said to be trusted or not is somebody else: a server may annotate with words of its own.
+    // Annotations with `hintsTrusted` come from a server, which may use unknown keys.
     if (hintsTrusted === undefined && annotations !== undefined)
       checkShape(`${path}.annotations`, annotations, ANNOTATIONS)
   } catch (error) {
@@ -212,7 +212,7 @@ function checkFields(path: string, definition: ToolDefinition): void {
   }
 }
 
-/** By the JSON Schema that a Standard Schema gave: a copy of a Tool has that schema, and is validated alike. */
+/** Parsers by the JSON Schema of a Standard Schema. A copy of a tool has that schema, and is validated alike. */
 const parsers = new WeakMap<object, ParseInput>()
 
 function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
@@ -220,7 +220,7 @@ function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
   return inputSchema && parsers.get(inputSchema)
 }
 
-/** The tools that were made here. */
+/** The tools that `defineTool` made. */
 const made = new WeakSet<object>()
 
 /** Whether `defineTool` made this value, so that it is checked and frozen. */

@@ -7,7 +7,7 @@ import { keeps, type ToolFilter } from './filters.ts'
 import { compareToolIds } from './tool-id.ts'
 import { isTool, type Tool } from './tool.ts'
 
-/** An immutable collection of tools in the order of their ids. Filtering and editing give a new one. */
+/** An immutable collection of tools, ordered by id. Filtering and editing return a new one. */
 export interface Toolset extends Iterable<Tool> {
   readonly size: number
   readonly tools: readonly Tool[]
@@ -17,20 +17,20 @@ export interface Toolset extends Iterable<Tool> {
   /** Position in `tools`, or -1. */
   indexOf(id: string): number
   filter(keep: ToolFilter): Toolset
-  /** @throws {ToolgateError} `tool_duplicate`, naming the id that is there already */
+  /** @throws {ToolgateError} `tool_duplicate`, naming the id that is already in the set */
   add(...tools: readonly Tool[]): Toolset
-  /** @throws {UnknownToolError} naming the id that is not there to be replaced */
+  /** @throws {UnknownToolError} naming the id */
   replace(...tools: readonly Tool[]): Toolset
-  /** @throws {UnknownToolError} naming the id that is not there to be removed */
+  /** @throws {UnknownToolError} naming the id */
   remove(...ids: readonly string[]): Toolset
   /**
-   * Gives one page, and the cursor of the next. Equal sets have equal cursors, in any process.
+   * Returns one page, and the cursor of the next. Equal sets have equal cursors, in any process.
    *
    * @throws {ToolgateError} `cursor_invalid`; `cursor_stale` for a cursor of a set with other tools
    */
   page(request?: PageRequest): Page
   /**
-   * Returns one page of the namespaces, each with how many tools it has.
+   * Returns one page of the namespaces, each with the number of its tools.
    *
    * @throws {ToolgateError} as `page` does
    */
@@ -83,7 +83,7 @@ function pageOfNamespaces(set: Toolset, request: PageRequest): NamespacePage {
   const all = [...sizes]
     .map(([namespace, size]): NamespaceEntry => Object.freeze({ namespace, size }))
     .toSorted((a, b) => compareToolIds(a.namespace ?? '', b.namespace ?? ''))
-  // A cursor of tools is none of namespaces.
+  // A cursor of tools is not valid for namespaces.
   const hash = () => sha256Hex(`namespaces ${set.hash()}`)
   const { entries, nextCursor } = pageOf({ entries: all, hash }, request)
   return Object.freeze({ namespaces: entries, nextCursor })
@@ -118,9 +118,9 @@ function checkTools(path: string, tools: readonly unknown[]): readonly Tool[] {
 }
 
 /**
- * Checks that a value was made by `defineTool`: what it has not checked and frozen could change after it was decided.
+ * Checks that `defineTool` made a value. Any other object could change after the decision.
  *
- * @throws {ConfigError} `tool_invalid`, naming the place
+ * @throws {ConfigError} `tool_invalid`, with the path
  */
 export function checkTool(path: string, tool: unknown): Tool {
   if (isTool(tool)) return tool
@@ -138,10 +138,10 @@ function duplicate(id: string): ToolgateError {
 }
 
 const MAX_HINTS = 3
-/** Unknown names that one error names; more of them say nothing new. */
+/** The most unknown names that one error lists. */
 const MAX_UNKNOWN = 20
 
-/** Returns the error for names that are unknown, each with the known names nearest to it. */
+/** Returns the error for unknown names, each with the nearest known names. */
 export function unknownTools(unknown: readonly string[], known: readonly string[]): UnknownToolError {
   const [first = '', ...rest] = new Set(unknown)
   return new UnknownToolError(
@@ -174,11 +174,11 @@ export interface NamespacePage {
 
 export interface NamespaceEntry {
   readonly namespace: string | undefined
-  /** How many tools it has. */
+  /** The number of its tools. */
   readonly size: number
 }
 
-/** What can be given in pages: entries in an order, and the hash of them all. */
+/** A list that is returned in pages: ordered entries, and a hash of all of them. */
 export interface Pageable<T> {
   readonly entries: readonly T[]
   hash(): string
@@ -196,8 +196,8 @@ const DEFAULT_LIMIT = 100
 /**
  * Returns one page of a list.
  *
- * A cursor holds a part of the set's hash and a position, so that it needs no memory, is the same in
- * every process, and is refused for any other set: no tool is skipped or listed twice without a word.
+ * A cursor has a part of the set's hash and a position. It needs no memory, is the same in every process, and is refused
+ * for any other set, so that no tool is silently skipped or repeated.
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
@@ -228,11 +228,14 @@ function readCursor(list: Pageable<unknown>, cursor: unknown): number {
       ? Buffer.from(cursor, 'base64url').toString('latin1')
       : ''
   const [, hash, position] = CURSOR.exec(text) ?? []
-  if (hash === undefined) throw new ToolgateError('cursor_invalid', 'The cursor is not one that a page gave.')
+  if (hash === undefined) throw new ToolgateError('cursor_invalid', 'The cursor is invalid.')
   if (hash !== list.hash().slice(0, HASH_LENGTH))
-    throw new ToolgateError('cursor_stale', 'The cursor is of a list that has changed; begin with the first page.')
+    throw new ToolgateError(
+      'cursor_stale',
+      'The list has changed since this cursor was made; start with the first page.',
+    )
   const at = Number(position)
   if (at >= list.entries.length || writeCursor(list, at) !== cursor)
-    throw new ToolgateError('cursor_invalid', 'The cursor is not one that a page gave.')
+    throw new ToolgateError('cursor_invalid', 'The cursor is invalid.')
   return at
 }
