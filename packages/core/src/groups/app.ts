@@ -11,25 +11,25 @@ import { defineTool, isTool, type Tool, type ToolDefinition } from '../tools/too
 import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import { nearestNames } from '../util/text.ts'
 
-/** A named bundle: groups that it imports, and tools of its own. */
+/** A named bundle of imported groups and own tools. */
 export interface App {
   readonly title?: string
   /** Groups of the gate, by name. */
   readonly import?: readonly AppImport[]
-  /** Tools beside those of its groups: selectors, or definitions, which then are in the gate's catalog. */
+  /** Other tools: selectors, or definitions, which are added to the gate's catalog. */
   readonly tools?: readonly OwnTool[]
-  /** Met with the gate's: it can only tighten. */
+  /** Combined with the gate's policies, so it can only tighten. */
   readonly policy?: Policies
-  /** What a client of the app is told at its beginning, for the model. */
+  /** Instructions for the model, sent to a client when it connects. */
   readonly instructions?: string
 }
 
-/** A group, as it is or tighter: offered only while it is available, or not at all. */
+/** An imported group. `visibility` can only tighten: listed only while available, or not at all. */
 export type AppImport = string | { readonly group: string; readonly visibility?: 'conditional' | 'hidden' }
 
 export type AppsInput = Readonly<Record<string, App>> | ReadonlyMap<string, App>
 
-/** An app, for those who show or serve it. */
+/** An app, for display and serving. */
 export interface AppInfo {
   readonly name: string
   readonly title: string | undefined
@@ -42,7 +42,7 @@ export interface ParsedApp extends AppRules {
   readonly info: AppInfo
 }
 
-/** What an app stands on. */
+/** A parsed app. */
 export interface AppGround {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
@@ -53,15 +53,15 @@ const APP = shapeOf<App>({ title: true, import: true, tools: true, policy: true,
 const IMPORT = shapeOf<Exclude<AppImport, string>>({ group: true, visibility: true }, 'field')
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/
 
-/** Gives apps by their names. */
+/** Returns apps by name. */
 export function listApps(apps: AppsInput = {}): ReadonlyMap<string, App> {
   return toNamedMap('apps', apps)
 }
 
 /**
- * Gives the apps checked.
+ * Parses apps.
  *
- * @throws {ConfigError} naming the app and what is wrong: an unknown group, a selector, a clause of its policy
+ * @throws {ConfigError} naming the app, for an unknown group, or an invalid selector or clause
  */
 export function parseApps(apps: ReadonlyMap<string, App>, ground: AppGround): ReadonlyMap<string, ParsedApp> {
   return new Map([...apps].map(([name, app]) => [name, parseApp(name, app, ground)]))
@@ -133,7 +133,7 @@ function ownSelector(path: string, text: string, { selectors }: Groups): Selecto
   }
 }
 
-/** Gives the groups with those that the app holds to be conditional among the conditional ones. */
+/** Returns the groups, with those that the app imports as conditional among the conditional ones. */
 function tightenGroups(imports: readonly ImportedGroup[], { groups, definitions }: AppGround): Groups {
   const conditional = new Map(groups.conditional)
   for (const { group, visibility } of imports) {
@@ -165,7 +165,7 @@ export function selectorsOfApp({ name, own, policies }: ParsedApp): readonly Wri
   ]
 }
 
-/** Gives the fault of a name that no app has. */
+/** Returns the error for an unknown app. */
 export function unknownApp(name: unknown, apps: ReadonlyMap<string, ParsedApp>): ToolgateError {
   const asked = String(name).slice(0, 64).toWellFormed()
   return new ToolgateError('app_unknown', `No app is named "${asked}"${didYouMean(asked, apps.keys())}`)
@@ -176,21 +176,21 @@ function didYouMean(asked: string, names: Iterable<string>): string {
   return nearest === undefined ? '; there is none.' : `; the nearest is "${nearest}".`
 }
 
-/** A tool of an app's own: a selector of tools that there are, or a definition. */
+/** A tool of an app: a selector, or a definition. */
 export type OwnTool = string | Tool | ToolDefinition
 
 const made = new WeakMap<object, Tool>()
 
-/** Gives what an app lists of tools as selectors: of a definition, its id. */
+/** Returns the tools of an app as selectors: a definition becomes its id. */
 export function readOwnTools(path: string, tools: readonly OwnTool[] = []): readonly string[] {
   return tools.map((tool, i) => (typeof tool === 'string' ? tool : toTool(`${path}.tools[${i}]`, tool).id))
 }
 
 /**
- * Gives all tools of a gate, those that its apps define themselves among them, each once.
+ * Returns all tools of a gate, including those that its apps define, each once.
  *
- * The same definition in two places is one tool: the first one's, which is what runs. Two different ones with one id
- * would make what an app offers depend on another app.
+ * Equal definitions are one tool; the first one runs. Two different tools must not have the same id: the tools of an app
+ * would then depend on another app.
  *
  * @throws {ConfigError} `tool_duplicate`, naming both places and what differs
  */
@@ -224,7 +224,7 @@ function checkSame(path: string, tool: Tool, { tool: first, place }: { tool: Too
   })
 }
 
-/** All that is told of a tool, and all that decisions go by. */
+/** The fields that models and people see, and those that decisions depend on. */
 const FIELDS = [
   'title',
   'description',

@@ -253,7 +253,7 @@ describe('a probe', () => {
     assert.ok(said.every((state) => !state?.reason?.includes('hunter2') && (state?.reason?.length ?? 0) < 600))
     assert.equal(said[0]?.reason, 'its probe failed')
     assert.equal(said[1]?.detail, 'password=hunter2')
-    assert.equal(said[3]?.reason, 'its probe gave nothing that is an answer')
+    assert.equal(said[3]?.reason, 'its probe returned an invalid result')
   })
 
   it('that says itself when it changed is asked then, and at no other time', async (test) => {

@@ -9,7 +9,7 @@ import { createChanges, type GroupChange } from './changes.ts'
 
 export interface AvailabilityOptions {
   readonly clock?: Clock
-  /** From 0 up to 1, for the jitter of the background. */
+  /** Returns 0 up to 1, for the jitter of background checks. */
   readonly random?: () => number
   /** Receives what listeners throw. Default: ignores it. */
   readonly onFault?: (error: unknown) => void
@@ -17,33 +17,33 @@ export interface AvailabilityOptions {
 
 const OPTIONS = shapeOf<AvailabilityOptions>({ clock: true, random: true, onFault: true })
 
-/** Watches what groups depend on. What it says is the last answer: nobody ever waits for a probe. */
+/** The availability of groups, as of the last results: no call waits for a probe. */
 export interface Availability extends AvailabilitySource {
-  /** Grows when anything is another than it was, at once. */
+  /** Grows with every change, immediately. */
   readonly revision: number
-  /** Of every group, by name. */
+  /** Returns the state of every group, by name. */
   states(): ReadonlyMap<string, GroupState>
   probesOf(group: string): readonly ProbeState[] | undefined
   /**
-   * Calls the listener when groups change: for one group at the first change, and then with its latest state, at most
-   * once a second. Returns a function that ends it.
+   * Calls the listener when groups change: for each group at the first change, then with its latest state at most once
+   * a second. Returns a function that ends the subscription.
    */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
-  /** Asks what has no answer, or one older than its time to live. One ask of a probe at a time, for all who want it. */
+  /** Runs every probe without a result, or with one older than its time to live. A probe never runs twice at a time. */
   check(): Promise<void>
-  /** Begins to ask in the background. Resolves when everything has been asked once. */
+  /** Starts running probes in the background. Resolves when each has run once. */
   start(): Promise<void>
-  /** Ends the background and the probes under way. What was known stays. */
+  /** Stops all probes. The last results stay. */
   close(): void
 }
 
 /**
- * Gives what watches the probes of groups.
+ * Returns the availability of groups by their probes.
  *
- * A group is available while all its probes are answered and all groups it depends on are available. Until it was
- * asked, one with probes is `unknown`, which is not offered either.
+ * A group is available while all its probes succeed and all groups it depends on are available. Until its probes have run,
+ * a group is `unknown`, and its tools are not listed.
  *
- * @throws {ConfigError} for groups that cannot be used, such as a dependency that is not known, or a cycle
+ * @throws {ConfigError} for invalid groups, such as an unknown dependency or a cycle
  * @example
  * const groups = { gpu: { tools: ['gpu:*'], availableWhen: [() => driver.isLoaded()] } }
  * const availability = createAvailability(groups)

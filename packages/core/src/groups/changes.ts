@@ -1,7 +1,7 @@
 import type { Clock, GroupState } from '../ports.ts'
 import { backgroundTimeout } from '../util/async.ts'
 
-/** What a group was when it was last emitted, and what it is now. */
+/** A group's state when it was last emitted, and its state now. */
 export interface GroupChange {
   readonly group: string
   readonly before: GroupState
@@ -15,19 +15,19 @@ export interface ChangesDeps {
 }
 
 export interface Changes {
-  /** Emits the changes of these groups, at once or as soon as it may. */
+  /** Emits the changes of these groups, now or as soon as the limits allow. */
   add(groups: readonly string[]): void
   close(): void
 }
 
 /** The least time between two changes of one group. */
 const GROUP_GAP_MS = 1000
-/** How long the changes of several groups are gathered after some were emitted. */
+/** How long changes of several groups are collected after some were emitted. */
 const GAP_MS = 20
 
 /**
- * Emits changes without flooding anybody: for one group the first at once, and then its latest state, at most once a
- * second. A group that is again what was emitted last has not changed.
+ * Limits how often changes are emitted: for each group the first change at once, then its latest state at most once a
+ * second. A group that is back in the state last emitted has not changed.
  */
 export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()
@@ -63,7 +63,7 @@ export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
     if (dueMs >= timerMs) return
     timerMs = dueMs
     clearTimeout(timer)
-    // A timer may fire a little early: it emits what is due when it was to fire.
+    // A timer may fire a little early, so it emits the changes due at its planned time.
     timer = backgroundTimeout(() => emitDue(Math.max(dueMs, clock.monotonicMs())), Math.max(0, dueMs - nowMs))
   }
 

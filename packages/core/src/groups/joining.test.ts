@@ -85,7 +85,7 @@ describe('a tool that joins groups', () => {
     const gate = createGate({ groups: { danger: { tools: [], load } } })
     const { failure } = await gate.loads.load('danger')
     assert.deepEqual(gate.catalog.snapshot().ids, ['wipe'])
-    assert.match(failure ?? '', /"fetch" is none of the group's tools/)
+    assert.match(failure ?? '', /"fetch" is not a tool of the group/)
     await gate.close()
   })
 

@@ -126,7 +126,9 @@ describe('a group with a load', () => {
     assert.equal(state.status, 'loaded')
     assert.equal(web.count, 1)
     assert.deepEqual((await gate.view(vera)).ids, ['notes', 'web:open'])
-    await assert.rejects(gate.loads.load('constructor'), { message: 'groups.constructor: is no group with a "load"' })
+    await assert.rejects(gate.loads.load('constructor'), {
+      message: 'groups.constructor: is not a group with a "load"',
+    })
     assert.equal(gate.loads.get('constructor'), undefined)
   })
 
@@ -180,7 +182,7 @@ describe('a group with a load', () => {
     )
     const { status, failure } = await gate.loads.load('web')
     assert.equal(status, 'loaded')
-    assert.match(failure ?? '', /"notes" is none of the group's tools; .* cannot be used/)
+    assert.match(failure ?? '', /"notes" is not a tool of the group; .* cannot be used/)
     assert.deepEqual((await gate.view(vera)).ids, ['notes', 'web:open'])
     assert.equal(gate.catalog.get('notes'), NOTES)
   })

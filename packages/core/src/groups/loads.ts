@@ -11,11 +11,11 @@ import { backoffMs, type Outcome, TimeoutError } from '../util/async.ts'
 import { createEmitter, type Emitter } from '../util/emitter.ts'
 import { GroupTask } from './task.ts'
 
-/** How far a group's tools are. */
+/** The state of a group's load. */
 export interface GroupLoad {
-  /** `idle`: nobody has used the group yet. A `failed` one is tried again by itself. */
+  /** `idle`: the group has not been used yet. A `failed` load is retried automatically. */
   readonly status: 'idle' | 'loading' | 'loaded' | 'failed'
-  /** Why its tools are not there, or not all of them: for people. */
+  /** For people: why the tools, or some of them, are missing. */
   readonly failure?: string
   /** Wall-clock milliseconds of the latest change. */
   readonly since: number
@@ -111,7 +111,7 @@ export class GroupLoads implements Loads {
 
   async load(name: string): Promise<GroupLoad> {
     const group = this.#all.get(name)
-    if (!group) throw new ConfigError(`groups.${name}`, 'is no group with a "load"')
+    if (!group) throw new ConfigError(`groups.${name}`, 'is not a group with a "load"')
     this.#unused.delete(name)
     return group.load()
   }
@@ -251,7 +251,7 @@ class LazyGroup {
       const members = this.#members()
       const isMember = (tool: Tool) => members.some((selector) => matchesSelector(selector, tool, 'possible'))
       this.#tools = tools.filter(isMember)
-      const foreign = tools.filter((tool) => !isMember(tool)).map(({ id }) => `"${id}" is none of the group's tools`)
+      const foreign = tools.filter((tool) => !isMember(tool)).map(({ id }) => `"${id}" is not a tool of the group`)
       const broken = rejected.map(({ tool, reason }) => `"${tool}" cannot be used: ${reason}`)
       return [...foreign, ...broken].slice(0, MAX_REASONS).join('; ') || undefined
     } catch (error) {

@@ -6,15 +6,15 @@ import { closure, type Group, type Groups } from '../tools/groups.ts'
 import { matchesSelector, type Selector, selectorsOverlap } from '../tools/selector.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
-/** `group`: the host says whether the group is available, and not what the group needs. */
+/** `group`: the host reports the availability of the group, but not its needs. */
 export type NeedKind = ProbeKind | 'group'
 
-/** Something that must work for tools to be available. */
+/** A thing that must work so that tools are available. */
 export interface Need {
   readonly kind: NeedKind
   /** As a noun: `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server files`. */
   readonly what: string
-  /** The groups that need it, directly or by what they depend on, in the order in which they are defined. */
+  /** The groups that need it, directly or by their dependencies, in the order of definition. */
   readonly groups: readonly string[]
   /** `unknown`: not checked yet. */
   readonly state: 'available' | 'unavailable' | 'unknown'
@@ -32,18 +32,18 @@ export interface NeedsDeps {
   readonly apps: ReadonlyMap<string, ParsedApp>
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly availability: AvailabilitySource
-  /** The ids of the tools that an app offers. */
+  /** The ids of the tools of an app. */
   readonly toolsOf: (app: string) => readonly string[]
 }
 
 const KINDS: readonly NeedKind[] = [...PROBE_KINDS, 'group']
 
-/** Returns a function that lists what an app needs, or what all groups need. */
+/** Returns a function that lists the needs of an app, or of all groups. */
 export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] {
   const { definitions, groups, apps, catalog, availability } = deps
   const scopes = new WeakMap<Toolset, Map<string, ReadonlySet<string>>>()
 
-  /** The groups of an app follow from the snapshot, and comparing every selector with every tool takes time. */
+  /** Cached for each snapshot, as comparing every selector with every tool takes time. */
   const scopeOf = (app: ParsedApp): ReadonlySet<string> => {
     const snapshot = catalog.snapshot()
     let known = scopes.get(snapshot)
@@ -74,7 +74,7 @@ function groupsOfApp(app: ParsedApp, snapshot: Toolset, { definitions, groups, t
   const tools = toolsOf(app.name).flatMap((id) => snapshot.get(id) ?? [])
   const isMember = (selectors: readonly Selector[]): boolean =>
     tools.some((tool) => selectors.some((selector) => matchesSelector(selector, tool, 'possible'))) ||
-    // The tools of a server that has not started yet are not in the catalog, and the server is what must be started.
+    // The tools of a server that has not started are not in the catalog, but the app needs that server.
     selectors.some((selector) => offered.some((own) => selectorsOverlap(own, selector)))
   const direct = [...groups.conditional.keys()].filter(
     (name) => !hidden.some(({ group }) => group === name) && isMember(groups.selectors.get(name) ?? []),
@@ -82,7 +82,7 @@ function groupsOfApp(app: ParsedApp, snapshot: Toolset, { definitions, groups, t
   return new Set([...imported, ...direct].flatMap((name) => closure(name, definitions)))
 }
 
-/** The selectors of the tools that an app offers, without the names that it also hides. */
+/** The selectors of the tools of an app, without those that it hides. */
 function offeredSelectors({ imports, own }: ParsedApp): readonly Selector[] {
   const membersWhere = (isHidden: boolean) =>
     imports.flatMap(({ members, visibility }) => ((visibility === 'hidden') === isHidden ? members : []))
@@ -137,7 +137,7 @@ function listNeeds(
   return [...found.values()].map(toNeed).toSorted(byKindAndName)
 }
 
-/** A source that asks no probes is asked about the group itself. */
+/** Without probes, the group itself is the need. */
 function probesOf(group: string, source: AvailabilitySource): readonly Asked[] {
   const probes: readonly ProbeState[] | undefined = source.probesOf?.(group)
   return (
@@ -159,7 +159,7 @@ function toNeed({ probe, owner, groups, named, above }: Found): Need {
   }
 }
 
-/** An order that does not follow the state, so that a list does not jump. */
+/** The order does not depend on the state, so that lists stay stable. */
 function byKindAndName(a: Need, b: Need): number {
   const byKind = KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
   if (byKind !== 0) return byKind

@@ -207,7 +207,7 @@ function toProbeResult(answer: unknown, probe: Probe): ProbeResult {
   if (answer === true) return WORKS
   if (answer === false) return { available: false, reason: `${nameOf(probe)} says no` }
   if (!isObject(answer) || typeof answer['available'] !== 'boolean')
-    return { available: false, reason: `${nameOf(probe)} gave nothing that is an answer` }
+    return { available: false, reason: `${nameOf(probe)} returned an invalid result` }
   const { available, reason, detail, suggestion } = answer
   if (available) return WORKS
   return {

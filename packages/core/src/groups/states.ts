@@ -1,7 +1,7 @@
 import type { Clock, GroupState } from '../ports.ts'
 import { orderGroups, type Group } from '../tools/groups.ts'
 
-/** What a probe found out, read and checked. */
+/** The checked result of a probe. */
 export interface ProbeResult {
   readonly available: boolean
   readonly reason?: string
@@ -9,28 +9,28 @@ export interface ProbeResult {
   readonly suggestion?: string
 }
 
-/** The states of all groups, each worked out after those that it depends on. */
+/** The states of all groups. */
 export interface States {
   readonly all: ReadonlyMap<string, GroupState>
-  /** Works out anew some groups and those that stand on them. Gives the ones that are another now. */
+  /** Updates some groups and the groups that require them. Returns those that changed. */
   settle(names: Iterable<string>): readonly string[]
 }
 
 interface Node {
   readonly name: string
   readonly group: Group
-  /** Its place in an order in which each comes after all that it depends on. */
+  /** Its place in an order in which each group comes after those that it requires. */
   readonly place: number
-  readonly below: readonly string[]
-  readonly above: string[]
+  readonly requires: readonly string[]
+  readonly requiredBy: string[]
 }
 
 export const NOT_CHECKED = 'it has not been checked yet'
 
 /**
- * Gives the states of groups: one is available while all its probes are answered and all groups it depends on are available.
+ * Returns the states of groups. A group is available while all its probes succeed and all groups it requires are available.
  *
- * @throws {ConfigError} for a dependency that is not known and for a cycle
+ * @throws {ConfigError} for an unknown dependency, and for a cycle
  */
 export function createStates(
   groups: ReadonlyMap<string, Group>,
@@ -39,8 +39,8 @@ export function createStates(
 ): States {
   const nodes = link(groups)
   const all = new Map<string, GroupState>()
-  const settleOne = ({ name, group, below }: Node): boolean => {
-    const state = stateOf(group, resultsOf(name), below, all)
+  const settleOne = ({ name, group, requires }: Node): boolean => {
+    const state = stateOf(group, resultsOf(name), requires, all)
     const next = carryOn(all.get(name), state, clock)
     if (next === all.get(name)) return false
     all.set(name, next)
@@ -52,7 +52,7 @@ export function createStates(
     for (const node of inOrder(nodes, due)) {
       if (!due.has(node.name) || !settleOne(node)) continue
       changed.push(node.name)
-      for (const name of node.above) due.add(name)
+      for (const name of node.requiredBy) due.add(name)
     }
     return changed
   }
@@ -64,14 +64,14 @@ function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, Node> {
   const nodes = new Map<string, Node>()
   for (const [place, name] of orderGroups(groups).entries()) {
     const group = groups.get(name) as Group
-    const below = group.dependsOn ?? []
-    nodes.set(name, { name, group, place, below, above: [] })
-    for (const one of new Set(below)) nodes.get(one)?.above.push(name)
+    const requires = group.dependsOn ?? []
+    nodes.set(name, { name, group, place, requires, requiredBy: [] })
+    for (const one of new Set(requires)) nodes.get(one)?.requiredBy.push(name)
   }
   return nodes
 }
 
-/** Gives some groups and all that stand on them, each after what it depends on. */
+/** Returns some groups and all that require them, each after the groups that it requires. */
 function inOrder(nodes: ReadonlyMap<string, Node>, names: Iterable<string>): readonly Node[] {
   const reached = new Set<Node>()
   const waiting = [...names]
@@ -79,21 +79,21 @@ function inOrder(nodes: ReadonlyMap<string, Node>, names: Iterable<string>): rea
     const node = nodes.get(name)
     if (!node || reached.has(node)) continue
     reached.add(node)
-    waiting.push(...node.above)
+    waiting.push(...node.requiredBy)
   }
   return [...reached].toSorted((a, b) => a.place - b.place)
 }
 
-/** What is known not to work comes before what is not known yet. */
+/** A known failure takes precedence over an unknown state. */
 function stateOf(
   group: Group,
   asked: readonly { readonly result: ProbeResult | undefined }[],
-  below: readonly string[],
+  requires: readonly string[],
   states: ReadonlyMap<string, GroupState>,
 ): GroupState {
   const failed = asked.find(({ result }) => result?.available === false)?.result
   if (failed) return heldBack(failed, group.suggestion ?? failed.suggestion)
-  const down = below.map((name) => ({ name, state: states.get(name) })).filter(({ state }) => !state?.available)
+  const down = requires.map((name) => ({ name, state: states.get(name) })).filter(({ state }) => !state?.available)
   const blockedBy = down.find(({ state }) => !state?.unknown)
   if (blockedBy?.state) {
     const { reason, detail, suggestion } = blockedBy.state
@@ -118,7 +118,7 @@ function heldBack(
   }
 }
 
-/** Keeps the former state where nothing changed, and its `since` where only the words did. */
+/** Returns the former state if nothing changed, and keeps `since` if only the texts changed. */
 function carryOn(former: GroupState | undefined, state: GroupState, clock: Clock): GroupState {
   const isAsBefore = former?.available === state.available && former.unknown === state.unknown
   const isSame =

@@ -3,23 +3,23 @@ import { type Outcome, startTask, TimeoutError } from '../util/async.ts'
 export interface GroupTaskOptions<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: () => number
-  /** Called when it is under way, before it runs. */
+  /** Called at the start, before `run`. */
   readonly onBegin?: () => void
-  /** Called at its end, unless the task was closed. */
+  /** Called at the end, unless the task was closed. */
   readonly onEnd: (outcome: Outcome<T>) => void
-  /** Runs it when it is its turn. `done` is called at the end. Default: at once. */
+  /** Calls `run` when it is the task's turn. The task calls `done` at the end. Default: at once. */
   readonly inTurn?: (run: (done: () => void) => void) => void
 }
 
-/** Work that ignores its signal must not pile up. */
+/** Bounds work that ignores its signal. */
 const MAX_LEFT = 3
 
-/** Work that is done again and again, such as a probe or a load of tools: one at a time, and with a deadline. */
+/** Repeated work, such as a probe or a load of tools: one run at a time, with a deadline. */
 export class GroupTask<T> {
   readonly #options: GroupTaskOptions<T>
   #underWay: PromiseWithResolvers<void> | undefined
   #stop: (() => void) | undefined
-  /** How many were too late and are not over. */
+  /** How many runs have not ended, including those that timed out. */
   #left = 0
   #isClosed = false
 

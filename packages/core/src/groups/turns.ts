@@ -1,10 +1,10 @@
 type Run = (done: () => void) => void
 
-/** Lets at most so many run at once; the others wait in the order in which they came. */
+/** Limits how many run at once. The others wait in the order of arrival. */
 export interface Turns {
   /**
-   * Runs it now or when it is its turn. It must call `done` once. What was late the last time waits in a line of its
-   * own, and never takes all places: what hangs holds up nothing that answers.
+   * Calls `run` now, or when it is its turn. It must call `done` once. Work that timed out the last time waits in a
+   * queue of its own and never takes all places, so that it cannot block other work.
    */
   take(run: Run, wasLate: boolean): void
 }
@@ -24,7 +24,7 @@ export function createTurns(max: number, maxLate: number): Turns {
       advance()
     })
   }
-  /** One place is kept for the late where both wait: neither keeps the other waiting for ever. */
+  /** One place is kept for late work if both queues wait, so that neither starves. */
   const nextLine = () => {
     if (running >= max) return undefined
     const mayBeLate = late.size() > 0 && runningLate < maxLate
@@ -32,7 +32,7 @@ export function createTurns(max: number, maxLate: number): Turns {
     return prompt.size() > 0 ? prompt : undefined
   }
   const advance = () => {
-    // What is over at once is followed by the loop that began it, not from within itself.
+    // Work that ends synchronously must not recurse: the loop that began it continues.
     if (isAdvancing) return
     isAdvancing = true
     for (let line = nextLine(); line; line = nextLine()) begin(line.next(), line === late)
@@ -46,7 +46,7 @@ export function createTurns(max: number, maxLate: number): Turns {
   }
 }
 
-/** First come, first served, in constant time however long it is. */
+/** A queue with constant-time operations. */
 function createLine() {
   const waiting: Run[] = []
   let first = 0

@@ -2,23 +2,23 @@ import { type Caller, callerParts } from '../caller.ts'
 import type { Revision } from '../util/revision.ts'
 import { createShares } from '../util/shares.ts'
 
-/** Which groups each session has opened. */
+/** The groups that each session has opened. */
 export interface Unlocks {
-  /** The groups open for a caller's session: the same object until that changes. */
+  /** Returns the groups that are open for a caller's session; the same object until that changes. */
   openFor(caller: Caller): ReadonlySet<string>
   open(caller: Caller, groups: readonly string[]): void
-  /** Locks everything again for a session that has ended. */
+  /** Locks all groups again, for a session that has ended. */
   forget(caller: Caller): void
 }
 
 const NOTHING: ReadonlySet<string> = new Set()
-/** Of one user of one tenant: nobody can have another's sessions forgotten by opening many. */
+/** For each user of a tenant, so that one user's many sessions cannot displace another's. */
 const MAX_SESSIONS_OF_USER = 1000
-/** The sessions that opened something longest ago are forgotten first, which locks. */
+/** The sessions that opened a group longest ago are dropped first, which locks their groups. */
 const MAX_SESSIONS = 100_000
 
 /**
- * Returns unlocks that live in this process. A session is the host's own, within its tenant and user.
+ * Returns unlocks that live in this process. A session belongs to its tenant and user.
  *
  * Locking again bumps `changes`. Opening does not: it shows in `openFor`, for its session only.
  */
@@ -40,7 +40,7 @@ export function createUnlocks({
     changes.bump()
   }
 
-  /** What is over the share of its user goes first; over that of all, what is of the user who has most. */
+  /** Drops sessions above the limit of their user first; above the total limit, those of the user who has most. */
   function makeRoom(user: string): void {
     if (byUser.sizeOf(user) > maxOfUser) dropOldestOf(user)
     if (bySession.size > max) dropOldestOf(byUser.largest())
@@ -79,7 +79,7 @@ function userKey(caller: Caller): string {
   return JSON.stringify([tenant ?? null, user ?? null])
 }
 
-/** Asked in every decision, and callers are the same objects as long as they are equal. */
+/** Cached, as every decision needs it. Equal callers are the same object. */
 const keys = new WeakMap<Caller, string>()
 
 function sessionKey(caller: Caller): string | undefined {
@@ -88,7 +88,7 @@ function sessionKey(caller: Caller): string | undefined {
   if (key === undefined) {
     const { tenant, user } = callerParts(caller)
     key = JSON.stringify([tenant ?? null, user ?? null, caller.session])
-    // One that is not frozen may come to be another.
+    // A caller that is not frozen may change.
     if (Object.isFrozen(caller)) keys.set(caller, key)
   }
   return key

@@ -211,7 +211,7 @@ describe('memoryCounters', () => {
   it('throws where its clock gives no time, and lets nothing through', () => {
     for (const time of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
       const counters = memoryCounters({ clock: { monotonicMs: () => time } })
-      assert.throws(() => counters.take([use('a')]), { name: 'RangeError', message: /which is no time/ })
+      assert.throws(() => counters.take([use('a')]), { name: 'RangeError', message: /which is not a time/ })
     }
   })
 

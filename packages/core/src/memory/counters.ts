@@ -111,7 +111,7 @@ class Counters {
   /** Limits hold only while time does not go back. */
   #readClock(): void {
     const readMs = this.#clock.monotonicMs()
-    if (!Number.isFinite(readMs)) throw new RangeError(`the clock gives ${readMs}, which is no time`)
+    if (!Number.isFinite(readMs)) throw new RangeError(`the clock returned ${readMs}, which is not a time`)
     if (readMs > this.#nowMs) this.#nowMs = readMs
   }
 

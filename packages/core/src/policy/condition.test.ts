@@ -141,13 +141,13 @@ describe('a condition that is a function', () => {
 
   it('cannot be decided where it throws, or answers neither true nor false', () => {
     const answers: unknown[] = [1, 'true', undefined, null, {}]
-    for (const answer of answers) assert.throws(() => test(() => answer as boolean), /did not answer true or false/)
+    for (const answer of answers) assert.throws(() => test(() => answer as boolean), /did not return true or false/)
     assert.throws(() => test(() => assert.fail('its own')), /its own/)
   })
 
   it('is not waited for: a promise is no answer, and its rejection ends nothing', async () => {
     const condition = (() => Promise.reject(new Error('late'))) as unknown as Condition
-    assert.throws(() => test(condition), /did not answer true or false/)
+    assert.throws(() => test(condition), /did not return true or false/)
     await new Promise((resolve) => setImmediate(resolve))
   })
 

@@ -2,41 +2,42 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Caller } from '../caller.ts'
 import { ConfigError, messageOf } from '../errors.ts'
 import type { Tool } from '../tools/tool.ts'
+import { catchRejection } from '../util/async.ts'
 import { isObject } from '../util/json.ts'
 import { type Work, spend } from '../util/work.ts'
 import { counting, host, like, within } from './functions.ts'
 import type { Condition } from './policy.ts'
 
-/** What a condition is asked about. */
+/** The variables of a condition. */
 export interface ConditionContext {
   readonly caller: Caller
   readonly tool: Tool
   readonly input?: unknown
 }
 
-/** What a condition is decided with: all of one decision share their steps. */
+/** The context of an evaluation. All conditions of one decision share their steps. */
 export interface CountedContext extends ConditionContext {
   readonly work?: Work
 }
 
-/** A condition that was checked when it was loaded. */
+/** A parsed and type-checked condition. */
 export interface ParsedCondition {
   /** For people: the CEL text, or `function`. */
   readonly text: string
-  /** Of a function; absent for CEL. Empty where the function has no name. */
+  /** The name of a function, which may be empty; absent for CEL. */
   readonly functionName?: string
-  /** Whether the answer can differ from tool to tool. */
+  /** Whether the result can differ from tool to tool. */
   readonly perTool: boolean
-  /** Gives `true` or `false` and nothing else; throws where the condition cannot be decided. */
+  /** Returns `true` or `false`. Throws if the condition cannot be evaluated. */
   test(context: CountedContext): boolean
 }
 
-/** Which variables a condition may use: `input` is known only when called. */
+/** The variables that a condition may use: `input` is known only at a call. */
 export type ConditionScope = 'caller and tool' | 'input, caller and tool'
 
 const MAX_TEXT_LENGTH = 4096
 
-/** @throws {ConfigError} `condition_invalid`, with the offset of what cannot be read */
+/** @throws {ConfigError} `condition_invalid`, with the offset of the problem */
 export function parseCondition(path: string, condition: Condition, scope: ConditionScope): ParsedCondition {
   return typeof condition === 'function' ? fromFunction(condition) : fromCel(path, condition, scope)
 }
@@ -46,11 +47,15 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
     text: condition.name ? `function ${condition.name}` : 'function',
     functionName: condition.name,
     perTool: true,
-    test: (context) => checkAnswer(settled(condition(withoutWork(context)))),
+    test(context) {
+      const answer = condition(withoutWork(context))
+      catchRejection(answer)
+      return checkAnswer(answer)
+    },
   }
 }
 
-/** Of no interest to the host's own functions, which nobody can count. */
+/** Not used by functions of the host, whose steps cannot be counted. */
 function withoutWork(context: CountedContext): ConditionContext {
   if (context.work === undefined) return context
   const { work: _, ...rest } = context
@@ -84,7 +89,7 @@ function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondi
     text,
     perTool: mentions(program.ast, 'tool'),
     test(context) {
-      // What callers and tools say of themselves is short; only inputs can be large.
+      // The fields of callers and tools are short. Only inputs can be large.
       if (scope === 'caller and tool') return ask(context)
       const work = context.work ?? conditionWork()
       spendOnItems(work, context.input, stepsEach)
@@ -93,14 +98,8 @@ function fromCel(path: string, text: string, scope: ConditionScope): ParsedCondi
   }
 }
 
-/** A promise is no answer; that it may reject later must not end the process. */
-function settled(answer: unknown): unknown {
-  if (answer instanceof Promise) answer.catch(() => {})
-  return answer
-}
-
 function checkAnswer(answer: unknown): boolean {
-  if (answer !== true && answer !== false) throw new TypeError('the condition did not answer true or false')
+  if (answer !== true && answer !== false) throw new TypeError('the condition did not return true or false')
   return answer
 }
 
@@ -138,7 +137,7 @@ const WITH_INPUT = WITHOUT_INPUT.clone().registerVariable('input', 'dyn')
 const celCallers = new WeakMap<Caller, object>()
 const celTools = new WeakMap<Tool, object>()
 
-/** Absent roles and scopes are empty lists; any other absent field is absent, so that asking for it is an error. */
+/** Absent roles and scopes are empty lists. Reading any other absent field is an error. */
 function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
@@ -148,7 +147,7 @@ function toCelCaller(caller: Caller): object {
   return cel
 }
 
-/** Titles, descriptions and hints are left out: an upstream could write itself an exemption. */
+/** Titles, descriptions and hints are left out: an upstream could exempt itself with them. */
 function toCelTool(tool: Tool): object {
   let cel = celTools.get(tool)
   if (!cel) {
@@ -159,7 +158,7 @@ function toCelTool(tool: Tool): object {
   return cel
 }
 
-/** Finds what could take more than linear time: `matches`, whose expressions backtrack, and macros inside macros. */
+/** Finds operations that may take more than linear time: `matches`, which backtracks, and nested macros. */
 function findRefused(ast: ASTNode): { node: ASTNode; problem: string } | undefined {
   const visit = (node: ASTNode, inMacro: boolean): { node: ASTNode; problem: string } | undefined => {
     const called = node.op === 'call' || node.op === 'rcall' ? node.args[0] : undefined
@@ -203,14 +202,14 @@ function summaryOf(error: unknown): string {
   return typeof summary === 'string' ? summary : (messageOf(error).split('\n')[0] ?? 'the condition cannot be read')
 }
 
-/** Steps that all conditions of one decision may take together, of some 5 ns each. */
+/** The steps of all conditions of one decision together, about 5 ns each. */
 const MAX_STEPS = 5_000_000
 
 export function conditionWork(): Work {
   return { left: MAX_STEPS }
 }
 
-/** What a node of a condition costs for each item that a macro goes through, and what `in` costs for each item. */
+/** The steps of a node for each item of a macro, and of `in` for each item. */
 const NODE_STEPS = 6
 const IN_STEPS = 2
 
@@ -220,13 +219,13 @@ export function isMacro(node: ASTNode): boolean {
   return node.op === 'rcall' && MACROS.has(node.args[0])
 }
 
-/** Gives the nodes directly below one, whatever its operator. */
+/** Returns the children of a node. */
 export function childrenOf(node: ASTNode): ASTNode[] {
   const args: unknown[] = Array.isArray(node.args) ? node.args.flat(2) : [node.args]
   return args.filter((arg): arg is ASTNode => typeof arg === 'object' && arg !== null && 'op' in arg)
 }
 
-/** Gives how many steps a condition takes for each item of a list or object that it goes through. */
+/** Returns the steps that a condition takes for each item of a list or object. */
 export function stepsOfEachItem(ast: ASTNode): number {
   const own = isMacro(ast) ? countNodes(ast) * NODE_STEPS : ast.op === 'in' ? IN_STEPS : 0
   return childrenOf(ast).reduce((total, child) => total + stepsOfEachItem(child), own)
@@ -236,13 +235,13 @@ function countNodes(ast: ASTNode): number {
   return childrenOf(ast).reduce((total, child) => total + countNodes(child), 1)
 }
 
-/** Known once for each input: several conditions ask, and inputs are frozen. */
+/** Cached for each input: several conditions need it, and inputs are frozen. */
 const lengths = new WeakMap<object, number>()
 
 /**
- * Counts what a condition takes that goes through the items of an input.
+ * Counts the steps of a condition for the items of an input.
  *
- * @throws {WorkSpentError} before it is done: no condition may keep the process from its other callers
+ * @throws {WorkSpentError} before the condition runs, so that no condition can block the process
  */
 export function spendOnItems(work: Work, input: unknown, stepsEach: number): void {
   if (stepsEach === 0 || typeof input !== 'object' || input === null) return
@@ -251,7 +250,7 @@ export function spendOnItems(work: Work, input: unknown, stepsEach: number): voi
   spend(work, items * stepsEach)
 }
 
-/** Gives the number of items of the longest list or object within a value, itself among them. */
+/** Returns the number of items of the longest list or object in a value, including the value itself. */
 function longestOf(value: object): number {
   const items: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
   let longest = items.length

@@ -9,10 +9,10 @@ import type { Revision } from '../util/revision.ts'
 const documents = new WeakMap<readonly ParsedPolicy[], PolicyDocument>()
 
 /**
- * Returns policies as data, with the SHA-256 of that data in RFC 8785 form: policies that say the same have the same hash,
- * in every process and after every start. Made when first read, once for each list.
+ * Returns policies as data, with the SHA-256 of that data in RFC 8785 form. Equal policies have equal hashes, in every
+ * process. Computed at first use, once for each list.
  *
- * Of a policy or condition that is a function, only its name is hashed: a function that changes under its name does not show.
+ * For a function, only its name is hashed: a changed function with the same name has the same hash.
  */
 export function policyDocumentOf(parsed: readonly ParsedPolicy[], groups: GroupSelectors): PolicyDocument {
   const known = documents.get(parsed)
@@ -45,7 +45,7 @@ function toData(parsed: readonly ParsedPolicy[], groups: GroupSelectors): object
   }
 }
 
-/** Stands where a function decides: its name, as what it does is not data. */
+/** Represents a function by its name. */
 function functionData(name: string): object {
   return { $function: name }
 }
@@ -82,17 +82,17 @@ function textOf({ text }: Selector): string {
   return text
 }
 
-/** What is in force at one moment. Another object as soon as anything changes. */
+/** The current policies. Any change creates another object. */
 export interface CurrentPolicies {
-  /** Grows with every change, here or above. */
+  /** Grows with every change, here or in the parent. */
   readonly revision: number
   readonly parsed: readonly ParsedPolicy[]
 }
 
-/** The policies of a gate: its parent's, as they are today, and its own. All are met. */
+/** The policies of a gate: the current ones of its parent, and its own. All of them apply. */
 export interface PolicyStack {
   current(): CurrentPolicies
-  /** Replaces the gate's own, at once. */
+  /** Replaces the gate's own policies immediately. */
   replace(own: readonly ParsedPolicy[]): void
 }
 

@@ -5,31 +5,31 @@ import { checkObject, checkShape, shapeOf } from '../util/shape.ts'
 import { didYouMean, nearestOf } from '../util/text.ts'
 import type { Clause, Policy } from './policy.ts'
 
-/** What `process.env` is. */
+/** The type of `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface EnvironmentOptions {
-  /** The groups that `group:` selectors may name: the gate's own. */
+  /** The gate's groups, for `group:` selectors. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
 }
 
 export const ENVIRONMENT_OPTIONS = shapeOf<EnvironmentOptions>({ groups: true })
 
 /**
- * Gives the policies that the environment asks for, to be met with the others: they can only tighten.
+ * Returns the policies of the environment, for `combinePolicies`. They can only tighten.
  *
  * | variable | means |
  * |---|---|
- * | `TOOL_ALLOWLIST` | only tools that one of the selectors names |
- * | `TOOL_DENYLIST` | no tool that one of the selectors names |
+ * | `TOOL_ALLOWLIST` | only tools that one of the selectors matches |
+ * | `TOOL_DENYLIST` | no tool that one of the selectors matches |
  * | `TOOL_ALLOWLIST_DM`, `TOOL_DENYLIST_DM` | the same, in direct chats: `dm`, `private` |
- * | `TOOL_ALLOWLIST_GROUP`, `TOOL_DENYLIST_GROUP` | the same, in chats of several: `group`, `supergroup`, `channel` |
+ * | `TOOL_ALLOWLIST_GROUP`, `TOOL_DENYLIST_GROUP` | the same, in group chats: `group`, `supergroup`, `channel` |
  *
- * Each is a list of selectors with commas between them; blank is unset. Variants meet the base: they add to it and
- * take nothing back. Where the type of the chat is unknown or absent, both variants are in force.
+ * Each is a comma-separated list of selectors; blank means unset. The base and its variants all apply, so a variant only
+ * tightens. If the type of the chat is unknown or absent, both variants apply.
  *
- * @throws {ConfigError} naming the variable and the entry: one that is empty or no selector, a group that does not exist,
- * a group without tools in an allowlist
+ * @throws {ConfigError} naming the variable and the entry, for an empty entry, an invalid selector, an unknown group, and a
+ * group without tools in an allowlist
  * @example
  * createGate({ tools, groups, policy: combinePolicies(baseline, policyFromEnv(process.env, { groups })) })
  */
@@ -54,14 +54,14 @@ type List = 'ALLOWLIST' | 'DENYLIST'
 
 interface Variant {
   readonly suffix: '' | '_DM' | '_GROUP'
-  /** Where it is not in force: in chats that are known to be of the other kind. */
+  /** The chats in which it does not apply: those of the other kind. */
   readonly unless: string | undefined
 }
 
 const inChats = (types: readonly string[]) =>
   `has(caller.chat) && has(caller.chat.type) && caller.chat.type in [${types.map((type) => `'${type}'`).join(', ')}]`
 
-/** The base, and what is met with it in some chats. */
+/** The base, and the variants for some chats. */
 export const VARIANTS: readonly Variant[] = [
   { suffix: '', unless: undefined },
   { suffix: '_DM', unless: inChats(['group', 'supergroup', 'channel']) },
@@ -74,7 +74,7 @@ function denyPolicy(name: string, selectors: readonly string[], unless: string |
   return { name, deny: selectors.map((match) => (unless === undefined ? match : { match, unless })) }
 }
 
-/** Returns a policy that allows what a clause names. Where the variant is not in force, only the base has a say. */
+/** Returns a policy that allows the tools of some clauses. In chats to which the variant does not apply, only the base decides. */
 export function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
     unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
@@ -86,7 +86,7 @@ type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
 function checkEntry(path: string, list: List, text: string, groups: GroupSelectors): void {
   try {
     const selector = parseSelector(text, groups)
-    // It would allow nothing, and nobody means that.
+    // It would allow nothing, which nobody intends.
     if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
       throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
   } catch (cause) {
@@ -95,7 +95,7 @@ function checkEntry(path: string, list: List, text: string, groups: GroupSelecto
   checkListed(path, text, text)
 }
 
-/** Returns the entries of a variable, each checked, or nothing where it is unset or blank. */
+/** Returns the checked entries of a variable; nothing if it is unset or blank. */
 export function readEntries(
   variable: string,
   env: Environment,
@@ -113,8 +113,8 @@ export function readEntries(
 }
 
 /**
- * Checks that no variable begins as a known one and goes on otherwise, and that none is a known one misspelt:
- * `TOOL_DENYLIST_GROUPS`, `TOOL_DENY_LIST` and `tool_denylist` would deny nothing.
+ * Checks that no variable extends or misspells a known name: `TOOL_DENYLIST_GROUPS`, `TOOL_DENY_LIST` and
+ * `tool_denylist` would deny nothing.
  *
  * @throws {ConfigError} naming the variable
  */
@@ -123,14 +123,14 @@ export function checkVariables(env: Environment, base: string, suffixes: readonl
   const known = suffixes.map((suffix) => `${base}${suffix}`)
   for (const variable of Object.keys(env)) {
     if (known.includes(variable) || env[variable] === undefined) continue
-    // The environment of Windows knows a variable in any letter case.
+    // On Windows, the names of variables ignore letter case.
     const meant = nearestOf(variable, known, 1)
     if (meant === undefined ? !variable.startsWith(base) : env[meant] === env[variable]) continue
     throw new ConfigError(variable, `unknown variable${didYouMean(variable, known)}`)
   }
 }
 
-/** Gives the text of a variable, or nothing where it is unset or blank. */
+/** Returns the text of a variable; nothing if it is unset or blank. */
 export function readVariable(variable: string, env: Environment): string | undefined {
   const text: unknown = env[variable]
   if (text === undefined) return undefined
@@ -139,19 +139,19 @@ export function readVariable(variable: string, env: Environment): string | undef
 }
 
 /**
- * Returns the policies that say who may write to a bot, to be met with the others: they can only tighten.
+ * Returns the policies that limit who may write to a bot, for `combinePolicies`. They can only tighten.
  *
  * | variable | means |
  * |---|---|
  * | `TOOL_ALLOWED_SENDERS` | only these users see and call tools |
  * | `TOOL_ALLOWED_SENDERS_DM` | the same, in direct chats: `dm`, `private` |
- * | `TOOL_ALLOWED_SENDERS_GROUP` | the same, in chats of several: `group`, `supergroup`, `channel` |
- * | `TOOL_OWNERS` | users that every list of senders holds. Every other policy applies to them |
+ * | `TOOL_ALLOWED_SENDERS_GROUP` | the same, in group chats: `group`, `supergroup`, `channel` |
+ * | `TOOL_OWNERS` | users that are in every list of senders. All other policies apply to them |
  *
- * Each is a list of `caller.user`s with commas between them, compared exactly; blank is unset. Variants meet the base. Where
- * the type of the chat is unknown or absent, both variants are in force. A caller without a user is in no list.
+ * Each is a comma-separated list of `caller.user`s, compared exactly; blank means unset. The base and its variants all
+ * apply. If the type of the chat is unknown or absent, both variants apply. A caller without a user is in no list.
  *
- * @throws {ConfigError} naming the variable and the entry that is not the name of one sender
+ * @throws {ConfigError} naming the variable and the entry that is not the name of a sender
  * @example
  * createGate({ tools, policy: combinePolicies(sendersFromEnv(process.env), policyFromEnv(process.env)) })
  */
@@ -169,14 +169,14 @@ export function sendersFromEnv(env: Environment): readonly Policy[] {
 const PREFIX = 'TOOL_ALLOWED_SENDERS'
 const OWNERS = 'TOOL_OWNERS'
 
-/** A condition has a longest text, so a long list of senders is several clauses, of which one must hold. */
+/** The length of a condition is bounded, so a long list of senders becomes several clauses. */
 const MAX_LENGTH = 3000
 
 function listed(senders: readonly string[]): readonly Clause[] {
   const parts: string[][] = []
   let length = MAX_LENGTH
   for (const sender of senders) {
-    // With its quotes and comma.
+    // With quotes and comma.
     length += sender.length + 4
     if (length > MAX_LENGTH) {
       parts.push([])
@@ -191,7 +191,7 @@ function listed(senders: readonly string[]): readonly Clause[] {
   }))
 }
 
-/** Neither what separates or wraps entries by mistake, nor what ends a text in a condition. */
+/** No characters that separate or wrap entries by mistake, and none that end a string in a condition. */
 const SENDER = /^[\p{L}\p{N}\p{M}_.:@+/#~=$!&%-]{1,256}$/u
 
 function readSenders(variable: string, env: Environment): readonly string[] | undefined {

@@ -1,14 +1,14 @@
 import { matchesGlob, parseGlob } from '../tools/selector.ts'
 import { spend, type Work } from '../util/work.ts'
 
-/** What may still be read of texts for the condition that is being decided. */
+/** The steps left for the condition that is being evaluated. */
 let budget: Work | undefined
 
 /**
  * Runs a condition whose functions count the characters that they read.
  *
- * A function does not throw once the steps are spent: a macro catches the error of each item and goes on to the next,
- * 100,000 times. It reads no more, and what the condition then answers is thrown away here.
+ * A function does not throw when the steps are spent: a macro would catch the error of each item and continue. It stops
+ * reading, and the result of the condition is discarded here.
  *
  * @throws {WorkSpentError}
  */
@@ -24,7 +24,7 @@ export function counting<T>(work: Work, decide: () => T): T {
   }
 }
 
-/** Answers whether a text may still be read. */
+/** Whether a text may still be read. */
 function mayRead(text: string): boolean {
   if (!budget) return true
   budget.left -= text.length
@@ -32,17 +32,17 @@ function mayRead(text: string): boolean {
 }
 
 /**
- * Answers whether a path lies at or below a root, once `.` and `..` are resolved.
+ * Whether a path is at or below a root, after `.` and `..` are resolved.
  *
- * With a root such as `/workspace` both are POSIX paths, and a relative path is relative to the root, as
+ * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the root, as
  * `server-filesystem` reads it. With a root such as `file:///workspace` both are absolute URIs of one scheme and authority.
  *
- * Anything that a server may read as another path is outside: `~`, white space or a quote at an end (`/root/.. ` is then
+ * Any path that a server may read differently is outside: `~`, white space or a quote at an end (`/root/.. ` is then
  * `/root/..`), backslashes, drive letters and schemes, control characters, percent-coded dots and slashes however often
  * they are coded, `..;`, `//host`, and more than 4,096 characters. A text must lie below the root when normalised (NFKC),
- * too. Symbolic links are not followed: that is for the server, which knows its disk.
+ * too. Symbolic links are not resolved: only the server knows them.
  *
- * @throws {TypeError} for a root that is not absolute, or not plain: what lies in it cannot be known
+ * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
   if (SCHEME.test(root)) return withinUri(path, root)
@@ -51,7 +51,7 @@ export function within(path: string, root: string): boolean {
   return holdsForReaders(path, root, isPathBelow)
 }
 
-/** Some readers normalise a text: there, U+FE30 is `..` and a full-width colon ends a scheme. It must lie below for all. */
+/** Some readers normalise a text: U+FE30 becomes `..`, and a full-width colon ends a scheme. It must be below the root for all. */
 function holdsForReaders(text: string, root: string, isBelowRoot: typeof isPathBelow): boolean {
   if (text.length > MAX_PATH || LOOK_ALIKE.test(text)) return false
   return isBelowRoot(text, root) && isBelowRoot(text.normalize('NFKC'), root.normalize('NFKC'))
@@ -62,30 +62,30 @@ function isPathBelow(path: string, root: string): boolean {
   return isBelow(normalise(path.startsWith('/') ? path : `${root}/${path}`), normalise(root))
 }
 
-/** Of Linux; no server opens a longer one. */
+/** The longest path of Linux. */
 const MAX_PATH = 4096
-/** A drive letter is one too. */
+/** Drive letters match, too. */
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
 
-/** What makes a text no plain path, for one reader or another. */
+/** Texts that some reader does not take as a plain path. */
 const NOT_PLAIN: readonly RegExp[] = [
   /^[~'"\s]|['"\s]$/,
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   /[\u0000-\u001f\u007f-\u009f\u2028\u2029\\]/,
-  // NUL, `.`, `/` and `\`, coded once or more often; then overlong UTF-8, and the form of old servers.
+  // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
   /%(?:25)*(?:00|2e|2f|5c)/i,
   /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
-  // A name of nothing but dots, white space and characters that nobody sees, of which some systems cut off the end.
+  // A name of dots, white space and invisible characters only, of which some systems cut off the end.
   /(?:^|\/)(?!\.{0,2}(?:\/|$))[.\s\p{Default_Ignorable_Code_Point}]+(?:\/|$)/u,
   // Servlet containers cut off `;` and what follows it, before they resolve dots.
   /(?:^|\/)\.{1,2}(?:;|%(?:25)*3b)/i,
   /^\/+[A-Za-z][:|](?:\/|$)/,
 ]
 
-/** A host's name, on Windows. POSIX leaves its meaning open. */
+/** A host name on Windows. POSIX leaves its meaning open. */
 const NETWORK_PATH = /^\/\/(?!\/)/
 
-/** They become `.`, `..`, `/` or `\` when a text is normalised, or written in an older character set. */
+/** These become `.`, `..`, `/` or `\` when a text is normalised, or converted to an older character set. */
 const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c\u00a5\u20a9]/
 
 function isPlain(path: string): boolean {
@@ -112,7 +112,7 @@ function isUriBelow(uri: string, root: string): boolean {
   )
 }
 
-/** Gives a URI with an authority and a path. One that names a user, if an empty one, may be meant for another host. */
+/** Parses a URI with an authority and a path. A URI with a user, also an empty one, may be read as another host. */
 function parseHierarchical(uri: string): URL | undefined {
   if (!/^[^:/?#]+:\/\/[^@/?#]*(?:[/?#]|$)/.test(uri)) return undefined
   try {
@@ -128,13 +128,12 @@ function isBelow(full: readonly string[], base: readonly string[]): boolean {
 }
 
 /**
- * Gives the host name of an absolute URL, in lower case, without port and without the dot
- * that a full name may end with.
+ * Returns the host name of an absolute URL, in lower case, without the port and a final dot.
  *
- * A URL of which readers would find different hosts has none: one with a backslash, with white space or control
- * characters (which browsers drop), without `//`, with several `@`, or with a host that is percent-coded.
+ * Throws for a URL in which readers find different hosts: with a backslash, white space or control characters (which
+ * browsers drop), without `//`, with several `@`, or with a percent-coded host.
  *
- * @throws {TypeError} for anything that is not an absolute URL, or has no one host
+ * @throws {TypeError} for anything that is not an absolute URL with one host
  */
 export function host(url: string): string {
   if (!mayRead(url)) return ''
@@ -157,7 +156,7 @@ function ambiguous(problem: string): TypeError {
   return new TypeError(`host() finds no one host in this URL: ${problem}`)
 }
 
-/** Matches a text against a pattern whose `*` is any run of characters, in time linear in the text. */
+/** Matches a text against a pattern whose `*` matches any characters, in time linear in the text. */
 export function like(text: string, pattern: string): boolean {
   return mayRead(text) && matchesGlob(parseGlob(pattern), text)
 }

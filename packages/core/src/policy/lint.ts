@@ -9,13 +9,13 @@ import type { Toolset } from '../tools/toolset.ts'
 import type { ParsedPolicy, ParsedClause } from './parse.ts'
 import { findUnknown, mayStillCome, selectorsOfPolicies, type WrittenSelector } from './unknown-names.ts'
 
-/** Something that is allowed and probably not meant; or, of a configuration, something that a gate would refuse. */
+/** A probable mistake that is allowed; in a configuration, also a problem that a gate would refuse. */
 export interface LintWarning {
   readonly code: LintCode
   /** Such as `policy[0].deny[1]`. */
   readonly path: string
   readonly text: string
-  /** The tools that it is about, where it is about some. */
+  /** The tools that it concerns, if any. */
   readonly tools?: readonly string[]
 }
 
@@ -30,13 +30,13 @@ export type LintCode =
   | FaultCode
 
 export interface LintMore {
-  /** Selectors beside those of policies and groups. */
+  /** Selectors other than those of policies and groups. */
   readonly written?: readonly WrittenSelector[]
-  /** Sources whose tools are not known yet: a name that one of them may bring is no warning. */
+  /** Sources whose tools are not known yet. Names that they may still list cause no warning. */
   readonly unlisted?: readonly Source[]
 }
 
-/** Returns what is allowed and probably not meant: selectors that name nothing, tools that nobody sees, names that look alike, and keywords of schemas that are not checked. */
+/** Returns probable mistakes: selectors that match nothing, tools that nobody can see, names that look alike, and schema keywords that are not checked. */
 export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
@@ -85,7 +85,7 @@ export function selectorsOfGroups(groups: GroupSelectors): readonly WrittenSelec
   )
 }
 
-/** Tools that nobody can ever see, and the part of a policy that says so. */
+/** Tools that nobody can ever see, and the part of a policy that denies them. */
 export interface Unreachable {
   readonly path: string
   readonly tools: readonly string[]
@@ -93,8 +93,8 @@ export interface Unreachable {
 }
 
 /**
- * Finds tools that no caller could ever see: a clause denies them whoever asks, an allowlist has no clause about them,
- * or they lack a required tag. What a function decides is not known before it is asked.
+ * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule mentions them, or they
+ * lack a required tag. Function policies are not considered.
  */
 export function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
   const found = new Map<string, { blocker: Blocker; tools: string[] }>()

@@ -15,7 +15,7 @@ export interface ParsedClause {
   readonly kind: ClauseKind
   /** Position in its list. */
   readonly index: number
-  /** For people: the clause's id, or what it matches. */
+  /** For people: the clause's id, or its selectors. */
   readonly label: string
   readonly selectors: readonly Selector[]
   readonly when: ParsedCondition | undefined
@@ -31,12 +31,12 @@ export interface ParsedPolicy {
   readonly deny: readonly ParsedClause[]
   readonly ask: readonly ParsedClause[]
   readonly requireTags: readonly string[]
-  /** Of a policy that is a function; it has no clauses. */
+  /** The function of a function policy, which has no clauses. */
   readonly decide: FunctionPolicy['decide'] | undefined
 }
 
 /**
- * Gives the policies checked: selectors and conditions read, types of conditions known.
+ * Parses policies, with their selectors and conditions.
  *
  * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
  */
@@ -65,7 +65,7 @@ function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPo
   return typeof policy === 'object' && policy !== null && 'decide' in policy
 }
 
-/** A class may have `decide` on its prototype; of what it has itself, only the name is read. */
+/** A class may have `decide` on its prototype. Of its own fields, only `name` is read. */
 function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: number): ParsedPolicy {
   const { decide } = policy
   if (typeof decide !== 'function') throw new ConfigError(`${path}.decide`, 'must be a function')
@@ -158,7 +158,7 @@ function checkText(path: string, value: unknown): string {
   return value
 }
 
-/** What a function said of one tool; `failure` is why it counts as having denied with `policy_error`. */
+/** The result of a function policy for one tool. `failure` is the reason of a `policy_error`. */
 export interface FunctionAnswer {
   readonly outcome: PolicyAnswer
   readonly message: string | undefined
@@ -166,10 +166,9 @@ export interface FunctionAnswer {
 }
 
 /**
- * Asks a function policy about a tool, for a caller.
+ * Runs a function policy for a tool and a caller.
  *
- * It is asked about tools that there are: anything null-ish is denied. A throw, a promise and any answer but
- * the four forms deny too: what cannot be understood is never a yes.
+ * An unknown tool is denied without running it. An exception, a promise and any invalid result deny too.
  */
 export function askFunction(
   decide: FunctionPolicy['decide'],
@@ -197,15 +196,15 @@ const KEYS: ReadonlySet<string> = new Set(['outcome', 'message'])
 function readAnswer(answer: unknown): FunctionAnswer {
   const word = WORDS.get(answer)
   if (word) return word
-  if (typeof answer !== 'object' || answer === null) return failed('it answered none of allow, ask and deny')
+  if (typeof answer !== 'object' || answer === null) return failed('it did not return allow, ask or deny')
   if (isThenable(answer)) {
     catchRejection(answer)
-    return failed('it answered with a promise, and a policy must answer at once')
+    return failed('it returned a promise, and a policy must be synchronous')
   }
   const { outcome, message } = Object.fromEntries(Object.entries(answer))
   const plain = WORDS.get(outcome)
   if (!plain || Object.keys(answer).some((key) => !KEYS.has(key)))
-    return failed('it answered neither with allow, ask or deny nor with { outcome, message }')
+    return failed('it returned neither allow, ask or deny nor { outcome, message }')
   if (message === undefined) return plain
   if (typeof message !== 'string' || message === '') return failed('its message is not a text')
   return { outcome: plain.outcome, message, failure: undefined }

@@ -5,8 +5,8 @@ import type { Tool } from '../tools/tool.ts'
 export type Condition = string | ((context: { caller: Caller; tool: Tool; input?: unknown }) => boolean)
 
 /**
- * A selector as text. Where the names of the tools are a type, a text that is not one of them must be a glob, a group, a
- * tag, a category or a hint; else any text, which is checked when it is read.
+ * A selector as text. If the tool names are a type, other texts must be a glob, a group, a tag, a category or a hint.
+ * Otherwise any text is accepted, and is checked when it is parsed.
  */
 export type SelectorText<Name extends string = string> =
   | Name
@@ -15,22 +15,22 @@ export type SelectorText<Name extends string = string> =
 
 export interface Clause<Name extends string = string> {
   readonly id?: string
-  /** One selector or several; the clause is about every tool that one of them names. */
+  /** One or more selectors. The clause applies to every tool that one of them matches. */
   readonly match: SelectorText<Name> | readonly SelectorText<Name>[]
-  /** Holds only where this is true of caller and tool. */
+  /** The clause applies only if this is true for caller and tool. */
   readonly when?: Condition
-  /** Does not hold where this is true: the opposite of `when`. */
+  /** The clause does not apply if this is true: the opposite of `when`. */
   readonly unless?: Condition
-  /** Holds only where this is true of input, caller and tool; known only when called. */
+  /** The clause applies only if this is true for input, caller and tool. Evaluated at each call. */
   readonly input?: Condition
-  /** On a denial: disclosed to the caller. Without it the tool is as if it did not exist. */
+  /** Disclosed to the caller of a denied tool. Without it, the tool is refused as if it did not exist. */
   readonly message?: string
 }
 
-/** Policies are combined by meeting, never by overriding; see `combinePolicies`. */
+/** A policy as data. Policies are combined: none overrides another. See `combinePolicies`. */
 export interface Policy<Name extends string = string> {
   readonly name?: string
-  /** Present: a tool is allowed only where one of these holds. `[]` allows nothing. */
+  /** If present, only tools that one of these matches are allowed. `[]` allows nothing. */
   readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly ask?: readonly (SelectorText<Name> | Clause<Name>)[]
@@ -40,16 +40,18 @@ export interface Policy<Name extends string = string> {
 export type PolicyAnswer = 'allow' | 'ask' | 'deny'
 
 /**
- * A policy as a pure, synchronous function of tool and caller, asked once for each tool and caller while nothing changes.
+ * A policy as a pure, synchronous function of tool and caller. It runs once for each tool and caller until something
+ * changes.
  *
- * A throw, a promise and any other answer deny with `policy_error`. The message of a denial is disclosed to the caller.
+ * An exception, a promise and any other result deny with `policy_error`. The message of a denial is disclosed to the
+ * caller.
  */
 export interface FunctionPolicy {
   readonly name?: string
   decide(tool: Tool, caller: Caller): PolicyAnswer | { readonly outcome: PolicyAnswer; readonly message?: string }
 }
 
-/** What a gate takes for its policy: data, functions, or several of both. All are met. */
+/** The policies of a gate: data, functions, or several of both. All of them apply. */
 export type Policies<Name extends string = string> =
   | Policy<Name>
   | FunctionPolicy
@@ -58,13 +60,12 @@ export type Policies<Name extends string = string> =
 
 declare const met: unique symbol
 
-/** Policies that `combinePolicies` combined: the names in them are checked when they are read, not by the compiler. */
+/** The result of `combinePolicies`. Names in it are checked when it is parsed, not by the compiler. */
 export type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }
 
 /**
- * Combines policies in the open: the result is a list in which each still answers for itself,
- * and a tool is decided by the strictest of the answers. Denies, asks and required tags add
- * up, allowlists intersect, the order does not matter.
+ * Combines policies. The strictest answer decides: denies, asks and required tags add up, allowlists intersect, and the
+ * order does not matter.
  *
  * @example
  * createGate({ tools, policy: combinePolicies(baseline, policyFromEnv(process.env), { deny: ['tag:payments'] }) })

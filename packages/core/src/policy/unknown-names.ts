@@ -6,7 +6,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 
-/** A selector, and where it was written. */
+/** A selector and its path. */
 export interface WrittenSelector {
   readonly path: string
   readonly selector: Selector
@@ -17,11 +17,11 @@ export interface UnknownName {
   readonly path: string
   readonly text: string
   readonly selector: Selector
-  /** Whether it can only be a mistake: a tool name, or a tag or category near a known one. */
+  /** Whether it is certainly a mistake: a tool name, or a tag or category that is near a known one. */
   readonly isMistake: boolean
 }
 
-/** Returns every selector of some policies, required tags among them. */
+/** Returns every selector of policies, including required tags. */
 export function selectorsOfPolicies(policies: readonly ParsedPolicy[], path = 'policy'): readonly WrittenSelector[] {
   return policies.flatMap((policy, p) => [
     ...CLAUSE_KINDS.flatMap((kind) =>
@@ -44,7 +44,7 @@ export function selectorsOfList(
   return list.map(({ selector }, i) => ({ path: `${path}[${i}]`, selector }))
 }
 
-/** Returns the selectors that no tool of the snapshot matches. `*` names everything, so it cannot be unknown. */
+/** Returns the selectors that no tool of the snapshot matches. `*` matches everything, so it is never unknown. */
 export function findUnknown(written: readonly WrittenSelector[], snapshot: Toolset): readonly UnknownName[] {
   return written.flatMap(({ path, selector }) =>
     isEverything(selector) || namesATool(selector, snapshot)
@@ -58,9 +58,9 @@ const MAX_TOLD = 20
 /**
  * Checks selectors against fixed tools.
  *
- * A glob, a group and a tag far from any known one may match nothing: a baseline policy may be shared.
+ * A glob, a group, and a tag that is not near a known one may match nothing: policies may be shared.
  *
- * @throws {ConfigError} `selector_invalid` for names that can only be mistakes: the path of the first, the text of all
+ * @throws {ConfigError} `selector_invalid` for certain mistakes, with the path of the first and the text of all
  */
 export function checkKnown(written: readonly WrittenSelector[], snapshot: Toolset): void {
   refuseMistakes(findUnknown(written, snapshot), snapshot)
@@ -80,7 +80,7 @@ export function refuseMistakes(unknown: readonly UnknownName[], snapshot: Toolse
   })
 }
 
-/** Answers whether a source whose tools are not known yet may bring one that the selector names. */
+/** Whether a source whose tools are not known yet may have a tool that the selector matches. */
 export function mayStillCome(selector: Selector, unlisted: readonly Source[]): boolean {
   return unlisted.some(({ namespaces }) => namespaces === undefined || mayBeIn(selector, namespaces))
 }
@@ -100,7 +100,7 @@ function isEverything(selector: Selector): boolean {
   return selector.kind === 'glob' && selector.namespace === undefined && selector.name.every((part) => part === '')
 }
 
-/** What the tools of a snapshot are marked with. */
+/** The tags and categories of the tools of a snapshot. */
 interface Labels {
   readonly tag: ReadonlySet<string>
   readonly category: ReadonlySet<string>

@@ -5,26 +5,26 @@ import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
 import { findUnknown, mayStillCome, refuseMistakes, type UnknownName, type WrittenSelector } from './unknown-names.ts'
 
-/** Checks that what selectors name exists. */
+/** Checks that selectors match existing tools. */
 export interface NameWatch {
   /**
-   * Warns of selectors that no tool matches: now, or when the sources that may bring one have listed their tools.
-   * Each is told once.
+   * Warns of selectors that match no tool: now, or once the sources that may have one have listed their tools. Each
+   * warning is emitted once.
    *
-   * @throws {ConfigError} `selector_invalid` for those that can only be mistakes, where the tools are fixed
+   * @throws {ConfigError} `selector_invalid` for certain mistakes, if the tools are fixed
    */
   check(written: readonly WrittenSelector[]): void
   /**
-   * Warns of aliases that are ids of tools too.
+   * Warns of aliases that are also ids of tools.
    *
-   * @throws {ConfigError} where the tools are fixed
+   * @throws {ConfigError} if the tools are fixed
    */
   checkAliases(): void
-  /** Looks again at those that could not be judged before. */
+  /** Checks the selectors again that could not be judged before. */
   look(): void
 }
 
-/** More are not remembered: a name in each of a million policies must not fill the memory. */
+/** Bounds the memory for gates with very many policies. */
 const MAX_KEPT = 10_000
 
 export function createNameWatch(
@@ -33,25 +33,25 @@ export function createNameWatch(
   onWarning: (warning: LintWarning) => void,
 ): NameWatch {
   const waiting = new Map<string, WrittenSelector>()
-  const told = new Set<string>()
-  const tell = (unknown: readonly UnknownName[]) => {
+  const emittedKeys = new Set<string>()
+  const warn = (unknown: readonly UnknownName[]) => {
     const { unlisted } = catalog
     for (const { path, text, selector } of unknown) {
       const key = `${path} ${selector.text}`
-      // A hint cannot be misspelt: an unknown one is an error already.
-      if (selector.kind === 'hint' || told.has(key)) continue
+      // An unknown hint is an error already.
+      if (selector.kind === 'hint' || emittedKeys.has(key)) continue
       if (mayStillCome(selector, unlisted)) {
         if (waiting.size < MAX_KEPT) waiting.set(key, { path, selector })
-      } else if (told.size < MAX_KEPT) {
-        told.add(key)
+      } else if (emittedKeys.size < MAX_KEPT) {
+        emittedKeys.add(key)
         onWarning({ code: 'selector_unmatched', path, text })
       }
     }
   }
-  const tellTaken = () => {
+  const warnOfTaken = () => {
     for (const { path, text } of aliases.size === 0 ? [] : findTaken(aliases, catalog.snapshot())) {
-      if (told.has(path)) continue
-      told.add(path)
+      if (emittedKeys.has(path)) continue
+      emittedKeys.add(path)
       onWarning({ code: 'alias_taken', path, text })
     }
   }
@@ -59,27 +59,27 @@ export function createNameWatch(
     checkAliases() {
       const [first] = findTaken(aliases, catalog.snapshot())
       if (first && !catalog.dynamic) throw new ConfigError(first.path, first.text)
-      tellTaken()
+      warnOfTaken()
     },
     check(written) {
       const snapshot = catalog.snapshot()
       const unknown = findUnknown(written, snapshot)
       if (!catalog.dynamic) refuseMistakes(unknown, snapshot)
-      tell(unknown)
+      warn(unknown)
     },
     look() {
-      tellTaken()
+      warnOfTaken()
       if (waiting.size === 0) return
       const again = [...waiting.values()]
       waiting.clear()
-      tell(findUnknown(again, catalog.snapshot()))
+      warn(findUnknown(again, catalog.snapshot()))
     },
   }
 }
 
 const emitted = new Set<string>()
 
-/** Emits a warning of the process, once for each distinct one. */
+/** Emits a warning of the process, each distinct one once. */
 export function emitWarning({ code, path, text }: LintWarning): void {
   const message = `${path}: ${text}`
   if (emitted.has(message) || emitted.size >= MAX_KEPT) return
@@ -87,23 +87,23 @@ export function emitWarning({ code, path, text }: LintWarning): void {
   process.emitWarning(message, { type: 'ToolgateWarning', code })
 }
 
-/** An upstream that changes its schemas for ever must fill neither the log nor the memory. */
-const MAX_TOLD = 1000
+/** Bounds log and memory for an upstream that keeps changing its schemas. */
+const MAX_WARNINGS = 1000
 
-/** Returns a function that warns of the keywords that are not checked of tools that are new since its last call. */
+/** Returns a function that warns of unchecked schema keywords, for tools that are new since its last call. */
 export function createSchemaWatch(
   catalog: Pick<Catalog, 'snapshot'>,
   onWarning: (warning: LintWarning) => void,
 ): () => void {
   const seen = new WeakSet<Tool>()
-  const told = new Set<string>()
+  const emittedKeys = new Set<string>()
   return () => {
     for (const tool of catalog.snapshot().tools) {
       if (seen.has(tool)) continue
       seen.add(tool)
       for (const warning of lintSchema(tool)) {
-        if (told.has(warning.path) || told.size >= MAX_TOLD) continue
-        told.add(warning.path)
+        if (emittedKeys.has(warning.path) || emittedKeys.size >= MAX_WARNINGS) continue
+        emittedKeys.add(warning.path)
         onWarning(warning)
       }
     }

@@ -210,7 +210,7 @@ describe('gate.halt', () => {
     [{ reason: 'r' }, /must name what to halt: all, session, tenant, tool, user/],
     [{ user: 'vera' }, /halt\.reason: must be a text/],
     [{ user: '', reason: 'r' }, /halt\.user: must be a text that is not empty/],
-    [{ all: true, user: 'vera', reason: 'r' }, /halt\.all: cannot stand beside another field/],
+    [{ all: true, user: 'vera', reason: 'r' }, /halt\.all: cannot be combined with other fields/],
     [{ all: false, reason: 'r' }, /halt\.all: must be true/],
     [{ usr: 'vera', reason: 'r' }, /halt\.usr: unknown field/],
     [{ tool: 'group:none', reason: 'r' }, /group:none/],

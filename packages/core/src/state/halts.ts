@@ -144,7 +144,7 @@ class StoredHalts implements Halts {
   ): { readonly halt: Halt; readonly stored: Promise<void> } {
     const id = 'id' in target ? target.id : haltId(parseTarget(target))
     const released = this.#halts.get(id)
-    if (!released) throw new ToolgateError('halt_unknown', 'Nothing is halted so.', { detail: id })
+    if (!released) throw new ToolgateError('halt_unknown', 'No halt has this target.', { detail: id })
     const halt = toHalt(released)
     // The halt stays in effect until the store has deleted it. Otherwise it could come back by itself.
     const forget = async () => {
@@ -204,7 +204,7 @@ class StoredHalts implements Halts {
     try {
       await this.#mirror.write(id, write)
     } catch (cause) {
-      throw new ToolgateError('state_unavailable', 'The state store did not take the halt or its release.', { cause })
+      throw new ToolgateError('state_unavailable', 'The state store did not save the halt or its release.', { cause })
     }
   }
 }
@@ -265,7 +265,7 @@ function parseTarget(request: HaltTarget): HaltTarget {
   const named = Object.keys(target).length
   if (named === 0) throw new ConfigError('halt', `must name what to halt: ${FIELDS.join(', ')}`)
   // `all` with a user is ambiguous: it could halt everybody or one user.
-  if (target['all'] && named > 1) throw new ConfigError('halt.all', 'cannot stand beside another field')
+  if (target['all'] && named > 1) throw new ConfigError('halt.all', 'cannot be combined with other fields')
   return Object.freeze(target)
 }
 

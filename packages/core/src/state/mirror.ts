@@ -191,7 +191,7 @@ export class Mirror {
     const isFirst = !this.#isRead
     let complete: Completion | undefined | void
     try {
-      if (!Array.isArray(entries)) throw new TypeError('the state store answered no list')
+      if (!Array.isArray(entries)) throw new TypeError('the state store returned no list')
       this.#isRead = true
       complete = this.#options.onRead(entries, isFirst)
     } catch (error) {

@@ -90,7 +90,7 @@ export function createPreferences(options: PreferencesOptions): UserPreferences 
       try {
         await mirror.write(key, () => (isEmpty(parsed) ? state.take(key) : state.set(key, parsed)))
       } catch (cause) {
-        throw new ToolgateError('state_unavailable', 'The state store did not take the preferences.', { cause })
+        throw new ToolgateError('state_unavailable', 'The state store did not save the preferences.', { cause })
       }
       const next = new Map(byKey)
       if (isEmpty(parsed)) next.delete(key)

@@ -30,7 +30,7 @@ export function readSource(
   if (typeof source.tools !== 'function') throw new ToolgateError('source_invalid', 'A source of tools has no tools().')
   const offered = source.tools()
   if (typeof offered !== 'object' || offered === null || !(Symbol.iterator in offered))
-    throw new ToolgateError('source_invalid', 'A source of tools must give a list from tools(), and at once.')
+    throw new ToolgateError('source_invalid', 'A source of tools must return a list from tools(), synchronously.')
   const tools = new Map<string, Tool>()
   const rejected: RejectedTool[] = []
   for (const [i, one] of [...offered].entries()) {

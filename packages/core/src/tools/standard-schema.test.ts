@@ -83,8 +83,8 @@ describe('defineTool with a Standard Schema', () => {
       () => failWith('boom in /srv/app/node_modules/x.js'),
       /^TOOL_CALL_BLOCKED: the gate cannot decide now$/,
     ],
-    ['that answers nothing', () => undefined, /gave no answer/],
-    ['that answers neither value nor issues', () => ({}), /gave no answer/],
+    ['that answers nothing', () => undefined, /returned no result/],
+    ['that answers neither value nor issues', () => ({}), /returned no result/],
     ['that finds issues without a text', () => ({ issues: [{}] }), /invalid input at "": is not valid/],
     ['whose list of issues is empty', () => ({ issues: [], value: {} }), /is not valid/],
     [
@@ -107,9 +107,9 @@ describe('defineTool with a Standard Schema', () => {
   }
 
   const unusable: readonly (readonly [what: string, schema: unknown, message: RegExp])[] = [
-    ['that gives no JSON Schema', v.object({}), /tool "a": inputSchema is a schema of valibot .*toStandardJsonSchema/],
+    ['that has no JSON Schema', v.object({}), /tool "a": inputSchema is a schema of valibot .*toStandardJsonSchema/],
     ['that cannot be said in JSON Schema', z.object({ when: z.date() }), /inputSchema has no JSON Schema, says zod: /],
-    ['of an unknown kind', { '~standard': {} }, /inputSchema is a schema of a library that gives no JSON Schema/],
+    ['of an unknown kind', { '~standard': {} }, /inputSchema is a schema of a library that has no JSON Schema/],
     ['whose JSON Schema is none', standardOf(() => ({ type: 'text' })), /inputSchema\/type must be one of/],
     ['whose JSON Schema is no object', standardOf(() => 7), /inputSchema must be an object/],
     ['whose JSON Schema is remote', standardOf(() => ({ $ref: 'http://x' })), /outside this schema/],

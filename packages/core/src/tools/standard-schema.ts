@@ -37,7 +37,7 @@ const TARGET = { target: 'draft-2020-12' }
 export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'input' | 'output'): unknown {
   const { jsonSchema, vendor } = standard
   if (typeof jsonSchema?.[side] !== 'function')
-    throw new TypeError(`is a schema of ${named(vendor)} that gives no JSON Schema${hintFor(vendor)}`)
+    throw new TypeError(`is a schema of ${named(vendor)} that has no JSON Schema${hintFor(vendor)}`)
   try {
     return jsonSchema[side](TARGET)
   } catch (error) {
@@ -73,7 +73,7 @@ function createParser({ '~standard': standard }: StandardSchema): ParseInput | u
       catchRejection(answer)
       return refuse(`cannot be checked: the schema of ${named(vendor)} is asynchronous`)
     }
-    return readAnswer(answer) ?? refuse(`cannot be checked: the schema of ${named(vendor)} gave no answer`)
+    return readAnswer(answer) ?? refuse(`cannot be checked: the schema of ${named(vendor)} returned no result`)
   }
 }
 

@@ -297,7 +297,7 @@ describe('/api/halts', () => {
     [{ user: 7, reason: 'r' }, /"user" must be a text/],
     [{ session: 'x'.repeat(301), reason: 'r' }, /"session" must be a text of 1 to 300/],
     [{ all: false, reason: 'r' }, /halt\.all: must be true/],
-    [{ all: true, user: 'vera', reason: 'r' }, /cannot stand beside/],
+    [{ all: true, user: 'vera', reason: 'r' }, /cannot be combined with/],
     [{ tool: 'group:none', reason: 'r' }, /group:none/],
     [{ user: 'vera', reason: 'r', by: 'me' }, /"by" is unknown/],
     [{ user: 'vera', reason: 'r', byTenant: 'acme' }, /"byTenant" is unknown/],

@@ -106,6 +106,6 @@ describe('diffDefinitions', () => {
   })
 
   it('says that it does not know what is not kept', () => {
-    assert.equal(diffDefinitions(undefined, {}).text, '~ (all of it): what it was before is not known any more')
+    assert.equal(diffDefinitions(undefined, {}).text, '~ (all of it): the former definition is no longer stored')
   })
 })

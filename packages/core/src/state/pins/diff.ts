@@ -29,7 +29,7 @@ const MAX_COMPARED = 20_000
 /** Says what was added, removed and changed between two definitions, and where. */
 export function diffDefinitions(before: unknown, after: unknown): DefinitionDiff {
   if (before === undefined) {
-    return toDiff([{ pointer: '', kind: 'changed', text: 'what it was before is not known any more' }])
+    return toDiff([{ pointer: '', kind: 'changed', text: 'the former definition is no longer stored' }])
   }
   const changes: DefinitionChange[] = []
   compare(before, after, '', changes)

@@ -414,7 +414,7 @@ describe('createPins', () => {
     assert.deepEqual([held(), faults], [[], []])
     await list(READ, { name: 'other' })
     assert.deepEqual(held(), SUSPENDED)
-    assert.match(statusOf(pins)?.diff?.text ?? '', /is not known any more/)
+    assert.match(statusOf(pins)?.diff?.text ?? '', /is no longer stored/)
   })
 
   it('does nothing where both are off', async () => {
