@@ -16,7 +16,7 @@ async function pending({ tenant, user }: { tenant?: string; user?: string } = { 
 }
 
 describe('createApprovals', () => {
-  it('lists what waits, and gives one', async () => {
+  it('lists pending approvals, and returns one', async () => {
     const { desk } = await pending()
     assert.deepEqual(
       (await desk.list({ status: 'pending' })).map(({ id }) => id),
@@ -46,7 +46,7 @@ describe('createApprovals', () => {
     })
   }
 
-  it('does not take a nobody for the nobody who asked', async () => {
+  it('does not take one caller without a user for another', async () => {
     const { desk } = await pending({})
     await assert.rejects(desk.decide({}, 'id-1', { decision: 'approve' }), { code: 'approval_forbidden' })
   })

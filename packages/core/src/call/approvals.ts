@@ -35,7 +35,7 @@ const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided:
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
   const { approvals, clock, onDecided } = ports
-  // What is not `true`, as a promise is not, has not said yes.
+  // Only `true` allows: a promise does not.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
     mayDecide(approver, approval) {

@@ -44,9 +44,9 @@ export interface CallRequest<Name extends string = string> {
   readonly hooks?: HooksInput | undefined
   /** The run that the call belongs to: for the audit, and what an approval of the call is bound to. */
   readonly run?: RunOfCall | undefined
-  /** What the host has for the tool beside its input, such as the framework's own execution options. */
+  /** The host's data for the tool beside its input, such as the framework's own execution options. */
   readonly context?: unknown
-  /** What is wrong with the request itself, as its host found: it is refused and recorded, and runs nothing. */
+  /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
@@ -59,20 +59,20 @@ export interface CallRequest<Name extends string = string> {
   readonly idOf?: ((name: string) => string | undefined) | undefined
 }
 
-/** What a call asks of its view. Each answer is as things are now. */
+/** The questions of a call to its view. Each answer is today's. */
 export interface CallView {
   readonly caller: Caller
-  /** The app that the view is of: no call through it can be of another. */
+  /** The view's app. A call through the view cannot belong to another. */
   readonly app: string | undefined
   /** The ids that are visible in the view and today, for refusals. */
   idsToday(): readonly string[]
   decide(id: string | undefined): Decided
-  /** What the clauses that want the input say of it. */
+  /** Returns the decision of the clauses with `input`. */
   decideInput(decided: Decided, input: unknown): Decision
   explainDecided(decided: Decided): Decision
   /** Whether anything has changed since; if not, the answer would be the same. */
   isStale(decided: Decided): boolean
-  /** What a call of it takes from the limits. */
+  /** Returns the uses that a call takes from the limits. */
   usesOf(decided: Decided): readonly LimitUseOf[]
   /** The same object for as long as nothing changes. */
   visibleToday(): Visible
@@ -80,13 +80,13 @@ export interface CallView {
   findableToday(): Visible
   /** The locked groups that a call of `request_tools` through this view opens. */
   openable(): readonly string[]
-  /** What is visible from the next step on, as far as is known today. */
+  /** The ids that are visible from the next step on, as known today. */
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
 }
 
 export interface CallPorts {
-  /** What a call must pass, in order; and as far as the approval, for an attempt that only asks for one. */
+  /** The checks of a call, in order; and those up to the approval, for an attempt that only asks for one. */
   readonly checks: { readonly call: readonly Check[]; readonly approval: readonly Check[] }
   readonly counters: CounterStore
   readonly approvals: ApprovalStore
@@ -154,11 +154,11 @@ export interface Attempt {
   passed: number
   /** The frozen input, once it is known to be one. */
   input: unknown
-  /** What the clauses with `input` said of it. */
+  /** The decision of the clauses with `input`. */
   withInput: Decision | undefined
   /** The approval that this call would use. */
   approval: Approval | undefined
-  /** What must be given back if the call does not go ahead. */
+  /** These must be given back if the call does not go ahead. */
   taken: LimitAnswer | undefined
   approvalId: string | undefined
   slots: HeldSlots | undefined

@@ -143,7 +143,7 @@ describe('call', () => {
     assert.deepEqual(log, ['validate', 'peek', 'tool_rate_limited'])
   })
 
-  it('gives the tool the input that was decided, frozen, whatever the caller does meanwhile', async () => {
+  it('gives the tool the input that was decided, frozen, even if the caller changes theirs', async () => {
     let seen: unknown
     const { gate } = setup({
       execute(input) {
@@ -193,7 +193,7 @@ describe('call', () => {
     assert.equal(unmapped.text, 'Tool "web__search" is not available. Available tools: pay.')
   })
 
-  it('tells the model the names that the client knows', async () => {
+  it('uses the names that the client knows in texts for the model', async () => {
     const { call } = setup()
     const outcome = await call({ tool: 'nothing', calledAs: 'x__nothing', nameOf: (id: string) => `x__${id}` })
     assert.equal(outcome.text, 'Tool "x__nothing" is not available. Available tools: x__pay.')
@@ -441,7 +441,7 @@ describe('an approval', () => {
     assert.equal(other.text, 'TOOL_CALL_BLOCKED: its approval is no longer valid; call again to ask for one')
   })
 
-  it('that was rejected refuses, and tells the reason', async () => {
+  it('that was rejected refuses with the reason', async () => {
     const { call, gate, log } = setup(ASK)
     const waiting = await call()
     assert.ok(waiting.status === 'waiting')
@@ -450,7 +450,7 @@ describe('an approval', () => {
     assert.ok(!log.includes('execute'))
   })
 
-  it('that was revoked refuses, and tells the reason', async () => {
+  it('that was revoked refuses with the reason', async () => {
     const audit = memoryAudit()
     const { call, gate, log } = setup({ ...ASK, audit })
     const waiting = await call()
@@ -522,7 +522,7 @@ describe('failure refuses', () => {
     ['the validator', { validateInput: failing }],
   ]
   for (const [what, options] of stores) {
-    it(`where ${what} fail: one record, no run, and the host is told`, async () => {
+    it(`where ${what} fail: one record, no run, and a fault for the host`, async () => {
       const { call, entries, faults, log } = setup(options)
       const outcome = await call()
       assert.equal(outcome.status, 'refused')
@@ -610,7 +610,7 @@ describe('failure refuses', () => {
     assert.equal(faults.length, 2)
   })
 
-  it('but an answer stands when its last record cannot be written, and the host is told', async () => {
+  it('but an answer stands when its last record cannot be written, and the host gets the fault', async () => {
     for (const write of [failing, later]) {
       const audit: AuditSink = {
         ...memoryAudit(),
@@ -622,13 +622,13 @@ describe('failure refuses', () => {
     }
   })
 
-  it('and a host that fails to listen changes nothing', async () => {
+  it('and a fault listener that throws changes nothing', async () => {
     const audit: AuditSink = { ...memoryAudit(), write: failing }
     const { call } = setup({ audit, onFault: failing })
     assert.equal((await call()).status, 'refused')
   })
 
-  it('nor one that fails to hear of progress, whenever the tool tells of it', async () => {
+  it('nor does a progress listener that throws, whenever the tool reports progress', async () => {
     for (const onProgress of [failing, later]) {
       const { call, faults } = setup({ execute: (_, { onProgress: tell }) => tell?.({ progress: 1 }) })
       assert.equal((await call({ onProgress })).status, 'done')

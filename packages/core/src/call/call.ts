@@ -48,10 +48,10 @@ export function call(view: CallView, request: CallRequest, ports: CallPorts): Pr
 
 /**
  * Asks a person for a call that policy lets run only with their word, and runs nothing: for hosts whose own loop
- * must know before. `undefined` where nobody has to be asked, or the person has said yes: then make the call,
+ * must know before. `undefined` where nobody has to be asked, or the person has approved: then make the call,
  * which is decided again.
  *
- * One that waits or is refused here was an attempt, with its terminal record.
+ * An attempt that waits or is refused here leaves its terminal record.
  */
 export async function requestApproval(
   view: CallView,
@@ -66,7 +66,7 @@ export async function requestApproval(
 interface Way<Passed> {
   readonly onlyAsks: boolean
   readonly until: keyof CallPorts['checks']
-  /** What comes after the last check, in the same turn. */
+  /** Runs after the last check, in the same turn. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
@@ -78,7 +78,7 @@ function leaveNoTrace({ ports }: Attempt): undefined {
   ports.live.end()
 }
 
-/** Where everything answers at once, all of it happens in one turn. */
+/** Runs in one turn where everything answers at once. */
 async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
@@ -111,7 +111,7 @@ function nextStop(attempt: Attempt, tool: Tool, checks: readonly Check[]): Maybe
 
 /** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
 function failure({ ports }: Attempt, error: unknown): Stop {
-  // The store works: it is the user who asks for too much.
+  // The store works: the user has too many pending approvals.
   if (error instanceof ToolgateError && error.code === 'approval_too_many') return { decision: approvalsFull(error) }
   ports.onFault(error)
   return { decision: storeFailed(error) }

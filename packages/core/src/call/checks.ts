@@ -40,7 +40,7 @@ import { waitWhile } from './lifetime.ts'
  * Everything that must say yes before a tool runs, in order. The first that stops the call ends it. The table in
  * docs/guide/the-call.md has a row for each.
  *
- * No check touches the tool. What a check takes is given back if a later one stops the call.
+ * No check touches the tool. A slot, limit or approval is given back if a later check stops the call.
  */
 export const CHECKS: readonly Check[] = [
   {
@@ -136,7 +136,7 @@ function mayGoOn(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
-/** A store that answers nonsense has not said yes. */
+/** Only `true` counts, as a store may answer nonsense. */
 function isYes(answer: unknown): boolean {
   return answer === true
 }
@@ -301,7 +301,7 @@ async function consume(attempt: Attempt, { id }: Approval): Promise<Stop | undef
   return undefined
 }
 
-/** Returns what a store took. What it takes after its deadline is given back: the call is refused by then. */
+/** Returns the store's answer. A take that ends after its deadline is given back, as the call is refused by then. */
 async function takenInTime<T>(
   ports: CallPorts,
   taking: Promise<T>,
@@ -342,7 +342,7 @@ function recordFailed(error: unknown, { onFault }: CallPorts): Stop {
   return { decision: auditFailed(error) }
 }
 
-/** A wait ends early when its caller leaves, a person halts the call, or the gate is closed: the last two say more. */
+/** A wait ends early when its caller leaves, a person halts the call, or the gate closes. The last two say why. */
 function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
   const isGone = decision.reasons[0]?.code === 'caller_gone'
   return { decision: isGone ? (decideNow(attempt, tool, { mayAsk: true }) ?? callerGone()) : decision }

@@ -28,7 +28,7 @@ function run(executeTool: Execute, more: Partial<Execution> = {}) {
 const never = () => new Promise(() => {})
 
 describe('execute', () => {
-  it('gives at once what a tool gives at once', () => {
+  it('returns at once what a tool returns at once', () => {
     assert.deepEqual(
       run(() => 7),
       { ok: true, output: 7, lasting: undefined },
@@ -56,7 +56,7 @@ describe('execute', () => {
     executed.lasting?.close()
   })
 
-  it('tells the tool who calls, what, and lets it report its progress', () => {
+  it('passes the caller and the input to the tool, and its progress to the caller', () => {
     const heard: Progress[] = []
     void run(
       (input, call) => {
@@ -69,7 +69,7 @@ describe('execute', () => {
     assert.deepEqual(heard, [{ progress: 1, total: 2 }])
   })
 
-  it('fails with what the tool throws, now or later', async () => {
+  it('fails with the error of the tool, now or later', async () => {
     const error = new Error('boom')
     const failed = { ok: false, code: 'tool_failed', error }
     assert.deepEqual(
@@ -95,7 +95,7 @@ describe('execute', () => {
     assert.deepEqual(await run(() => thrower), { ok: false, code: 'tool_failed', error })
   })
 
-  it('ends at the deadline, tells the tool, and drops what it says later', async () => {
+  it('ends at the deadline, aborts the tool, and drops its later answer', async () => {
     let signal: AbortSignal | undefined
     const late = Promise.withResolvers<string>()
     const executed = await run(
@@ -113,7 +113,7 @@ describe('execute', () => {
     late.resolve('late')
   })
 
-  it('ends when the caller goes away, tells the tool, and passes the reason on', async () => {
+  it('ends when the caller goes away, and aborts the tool with the reason', async () => {
     const caller = createCanceller()
     let heard = 0
     const running = run(
@@ -141,7 +141,7 @@ describe('execute', () => {
     assert.deepEqual(await executed, { ok: false, code: 'tool_aborted', error: 'gone' })
   })
 
-  it('gives a signal that is aborted to a tool that asks for one too late', async () => {
+  it('returns an aborted signal to a tool that reads it too late', async () => {
     let context: CallContext | undefined
     await run(
       (_, call) => {
@@ -160,7 +160,7 @@ describe('execute', () => {
     await new Promise((resolve) => setImmediate(resolve))
   })
 
-  it('is told of no abort after its answer', async () => {
+  it('receives no abort after its answer', async () => {
     const caller = createCanceller()
     let signal: AbortSignal | undefined
     await run(

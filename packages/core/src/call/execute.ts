@@ -33,7 +33,7 @@ export type Executed =
 
 /** An execution that goes on in the stream that it answered with. */
 export interface Lasting extends Cancelling {
-  /** What stopped it, if something did. */
+  /** Why it was stopped. */
   readonly stoppedBy: FailureCode | undefined
   /** The stream is over. */
   close(): void

@@ -65,7 +65,7 @@ describe('askBefore', () => {
       assert.deepEqual(ask(hooks, { input }), { ok: true, input, replaced: false })
   })
 
-  it('tells each hook the call and what its caller sees', () => {
+  it('passes each hook the call and the ids that its caller sees', () => {
     let asked = 0
     const caller = createCanceller()
     const hooks = before((context) => {
@@ -182,7 +182,7 @@ describe('askBefore', () => {
     ['answers with a thenable that throws when it is looked at', () => getter],
   ]
   for (const [what, hook] of faults) {
-    it(`fails closed for a hook that ${what}, and tells the host`, async () => {
+    it(`fails closed for a hook that ${what}, and reports it to the host`, async () => {
       const faultsHeard: unknown[] = []
       const result = await askBefore(
         before(hook, () => assert.fail('asked')),
@@ -197,7 +197,7 @@ describe('askBefore', () => {
     })
   }
 
-  it('fails closed for what is thrown without a text', () => {
+  it('fails closed for a thrown value without a text', () => {
     const result = ask(before(() => Promise.reject(Object.create(null))))
     return Promise.resolve(result).then((told) =>
       assert.match(codeOf(told), /hook_error: hook 1 failed: an error without/),
@@ -286,7 +286,7 @@ describe('askBefore', () => {
 describe('tellAfter', () => {
   const done: CallEnd = { ok: true, durationMs: 3, output: { text: 'sent' } }
 
-  it('tells each hook how the call ended, at once where they take it at once', () => {
+  it('calls each hook with how the call ended, at once where the hooks are synchronous', () => {
     const heard: unknown[] = []
     const hook: Hooks = {
       afterToolCall: ({ callId, input, durationMs, ok, output, error }: AfterToolCall) =>
@@ -304,7 +304,7 @@ describe('tellAfter', () => {
     assert.equal(heard, done.output)
   })
 
-  it('does not let a hook change what the next one is told', () => {
+  it('does not let a hook change what the next one receives', () => {
     const heard: unknown[] = []
     const liar: Hooks = { afterToolCall: (context) => void Object.assign(context, { output: 'nothing', ok: false }) }
     const hook: Hooks = { afterToolCall: ({ ok, output }) => void heard.push(ok, output) }
@@ -312,7 +312,7 @@ describe('tellAfter', () => {
     assert.deepEqual(heard, [true, done.output])
   })
 
-  it('cannot fail, whatever hooks do: it tells the host, and the other hooks', async () => {
+  it('cannot fail: errors of hooks go to the host, and the other hooks are called', async () => {
     const late = Promise.withResolvers<void>()
     // oxlint-disable-next-line unicorn/no-thenable -- what a hook may answer
     const thrower = Object.defineProperty({}, 'then', { value: throwing }) as Promise<void>
@@ -406,7 +406,7 @@ describe('parseHooks', () => {
     ],
   ]
   for (const [hooks, message] of refused)
-    it(`refuses what is none: ${message}`, () => assert.throws(() => parseHooks(hooks as Hooks), { message }))
+    it(`rejects an invalid value: ${message}`, () => assert.throws(() => parseHooks(hooks as Hooks), { message }))
 })
 
 function cyclic(): object {

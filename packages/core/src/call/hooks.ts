@@ -10,7 +10,7 @@ import { checkMethods, checkShape, shapeOf } from '../util/shape.ts'
 import { AbortedError, withDeadline, isThenable, TimeoutError } from '../util/async.ts'
 import { callerGone } from './refusals.ts'
 
-/** What a host does around each call. Either may be absent, and either may be asynchronous. */
+/** Functions of the host around each call. Either may be absent or asynchronous. */
 export interface HooksOf<Before, After> {
   /** For people: refusals and faults name it. Default: its number, counted from 1. */
   readonly name?: string | undefined
@@ -52,7 +52,7 @@ export interface BeforeToolCall extends Cancelling {
   readonly onlyAsks: boolean
   /** The ids that the caller may see now. Computed on demand. */
   readonly visibleIds: readonly string[]
-  /** Aborts when the caller goes away, as `onAbort` says more cheaply. */
+  /** Aborts when the caller goes away. `onAbort` is cheaper. */
   readonly signal: AbortSignal
 }
 
@@ -61,7 +61,7 @@ export interface AfterToolCall extends BeforeToolCall {
   /** Whether the tool gave an output. */
   readonly ok: boolean
   readonly output?: unknown
-  /** What the tool threw, or why it was ended. */
+  /** The tool's error, or the reason why it was stopped. */
   readonly error?: unknown
 }
 
@@ -227,7 +227,7 @@ async function askLater<Before>(
   return stopped(verdict, hooks[i] as AnyHooks, i, ports)
 }
 
-/** What a hook said; `undefined` where it has nothing against the call. */
+/** The verdict of a hook; `undefined` where it lets the call pass. */
 type Verdict = Replacement | Refusal | Failure | undefined
 
 class Replacement {
@@ -384,7 +384,7 @@ function reportFault(onFault: HookPorts['onFault'], when: 'before' | 'after', la
   }
 }
 
-/** What one hook is given. Each has its own, so that none can change what the next one sees. */
+/** The context of one hook. Each hook has its own, so that none can change another's. */
 class Context implements BeforeToolCall {
   readonly tool: Tool
   readonly callId: string

@@ -13,7 +13,7 @@ function liveCall(stopped: unknown[]): LiveCall {
 }
 
 describe('createLiveCalls', () => {
-  it('stops those that are there, and neither those that have ended nor those that are not meant', () => {
+  it('stops the calls under way with a reason, and no others', () => {
     const live = createLiveCalls()
     const [a, b, c] = [[], [], []] as [unknown[], unknown[], unknown[]]
     const [first, second, third] = [liveCall(a), liveCall(b), liveCall(c)]
@@ -117,13 +117,13 @@ describe('waitWhile', () => {
       await gate.close()
     })
 
-  it('is over too where what it waits for fails', async () => {
+  it('ends where the awaited work fails', async () => {
     const { attempt, tool, waitingNow } = setup()
     await assert.rejects(async () => waitWhile(attempt, tool, () => Promise.reject(new Error('broken'))), /broken/)
     assert.deepEqual(waitingNow(), [])
   })
 
-  it('gives at once what is there at once, and is no call under way for it', () => {
+  it('returns an answer at once, and is not a call under way for it', () => {
     const { attempt, tool, waitingNow } = setup()
     assert.equal(
       waitWhile(attempt, tool, () => 7),
@@ -132,7 +132,7 @@ describe('waitWhile', () => {
     assert.deepEqual(waitingNow(), [])
   })
 
-  it('tells that the caller has left, and why', async () => {
+  it('aborts with the reason when the caller leaves', async () => {
     const { attempt, tool, canceller } = setup()
     const told = Promise.withResolvers<unknown>()
     void waitWhile(attempt, tool, (cancelling) => {
@@ -143,7 +143,7 @@ describe('waitWhile', () => {
     assert.deepEqual(await told.promise, [true, 'gone'])
   })
 
-  it('tells that it was stopped, and why', async () => {
+  it('aborts with the reason when it is stopped', async () => {
     const { attempt, tool, live } = setup()
     const told = Promise.withResolvers<unknown>()
     void waitWhile(attempt, tool, (cancelling) => {

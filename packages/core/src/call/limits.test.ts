@@ -68,7 +68,7 @@ describe('createUses', () => {
   const keysBy = (limits: readonly (string | RateLimit)[], tool = 'a', caller: Caller = {}) =>
     usesBy(limits, tool, caller).map(({ key }) => key)
 
-  it('gives every limit that names the tool', () => {
+  it('returns every limit that names the tool', () => {
     const uses = usesBy(['a:1/60', '*:5/60', 'b:9/60'], 'a', {})
     assert.deepEqual(
       uses.map(({ rule, label, max, windowMs }) => [rule, label, max, windowMs]),
@@ -102,7 +102,7 @@ describe('createUses', () => {
     assert.equal(keysBy(['a:5/60'])[0], '1:a/60000|-|1:a|-|-')
   })
 
-  it('gives a limit the same key however many it allows, so that who changes that goes on counting', () => {
+  it('gives a limit the same key however many it allows, so that a changed limit goes on counting', () => {
     assert.deepEqual(keysBy(['a:5/60']), keysBy(['a:50/60']))
   })
 
@@ -120,7 +120,7 @@ describe('createUses', () => {
     assert.deepEqual(some, keysBy([{ ...limit, per: ['tool', 'user'] }]))
   })
 
-  it('looks at a limit once for each tool, whoever calls it and however the catalog changes', () => {
+  it('looks at a limit once for each tool, for every caller and however the catalog changes', () => {
     let looked = 0
     const limits = parse(Array.from({ length: 10_000 }, (_, i) => `other-${i}:1/60`)).map((limit) => ({
       ...limit,
@@ -218,7 +218,7 @@ describe('limitsFromEnv', () => {
     assert.throws(() => limitsFromEnv(env), { path: 'TOOL_RATE_LIMITS_DM', problem: /unknown variable/ })
   })
 
-  it('gives limits as a gate takes them, beside its own', async () => {
+  it('returns limits that a gate takes beside its own', async () => {
     const tools = [defineTool({ name: 'search', execute: () => 'found' })]
     const gate = createGate({ tools, limits: ['*:100/60', ...limitsFromEnv({ TOOL_RATE_LIMITS: 'search:1/60' })] })
     const view = await gate.view({ user: 'vera' })

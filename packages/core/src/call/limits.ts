@@ -29,7 +29,7 @@ export interface RateLimit {
   readonly max: number
   /** 1 ms to 31 days. */
   readonly windowMs: number
-  /** What the limit counts apart. Default: all of them. */
+  /** The parts that the limit counts apart. Default: all of them. */
   readonly per?: readonly LimitPart[] | undefined
 }
 
@@ -142,7 +142,7 @@ function toRateLimit(path: string, written: RateLimit | ToolRateLimit): RateLimi
   if (windowMs !== undefined && windowSeconds !== undefined && windowMs / 1000 !== windowSeconds)
     throw new ConfigError(`${path}.windowSeconds`, 'differs from "windowMs", which means the same')
   const ms = windowMs ?? (typeof windowSeconds === 'number' ? windowSeconds * 1000 : windowSeconds)
-  // What is missing or of another type is refused next.
+  // `parseLimit` refuses missing fields and wrong types.
   return { match: match ?? tool, max, windowMs: ms, ...(per === undefined ? {} : { per }) } as RateLimit
 }
 
@@ -187,7 +187,7 @@ export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
   }
 }
 
-/** Of limits that count the same uses the smallest says it all. */
+/** Of limits that count the same uses, only the smallest matters. */
 function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly MatchingLimit[] {
   const byBucket = new Map<string, MatchingLimit>()
   for (const limit of limits) {

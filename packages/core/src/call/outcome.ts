@@ -37,7 +37,7 @@ export interface CallFailed {
   readonly status: 'failed'
   readonly callId: string
   readonly code: FailureCode
-  /** What `execute` threw, or the abort's reason. For the log. */
+  /** The error of `execute`, or the abort's reason. For the log. */
   readonly error: unknown
   readonly durationMs: number
   readonly text: string

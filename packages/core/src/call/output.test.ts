@@ -21,7 +21,7 @@ function jsonSize(value: unknown): number {
 }
 
 describe('capOutput', () => {
-  it('gives what is under the cap as it is', () => {
+  it('returns an output under the cap as it is', () => {
     const outputs = [
       'short',
       long(1000),
@@ -123,7 +123,7 @@ describe('capOutput', () => {
     assert.equal(Object.keys((output as { structuredContent: object }).structuredContent).length, 12)
   })
 
-  it('counts binary data, and gives a marker in its place', () => {
+  it('counts binary data, and puts a marker in its place', () => {
     for (const data of [
       new Uint8Array(50_000),
       Buffer.alloc(50_000),
@@ -148,7 +148,7 @@ describe('capOutput', () => {
     assert.ok(cut && JSON.stringify(output).includes('nested too deeply'))
   })
 
-  it('takes time by the cap, not by what there is', () => {
+  it('takes time by the cap, not by the size of the output', () => {
     let shared: unknown = 'x'
     for (let i = 0; i < 200; i++) shared = [shared, shared]
     const outputs = [
@@ -175,7 +175,7 @@ describe('capOutput', () => {
     assert.ok(text.startsWith('\uFEFF') && text.isWellFormed())
   })
 
-  it('leaves out what throws when it is looked at', () => {
+  it('leaves out parts that throw when they are read', () => {
     const proxy = new Proxy({}, { ownKeys: boom, getPrototypeOf: boom, get: boom })
     const outputs = [
       {
@@ -276,7 +276,7 @@ describe('capOutput', () => {
 })
 
 describe('outputText', () => {
-  it('gives a text as it is, and JSON for the rest', () => {
+  it('returns a text as it is, and JSON for the rest', () => {
     assert.equal(outputText('hi'), 'hi')
     assert.equal(outputText({ a: [1] }), '{"a":[1]}')
     assert.deepEqual(
@@ -285,7 +285,7 @@ describe('outputText', () => {
     )
   })
 
-  it('tells what JSON cannot say', () => {
+  it('has a text for values that JSON cannot write', () => {
     const cyclic: Record<string, unknown> = { n: 1 }
     cyclic['self'] = cyclic
     assert.equal(outputText(cyclic), '{"n":1,"self":"[cut: it holds itself]"}')
@@ -350,7 +350,7 @@ describe('a tool that answers an MCP result with isError', () => {
     assert.equal(matchesAuditQuery(last, { outcome: 'done' }), false)
   })
 
-  it('gives its result to the caller untouched', async () => {
+  it('returns its result to the caller unchanged', async () => {
     const { outcome } = await call(FAILED)
     assert.equal(outcome.status, 'done')
     assert.equal(outcome.status === 'done' && outcome.output, FAILED)

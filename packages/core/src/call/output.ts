@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import { messageOf } from '../errors.ts'
 
 /**
- * What a tool gave, kept from growing past what a model, a log or a socket can hold.
+ * An output, cut to a size that a model, a log or a socket can hold.
  *
  * Sizes are characters as JSON would need them, escapes aside: a string counts its length and two quotes, and binary
  * data one for each byte.
@@ -12,14 +12,14 @@ export interface CappedOutput {
   readonly cut: boolean
 }
 
-/** The longest text that an output is made into where nobody has said. */
+/** The default for the longest text of an output. */
 export const MAX_TEXT_CHARS = 10_000_000
 
 /**
  * Returns an output that has at most so many characters.
  *
- * One that has is given as it is: the very same value. Of one that has more, or that holds itself or is nested beyond
- * 256 levels, a copy in plain JSON is given: long strings are cut, then lists and objects shortened, each with a marker
+ * A smaller output is returned as it is: the same value. Of a larger one, or one that holds itself or is nested beyond
+ * 256 levels, a copy in plain JSON is returned: long strings are cut, then lists and objects shortened, each with a marker
  * that says by how much, so that fields keep their places and MCP results stay MCP results. It never throws, and takes
  * time by the cap and not by what there is.
  */
@@ -56,7 +56,7 @@ export function sizeOf(value: unknown, maxSize: number): number {
   try {
     return measure(value, maxSize, 0)
   } catch {
-    // What throws when it is looked at has no size: it is copied, and what throws in it left out.
+    // A value that throws when it is read has no size: it is copied without the parts that throw.
     return Infinity
   }
 }
@@ -97,7 +97,7 @@ function measureObject(object: object, left: number, depth: number): number {
   if (!isPlain(object)) {
     const opaque = opaqueSize(object, left, depth)
     if (opaque !== undefined && !(object instanceof Error)) return opaque
-    // What an error carries beside its message goes with it.
+    // The fields of an error count, too.
     size = opaque ?? size
   }
   const json = jsonOf(object)
@@ -124,7 +124,7 @@ function opaqueSize(object: object, left: number, depth: number): number | undef
   if (types.isStringObject(object)) return object.length + 2
   if (object instanceof Date) return 26
   if (object instanceof Error) return 20 + object.message.length
-  // JSON shows nothing of them, but who takes the value itself sees all.
+  // JSON leaves them out, but a host that uses the value itself sees them.
   if (object instanceof Map || object instanceof Set) return entriesSize(object, left, depth)
   return undefined
 }
@@ -198,7 +198,7 @@ function orMarker(copy: unknown, maxChars: number): unknown {
     : copy
 }
 
-/** Returns the largest number that passes, to within a hundredth; `low` where none does. */
+/** Returns the largest number that passes, to within a hundredth; `low` where no number passes. */
 function largest(low: number, high: number, passes: (value: number) => boolean): number {
   let known = low
   let limit = high
@@ -360,7 +360,7 @@ function mediaMarker(object: object, maxText: number): unknown {
   return undefined
 }
 
-/** A marker of the kind of the other items: who reads a list of content blocks, or of objects, finds another. */
+/** A marker of the kind of the other items: a list of content blocks, or of objects, stays one. */
 function markerLike(first: unknown, marker: string): unknown {
   if (typeof first !== 'object' || first === null || Array.isArray(first)) return marker
   return 'type' in first && typeof first.type === 'string' ? { type: 'text', text: marker } : { [CUT_KEY]: marker }
@@ -406,7 +406,7 @@ export function isToolError(output: unknown): boolean {
   }
 }
 
-/** Returns what such a tool said, as one text; `undefined` for any other output. */
+/** Returns the error text of such an output; `undefined` for any other output. */
 export function toolErrorOf(output: unknown): string | undefined {
   return isToolError(output) ? textOf((output as { readonly content?: readonly unknown[] }).content ?? []) : undefined
 }
@@ -420,7 +420,7 @@ function textOf(content: readonly unknown[]): string {
       if (typeof said === 'string') text += text === '' ? said.slice(0, MAX_LENGTH) : `\n${said.slice(0, MAX_LENGTH)}`
     }
   } catch {
-    // A block that throws when it is read has said nothing.
+    // A block that throws when it is read has no text.
   }
   return text === '' ? SAID_NOTHING : text.slice(0, MAX_LENGTH)
 }

@@ -44,7 +44,7 @@ describe('parseToolRateLimits', () => {
     for (const input of [undefined, '', ' \n', '[]', []]) assert.deepEqual(parseToolRateLimits(input), [])
   })
 
-  it('gives what it reads itself', () => {
+  it('reads its own answer', () => {
     const limits = parseToolRateLimits('group:web:1/2,a:3/4')
     assert.deepEqual(parseToolRateLimits(limits), limits)
     const uneven = parseToolRateLimits([{ match: 'a', max: 1, windowMs: 1001 }])
@@ -52,7 +52,7 @@ describe('parseToolRateLimits', () => {
     assert.deepEqual(uneven[0]?.windowSeconds, 1.001)
   })
 
-  it('gives limits that a gate and a limiter take', () => {
+  it('returns limits that a gate and a limiter take', () => {
     const limits = parseToolRateLimits([{ tool: 'web_search', max: 1, windowSeconds: 60 }])
     const gate = createGate({ tools: [defineTool({ name: 'web_search' })], limits })
     assert.deepEqual(gate.lint(), [])
@@ -94,7 +94,7 @@ function countAllowed(times: number, check: () => { allowed: boolean }): number 
 }
 
 describe('createToolRateLimiter', () => {
-  it('allows as many calls as the limit, tells what is left, and when the next is free', () => {
+  it('allows as many calls as the limit, returns the rest, and when the next is free', () => {
     const { clock, limiter } = clocked('web_search:2/60')
     assert.deepEqual(limiter.check('web_search', 'c1', 'vera'), { allowed: true, remaining: 1, resetMs: 0 })
     clock.advance(10_000)
@@ -301,7 +301,7 @@ describe('a rate limit', () => {
     })
   })
 
-  it('lets through all that it may, to the edge of the window, and tells what is left and when the next is free', () => {
+  it('lets through all that it may, to the edge of the window, and returns the rest and when the next is free', () => {
     run((limiter, calls, call) => {
       const answer = limiter.check(call.tool, undefined, call.user)
       const rooms = RULES.filter((rule) => names(rule, call.tool)).map((rule) => {

@@ -19,7 +19,7 @@ import {
   type WrittenLimit,
 } from './limits.ts'
 
-/** What a limiter answers. */
+/** The answer of a limiter. */
 export interface RateLimitAnswer {
   readonly allowed: boolean
   /** Calls left after this one, by the limit with the fewest; `Infinity` where no limit names the tool. */
@@ -40,9 +40,9 @@ export interface ToolRateLimiter<Answer = RateLimitAnswer> {
 }
 
 export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCounterStore> {
-  /** What `group:` selectors name. */
+  /** The groups for `group:` selectors. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
-  /** What `tag:`, `category:` and `hint:` selectors look at. */
+  /** The tools for `tag:`, `category:` and `hint:` selectors. */
   readonly tools?: Iterable<Tool>
   readonly clock?: Pick<Clock, 'monotonicMs'>
   /** Default: counters in memory. With those of a store that answers later, so does `check`. */
@@ -163,7 +163,7 @@ function rememberUses(
 }
 
 function toAnswer({ allowed, remaining, resetMs }: LimitAnswer): RateLimitAnswer {
-  // A store that answers nonsense has not said yes.
+  // Only `true` counts, as a store may answer nonsense.
   return { allowed: (allowed as unknown) === true, remaining, resetMs }
 }
 

@@ -209,7 +209,7 @@ describe('createSlots', () => {
     }
   })
 
-  it('refuses who has waited long enough', async () => {
+  it('refuses a call that has waited too long', async () => {
     const { slots, ask, hold } = world({ match: '*', max: 1, waitMs: 1 })
     const first = hold()
     assert.match(await refusal(ask()), /^wait limits too_busy/)
@@ -217,7 +217,7 @@ describe('createSlots', () => {
     assert.equal(slots.size, 0)
   })
 
-  it('refuses who has gone away, before or while waiting', async () => {
+  it('refuses a caller who has gone away, before or while waiting', async () => {
     const { slots, ask, hold } = world('*:1')
     const gone = createCanceller()
     gone.abort('gone')
@@ -258,7 +258,7 @@ describe('createSlots', () => {
     await held(one)
   })
 
-  it('keeps nothing of what is idle', async () => {
+  it('keeps nothing for idle keys', async () => {
     const { slots, hold, ask } = world({ match: '*', max: 1, per: ['user', 'tool'] })
     for (let i = 0; i < 100; i++) hold(click, { user: `u${i}` }).release()
     assert.equal(slots.size, 0)
@@ -331,7 +331,7 @@ describe('createSlots', () => {
   })
 })
 
-/** Deadlines that pass when they are told to. */
+/** Deadlines that the test lets pass. */
 function manualDeadlines() {
   let nowMs = 0
   const watched = new Map<object, { timed: Timed; atMs: number }>()

@@ -21,7 +21,7 @@ export interface ConcurrencyCap {
   /** A selector. */
   readonly match: string
   readonly max: number
-  /** What is counted apart. Users, sessions and chats are those of one tenant. Default: `['tool']`. */
+  /** The parts that are counted apart. Users, sessions and chats are those of one tenant. Default: `['tool']`. */
   readonly per?: readonly CapPart[] | undefined
   /** How long a call waits for its turn. `0` refuses at once. Default: 10 s. */
   readonly waitMs?: number | undefined
@@ -84,7 +84,7 @@ function parseCap(path: string, written: string | ConcurrencyCap, groups: GroupS
   }
 }
 
-/** Two tenants may each have a user "vera": who knows one must not hold up the other. */
+/** Two tenants may each have a user "vera", and one must not hold up the other. */
 function withTenant(per: readonly CapPart[]): readonly CapPart[] {
   const isWithinTenant = per.some((part) => part !== 'tool' && part !== 'tenant')
   return CAP_PARTS.filter((part) => per.includes(part) || (part === 'tenant' && isWithinTenant))
@@ -208,7 +208,7 @@ function lengthPrefixed(text: string | undefined): string {
   return text === undefined ? '-' : `${text.length}:${text}`
 }
 
-/** What runs and waits under one key. */
+/** The calls that run and wait under one key. */
 class Lane {
   readonly key: string
   readonly cap: ParsedCap
@@ -268,7 +268,7 @@ class Held implements HeldSlots {
     const lanes = this.#lanes
     this.#lanes = undefined
     if (!lanes) return
-    // All are given back before anybody is let in, so that who waits for several of them is not passed.
+    // All are given back before another call runs, so that a call that waits for several of them is not passed.
     for (const lane of lanes) lane.leave()
     for (const lane of lanes) lane.letIn()
   }

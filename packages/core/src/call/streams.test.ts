@@ -16,7 +16,7 @@ const never = () => new Promise<never>(() => {})
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 const MINUTE_MS = 60_000
 
-/** Watches a stream, and keeps the ends that were told. */
+/** Watches a stream, and keeps the ends that were reported. */
 function watch<T extends AsyncIterable<unknown>>(stream: T, more: Partial<StreamOptions> = {}) {
   const ends: StreamEnd[] = []
   const told = Promise.withResolvers<void>()
@@ -148,7 +148,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
   describe(`watchStream of a ${kind}`, () => {
     const items = [{ a: 1 }, 'b', undefined, [3]]
 
-    it('gives the very same items in order, and tells the end before the consumer sees it', async () => {
+    it('gives the very same items in order, and reports the end before the consumer sees it', async () => {
       const { watched, ends } = watch(make(items, 'end').stream)
       const read = await readAll(watched)
       assert.equal(read.items.length, items.length)
@@ -156,7 +156,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.deepEqual(ends, [{ how: 'ended' }])
     })
 
-    it('waits for who is told, and passes by what that one throws', async () => {
+    it('waits for `onEnd`, and ignores its errors', async () => {
       for (const onEnd of [
         () => Promise.reject(boom),
         () => {
@@ -174,7 +174,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.ok(isTold)
     })
 
-    it('tells an error, and throws it to the consumer', async () => {
+    it('reports an error, and throws it to the consumer', async () => {
       const { watched, ends } = watch(make(items, 'throw').stream)
       assert.deepEqual(await readAll(watched), { items, error: boom })
       assert.deepEqual(ends, [{ how: 'failed', error: boom }])
@@ -228,7 +228,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.deepEqual([ends, closed()], [[{ how: 'flooded', error }], 1])
     })
 
-    it('tells that nobody reads it when it is collected', async () => {
+    it('reports that nobody reads it when it is collected', async () => {
       const { stream, closed } = make(items, 'hang')
       const { ends, told } = await unheld(stream)
       await collected(told)
@@ -267,7 +267,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.equal(listeners.size, 0)
     })
 
-    it('is told exactly once, wherever the consumer stops and whatever the source does', async () => {
+    it('is reported exactly once, wherever the consumer stops and whatever the source does', async () => {
       const then = fc.constantFrom<Then>('end', 'throw', 'hang')
       await fc.assert(
         fc.asyncProperty(fc.array(fc.jsonValue(), { maxLength: 5 }), then, fc.nat(6), async (some, last, stopAt) => {
@@ -346,7 +346,7 @@ describe('watchStream', () => {
     assert.equal(ends.length, 1)
   })
 
-  it('tells a finally that throws', async () => {
+  it('reports a finally that throws', async () => {
     async function* broken() {
       try {
         yield 1
@@ -361,7 +361,7 @@ describe('watchStream', () => {
     assert.deepEqual(ends, [{ how: 'failed', error: boom }])
   })
 
-  it('does not wait for ever for a source to close, and frees who waits for an item', async () => {
+  it('does not wait for ever for a source to close, and ends the wait for an item', async () => {
     const { watched, ends } = watch(generator([1], 'hang').stream as AsyncGenerator, { closeMs: 2 })
     await watched.next()
     const waiting = watched.next()
@@ -385,7 +385,7 @@ describe('watchStream', () => {
     assert.deepEqual([ends, closed()], [[{ how: 'abandoned' }], 1])
   })
 
-  it('tells what keeps no protocol', async () => {
+  it('reports a source that breaks the protocol', async () => {
     const streams = [
       { [Symbol.asyncIterator]: () => ({ next: () => 7 }) },
       { [Symbol.asyncIterator]: () => ({}) },
@@ -464,7 +464,7 @@ describe('watchStream', () => {
     assert.deepEqual(ends, [{ how: 'ended' }])
   })
 
-  it('gives nothing of a stream that somebody has in hand, nor of one that he lets go of later', async () => {
+  it('returns nothing of a stream that another reader has locked, nor of one that it releases later', async () => {
     const { stream } = readable([1], 'end')
     const reader = (stream as ReadableStream).getReader()
     const { watched, ends, told } = watch(stream)

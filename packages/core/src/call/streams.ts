@@ -15,7 +15,7 @@ export type StreamEnd =
   | { readonly how: 'timeout' | 'aborted' | 'flooded'; readonly error: unknown }
 
 export interface StreamOptions {
-  /** Told once, whatever happens. What it throws or rejects with is its own affair. */
+  /** Called exactly once. Its errors are ignored. */
   readonly onEnd: (end: StreamEnd) => MaybePromise<void>
   /** Told of each item before the consumer has it. */
   readonly onItem?: ((item: unknown) => void) | undefined
@@ -55,7 +55,7 @@ export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptio
   return isReadableStream(stream) ? watchReadable(stream, options) : watchIterable(stream, options)
 }
 
-/** What nobody holds any longer will not be read on. */
+/** Ends streams that were collected before their end was read. */
 const unread = new FinalizationRegistry<StreamWatch>((watch) => watch.abandon())
 
 /** How one stream ends. Holds nothing that holds what the consumer has: else that would never be let go. */
@@ -126,7 +126,7 @@ class StreamWatch implements Timed {
     return this.#ending
   }
 
-  /** Ends it without the consumer, who then gets the error. */
+  /** Ends the stream. The consumer gets the error. */
   #stop(how: 'timeout' | 'aborted' | 'flooded', error: unknown): void {
     if (this.isOver) return
     void this.end({ how, error })
@@ -144,7 +144,7 @@ class StreamWatch implements Timed {
   }
 }
 
-/** What is left of a call's deadline is another number for each, and a timer serves those that wait equally long. */
+/** Rounds the rest of a deadline, as one timer serves all that wait equally long. */
 function rounded(deadlineMs: number): number {
   const stepMs = deadlineMs < 1000 ? 1 : 100
   return Math.ceil(deadlineMs / stepMs) * stepMs
@@ -179,7 +179,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
   return given
 }
 
-/** What the tool gave, opened when it is first read. */
+/** The tool's stream, opened when it is first read. */
 class Source {
   readonly stream: AsyncIterable<unknown> & Partial<AsyncIterator<unknown>> & { destroy?: unknown }
   /** The end that the consumer has not read yet. */
@@ -194,7 +194,7 @@ class Source {
     return (this.#iterator ??= this.stream[Symbol.asyncIterator]())
   }
 
-  /** Returns what the source says of it, where there is anything to say. */
+  /** Returns the answer of the source, where it has one. */
   close(value?: unknown): MaybePromise<IteratorResult<unknown>> | undefined {
     const { stream } = this
     // A stream of Node closes by this even while it is asked for an item, or before it was read.
@@ -290,7 +290,7 @@ class WatchedGenerator implements AsyncGenerator {
     }
   }
 
-  /** Who still waits for an item of a stream that was closed waits for nothing. */
+  /** Ends the wait for an item of a stream that was closed. */
   #finish(): void {
     for (const ask of this.#asks) ask.resolve({ done: true, value: undefined })
   }
@@ -357,7 +357,7 @@ async function pullItem(
     if (done) {
       await watch.end({ how: 'ended' })
       controller.close()
-      // Who reads into a buffer of its own gets it back empty.
+      // A consumer that reads into its own buffer gets it back empty.
       ;(controller as Partial<ReadableByteStreamController>).byobRequest?.respond(0)
     } else if (watch.admits(value)) controller.enqueue(value)
   } catch (error) {

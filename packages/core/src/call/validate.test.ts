@@ -7,7 +7,7 @@ const text = (schema: object) => ({ type: 'object', properties: { path: { type: 
 describe('createValidator', () => {
   const validate = createValidator()
 
-  it('gives nothing for a valid input and the pointer of what is wrong in another', () => {
+  it('returns nothing for a valid input, and the pointer of the fault in an invalid one', () => {
     assert.equal(validate(text({ minLength: 2 }), { path: 'ab' }), undefined)
     assert.deepEqual(validate(text({ minLength: 2 }), { path: 'a' }), {
       pointer: '/path',
@@ -92,7 +92,7 @@ describe('createValidator', () => {
     assert.equal(validate({ $id: 'x', type: 'array' }, {})?.message, 'must be array')
   })
 
-  it('does not take what an object inherits for a property', () => {
+  it('does not take an inherited property for one of the input', () => {
     assert.equal(
       validate({ type: 'object', required: ['toString'] }, {})?.message,
       "must have required property 'toString'",

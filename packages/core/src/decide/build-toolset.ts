@@ -18,7 +18,7 @@ import { evaluate } from './evaluation.ts'
 export interface BuildToolsetOptions {
   /** Where the tools come from: a list, a Toolset, or anything with `tools()`. */
   readonly from: Iterable<Tool> | Pick<Source, 'tools'>
-  /** All must keep a tool. None keeps all. */
+  /** All of them must keep a tool. An empty list keeps all tools. */
   readonly filters?: readonly ToolFilter[]
   /** Comes after all filters; what it denies is left out. All are met. */
   readonly policy?: Policies

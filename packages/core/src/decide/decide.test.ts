@@ -15,7 +15,7 @@ describe('view.explain', () => {
     policy: { ask: ['b'] },
   })
 
-  it('gives the answer of every layer, the deciding one first', async () => {
+  it('returns the answer of every layer, the deciding one first', async () => {
     const view = await gate.view({ user: 'vera' }, { activeTools: ['a'] })
     assert.deepEqual(
       view.explain('b').answers.map(({ layer, outcome }) => `${layer}: ${outcome}`),
@@ -35,7 +35,7 @@ describe('view.explain', () => {
     )
   })
 
-  it('gives the catalog as the one that decides of a tool that there is not', async () => {
+  it('names the catalog as the deciding layer for an unknown tool', async () => {
     const view = await gate.view({ user: 'vera' })
     assert.deepEqual(view.explain('none').answers[0], { layer: 'catalog', outcome: 'deny' })
     assert.ok(

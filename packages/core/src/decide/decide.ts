@@ -23,7 +23,7 @@ import type { PolicySnapshot } from './policy-snapshot.ts'
 export interface RunBounds {
   readonly caller: Caller
   readonly evaluation: Evaluation
-  /** The policies in force then, for what they say about inputs. */
+  /** The policies of that time, for their clauses with `input`. */
   readonly policies: readonly PolicyIndex[]
 }
 
@@ -107,7 +107,7 @@ function withoutRepeats(reasons: readonly Reason[]): readonly Reason[] {
   })
 }
 
-/** What one layer says of a tool. */
+/** The answer of one layer about a tool. */
 export interface LayerAnswer {
   readonly layer: Layer
   readonly outcome: OutcomeWord
@@ -143,7 +143,7 @@ export interface Visible {
   readonly bits: Bits
 }
 
-/** Returns the tools that are visible in a view and today as well: what `decide` says of each, of all at once. */
+/** Returns the tools that are visible in a view and today, too: `decide` for all tools at once. */
 export function visibleToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
   return { snapshot: evaluation.snapshot, bits: visibleInBoth(evaluation, today.evaluation(caller)) }
 }

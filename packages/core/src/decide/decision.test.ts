@@ -51,7 +51,7 @@ describe('strictest', () => {
     )
   })
 
-  it('tells the deciding reasons first, then by layer, then as they were written', () => {
+  it('puts the deciding reasons first, then by layer, then as they were written', () => {
     fc.assert(
       fc.property(answers, (some) => {
         const { outcome, reasons } = strictest(some)
@@ -69,7 +69,7 @@ describe('strictest', () => {
 })
 
 describe('REASONS', () => {
-  it('gives each reason the outcome of its code', () => {
+  it('has the outcome of its code for each reason', () => {
     for (const [code, { outcome }] of Object.entries(REASONS)) {
       assert.equal(reason('door', code as ReasonCode, 'text').outcome, outcome)
     }

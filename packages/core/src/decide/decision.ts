@@ -1,4 +1,4 @@
-/** What every layer answers, strictest last. */
+/** The outcomes of layers, strictest last. */
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
 
@@ -21,7 +21,7 @@ export const ASKED_LAYERS = [
 export const LAYER_ORDER = [...ASKED_LAYERS, 'input', 'hooks', 'limits', 'approval', 'door'] as const
 export type Layer = (typeof LAYER_ORDER)[number]
 
-/** What was decided of one tool for one caller. */
+/** The decision about one tool for one caller. */
 export interface Decision {
   readonly outcome: OutcomeWord
   /** Every reason that holds, the deciding one first. Empty only for a plain allow. */
@@ -128,9 +128,9 @@ export interface Reason {
   readonly outcome: OutcomeWord
   /** Position among the reasons of its layer: policies and clauses in the order they were written. */
   readonly order: number
-  /** For people: which policy, clause, group or rule said so, and why. */
+  /** For people: the policy, clause, group or rule, and why. */
   readonly text: string
-  /** What the caller may know: of a denial, what its author says; of what is unavailable, why. */
+  /** For the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
   readonly policy?: string | undefined
   readonly clause?: string | undefined

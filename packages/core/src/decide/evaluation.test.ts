@@ -15,7 +15,7 @@ const effect = (outcome: Effect['outcome'], ...ids: string[]): Effect => ({
 })
 
 describe('rule', () => {
-  it('gives each tool the strictest outcome of its marks', () => {
+  it('has the strictest outcome of a tool’s effects', () => {
     const evaluation = evaluate(snapshot, [effect('ask', 'a', 'b', 'c'), effect('wait', 'b', 'c'), effect('deny', 'c')])
     assert.deepEqual(
       [0, 1, 2, 3].map((i) => outcomeAt(evaluation, i)),
@@ -42,7 +42,7 @@ describe('rule', () => {
 })
 
 describe('projectMarks', () => {
-  it('keeps what a mark says of a tool where it is in another snapshot', () => {
+  it('keeps the effect on a tool in another snapshot', () => {
     const onto = toolset('aa', 'b', 'd', 'e')
     const projected = evaluate(
       onto,
@@ -58,7 +58,7 @@ describe('projectMarks', () => {
     )
   })
 
-  it('gives the marks themselves for the same snapshot', () => {
+  it('returns the same effects for the same snapshot', () => {
     const evaluation = evaluate(snapshot, [effect('deny', 'a')])
     assert.equal(projectEffects(evaluation, snapshot), evaluation.effects)
   })

@@ -52,7 +52,7 @@ export function reasonsAt({ effects, snapshot }: Evaluation, index: number): Rea
   return effects.filter(({ bits }) => hasBit(bits, index)).map((effect) => effect.reason(snapshot.tools[index] as Tool))
 }
 
-/** Returns the effects of a evaluation over another snapshot; a tool that is gone there has none. */
+/** Returns the effects of an evaluation over another snapshot. A tool that is gone there has none. */
 export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly Effect[] {
   if (evaluation.snapshot === onto) return evaluation.effects
   const from = onto.ids.map((id) => evaluation.snapshot.indexOf(id))
@@ -80,7 +80,7 @@ export interface Effect {
 }
 
 /**
- * What is visible of a snapshot where some tools are denied and some must wait: shared by all who see the same.
+ * The visible tools of a snapshot where some are denied and some must wait. Callers who see the same share it.
  *
  * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each
  * time.

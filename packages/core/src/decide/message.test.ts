@@ -31,19 +31,19 @@ describe('toldText', () => {
     reason('visibility', 'visibility_error', 'why'),
   ]
   for (const one of hidden) {
-    it(`tells ${one.code} as a tool that does not exist`, () => assert.equal(told([one]), NOT_AVAILABLE))
-    it(`tells nothing else of a tool with ${one.code}`, () => {
+    it(`reads ${one.code} like a tool that does not exist`, () => assert.equal(told([one]), NOT_AVAILABLE))
+    it(`says nothing else about a tool with ${one.code}`, () => {
       assert.equal(told([asked, limited, unavailable, inactive, one]), NOT_AVAILABLE)
     })
   }
 
-  it('tells the messages where every denial has one, in the order of the policies', () => {
+  it('has the messages where every denial has one, in the order of the policies', () => {
     assert.equal(told([denied('Second.', 1), denied('First.', 0)]), 'TOOL_CALL_BLOCKED: First. Second.')
     assert.equal(told([denied('Only.'), unavailable]), 'TOOL_CALL_BLOCKED: Only.')
     assert.equal(told([denied('Once.', 0), denied('Once.', 1)]), 'TOOL_CALL_BLOCKED: Once.')
   })
 
-  it('tells no message where one denial has none', () => {
+  it('has no message where one denial has none', () => {
     for (const one of hidden) assert.equal(told([denied('Only.'), one]), NOT_AVAILABLE)
   })
 
@@ -65,25 +65,25 @@ describe('toldText', () => {
     ],
   ]
   for (const [one, text] of blocked)
-    it(`tells ${one.layer} ${one.code}: ${text}`, () => assert.equal(told([one]), text))
+    it(`says for ${one.layer} ${one.code}: ${text}`, () => assert.equal(told([one]), text))
 
-  it('tells a limit and when it is free again, in whole seconds', () => {
+  it('names a limit and when it is free again, in whole seconds', () => {
     assert.equal(told([limited]), 'TOOL_CALL_BLOCKED: rate limited (20/60). Try again in 14 s.')
     assert.equal(told([{ ...limited, resetMs: 1 }]), 'TOOL_CALL_BLOCKED: rate limited (20/60). Try again in 1 s.')
     assert.equal(told([{ ...limited, resetMs: 0 }]), 'TOOL_CALL_BLOCKED: rate limited (20/60). Try again in 1 s.')
   })
 
-  it('tells why a tool is unavailable and what to do', () => {
+  it('says why a tool is unavailable and what to do', () => {
     assert.equal(told([unavailable]), 'x is unavailable: nothing listens. Start it.')
     assert.equal(told([{ ...unavailable, suggestion: undefined }]), 'x is unavailable: nothing listens.')
     assert.equal(told([unavailable, asked]), 'x is unavailable: nothing listens. Start it.')
   })
 
-  it('tells that a tool is not active in this step, and which are', () => {
+  it('says that a tool is not active in this step, and which are', () => {
     assert.equal(told([inactive, unavailable]), 'x is not active in this step. Available tools: a, b.')
   })
 
-  it('tells that a person is waited for', () => {
+  it('says that a person has to approve', () => {
     assert.equal(told([asked]), 'Waiting for approval of x.')
   })
 
@@ -94,7 +94,7 @@ describe('toldText', () => {
     assert.equal(told([denied()], { visible: [] }), 'Tool "x" is not available. Available tools: (none).')
   })
 
-  it('repeats no more than 64 characters of what was asked for, and whole characters', () => {
+  it('repeats at most 64 characters of what was asked for, and whole characters', () => {
     assert.equal(
       told([denied()], { asked: 'y'.repeat(1_000_000), visible: [] }),
       `Tool "${'y'.repeat(64)}…" is not available. Available tools: (none).`,

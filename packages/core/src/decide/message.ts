@@ -6,7 +6,7 @@ const MAX_NAMES = 20
 
 /** The names a refusal may use: as the caller knows them. */
 export interface Names {
-  /** What was asked for, as it was spelled. */
+  /** The name in the request, as it was spelled. */
   readonly asked: string
   /** Every visible tool. */
   visible(): readonly string[]

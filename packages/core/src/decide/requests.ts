@@ -17,7 +17,7 @@ export function resolveRequestTool(evaluation: Evaluation): Evaluation {
   return offered
 }
 
-/** So that those who share a evaluation share what is listed too. */
+/** Callers who share an evaluation share its listing, too. */
 const known = new WeakMap<Evaluation, Evaluation>()
 
 /** Takes the words "call request_tools" from each lock that this caller cannot open so. */

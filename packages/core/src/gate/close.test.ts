@@ -25,7 +25,7 @@ function setup(
 const CLOSED = ['tool_abandoned', 'gate_closed', 'the gate was closed']
 
 describe('gate.close', () => {
-  it('aborts what runs: its caller is answered, and its record says why', async () => {
+  it('aborts calls that run: the caller is answered, and the record says why', async () => {
     const told: unknown[] = []
     const { gate, ends } = setup({}, (_, { signal }) => {
       signal.addEventListener('abort', () => told.push(signal.reason))
@@ -73,7 +73,7 @@ describe('gate.close', () => {
     assert.deepEqual([items, ends()], [[1], [CLOSED]])
   })
 
-  it('waits for the records of what it stopped', async () => {
+  it('waits for the records of the calls that it stopped', async () => {
     const written = Promise.withResolvers<void>()
     const { gate } = setup({
       audit: {
@@ -139,7 +139,7 @@ describe('gate.close', () => {
     assert.deepEqual([asked, await gate.approvals.list()], [[], []])
   })
 
-  it('tells nothing of a tool that the caller may not see', async () => {
+  it('reveals nothing about a tool that the caller may not see', async () => {
     const { gate } = setup()
     const view = await gate.view(VERA)
     const before = await view.call({ tool: 'hidden' })

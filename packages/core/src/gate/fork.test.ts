@@ -75,7 +75,7 @@ describe('gate.fork', () => {
       assert.throws(() => gate.fork(options), { code: 'config_invalid', path: 'fork.policy' })
   })
 
-  it('gives a policy revision that grows with every change that concerns it', () => {
+  it('has a policy revision that grows with every change that concerns it', () => {
     const gate = make()
     const fork = gate.fork({})
     const before = fork.policyRevision

@@ -50,7 +50,7 @@ describe('createGate', () => {
     assert.deepEqual(gate.membersOf('web'), ['files:read', 'web:search'])
   })
 
-  it('refuses what is no tool, and names its place', () => {
+  it('rejects a value that is not a tool, and names its place', () => {
     const wrong = [
       [null, 'null'],
       [{ name: 'a' }, 'a plain object'],
@@ -106,7 +106,7 @@ describe('gate.setPolicy', () => {
 })
 
 describe('gate.view', () => {
-  it('gives equal callers one view while nothing changes', async () => {
+  it('returns one view for equal callers while nothing changes', async () => {
     const availability = memoryAvailability({ web: { available: true } })
     const gate = open({ groups: { web: { tools: ['web:*'], visibility: 'conditional' } }, availability })
     const vera = { user: 'vera', roles: ['a', 'b'] }
@@ -130,7 +130,7 @@ describe('gate.view', () => {
     assert.equal((await gate.view(caller)).has('notes'), false)
   })
 
-  it('rejects a caller that is none, and a name that the catalog has never seen', async () => {
+  it('rejects an invalid caller, and a name that the catalog has never seen', async () => {
     const gate = open()
     await assert.rejects(gate.view({ role: 'admin' } as object), { code: 'caller_invalid' })
     await assert.rejects(gate.view({}, { activeTools: ['note'] }), {
@@ -162,7 +162,7 @@ describe('visibility', () => {
   const viewBy = (visibility: Visibility, options: GateOptions = {}) =>
     open({ policy: { deny: ['files:write'] }, ...options }).view({ user: 'vera' }, { visibility })
 
-  it('is a list of ids or tools, or gives one, now or later', async () => {
+  it('is a list of ids or tools, or a function that returns one, now or later', async () => {
     const [read] = tools as [Tool]
     const given: Visibility[] = [
       ['files:read'],
@@ -224,7 +224,7 @@ describe('visibility', () => {
     ],
   ]
   for (const [what, visibility, failure] of failures) {
-    it(`that ${what} gives an empty view that says so, and refuses every call`, async () => {
+    it(`that ${what} makes an empty view that says so, and refuses every call`, async () => {
       const view = await viewBy(visibility as Visibility)
       assert.deepEqual(view.ids, [])
       assert.match(view.failure ?? '', failure)
@@ -269,7 +269,7 @@ describe('view', () => {
     assert.match(one.fingerprint, /^[0-9a-f]{32}$/)
   })
 
-  it('gives what it has, and nothing else', async () => {
+  it('returns the tools that it has, and no others', async () => {
     const view = await open({ policy: { deny: ['notes'] } }).view({})
     assert.equal(view.get('files:read'), tools[0])
     for (const id of ['notes', 'nothing', 'constructor', '__proto__']) {
@@ -327,7 +327,7 @@ describe('view', () => {
     assert.equal((await view.call({ tool: 'notes', input: { n: 2 } })).status, 'refused')
   })
 
-  it('refuses to be narrowed by what cannot be used', async () => {
+  it('rejects invalid options to narrow', async () => {
     const view = await open().view({})
     assert.throws(() => view.narrow({ activeTools: ['note'] }), { name: 'UnknownToolError' })
     assert.throws(() => view.narrow({ policy: { deny: ['note'] } }), { code: 'selector_invalid' })

@@ -58,8 +58,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   setPolicy(policy: Policies<Name>): void
   /**
-   * Returns a tighter gate over the same live catalog, groups, limits and stores. What tightens here later
-   * tightens there too; nothing there reaches here.
+   * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change that tightens this
+   * gate tightens the fork, too. A change of the fork does not reach this gate.
    *
    * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only
    * tighten", and only on a gate that is not itself a fork.

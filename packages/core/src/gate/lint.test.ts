@@ -15,7 +15,7 @@ const found = (options: Partial<LintOptions>) =>
   lint({ tools, ...options }).map(({ code, path, text }) => `${code} ${path}: ${text}`)
 
 describe('lint', () => {
-  it('has nothing to say of what is in order', () => {
+  it('finds nothing in a correct configuration', () => {
     const groups = { web: { tools: ['web:*'] }, all: { tools: ['*'], dependsOn: ['web'] } }
     const policy = { allow: ['group:all'], deny: [{ match: 'files:write', when: "'guest' in caller.roles" }] }
     assert.deepEqual(found({ groups, policy: [policy, { decide: () => 'deny' }] }), [])

@@ -12,7 +12,7 @@ import type { Tool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
-/** What is looked at: everything as it is written, before any of it is checked. */
+/** The configuration as it is written, before it is checked. */
 export interface LintOptions {
   readonly tools: Iterable<Tool>
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
@@ -194,7 +194,7 @@ function readPolicies(
   return { parsed, faults }
 }
 
-/** What is wrong with groups; a gate would refuse the first of them. */
+/** Returns the faults of groups; a gate refuses the first of them. */
 export interface GroupProblem {
   readonly code: 'group_cycle' | 'group_unknown' | 'selector_invalid' | 'config_invalid'
   readonly path: string

@@ -97,13 +97,13 @@ describe('gate.locks', () => {
     assert.equal(hers.narrow({}).has('web:open'), false)
   })
 
-  it('decides nothing for a caller without a session, and opens nothing for him', async () => {
+  it('decides nothing for a caller without a session, and opens nothing for them', async () => {
     const gate = make()
     assert.deepEqual(gate.locks.request({ user: 'vera' }, 'web'), [])
     assert.equal((await (await gate.view({ user: 'vera' })).call({ tool: 'web:open' })).status, 'done')
   })
 
-  it('is told after what denies, and beside what is unavailable', async () => {
+  it('comes after denials, and beside unavailability', async () => {
     const availability = memoryAvailability({ web: { available: false, reason: 'no browser runs' } })
     const gate = createGate({
       tools: [tool('web:open'), tool('web:click')],
@@ -119,7 +119,7 @@ describe('gate.locks', () => {
     assert.match((await view.call({ tool: 'web:click' })).text, /^Tool "web:click" is not available\./)
   })
 
-  it('refuses a rule that is none', () => {
+  it('rejects an invalid rule', () => {
     const groups = { web: { tools: ['web:*'], unlock: 'magic' as 'request' } }
     assert.throws(() => createGate({ groups }), { code: 'config_invalid', path: 'groups.web.unlock' })
   })
@@ -219,7 +219,7 @@ describe('request_tools of a gate', () => {
     assert.deepEqual(run.narrow({}).ids, ['core:echo', 'web:click', 'web:open'])
   })
 
-  it('is offered by an app with a locked group, and is none of the tools that the app lists', async () => {
+  it('is offered by an app with a locked group, and is not among the tools that the app lists', async () => {
     const gate = createGate({
       tools,
       groups: { web },
@@ -260,7 +260,7 @@ describe('request_tools of a gate', () => {
 })
 
 describe('view.notices', () => {
-  it('gives the messages of denials in the order of the policies, then the hints of locked groups, each once', async () => {
+  it('returns the messages of denials in the order of the policies, then the hints of locked groups, each once', async () => {
     const gate = make({
       policy: [
         {
@@ -281,7 +281,7 @@ describe('view.notices', () => {
     ])
   })
 
-  it('tells nothing of a tool that one denial without a message holds for', async () => {
+  it('says nothing about a tool with a denial without a message', async () => {
     const gate = createGate({
       tools: [tool('a:x'), tool('a:y')],
       policy: { deny: [{ match: 'a:*', message: 'Off.' }, 'a:x', 'a:y'] },
@@ -289,7 +289,7 @@ describe('view.notices', () => {
     assert.deepEqual((await gate.view({ user: 'vera' })).notices, [])
   })
 
-  it('tells nothing of a locked group whose tools are all denied', async () => {
+  it('says nothing about a locked group whose tools are all denied', async () => {
     const gate = make({ policy: { deny: ['web:*', 'git:*', 'sql:*'] } })
     assert.deepEqual((await gate.view(vera)).notices, [])
   })

@@ -37,7 +37,7 @@ export interface GateOptions {
    * and cannot be called.
    */
   readonly aliases?: AliasesInput
-  /** All are met. None allows everything. */
+  /** All of them are combined. An empty list allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
   /** Called before and after each call. A fork's hooks come before these. */
@@ -51,13 +51,13 @@ export interface GateOptions {
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
-   * What happens when the definition of a tool changes: `suspend` takes it away until a person accepts it. Default
+   * The effect of a changed definition of a tool: `suspend` takes it away until a person accepts it. Default
    * `warn`.
    * `{ new: 'suspend' }` also holds tools that were not there before.
    */
   readonly pins?: PinMode | PinRules
   /**
-   * What happens to a tool whose definition has what no honest one has, such as invisible characters. Default `warn`.
+   * The effect of a suspicious definition, such as one with invisible characters. Default `warn`.
    */
   readonly definitions?: DefinitionMode
   /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
@@ -90,7 +90,7 @@ export interface GateOptions {
   readonly onWarning?: (warning: LintWarning) => void
 }
 
-/** What a gate adds to its tools by itself, where a group opens by request. */
+/** The tool that a gate adds by itself where a group opens by request. */
 export type OwnToolName = typeof REQUEST_TOOL_ID
 
 /** Tools by their ids: those names are a type, and any other is a compile error. */

@@ -64,7 +64,7 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
 
 type AnyOptions = GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions
 
-/** What a gate is made of. */
+/** The parts of a gate. */
 export interface GateParts {
   readonly shared: Shared
   readonly ports: CallPorts
@@ -73,7 +73,7 @@ export interface GateParts {
   readonly start: () => void
 }
 
-/** What a gate and its forks have in common. */
+/** The parts that a gate and its forks share. */
 export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision

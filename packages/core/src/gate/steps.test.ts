@@ -47,7 +47,7 @@ describe('createSteps', () => {
     assert.deepEqual([(await late.next()).stepNumber, (await late.next()).stepNumber], [8, 9])
   })
 
-  it('takes no answer that is none, as it may have been meant to narrow', async () => {
+  it('rejects an invalid answer, as it may have intended to narrow', async () => {
     const view = await make().view({ user: 'vera' })
     const wrong: readonly (readonly [unknown, RegExp])[] = [
       ...['search', 5, true, ['search'], () => ['search']].map(
@@ -129,7 +129,7 @@ describe('createSteps', () => {
     )
   })
 
-  it('reads availability anew before each step', async () => {
+  it('reads availability again before each step', async () => {
     const availability = memoryAvailability({ lab: { available: false } })
     const gate = createGate({
       tools: names.map((name) => defineTool({ name, execute: () => name })),
@@ -158,7 +158,7 @@ describe('createSteps', () => {
     assert.ok(Object.isFrozen(last?.steps[0]?.calls))
   })
 
-  it('lets what prepareStep throws through, and counts no step for it', async () => {
+  it('passes an error of prepareStep on, and counts no step for it', async () => {
     let fail = true
     const steps = createSteps(await make().view({}), {
       prepareStep() {

@@ -4,7 +4,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import type { MaybePromise } from '../ports.ts'
 import type { View } from './view.ts'
 
-/** What one call of a step came to. */
+/** The outcome of one call of a step. */
 export interface StepCall {
   /** A tool id. */
   readonly tool: string
@@ -18,7 +18,7 @@ export interface StepRecord {
   readonly calls: readonly StepCall[]
 }
 
-/** What `prepareStep` may look at before a step. */
+/** The input of `prepareStep` before a step. */
 export interface PrepareStepContext<State = unknown, Context = unknown> {
   /** From 0. */
   readonly stepNumber: number
@@ -38,7 +38,7 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
   previousToolCalls(): readonly StepCall[]
 }
 
-/** What is to change for a step. Absent: no change. */
+/** The changes for a step. Absent: no change. */
 export interface StepChange<Context = unknown> {
   /** Ids, for this step only; it narrows the run's list and cannot widen it. `[]`: no tools. */
   readonly activeTools?: readonly string[] | undefined
@@ -88,7 +88,7 @@ export interface Step<Context = unknown> {
   readonly warnings: readonly string[]
 }
 
-/** What the host knows of a step before it is prepared. */
+/** The host's data about a step before it is prepared. */
 export interface StepInput {
   readonly messages?: readonly unknown[] | undefined
 }

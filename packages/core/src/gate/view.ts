@@ -30,7 +30,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
-/** What one caller sees in one run: an immutable snapshot. */
+/** The tools that one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
   readonly caller: Caller
   /** The app that it is of, by name. */
@@ -43,9 +43,9 @@ export interface View<Name extends string = string> {
   readonly fingerprint: string
   /** Why the view is empty, where this run's visibility failed. */
   readonly failure: string | undefined
-  /** What this run's visibility named beyond what it was given, for the developer: it is not shown. */
+  /** The names that this run's visibility added to what it was given. They are not shown; for the developer. */
   readonly foreign: readonly string[]
-  /** What the instructions should say: messages of denials, hints of locked groups. */
+  /** Texts for the instructions: messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
   has(id: string): boolean
   get(id: string): Tool | undefined
@@ -80,7 +80,7 @@ export interface NarrowOptions<Name extends string = string> {
   readonly policy?: Policies<Name> | undefined
 }
 
-/** What views ask of their gate. */
+/** The gate, as its views use it. */
 export interface ViewHost {
   readonly ports: CallPorts
   /** The app whose rules hold here. */

@@ -7,7 +7,7 @@ const CALL: TracedCall = { tool: undefined, callId: 'c', caller: {}, run: undefi
 const END = { status: 'refused', code: 'policy_denied' } as const
 
 describe('combineTelemetry', () => {
-  it('tells each of every call, the first around the others', () => {
+  it('starts each for every call, the first around the others', () => {
     const log: string[] = []
     const call = combineTelemetry(named('a', log), named('b', log)).startCall(CALL)
     assert.equal(
@@ -18,7 +18,7 @@ describe('combineTelemetry', () => {
     assert.deepEqual(log, ['start b', 'start a', 'a in', 'b in', 'work', 'b out', 'a out', 'a refused', 'b refused'])
   })
 
-  it('gives the first trace id that there is', () => {
+  it('has the first trace id that exists', () => {
     const without: Telemetry = { startCall: () => trace() }
     const withOne: Telemetry = { startCall: () => trace({ traceId: 'f'.repeat(32) }) }
     assert.equal(combineTelemetry(without, withOne).startCall(CALL)?.traceId, 'f'.repeat(32))
@@ -31,7 +31,7 @@ describe('combineTelemetry', () => {
     assert.equal(combineTelemetry(nobody, nobody).startCall(CALL), undefined)
   })
 
-  it('lets none that throws change a call, or what the others hear', () => {
+  it('lets none that throws change a call, or the traces of the others', () => {
     const fail = (): never => {
       throw new Error('no')
     }

@@ -104,7 +104,7 @@ describe('openTelemetry', () => {
     assert.equal((await series('toolgate.calls'))[0]?.attributes['gen_ai.tool.name'], '_unknown')
   })
 
-  it('gives the trace id, and traces what a tool starts beneath its call', async () => {
+  it('returns the trace id, and traces what a tool starts beneath its call', async () => {
     const { spans, provider } = tracing()
     const tracer = provider.getTracer('test')
     manageContext()
@@ -254,7 +254,7 @@ describe('a tracing system that fails', () => {
     assert.equal(faults.length, 2)
   })
 
-  it('when it ends one changes nothing, nor does a host that fails to hear of it', () => {
+  it('when it ends one changes nothing, nor does a fault listener that throws', () => {
     const call = openTelemetry({ tracer: tracerOf(() => halfBroken), onFault: fail }).startCall(CALL)
     assert.equal(
       call?.within(() => 42),
@@ -263,7 +263,7 @@ describe('a tracing system that fails', () => {
     assert.doesNotThrow(() => call?.end({ status: 'done', code: undefined }))
   })
 
-  it('when it switches the context still runs the tool, once, and gives what it gave or threw', () => {
+  it('when it switches the context still runs the tool, once, and returns or throws what it did', () => {
     const { provider } = tracing()
     const managers: readonly ((step: () => void) => void)[] = [
       fail,

@@ -13,7 +13,7 @@ import { availabilityEffects, type GroupIndex } from './groups.ts'
 export interface AppRules {
   readonly name: string
   readonly imports: readonly ImportedGroup[]
-  /** What it offers beside its groups. */
+  /** Its tools beside its groups. */
   readonly own: readonly Selector[]
   readonly policies: readonly ParsedPolicy[]
   /** The gate's groups, those that this app holds to be conditional among the conditional ones. */
@@ -24,7 +24,7 @@ export interface AppRules {
 export interface ImportedGroup {
   readonly group: string
   readonly members: readonly Selector[]
-  /** What the import makes of it. Absent: it is as the gate has it. */
+  /** The visibility within the app. Default: the gate's. */
   readonly visibility: 'conditional' | 'hidden' | undefined
 }
 

@@ -23,7 +23,7 @@ export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   return index
 }
 
-/** Holds back the tools of each conditional group that is not available, or stands on one that is not. */
+/** Holds back the tools of each conditional group that is not available, or requires one that is not. */
 export function availabilityEffects(index: GroupIndex, groups: Groups, source: AvailabilitySource): Effect[] {
   const effects: Effect[] = []
   for (const [name, bits] of index) {
@@ -51,7 +51,7 @@ export function availabilityEffects(index: GroupIndex, groups: Groups, source: A
   return effects
 }
 
-/** What cannot be found out counts as unavailable. */
+/** An unknown state counts as unavailable. */
 export function stateOf(source: AvailabilitySource, group: string): GroupState {
   try {
     return source.get(group) ?? { available: false, unknown: true, reason: 'it has not been checked yet' }

@@ -36,7 +36,7 @@ describe('pinMarks', () => {
     ])
   })
 
-  it('has no mark for what it lets pass', () => {
+  it('has no effect on tools that it lets pass', () => {
     assert.deepEqual(pinEffects(snapshot, { suspended: () => undefined, quarantined: () => undefined }), [])
   })
 })

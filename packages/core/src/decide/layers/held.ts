@@ -6,7 +6,7 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { reason, type Reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
-/** What a person stopped, as decisions need it. */
+/** A halt, as decisions need it. */
 export interface Stopping {
   readonly id: string
   readonly target: Pick<Caller, 'user' | 'session' | 'tenant'>
@@ -62,7 +62,7 @@ function textOf({ id, by, reason: why }: Stopping): string {
   return `halt ${id}${by === undefined ? '' : ` by ${by}`}: ${why}`
 }
 
-/** What a user has switched off for himself. */
+/** The groups and tools that a user has switched off for themselves. */
 export interface SwitchedOff {
   readonly groups: readonly string[]
   /** Ids. */
@@ -120,7 +120,7 @@ function known(
 /** Why a tool is taken away, for people. */
 export interface Held {
   readonly text: string
-  /** What the caller may know of it: nothing that an upstream wrote. */
+  /** The text for the caller, without anything that an upstream wrote. */
   readonly message?: string | undefined
   readonly suggestion?: string | undefined
   /** Wall-clock milliseconds. */

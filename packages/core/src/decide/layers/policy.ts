@@ -30,7 +30,7 @@ export interface PolicyIndex {
   readonly ask: readonly ClauseIndex[]
   /** Tools that lack a required tag, for each tag. */
   readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
-  /** Tools of which a clause wants to know the input. */
+  /** Tools with a clause about the input. */
   readonly wantsInput: Bits
 }
 
