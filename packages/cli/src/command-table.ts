@@ -212,6 +212,7 @@ export const COMMANDS: readonly CommandRow[] = [
 ]
 
 /** Returns the row of a command with at most one argument, which `run` receives after the options. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander types its options by such a parameter
 function row<Options extends object, Argument extends string | undefined = string>(
   name: string,
   does: string,

@@ -100,8 +100,8 @@ function register() {
 describe('readTraceContext', () => {
   it('returns the span of the client', () => {
     const read = readTraceContext({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'rojo=1,congo=2' })
-    const { traceState, ...context } = read ?? {}
-    assert.deepEqual(context, { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true })
+    const { traceState, ...remote } = read ?? {}
+    assert.deepEqual(remote, { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true })
     assert.equal(traceState?.serialize(), 'rojo=1,congo=2')
   })
 
@@ -138,8 +138,8 @@ describe('readTraceContext', () => {
 
 describe('toTraceparent', () => {
   it('is readable by readTraceContext', () => {
-    const context = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true }
-    assert.equal(toTraceparent(context), `00-${TRACE}-${SPAN}-01`)
-    assert.deepEqual(readTraceContext({ traceparent: toTraceparent(context) }), context)
+    const remote = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true }
+    assert.equal(toTraceparent(remote), `00-${TRACE}-${SPAN}-01`)
+    assert.deepEqual(readTraceContext({ traceparent: toTraceparent(remote) }), remote)
   })
 })
