@@ -5,9 +5,9 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
-/** Each example prints what its `output.txt` says, so that both can be read side by side. `TOOLGATE_UPDATE=1` writes it anew. */
+/** Each example prints its `output.txt`, so that both can be read side by side. `TOOLGATE_UPDATE=1` rewrites it. */
 const programs = globSync('*/main.ts', { cwd: import.meta.dirname }).toSorted()
-/** What each needs beside Toolgate. */
+/** The packages that each needs beside Toolgate. */
 const STORIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['ai-sdk', ['ai', 'ai/test', 'zod']],
   ['chat-bot', ['ai', 'zod']],
@@ -42,7 +42,7 @@ describe('the examples', { concurrency: 4 }, () => {
     const file = path.join(import.meta.dirname, program)
     const story = path.dirname(file)
 
-    it(`${path.basename(story)} prints what it says`, async () => {
+    it(`${path.basename(story)} prints its output.txt`, async () => {
       const { stdout, stderr } = await runProgram(process.execPath, ['--conditions=toolgate-source', file])
       const output = path.join(story, 'output.txt')
       if (process.env['TOOLGATE_UPDATE']) writeFileSync(output, stdout)
@@ -50,7 +50,7 @@ describe('the examples', { concurrency: 4 }, () => {
       assert.equal(stdout, readFileSync(output, 'utf8'))
     })
 
-    it(`${path.basename(story)} fits on a screen or two, and imports what it is about`, () => {
+    it(`${path.basename(story)} fits on a screen or two, and imports what it needs`, () => {
       const text = readFileSync(file, 'utf8')
       assert.ok(text.split('\n').length <= 90)
       const imported = [...text.matchAll(/ from '([^'.][^']*)'/g)].map(([, name]) => name as string)
@@ -59,7 +59,7 @@ describe('the examples', { concurrency: 4 }, () => {
     })
   }
 
-  it('are all here', () => {
+  it('are all listed', () => {
     assert.deepEqual(
       programs.map((program) => path.dirname(program)),
       [...STORIES.keys()],

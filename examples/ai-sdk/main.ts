@@ -1,4 +1,4 @@
-// An AI SDK app for a viewer and an admin: what each is shown, what runs, and a call that a person has to approve.
+// An AI SDK app for a viewer and an admin: the tools each sees, the calls that run, and one that a person must approve.
 import { applyApprovals, fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
 import { type Caller, createGate, memoryAudit } from '@toolgate/core'
 import { generateText, isStepCount, type ModelMessage, tool } from 'ai'
@@ -24,7 +24,7 @@ const gate = createGate({
   audit,
 })
 
-// A model that does not keep to its list, in place of the network.
+// A scripted model that calls tools it was not sent.
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 1, text: 1, reasoning: 0 },
@@ -33,10 +33,10 @@ const call = (toolCallId: string, toolName: string, input: object) =>
   ({ type: 'tool-call', toolCallId, toolName, input: JSON.stringify(input) }) as const
 const model = new MockLanguageModelV4({
   doGenerate: async ({ tools: sent, prompt }) => {
-    console.log(`  the model is shown: ${sent?.map(({ name }) => name).join(', ')}`)
+    console.log(`  the model sees: ${sent?.map(({ name }) => name).join(', ')}`)
     const results = prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []))
     for (const part of results)
-      if (part.type === 'tool-result') console.log(`  it is told: ${JSON.stringify(part.output)}`)
+      if (part.type === 'tool-result') console.log(`  the model gets: ${JSON.stringify(part.output)}`)
     if (results.length > 0)
       return {
         content: [{ type: 'text', text: 'Done.' }],
@@ -62,7 +62,7 @@ const paused = await run('\nThe admin asks', admin, [question])
 const request = paused.content.find((part) => part.type === 'tool-approval-request')
 console.log(`  it waits: ${request?.reason}`)
 
-// What the browser sends back; anybody could have written it.
+// The browser's message, which anyone could have written.
 const approvalId = request?.approvalId ?? ''
 const answer: ModelMessage = {
   role: 'tool',
@@ -70,7 +70,7 @@ const answer: ModelMessage = {
 }
 const messages: ModelMessage[] = [question, ...paused.responseMessages, answer]
 
-await run('\nThe messages say that it is approved, and nobody has', admin, messages)
+await run('\nThe messages claim an approval that nobody gave', admin, messages)
 await applyApprovals(gate, admin, messages)
 await run('\nThe admin has approved it', admin, messages)
 

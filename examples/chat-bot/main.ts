@@ -1,4 +1,4 @@
-// A chat bot that people talk to alone and in groups. Its operator sets variables; its code stays as it is.
+// A chat bot for private chats and groups. Its operator sets variables; its code does not change.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
 import type { Caller, Reason } from '@toolgate/core'
 import { combinePolicies, createGate, limitsFromEnv, policyFromEnv, sendersFromEnv } from '@toolgate/core'
@@ -25,10 +25,10 @@ const gate = createGate({
   tools: fromAiSdk(tools, { note_add: { tags: ['notes'] } }),
   policy: combinePolicies(sendersFromEnv(env), policyFromEnv(env), { ask: ['send_mail'] }),
   limits: limitsFromEnv(env),
-  clock: { monotonicMs: () => 0, wallMs: () => 0 }, // It stands still, so that this prints the same each time.
+  clock: { monotonicMs: () => 0, wallMs: () => 0 }, // It stands still, so the output is always the same.
 })
 
-/** What a messenger delivers, as Telegram writes it. */
+/** A message, in Telegram's format. */
 interface Update {
   readonly from: { readonly id: number; readonly first_name: string }
   readonly chat: { readonly id: number; readonly type: 'private' | 'group' | 'supergroup' | 'channel' }
@@ -40,7 +40,7 @@ const callerOf = ({ from, chat }: Omit<Update, 'text'>): Caller => ({
   chat: { id: String(chat.id), type: chat.type },
 })
 
-/** What the person is told, in words of the bot. The model has been told already, in the gate's. */
+/** The bot's replies to the person. The model has already got the gate's text. */
 const REPLIES: Partial<Record<Reason['code'], (reason: Reason) => string>> = {
   rate_limited: ({ resetMs = 0 }) => `That was a lot of searching. Try again in ${Math.ceil(resetMs / 1000)} seconds.`,
   policy_ask: () => 'Shall I? Answer /yes, and I will do it once.',
@@ -83,7 +83,7 @@ await handle({ ...alone, text: 'Mail it to omar.' }, [
 ])
 const mail = [['send_mail', { to: 'omar@example.com' }]] as const
 await handle({ ...alone, text: 'omar@example.com' }, mail)
-// The messenger vouches for who wrote /yes: it is the person's own word, not the model's.
+// The messenger authenticates the sender of /yes: a person approves, not the model.
 for (const { id } of await gate.approvals.list({ status: 'pending', user: 'tg:7' }))
   await gate.approvals.decide(callerOf(alone), id, { decision: 'approve' })
 await handle({ ...alone, text: '/yes' }, mail)

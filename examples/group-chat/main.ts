@@ -1,4 +1,4 @@
-// One assistant, in a private chat and in a group. What is private stays out of the group, whoever asks.
+// One assistant in a private chat and in a group. Private tools are hidden in the group, for everyone.
 import { type Caller, createGate, type View } from '@toolgate/core'
 
 const gate = createGate({
@@ -12,7 +12,7 @@ const gate = createGate({
   policy: [
     {
       name: 'group chats',
-      // An absent chat type is an error, and an error denies: what is not known to be private is not.
+      // An absent chat type is an error, and an error denies: only a private chat sees private tools.
       deny: [
         { match: 'group:private', when: "caller.chat.type != 'dm'", message: 'Not in group chats: others read along.' },
       ],
@@ -20,7 +20,7 @@ const gate = createGate({
     { name: 'in your name', ask: ['tag:speaks-for-you'] },
   ],
   limits: 'web:search:2/60',
-  // A clock that stands still, so that this prints the same each time. Leave it out, and it is the system's.
+  // A clock that stands still, so the output is always the same. Default: the system's.
   clock: { monotonicMs: () => 0, wallMs: () => 0 },
 })
 
@@ -43,11 +43,11 @@ console.log('\nPast the list')
 await say(dm, 'memory:recall', {})
 await say(group, 'memory:recall', {})
 
-console.log('\nA limit counts each chat apart')
+console.log('\nA limit counts each chat separately')
 for (let i = 0; i < 3; i++) await say(group, 'web:search', { query: 'hinges' })
 await say(dm, 'web:search', { query: 'hinges' })
 
-console.log('\nA person approves what goes out in her name, once')
+console.log('\nA person approves a message in their name, once')
 const mail = { to: 'omar@example.com' }
 await say(dm, 'mail:send', mail)
 for (const { id, tool } of await gate.approvals.list({ status: 'pending' })) {

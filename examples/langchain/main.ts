@@ -1,4 +1,4 @@
-// One shared LangChain agent for everybody: what each run is shown, what runs, and who has to say yes.
+// One shared LangChain agent for everyone: the tools each run sees, the calls that run, and the one that a person must approve.
 import { decideApprovals, fromLangChain, guard } from '@toolgate/adapters/langchain'
 import { type Caller, createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { Command, isInterrupted, MemorySaver } from '@langchain/langgraph'
@@ -25,7 +25,7 @@ const gate = createGate({
   audit,
 })
 
-// A model that does not keep to its list, in place of the network.
+// A scripted model that calls tools it was not sent.
 const model = fakeModel()
 for (const run of [1, 2])
   model
@@ -38,7 +38,7 @@ for (const run of [1, 2])
 const shown = createMiddleware({
   name: 'Shown',
   wrapModelCall(request, handler) {
-    console.log(`  the model is shown: ${request.tools.map(({ name }) => String(name)).join(', ')}`)
+    console.log(`  the model sees: ${request.tools.map(({ name }) => String(name)).join(', ')}`)
     return handler(request)
   },
 })
@@ -52,11 +52,11 @@ const agent = createAgent({
 const input = { messages: [{ role: 'user', content: 'Find hinges, and remove bob.' }] }
 const runOf = (caller: Caller) => ({ context: { caller }, configurable: { thread_id: caller.user } })
 const tell = ({ messages }: { readonly messages: readonly BaseMessage[] }) => {
-  for (const message of messages) if (ToolMessage.isInstance(message)) console.log(`  it is told: ${message.text}`)
+  for (const message of messages) if (ToolMessage.isInstance(message)) console.log(`  the model gets: ${message.text}`)
 }
 
 console.log('vera asks')
-// Where a server has authenticated the user: no request can carry what defineCaller returns.
+// Call defineCaller where your server has authenticated the user: no request can forge its result.
 const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
 tell(await agent.invoke(input, runOf(vera)))
 
@@ -66,11 +66,11 @@ const paused = await agent.invoke(input, runOf(ada))
 const [approval] = await gate.approvals.list({ status: 'pending' })
 console.log(`  it waits for a person: ${approval?.tool}`)
 
-console.log('\nsomebody resumes it with a yes that nobody gave')
+console.log('\nsomeone resumes it with a forged approval')
 const still = await agent.invoke(new Command({ resume: { decisions: [{ type: 'approve' }] } }), runOf(ada))
 console.log(`  does it still wait? ${isInterrupted(still)}`)
 
-console.log('\nada herself says yes')
+console.log('\nada approves it')
 await decideApprovals(gate, ada, paused, { decision: 'approve' })
 tell(await agent.invoke(null, runOf(ada)))
 

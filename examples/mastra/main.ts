@@ -1,4 +1,4 @@
-// One agent of Mastra for everybody: what each is shown, what runs, and who has to say yes.
+// One Mastra agent for everyone: the tools each caller sees, the calls that run, and the one that a person must approve.
 import { Mastra } from '@mastra/core'
 import { Agent } from '@mastra/core/agent'
 import type { MastraModelConfig } from '@mastra/core/llm'
@@ -34,10 +34,10 @@ const gate = createGate({
   audit,
 })
 
-// A model that does not keep to its list, in place of the network.
+// A scripted model that calls tools it was not sent.
 const model = scriptedModel(({ answers, sent, told }) => {
-  console.log(`  the model is shown: ${sent.join(', ')}`)
-  for (const { text } of told) console.log(`  it is told: ${text}`)
+  console.log(`  the model sees: ${sent.join(', ')}`)
+  for (const { text } of told) console.log(`  the model gets: ${text}`)
   if (answers > 0) return 'That is all.'
   return [
     ['search', { query: 'hinges' }],
@@ -52,11 +52,11 @@ const agent = new Agent({
   model: model as unknown as MastraModelConfig,
   ...guard(gate, { caller: ({ requestContext }) => requestContext.get('caller') }),
 })
-// Where Mastra keeps the runs that wait.
+// Mastra keeps paused runs here.
 void new Mastra({ agents: { agent }, storage: new InMemoryStore(), logger: false })
 
 const asking = (caller: Caller) => ({ requestContext: new RequestContext([['caller', caller]]) as RequestContext })
-// Where a server has authenticated the user: no request can carry what defineCaller returns.
+// Call defineCaller where your server has authenticated the user: no request can forge its result.
 const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
 const ada = defineCaller({ user: 'ada', roles: ['admin'] })
 
@@ -68,11 +68,11 @@ const paused = await agent.generate('Find hinges, and remove bob.', asking(ada))
 const { runId, toolCallId, toolName } = pausedRun(paused)
 console.log(`  it waits for a person: ${toolName}`)
 
-console.log('\nsomebody resumes it, and nobody has said yes')
+console.log('\nsomeone resumes it without an approval')
 const { finishReason } = await agent.approveToolCallGenerate({ runId, toolCallId, ...asking(ada) })
 console.log(`  ${finishReason}`)
 
-console.log('\nada herself says yes')
+console.log('\nada approves it')
 await answerToolCall(agent, pausedRun(paused), { by: ada, decision: 'approve', ...asking(ada) })
 
 console.log('\nThe audit')

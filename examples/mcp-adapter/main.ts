@@ -1,11 +1,11 @@
-// An MCP server as people have it, and one line that puts a gate around its tools: each caller sees what it may, and a
-// refund waits for a person. Then the other side: an agent that talks to that server, through a gate of its own.
+// An MCP server, and one line that puts a gate around its tools: each caller sees its own list, and a refund waits for
+// a person. Then the other side: an agent that uses that server through a gate of its own.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { createMcpHandler, fromJsonSchema, McpServer, Server } from '@modelcontextprotocol/server'
 import { fromMcpClient, fromMcpServer, guard } from '@toolgate/adapters/mcp'
 import { type Caller, createGate, memoryAudit } from '@toolgate/core'
 
-// What was there before: a server of the SDK, with tools.
+// An existing server of the SDK, with tools.
 const shop = new McpServer({ name: 'shop', version: '1.0.0' })
 const say = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 const order = fromJsonSchema<{ id: string }>({ type: 'object', properties: { id: { type: 'string' } } })
@@ -22,14 +22,14 @@ const gate = createGate({
   audit,
 })
 const handler = createMcpHandler(
-  // The line.
+  // This line.
   guard(gate, {
     server: () => new Server({ name: 'shop', version: '1.0.0' }),
     caller: ({ authInfo }) => authInfo?.extra as Caller,
   }),
 )
 
-/** A client of this user. Your host validates the token; here nothing goes over the network. */
+/** A client of this user. In production your host validates the token; here nothing goes over the network. */
 async function connect(caller: Caller): Promise<Client> {
   const authInfo = { token: 'token', clientId: 'desk', scopes: [], extra: { ...caller } }
   const client = new Client({ name: 'desk', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })

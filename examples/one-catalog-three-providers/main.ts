@@ -1,4 +1,4 @@
-// One catalog for OpenAI, Anthropic and Gemini: what each takes, what each cannot express, and the call on the way back.
+// One catalog for OpenAI, Anthropic and Gemini: its form for each, what each cannot express, and a call on its way back.
 import { createGate, type View } from '@toolgate/core'
 import { expose, type ExposeTarget } from '@toolgate/core/expose'
 
@@ -24,10 +24,10 @@ const gate = createGate({
   },
   policy: { deny: ['calendar:wipe'] },
 })
-// What a model names may be anything, so that the view takes any text.
+// A model may name anything, so the view accepts any text.
 const view: View = await gate.view({ user: 'vera' })
 
-// What is hidden is not exposed. What a target cannot express is rewritten, or told in words, and said here.
+// Hidden tools are not exposed. What a target cannot express is rewritten or moved to the description, with a warning.
 for (const target of ['openai-responses', 'anthropic', 'gemini'] satisfies ExposeTarget[]) {
   const { tools, names, warnings, errors, tokens, bytes } = expose(view, target, { strict: target !== 'gemini' })
   console.log(`\n${target}: ${tools.length} entries, ${bytes} bytes, about ${tokens.count} tokens`)
@@ -37,7 +37,7 @@ for (const target of ['openai-responses', 'anthropic', 'gemini'] satisfies Expos
   for (const { tool, message } of errors) console.log(`  ${tool} is not exposed: ${message}`)
 }
 
-// A model answers with the name on the wire, and in strict mode with null for what it leaves out.
+// A model uses the wire name, and in strict mode null for absent fields.
 const { names, toInput } = expose(view, 'openai-responses', { strict: true })
 const answered = {
   name: 'calendar__book',
@@ -49,7 +49,7 @@ console.log(`\n${answered.name} comes back as ${id} with ${JSON.stringify(input)
 const { status, text } = await view.call({ tool: id, input, calledAs: answered.name })
 console.log(`  ${status}: ${text}`)
 
-// The gate still enforces, whatever was exposed.
+// The gate enforces the policy, whatever was exposed.
 const { text: refusal } = await view.call({
   tool: names.toId('calendar__wipe'),
   calledAs: 'calendar__wipe',

@@ -1,10 +1,10 @@
-// A group chat, and the one door that all its calls go through: web search is disabled there, one user hits her limit,
-// another's payment waits for a person, a hook keeps an eye on amounts, and somebody pulls the brake. Each leaves its record.
+// A group chat, and what the gate does with its calls: web search is disabled there, one user reaches a limit,
+// another's payment waits for a person, a hook checks amounts, and an operator halts a tool. Each call leaves a record.
 import { type Caller, createGate, type Hooks, memoryAudit } from '@toolgate/core'
 
 const amounts: Hooks = {
   name: 'amounts',
-  // Replaces what it does not like; what it puts there is validated and decided again.
+  // It may replace the input; the new one is validated and decided again.
   beforeToolCall({ tool, input }) {
     if (tool.id !== 'bank:pay') return undefined
     const { amount } = input as { amount: number }
@@ -41,7 +41,7 @@ const gate = createGate({
   limits: 'tracker:find:2/60',
   hooks: amounts,
   audit,
-  // A clock that moves by itself, so that this prints the same each time. Leave it out, and it is the system's.
+  // A clock of its own, so the output is always the same. Default: the system's.
   clock: { monotonicMs: () => nowMs, wallMs: () => (nowMs += 250) },
 })
 
@@ -70,7 +70,7 @@ for (const { id, user, tool, input } of await gate.approvals.list({ status: 'pen
 await say(omar, 'bank:pay', { to: 'hinge works', amount: 79.9 })
 await say(omar, 'bank:pay', { to: 'hinge works', amount: 79.9 })
 
-console.log('\nThe brake')
+console.log('\nA halt')
 await gate.halt({ tool: 'bank:*', reason: 'the bank reports an outage', by: 'olga' })
 await say(omar, 'bank:pay', { to: 'hinge works', amount: 80 })
 

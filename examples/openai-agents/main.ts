@@ -1,4 +1,4 @@
-// One shared agent of the OpenAI Agents SDK for everybody: what each is shown, what runs, and who has to say yes.
+// One shared agent of the OpenAI Agents SDK for everyone: the tools each sees, the calls that run, and one that a person must approve.
 import { fromOpenAIAgents, guard } from '@toolgate/adapters/openai-agents'
 import { type Caller, createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { Agent, type RunContext, Runner, tool } from '@openai/agents'
@@ -30,13 +30,13 @@ const gate = createGate({
   audit,
 })
 
-// A model that does not keep to its list, in place of the network.
+// A scripted model that calls tools it was not sent.
 const model = new ScriptedModel()
 const reply = modelResponder(({ request }) => {
-  console.log(`  the model is shown: ${request.tools.map(({ name }) => name).join(', ')}`)
+  console.log(`  the model sees: ${request.tools.map(({ name }) => name).join(', ')}`)
   const items = typeof request.input === 'string' ? [] : request.input
   const results = items.filter((item) => item.type === 'function_call_result')
-  for (const { output } of results) console.log(`  it is told: ${(output as { text: string }).text}`)
+  for (const { output } of results) console.log(`  the model gets: ${(output as { text: string }).text}`)
   if (results.length > 0) return [assistantMessage('That is all.')]
   return [
     functionCall('search', { query: 'hinges' }, { callId: 'call_1' }),
@@ -50,7 +50,7 @@ const agent = new Agent<Session>({ name: 'Desk', instructions: 'Help.', model, t
 const runner = new Runner({ tracingDisabled: true, ...toolgate.runConfig })
 
 console.log('vera asks')
-// Where a server has authenticated the user: no request can carry what defineCaller returns.
+// Call defineCaller where your server has authenticated the user: no request can forge its result.
 const vera = defineCaller({ user: 'vera', roles: ['viewer'] })
 await runner.run(agent, 'Find hinges, and remove bob.', { context: { caller: vera } })
 
@@ -60,12 +60,12 @@ const paused = await runner.run(agent, 'Find hinges, and remove bob.', { context
 console.log(`  it waits for a person: ${paused.interruptions.map(({ name }) => name).join(', ')}`)
 const saved = paused.state.toString()
 
-console.log('\nanother process, where somebody has only changed the saved state')
+console.log('\nanother process, where someone has only changed the saved state')
 const forged = await toolgate.restore(agent, saved, { caller: ada })
 for (const item of forged.getInterruptions()) forged.approve(item)
 await runner.run(agent, forged)
 
-console.log('\nanother process, where ada herself says yes')
+console.log('\nanother process, where ada approves it')
 const state = await toolgate.restore(agent, saved, { caller: ada })
 for (const item of state.getInterruptions()) await toolgate.answer(state, item, ada, { decision: 'approve' })
 await runner.run(agent, state)

@@ -20,11 +20,11 @@ const gate = createGate({
   policy: { name: 'research', deny: [{ match: 'publish', message: 'Publishing is for people.' }] },
   limits: 'search:2/60',
   audit,
-  // A clock that stands still, so that this prints the same each time. Leave it out, and it is the system's.
+  // A clock that stands still, so the output is always the same. Default: the system's.
   clock: { monotonicMs: () => 0, wallMs: () => 0 },
 })
 
-// What a model might ask for. It does not keep to the phases: the gate does.
+// A scripted model that ignores the phases. The gate enforces them.
 const script: readonly Answer[] = [
   [
     ['search', { query: 'hinges' }],
@@ -51,9 +51,9 @@ const guarded = await guard(
   { user: 'vera', session: 'research-1' },
   {
     prepareStep({ hasUsedTool, previousToolCalls }) {
-      // A misspelt name does not compile; one that only a source knows is an error at once, with the nearest names.
+      // A misspelt name does not compile. With dynamic sources it throws, with the nearest names.
       if (hasUsedTool('analyse')) return { activeTools: ['write', 'publish'], instructions: 'Write it down.' }
-      // One search may miss; after the second, look at what there is.
+      // One search may find nothing; after the second, analyse the results.
       const searches = previousToolCalls().filter((call) => call.tool === 'search' && call.status === 'done')
       return searches.length < 2 ? withTools('search') : withTools('search', 'analyse')
     },

@@ -1,4 +1,4 @@
-// A loop of your own over the plain OpenAI SDK, guarded: what is sent, what runs, what the model is told.
+// Your own loop over the plain OpenAI SDK, guarded: the tools that are sent, the calls that run, the results.
 import { guard } from '@toolgate/adapters/openai'
 import { createGate, memoryAudit } from '@toolgate/core'
 import OpenAI from 'openai'
@@ -14,7 +14,7 @@ const gate = createGate({
   audit,
 })
 
-// A model that does not keep to its list, in place of the network. Leave `fetch` out, and it is the real one.
+// A scripted model that calls tools it was not sent. Without `fetch` it is the real one.
 const script = [
   [call('search', { query: 'hinges' }), call('files__remove', { path: '/' })],
   [call('pay', { cents: 500 })],
@@ -37,7 +37,7 @@ async function answer(user: string, roles: string[], question: string): Promise<
     const { output } = await client.responses.create({ model: 'gpt-5.4', input, ...(await run.next()) })
     const calls = output.filter((item) => item.type === 'function_call')
     if (calls.length === 0) break
-    // A model that reasons wants its reasoning back with its calls.
+    // A reasoning model needs its reasoning back with its calls.
     input.push(...output.filter((item) => item.type === 'reasoning' || item.type === 'function_call'))
     for (const one of calls) {
       const result = await run.execute(one)
@@ -49,7 +49,7 @@ async function answer(user: string, roles: string[], question: string): Promise<
 
 await answer('vera', ['viewer'], 'Why do gates have hinges? And pay for the page.')
 
-// The person says yes; the model asks again, and the payment runs, once.
+// The person approves, the model calls again, and the payment runs once.
 for (const { id } of await gate.approvals.list({ status: 'pending' }))
   await gate.approvals.decide({ user: 'vera' }, id, { decision: 'approve' })
 script.push([call('pay', { cents: 500 })], [call('pay', { cents: 500 })], [])

@@ -1,4 +1,4 @@
-// A bookkeeper that asks before it pays: a sub-agent looks things up, the run pauses for a person, and goes on later.
+// A bookkeeper that asks before it pays: a sub-agent looks things up, the run pauses for a person, and is resumed later.
 import {
   askForInput,
   createPlanner,
@@ -20,14 +20,14 @@ const gate = createGate({
       execute: ({ question }) => askForInput({ question, schema: { type: 'string', enum: ['now', 'friday'] } }),
     },
     close_account: {},
-    // It sees no more than the run that calls it, and of that what is tagged so.
+    // It sees the tools of the run that calls it, and of those only the ones with this tag.
     clerk: subAgent({ name: 'clerk', instructions: 'You look things up.', policy: { requireTags: ['read'] } }),
   },
   policy: [{ ask: ['pay'] }, { deny: ['close_account'] }],
   audit,
 })
 
-// What a model might ask for. It tries what it may not, too: the gate decides.
+// A scripted model, which also tries calls that the gate refuses.
 const bookkeeper: readonly Answer[] = [
   [['clerk', { prompt: 'Find invoice 7.' }]],
   [
@@ -46,21 +46,21 @@ const planner = createPlanner({
   instructions: 'You keep the books.',
   budgets: { steps: 10, calls: 6 },
   onEvent: print,
-  // A clock that stands still, so that this prints the same each time. Leave it out, and it is the system's.
+  // A clock that stands still, so the output is always the same. Default: the system's.
   clock: { monotonicMs: () => 0, wallMs: () => 0 },
 })
 
 const vera: Caller = { user: 'vera', tenant: 'acme', session: 'books' }
 const asked = paused(await planner.run({ prompt: 'Pay invoice 7.', caller: vera }))
-// Another request of the same session, later: what the person has said becomes the result of the call.
+// A later request of the same session: the person's answer becomes the result of the call.
 const waiting = paused(await planner.resume(asked.resumeToken, { caller: vera, input: 'now' }))
 
-// A token is good once, and for the same caller; what was wrong with it, nobody is told.
+// A token works once, and for the same caller. The refusal does not say what was wrong.
 const fail = (error: Error) => console.log(String(error))
 await planner.resume(asked.resumeToken, { caller: vera, input: 'now' }).catch(fail)
 await planner.resume(waiting.resumeToken, { caller: { ...vera, user: 'eve' }, approve: true }).catch(fail)
 
-// Approved by one who may. What runs is decided anew: of a tool that is hidden by now, nothing would.
+// Approved by a person who may. The call is decided again: a tool that is hidden by now would not run.
 const ada: Caller = { user: 'ada', tenant: 'acme', roles: ['approver'] }
 const done = await planner.resume(waiting.resumeToken, { caller: vera, approve: true, by: ada })
 console.log(`${done.status}: ${done.text} ${JSON.stringify(done.used)}`)

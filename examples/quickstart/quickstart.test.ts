@@ -6,7 +6,7 @@ import { memoryAvailability } from '@toolgate/core/groups'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { loadConfig } from '@toolgate/gateway'
 
-/** The tools of the three servers, as they list them. The end-to-end tests ask the servers themselves. */
+/** The tools that the three servers list. The end-to-end tests ask the servers themselves. */
 const LISTED = {
   files: `read_file read_text_file read_media_file read_multiple_files list_directory list_directory_with_sizes
     directory_tree search_files get_file_info list_allowed_directories write_file edit_file move_file create_directory`,
@@ -37,7 +37,7 @@ describe('the quickstart', () => {
     return view.call({ tool, input })
   }
 
-  it('has no problem, and no selector that names nothing', () => {
+  it('has no problem, and no selector without a match', () => {
     assert.deepEqual(gate.lint(), [])
   })
 
@@ -47,13 +47,13 @@ describe('the quickstart', () => {
     assert.deepEqual([viewer?.length, operator?.length, admin?.length], [18, 25, 32])
   })
 
-  it('shows the environment to the admin only, though the server calls it read-only', async () => {
+  it('shows the environment to the admin only, although the server calls it read-only', async () => {
     assert.equal((await idsOf('viewer')).includes('everything:get-env'), false)
     assert.equal((await idsOf('operator')).includes('everything:get-env'), false)
     assert.equal((await idsOf('admin')).includes('everything:get-env'), true)
   })
 
-  it('keeps every way of naming a path inside the workspace', async () => {
+  it('keeps every path inside the workspace, however it is written', async () => {
     ran.length = 0
     const outside: [tool: string, input: object][] = [
       ['files:read_file', { path: '/etc/passwd' }],
@@ -80,7 +80,7 @@ describe('the quickstart', () => {
     assert.equal((await call('operator', 'files:list_allowed_directories', {})).status, 'done')
   })
 
-  it('asks a person before an operator writes a file, and not the admin', async () => {
+  it('asks a person before an operator writes a file, but not before the admin does', async () => {
     assert.equal((await call('operator', 'files:write_file', { path: 'a', content: '' })).status, 'waiting')
     assert.equal((await call('admin', 'files:write_file', { path: 'a', content: '' })).status, 'done')
     assert.equal((await call('viewer', 'files:write_file', { path: 'a', content: '' })).status, 'refused')

@@ -1,4 +1,4 @@
-// One agent for a whole support desk: three roles, three lists, and all of them at once.
+// One agent for a whole support desk: three roles with three lists, all at once.
 import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
 import { type Caller, createGate, defineCaller, isDefinedCaller, memoryAudit } from '@toolgate/core'
 import { ToolLoopAgent, tool } from 'ai'
@@ -33,7 +33,7 @@ const gate = createGate({
   audit,
 })
 
-// The model asks everybody's desk for everything; the agent is one object that all requests share.
+// The model calls every tool for every caller. All requests share one agent.
 const wants: readonly Answer[] = [
   [
     ['search', { text: 'invoices' }],
@@ -57,7 +57,7 @@ const agent = new ToolLoopAgent({
   prepareCall: async ({ options: caller, ...settings }) => ({ ...settings, ...(await guard(gate, caller)) }),
 })
 
-// Where a server has authenticated the users: no request can carry what defineCaller returns.
+// Call defineCaller where your server has authenticated the users: no request can forge its result.
 const desk = [
   { user: 'vera', roles: ['viewer'] },
   { user: 'omar', roles: ['agent'], scopes: ['billing'] },

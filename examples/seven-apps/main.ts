@@ -1,5 +1,5 @@
-// Seven apps share one group of tools, which works only while a browser runs. However many apps and users ask, the
-// browser is asked once in each ten seconds; when it closes, all seven stop offering what cannot work, and say why.
+// Seven apps share one group of tools, which needs a running browser. However many apps and users ask, the browser is
+// probed once every ten seconds. When it closes, all seven apps stop offering its tools, and say why.
 import { createGate } from '@toolgate/core'
 import { type App, createAvailability, type Group } from '@toolgate/core/groups'
 
@@ -23,7 +23,7 @@ const groups: Record<string, Group> = {
   files: { tools: ['files:*'] },
 }
 
-/** Before groups were shared, each of these defined the tools of the web again. */
+/** Without shared groups, each of these would define the web tools again. */
 const apps: Record<string, App> = {
   research: { import: ['web', 'files'], instructions: 'Cite what you found.' },
   writing: { import: ['files', 'web'], tools: [{ name: 'spellcheck', execute: () => 'no mistakes' }] },
@@ -45,7 +45,7 @@ const gate = createGate({
   clock,
 })
 
-/** Everybody of every app asks at once. */
+/** Every user of every app asks at once. */
 async function everybodyLists(): Promise<void> {
   const users = ['vera', 'omar', 'lena'].flatMap((user) => gate.apps.list.map(({ name }) => ({ user, app: name })))
   await Promise.all(users.map(() => availability.check()))

@@ -3,7 +3,7 @@ import { MockLanguageModelV4 } from 'ai/test'
 /** One answer of a scripted model: a text, or calls by name, with their inputs. */
 export type Answer = string | readonly (readonly [name: string, input: object])[]
 
-/** The AI SDK's own fake model, in place of a provider: it answers what `script` says, whatever it was sent. */
+/** The AI SDK's own fake model in place of a provider. It answers from `script`, whatever it was sent. */
 export function scriptedModel(script: (request: Request) => Answer): MockLanguageModelV4 {
   const usage = {
     inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -36,11 +36,11 @@ export function scriptedModel(script: (request: Request) => Answer): MockLanguag
 }
 
 export interface Request {
-  /** How often the model has answered in this conversation. */
+  /** The number of earlier answers in this conversation. */
   readonly answers: number
-  /** The names of the tools that it was sent. */
+  /** The names of the sent tools. */
   readonly sent: readonly string[]
-  /** What became of its calls: what tools gave, and why others did not run. */
+  /** The results of its calls: outputs, and why others did not run. */
   readonly told: readonly Told[]
 }
 
