@@ -30,7 +30,7 @@ async function connect({ instance }: { readonly instance: McpServer }): Promise<
 }
 
 describe('fromClaudeAgent', () => {
-  it('gives built-ins by their names, and tools of other servers by server and name', () => {
+  it('names built-ins by their name, and tools of other servers by server and name', () => {
     const tools = fromClaudeAgent(['Bash', 'mcp__github__create_issue', 'mcp__a__b__c', 'mcp__odd'])
     assert.deepEqual(Object.keys(tools), ['Bash', 'github:create_issue', 'a:b__c', 'mcp__odd'])
   })
@@ -45,7 +45,7 @@ describe('fromClaudeAgent', () => {
     ])
   })
 
-  it('takes what tool() gives, with its schema as one', () => {
+  it('accepts the result of tool(), with one schema for its fields', () => {
     const gate = createGate({ tools: fromClaudeAgent([lookUp]) })
     const tool = gate.catalog.get('look_up')
     assert.deepEqual(tool?.inputSchema['required'], ['word'])
@@ -53,7 +53,7 @@ describe('fromClaudeAgent', () => {
     assert.equal(tool?.annotations.readOnlyHint, true)
   })
 
-  it('lays tags, scopes and groups over them, and refuses names and tools that cannot be meant', () => {
+  it('combines them with tags, scopes and groups, and refuses unknown names and invalid tools', () => {
     const overlay = { Bash: { tags: ['danger'], requiredScopes: ['shell'] } }
     const gate = createGate({ tools: fromClaudeAgent(['Bash'], overlay) })
     assert.deepEqual(gate.catalog.get('Bash')?.tags, ['danger'])
@@ -74,7 +74,7 @@ describe('fromClaudeAgent', () => {
 })
 
 describe("guard of the Claude Agent SDK, the gate's own server", () => {
-  it('has an answer for whatever a tool gives', async () => {
+  it('answers whatever a tool returns', async () => {
     const outputs: Readonly<Record<string, () => unknown>> = {
       big: () => ({ rows: 7n }),
       block: () => ({ content: [{ type: 'text', text: 'rows', rows: 7n }] }),
@@ -111,7 +111,7 @@ describe('guard of the Claude Agent SDK, its options', () => {
     policy: { deny: [{ match: ['Bash', 'git:push', 'mail:send', 'wipe'], unless: "'admin' in caller.roles" }] },
   })
 
-  it('names what is visible, and what the model must not see', async () => {
+  it('lists the visible tools, and those that the model must not see', async () => {
     const mcpServers = { git: { command: 'git-mcp' }, mail: { command: 'mail-mcp' } }
     const given = await guard(gate, VIEWER, { mcpServers, disallowedTools: ['Skill'], allowedTools: ['Read'] })
     assert.deepEqual(given.tools, ['Read'])
@@ -142,7 +142,7 @@ describe('guard of the Claude Agent SDK, its options', () => {
     assert.deepEqual((await guard(locking, caller)).allowedTools, ['mcp__gate__search', 'mcp__gate__wipe'])
   })
 
-  it('leaves it to who wants to be asked', async () => {
+  it('leaves it to the harness if the user wants to be asked', async () => {
     const { allowedTools } = await guard(gate, VIEWER, { canUseTool: async () => null })
     assert.deepEqual(allowedTools, [])
   })
@@ -157,7 +157,7 @@ describe('guard of the Claude Agent SDK, its options', () => {
     assert.deepEqual(extraArgs, { verbose: null, 'await-initialize': null })
   })
 
-  it('leaves to its own server what that has, and asks the gate of what only begins like it', async () => {
+  it('leaves the gate’s own tools to its server, and asks the gate about names with the same beginning', async () => {
     const { hooks } = await guard(gate, VIEWER)
     const ask = hooks['PreToolUse']?.[0]?.hooks[0]
     const answerTo = async (name: string, server?: object): Promise<unknown> => {
@@ -175,7 +175,7 @@ describe('guard of the Claude Agent SDK, its options', () => {
       assert.match(JSON.stringify(await answerTo(name, server)), /"permissionDecision":"deny"/)
   })
 
-  it('names what cannot be meant', async () => {
+  it('names invalid options', async () => {
     const wrong = async (options: GuardOptions, error: RegExp) =>
       assert.rejects(guard(gate as never, VIEWER, options), (thrown: Error) => {
         assert.ok(thrown instanceof ConfigError || thrown instanceof UnknownToolError)

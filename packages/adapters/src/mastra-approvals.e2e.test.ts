@@ -19,7 +19,7 @@ const APPROVED = { by: APPROVER, decision: 'approve' } as const
 
 type Output = Parameters<typeof pausedRun>[0]
 
-/** What Mastra's own resume is given: it says nothing of who has decided. */
+/** The arguments of Mastra’s own resume. They do not say who has decided. */
 function resumeOf(output: Output, caller: Caller = VIEWER) {
   const { runId, toolCallId } = pausedRun(output)
   return { runId, toolCallId, requestContext: contextOf(caller) }
@@ -52,7 +52,7 @@ describe('approvals in Mastra', () => {
     assert.equal((await gate.approvals.get(approval?.id ?? ''))?.status, 'consumed')
   })
 
-  it('takes the answer of a person who used the gate alone, and of Mastra that the run goes on', async () => {
+  it('combines a person’s decision at the gate with Mastra’s own resume', async () => {
     const { gate, witness } = createScene(ASKS)
     const { agent } = createStored(gate, DELETES)
     const paused = await agent.generate('go', AS_VIEWER())
@@ -71,7 +71,7 @@ describe('approvals in Mastra', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('does not take the word of whoever resumes: without a person the run still waits', async () => {
+  it('does not trust the resume: without a person’s decision the run still waits', async () => {
     const { gate, witness } = createScene(ASKS)
     const { agent } = createStored(gate, DELETES)
     const paused = await agent.generate('go', AS_VIEWER())
@@ -82,7 +82,7 @@ describe('approvals in Mastra', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('refuses what was hidden since, though a person approved it', async () => {
+  it('refuses a call that was hidden since, although a person approved it', async () => {
     const { gate, witness, audit } = createScene(ASKS)
     const { agent, model } = createStored(gate, DELETES)
     const paused = await agent.generate('go', AS_VIEWER())
@@ -95,7 +95,7 @@ describe('approvals in Mastra', () => {
     assert.equal(audit.attempts().at(-1), 'delete_all tool_blocked policy_denied')
   })
 
-  it('asks who the caller is by then: a role that is gone does not run what it was shown', async () => {
+  it('reads the caller again: a revoked role does not run the tools that it saw', async () => {
     const { gate, witness } = createScene({ policy: [ADMINS_DELETE, { ask: ['delete_all'] }] })
     const admin: Caller = { user: 'vera', roles: ['admin'] }
     const { agent } = createStored(gate, DELETES)
@@ -118,7 +118,7 @@ describe('approvals in Mastra', () => {
       assert.equal(audit.attempts().at(-1), 'delete_all tool_blocked input_denied')
     })
 
-  it('runs no call for somebody else with the approval of who made it', async () => {
+  it('does not run another caller’s call with this caller’s approval', async () => {
     const { gate, witness, audit } = createScene(ASKS)
     const { agent } = createStored(gate, DELETES)
     const paused = await agent.generate('go', AS_VIEWER())
@@ -139,7 +139,7 @@ describe('approvals in Mastra', () => {
     assert.deepEqual(witness.ran, [])
   })
 
-  it('does not run what `activeTools` leaves out at the resume, which Mastra does', async () => {
+  it('does not run a tool that `activeTools` leaves out at the resume, which Mastra does', async () => {
     const { gate, witness, audit } = createScene(ASKS)
     const { agent, model } = createStored(gate, DELETES)
     const paused = await agent.generate('go', AS_VIEWER())

@@ -74,7 +74,7 @@ function hiddenFromViewer() {
   return { requestContext }
 }
 
-/** Approves what waits in Mastra, whoever that is; with what the resume is given beside it. */
+/** Approves the waiting call in Mastra, with more options for the resume. */
 async function pauseAndApprove(plain: ReturnType<typeof createPlain>, resume: object): Promise<Observation> {
   const { runId, toolCallId } = pausedRun(await plain.agent.generate('go', AS_VIEWER()))
   await plain.agent.approveToolCallGenerate({ runId, toolCallId, ...AS_VIEWER(), ...resume })
@@ -113,7 +113,7 @@ const without: MatrixRow['without'] = {
   },
 }
 
-/** Pauses, and gives the way to resume it by Mastra alone. */
+/** Pauses, and returns the way to resume by Mastra alone. */
 async function pause({ gate }: ReturnType<typeof createScene>) {
   const { agent } = createStored(gate, DELETES)
   const { runId, toolCallId } = pausedRun(await agent.generate('go', AS_VIEWER()))

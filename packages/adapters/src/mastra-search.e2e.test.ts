@@ -27,7 +27,7 @@ function createSearching({ gate }: Scene, turns: readonly Turn[]) {
 }
 
 describe("guard and Mastra's ToolSearchProcessor", () => {
-  it('finds, loads and sends what the caller sees, and nothing else', async () => {
+  it('finds, loads and sends the tools that the caller sees, and nothing else', async () => {
     const scene = createScene()
     const { agent, model } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
     await agent.generate('go', { requestContext: contextOf(VIEWER) })
@@ -38,14 +38,14 @@ describe("guard and Mastra's ToolSearchProcessor", () => {
     assert.deepEqual(scene.audit.attempts(), ['delete_all tool_blocked policy_denied'])
   })
 
-  it('runs what was found, for who may', async () => {
+  it('runs a found tool for a caller who may', async () => {
     const scene = createScene()
     const { agent } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
     await agent.generate('go', { requestContext: contextOf(ADMIN) })
     assert.deepEqual(scene.witness.ran, ['delete_all'])
   })
 
-  it('drops no approval of what was found', async () => {
+  it('asks for approvals of found tools too', async () => {
     const scene = createScene({ policy: { ask: ['delete_all'] } })
     const { agent } = createSearching(scene, [FINDS, LOADS, DELETES, 'done'])
     const requestContext = contextOf(VIEWER)
@@ -55,7 +55,7 @@ describe("guard and Mastra's ToolSearchProcessor", () => {
     assert.deepEqual(scene.witness.ran, ['delete_all'])
   })
 
-  it('allows what the caller sees now: nothing hidden, nothing locked, nothing that is not of the gate', async () => {
+  it('allows what the caller sees now: nothing hidden, nothing locked, no tool from elsewhere', async () => {
     const { gate } = createScene({ groups: { later: { tools: ['alpha'], unlock: 'request' } } })
     const allows = searchFilter(gate, byContext)
     const allowed = (toolName: string) => allows({ toolName, requestContext: contextOf({ ...VIEWER, session: 's1' }) })

@@ -39,7 +39,7 @@ describe('a request to the server of Mastra', () => {
     assert.deepEqual(witness.ran, [])
   })
 
-  it('runs no tool that was listed for somebody else', async () => {
+  it('runs no tool that was listed for another caller', async () => {
     const { gate, witness } = createScene()
     const { agent } = createAgent(gate, DELETES)
     const { delete_all: tool } = await agent.listTools({ requestContext: contextOf(ADMIN) })

@@ -86,7 +86,7 @@ describe('guard of Mastra', () => {
     assert.equal(new Set(audit.records.map(({ run_id }) => run_id)).size, 1)
   })
 
-  it('checks an input by the schema of the tool, and points at what is wrong', async () => {
+  it('checks an input with the tool’s schema, and points to the problem', async () => {
     const { gate, witness, audit } = createScene()
     const { agent, model } = createAgent(gate, [[callOf('search', { q: 7 })], 'done'])
     await agent.generate('go', AS_VIEWER())
@@ -96,7 +96,7 @@ describe('guard of Mastra', () => {
     assert.deepEqual(audit.attempts(), ['search tool_blocked input_invalid'])
   })
 
-  it('is as indulgent with inputs as Mastra is: null stands for what is not given', async () => {
+  it('is as tolerant of inputs as Mastra: null stands for an absent field', async () => {
     const { gate, witness } = createScene()
     const { agent } = createAgent(gate, [[callOf('search', { q: null })], 'done'])
     await agent.generate('go', AS_VIEWER())
@@ -124,7 +124,7 @@ describe('guard of Mastra', () => {
       assert.deepEqual(audit.attempts(), ['pay tool_blocked input_invalid'])
     })
 
-  it('lets one agent serve everybody at once', async () => {
+  it('lets one agent serve many callers at once', async () => {
     const { gate, witness } = createScene()
     const turns: Parameters<typeof mockModel>[0] = (options) =>
       options.prompt.some(({ role }) => role === 'tool') ? 'done' : [callOf('delete_all'), callOf('search')]
@@ -143,7 +143,7 @@ describe('guard of Mastra', () => {
     assert.equal(witness.ran.filter((name) => name === 'search').length, 60)
   })
 
-  it('tells runs apart that share one context', async () => {
+  it('keeps runs apart that share one context', async () => {
     const { gate, witness, audit } = createScene()
     const turns: Parameters<typeof mockModel>[0] = (options) =>
       options.prompt.some(({ role }) => role === 'tool') ? 'done' : [callOf('delete_all', {}, `${Math.random()}`)]
@@ -172,7 +172,7 @@ describe('guard of Mastra', () => {
     assert.equal(audit.attempts().filter((attempt) => attempt.includes('tool_rate_limited')).length, 3)
   })
 
-  it('passes on what a tool throws, and records it', async () => {
+  it('passes on the tool’s error, and records it', async () => {
     const audit = createTestAudit()
     const broken = createTool({
       id: 'broken',
@@ -188,7 +188,7 @@ describe('guard of Mastra', () => {
     assert.deepEqual(audit.attempts(), ['broken tool_call', 'broken tool_result tool_failed'])
   })
 
-  it('gives a tool the context that Mastra made, and aborts it with the run', async () => {
+  it('passes a tool Mastra’s context, and aborts it with the run', async () => {
     const audit = createTestAudit()
     const aborting = new AbortController()
     const seen: unknown[] = []
@@ -226,7 +226,7 @@ describe('guard of Mastra', () => {
     assert.deepEqual(model.told(), { 'call-chatty': { type: 'text', value: 'both' } })
   })
 
-  it('hands an async generator on as it is, to whoever reads it, and its call ends with it', async () => {
+  it('passes an async generator on unchanged, and its call ends with it', async () => {
     const audit = createTestAudit()
     const parts = createTool({
       id: 'parts',
@@ -284,7 +284,7 @@ describe('guard of Mastra', () => {
 })
 
 describe('guard of Mastra, step by step', () => {
-  it('follows the policy: what is taken away in a run is gone from its next step', async () => {
+  it('follows the policy: a tool denied during a run is gone from its next step', async () => {
     const { gate, witness } = createScene({ policy: {}, hooks: { afterToolCall: () => tighten() } })
     const tighten = () => gate.setPolicy(ADMINS_DELETE)
     const { agent, model } = createAgent(gate, [
@@ -321,7 +321,7 @@ describe('guard of Mastra, step by step', () => {
     assert.deepEqual(witness.ran, ['search', 'delete_all'])
   })
 
-  it('offers request_tools where a group is locked, and what it opened from the next step on', async () => {
+  it('offers request_tools if a group is locked, and the opened tools from the next step on', async () => {
     const { gate, witness } = createScene({ groups: { danger: { tools: ['delete_all'], unlock: 'request' } } })
     const { agent, model } = createAgent(gate, [
       [callOf('request_tools', { group: 'danger' }, '1')],
@@ -337,7 +337,7 @@ describe('guard of Mastra, step by step', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('asks at each call who the caller is: a role that goes within a step is gone', async () => {
+  it('reads the caller at each call: a role revoked within a step is gone', async () => {
     const requestContext = contextOf(ADMIN)
     const { gate, witness } = createScene({ hooks: { afterToolCall: () => requestContext.set('caller', VIEWER) } })
     const { agent } = createAgent(gate, [[callOf('search'), callOf('delete_all')], 'done'])
@@ -403,7 +403,7 @@ describe('guard of Mastra, step by step', () => {
   })
 })
 
-describe('guard of Mastra and what one call brings along', () => {
+describe('guard of Mastra and options of one call', () => {
   const raw = (ran: string[]) =>
     createTool({ id: 'raw', description: 'Raw.', execute: () => Promise.resolve(void ran.push('raw')) })
 
@@ -437,14 +437,14 @@ describe('guard of Mastra and what one call brings along', () => {
     assert.deepEqual(audit.attempts(), ['delete_all tool_blocked policy_denied', 'other tool_blocked tool_not_found'])
   })
 
-  it('does not even give Mastra what the caller may not see', async () => {
+  it('does not even pass Mastra the tools that the caller may not see', async () => {
     const { gate, witness } = createScene()
     const { agent, model } = createAgent(gate, DELETES)
     await agent.generate('go', { ...AS_VIEWER(), inputProcessors: [], hooks: { beforeToolCall: () => undefined } })
     assert.deepEqual([model.sent()[0], witness.ran], [['alpha', 'search'], []])
   })
 
-  it('lets run beside the gate what was named for that', async () => {
+  it('runs tools beside the gate that were named for that', async () => {
     const { gate, audit } = createScene()
     const ran: string[] = []
     const { agent, model } = createAgent(gate, [[callOf('ui_click')], 'done'], { ungoverned: ['ui_*'] })
@@ -464,7 +464,7 @@ describe('guard of Mastra and what one call brings along', () => {
     assert.ok(audit.attempts().some((attempt) => attempt === 'search tool_rate_limited rate_limited'))
   })
 
-  it('composes with the hooks of the user, who may refuse and may look', async () => {
+  it('combines with the hooks of the user, which may refuse and may observe', async () => {
     const { gate, witness } = createScene()
     const heard: string[] = []
     const { agent, model } = createAgent(gate, [[callOf('search'), callOf('alpha')], 'done'])
@@ -479,7 +479,7 @@ describe('guard of Mastra and what one call brings along', () => {
     assert.deepEqual(model.told()['call-alpha'], { type: 'text', value: 'not today' })
   })
 
-  it('gives tools that nobody can change for others', async () => {
+  it('returns tools that nobody can change for others', async () => {
     const { gate, witness } = createScene()
     const { agent } = createAgent(gate, ['done'])
     const { search, ...rest } = await agent.listTools(AS_VIEWER())
@@ -524,7 +524,7 @@ describe('guard of Mastra and what one call brings along', () => {
 describe('fromMastra', () => {
   const { search } = createTools(createWitness())
 
-  it('takes what an operator says of a tool', () => {
+  it('applies an operator’s overlay', () => {
     const gate = createGate({ tools: fromMastra({ search }, { search: { tags: ['read'], category: 'web' } }) })
     const [tool] = gate.catalog.snapshot().tools
     assert.deepEqual(
@@ -548,7 +548,7 @@ describe('fromMastra', () => {
     ])
   })
 
-  it('refuses what no gate could stand in, and says why', () => {
+  it('refuses tools that no gate could stop, and says why', () => {
     const silent = createTool({ id: 'silent', description: 'Runs elsewhere.' })
     const wrong: readonly (readonly [tool: unknown, why: RegExp])[] = [
       [silent, /tools\.x.*has no execute/],

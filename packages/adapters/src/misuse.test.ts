@@ -24,7 +24,7 @@ type Call = (...args: unknown[]) => unknown
 const createTestGate = (): Gate =>
   createGate({ tools: ['alpha', 'search'].map((name) => defineTool({ name, execute: () => name })) })
 
-/** Runs what may throw at once or reject, and returns the error. */
+/** Runs a function that may throw or reject, and returns the error. */
 async function errorOf(work: () => unknown): Promise<unknown> {
   try {
     await work()
@@ -103,7 +103,7 @@ describe('guard, in every adapter', () => {
     })
   }
 
-  it('options that a function gives for one run are checked as well', async () => {
+  it('options that a function returns for one run are checked as well', async () => {
     const misspelt = () => ({ activTools: [] }) as never
     const { visible } = langchain.guardTools(createTestGate(), { caller: VIEWER, view: misspelt })
     await assertConfigError(() => visible(), 'guard.view.activTools', /"activeTools"/)
@@ -141,7 +141,7 @@ describe('wrapToolMapWithHooks', () => {
     })
 })
 
-describe('what is spread before it is awaited', () => {
+describe('options that are spread before they are awaited', () => {
   const spread = (given: object): object => ({ ...given })
 
   it('throws: guard of the Claude Agent SDK', () => {
@@ -208,7 +208,7 @@ describe('from…, in every adapter', () => {
   })
 })
 
-describe('what decides an approval, in every adapter', () => {
+describe('decisions about approvals, in every adapter', () => {
   const YES = { approve: true }
   it('takes an approval or a rejection, and nothing like it', async () => {
     const gate = createTestGate()

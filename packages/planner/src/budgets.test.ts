@@ -35,7 +35,7 @@ describe('createMeter', () => {
     assert.equal(meter.spent(), 'budget_steps')
   })
 
-  it('goes on from what was used before a pause, and does not count the pause', () => {
+  it('continues from the use before a pause, and does not count the pause', () => {
     const clock = manualClock()
     const before = createMeter({ timeMs: 100 }, clock)
     before.step()
@@ -64,7 +64,7 @@ describe('createMeter', () => {
     assert.equal(meter.spent(), undefined)
   })
 
-  it('lets no more than the budget run, however many are made at once and by however many loops', async () => {
+  it('lets no more calls run than the budget, however many are made at once and in however many loops', async () => {
     const meter = createMeter({ calls: 7 }, manualClock())
     const loops = [meter.calls(), meter.calls()]
     const outcomes = await Promise.all(
@@ -74,7 +74,7 @@ describe('createMeter', () => {
     assert.equal(meter.used().calls, 7)
   })
 
-  it('lets no more run where a provider gives all calls one id', async () => {
+  it('lets no more run even if a provider gives all calls one id', async () => {
     const meter = createMeter({ calls: 3 }, manualClock())
     const calls = meter.calls()
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => call(calls, 'same')))
@@ -94,7 +94,7 @@ describe('createMeter', () => {
 })
 
 describe('meetBudgets', () => {
-  it('gives the smaller of each', () => {
+  it('returns the smaller of each', () => {
     assert.deepEqual(smallestBudgets({ steps: 3, calls: 1 }, undefined, { steps: 2, tokens: 9 }), {
       steps: 2,
       calls: 1,
@@ -104,7 +104,7 @@ describe('meetBudgets', () => {
 })
 
 describe('checkBudgets', () => {
-  it('refuses what is no budget', () => {
+  it('refuses invalid budgets', () => {
     checkBudgets({ steps: 0, calls: Infinity, timeMs: undefined })
     assert.throws(() => checkBudgets({ steps: -1 }), ConfigError)
     assert.throws(() => checkBudgets({ tokens: Number.NaN }), /budgets\.tokens: must be a number/)

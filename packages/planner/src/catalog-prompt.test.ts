@@ -10,7 +10,7 @@ const gate = createGate({
 })
 
 describe('createCatalogPrompt', () => {
-  it('is made once for the same tools and notices, whoever asks', async () => {
+  it('is made once for the same tools and notices, for all callers', async () => {
     let made = 0
     const promptOf = createCatalogPrompt((facts) => `${++made}: ${renderNotices(facts)}`)
     const texts = new Set<string>()
@@ -19,7 +19,7 @@ describe('createCatalogPrompt', () => {
     assert.deepEqual([made, texts.size], [2, 2])
   })
 
-  it('tells notices apart where the visible definitions are the same', async () => {
+  it('distinguishes notices of the same visible definitions', async () => {
     const promptOf = createCatalogPrompt()
     const silent = createGate({ tools: { search: {}, remove: {} }, policy: { deny: ['remove'] } })
     const telling = createGate({
@@ -31,7 +31,7 @@ describe('createCatalogPrompt', () => {
     assert.deepEqual([promptOf(a), promptOf(b)], ['', 'About your tools:\n- No.'])
   })
 
-  it('forgets what was not asked for the longest', async () => {
+  it('forgets the least recently used', async () => {
     let made = 0
     const promptOf = createCatalogPrompt(() => String(++made))
     const view = await gate.view({})
@@ -43,7 +43,7 @@ describe('createCatalogPrompt', () => {
 })
 
 describe('joinInstructions', () => {
-  it('puts the catalog behind, and leaves out what is empty', () => {
+  it('appends the catalog, and leaves out empty parts', () => {
     assert.equal(joinInstructions('Be brief.', 'About.'), 'Be brief.\n\nAbout.')
     assert.equal(joinInstructions(undefined, 'About.'), 'About.')
     assert.equal(joinInstructions('', ''), undefined)

@@ -36,7 +36,7 @@ const resume = (stage: Stage, token: string, options: Partial<ResumeOptions> = {
   stage.planner.resume(token, { caller: VERA, ...options })
 
 describe('a planner without pauses', () => {
-  it('tells the model that a call waits, goes on, and runs the call once somebody has approved it', async () => {
+  it('tells the model that a call waits, continues, and runs the call once a person has approved it', async () => {
     const stage = setStage({
       turns: [callOf('pay', { cents: 5 }), callOf('pay', { cents: 5 }, 'call-again'), 'Paid.'],
       planner: {
@@ -67,7 +67,7 @@ describe('a planner without pauses', () => {
     assert.deepEqual(stage.witness.ran, ['pay'])
   })
 
-  it('tells the model what is asked of a person by a tool that needs an input', async () => {
+  it('tells the model the question of a tool that needs an input', async () => {
     const ask = defineTool({ name: 'ask_user', execute: () => askForInput({ question: 'How much?' }) })
     const stage = setStage({
       turns: [callOf('ask_user'), 'Never mind.'],
@@ -140,7 +140,7 @@ describe('a pause for an approval', () => {
     assert.deepEqual([done.status, stage.witness.ran], ['done', []])
   })
 
-  it('goes on without a word of its own where people have decided elsewhere, each as they did', async () => {
+  it('resumes without answers if people have decided elsewhere, each as they decided', async () => {
     const stage = setStage({
       turns: [
         [
@@ -235,7 +235,7 @@ describe('a pause for an approval', () => {
     assert.deepEqual([done.status, stage.witness.ran], ['done', ['pay']])
   })
 
-  it('takes nobody for the person who approves, where a host says that nobody is there', async () => {
+  it('treats an explicit null as no person, not as the caller', async () => {
     const stage = setStage(PAYING)
     const { resumeToken } = await pauseOf(stage)
     const nobody = { approve: true, by: null as never }
@@ -244,7 +244,7 @@ describe('a pause for an approval', () => {
     assert.equal((await resume(stage, resumeToken, { approve: true })).status, 'done')
   })
 
-  it('does not run what was hidden meanwhile, though it was approved', async () => {
+  it('does not run a call that was hidden meanwhile, although it was approved', async () => {
     const hide: Readonly<Record<string, (stage: Stage) => object>> = {
       policy: ({ gate }) => (gate.setPolicy({ deny: ['pay'] }), {}),
       visibility: () => ({ visibility: ['search'] }),
@@ -298,7 +298,7 @@ describe('a pause for an approval', () => {
     assert.equal((await resume(stage, again.resumeToken, { approve: true })).text, 'Paid.')
   })
 
-  it('counts nothing that stands in the messages or in the stored state', async () => {
+  it('ignores approvals in the messages and in the stored state', async () => {
     const state = memoryState({ clock: manualClock() })
     const stage = setStage({ ...PAYING, planner: { state, keys: KEYS } })
     const { resumeToken } = await pauseOf(stage)
@@ -338,7 +338,7 @@ describe('a pause in tools of the AI SDK', () => {
     assert.deepEqual(toldOf(done, 'call-0'), [{ type: 'text', text: 'shown: paid' }])
   })
 
-  it('does not run what a person rejected, though policy asks nobody', async () => {
+  it('does not run a call that a person rejected, even if no policy asks any longer', async () => {
     const { witness, planner } = open(() => 'paid')
     const { resumeToken } = paused(await planner.run({ prompt: 'x', caller: VERA }))
     const done = await planner.resume(resumeToken, { caller: VERA, reject: true })
@@ -369,7 +369,7 @@ describe('an approved call that has run', () => {
     return setStage({ ...PAYING, tools: [pay] })
   }
 
-  it('goes on whatever it gives: what has no JSON is told as a text', async () => {
+  it('continues whatever it returns: an output without JSON becomes a text', async () => {
     for (const [answer, told] of [
       [10n, '10'],
       [{ cents: 5n }, '{"cents":"5"}'],
@@ -545,7 +545,7 @@ describe('a resume token', () => {
   const two = (options: { state: StateStore; deployment?: string }, more: Partial<StageOptions> = {}) =>
     setStage({ ...PAYING, ...more, planner: { keys: KEYS, ...options } })
 
-  it('is good for the same caller in the same session, whatever his roles and chat are by now', async () => {
+  it('is valid for the same caller in the same session, whatever their roles and chat are by now', async () => {
     for (const caller of [{ ...VERA, roles: ['x'], scopes: ['y'], chat: { id: 'c' }, attributes: { a: 1 } }]) {
       const stage = setStage(PAYING)
       const { resumeToken } = await pauseOf(stage)
@@ -684,7 +684,7 @@ describe('a resume token', () => {
   })
 })
 
-describe('what a resumed run sees', () => {
+describe('the tools that a resumed run sees', () => {
   const names = ['t0', 't1', 't2', 't3', 't4', 'pay']
   const subset = fc.subarray(names)
 

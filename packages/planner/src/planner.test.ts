@@ -13,7 +13,7 @@ import { callOf, setStage, toldOf, VERA } from './testing/stage.ts'
 const calling = (...names: string[]) => names.map((name, i) => ({ name, id: `c${i}` }))
 
 describe('planner.run', () => {
-  it('runs the model until it has an answer, and gives the whole conversation', async () => {
+  it('runs the model until it answers, and returns the whole conversation', async () => {
     const { planner, model, audit } = setStage({
       turns: [callOf('search', { q: 1 }), 'Found.'],
       planner: { instructions: 'Be brief.' },
@@ -44,7 +44,7 @@ describe('planner.run', () => {
     )
   })
 
-  it('goes on with the messages of another run', async () => {
+  it('continues with the messages of another run', async () => {
     const { planner, model } = setStage({ turns: ['One.', 'Two.'] })
     const first = await planner.run({ prompt: 'A', caller: VERA })
     await planner.run({ messages: [...first.messages, { role: 'user', content: 'B' }], caller: VERA })
@@ -135,7 +135,7 @@ describe('planner.run', () => {
     ])
   })
 
-  it('gives prepareStep the instructions and the messages as they are before each step', async () => {
+  it('passes prepareStep the instructions and the messages as they are before each step', async () => {
     const seen: unknown[] = []
     const look = ({ instructions, messages }: PrepareStepContext) => {
       seen.push([instructions, messages.map((message) => (message as { role: string }).role)])
@@ -205,7 +205,7 @@ describe('planner.run', () => {
     assert.deepEqual([stopped.status === 'done' && stopped.reason, endless.model.requests.length], ['stopped', 20])
   })
 
-  it('tells the model of its tools beside the tools, each text made once', async () => {
+  it('describes its tools to the model beside the tools, each text made once', async () => {
     let made = 0
     const { planner, model } = setStage({
       turns: ['Ok.'],
@@ -401,7 +401,7 @@ describe('planner.run', () => {
     assert.deepEqual([model.requests.length, told()], [0, []])
   })
 
-  it('tells its listeners, and a listener that throws or rejects changes nothing', async () => {
+  it('notifies its listeners, and a listener that throws or rejects changes nothing', async () => {
     const faults: unknown[] = []
     const seen: string[] = []
     const { planner, events } = setStage({
@@ -447,7 +447,7 @@ describe('planner.run', () => {
 })
 
 describe('createPlanner', () => {
-  it('ends no process when who is told of faults fails too', async (t) => {
+  it('ends no process when onFault throws too', async (t) => {
     const unheard: unknown[] = []
     const hear = (error: unknown) => unheard.push(error)
     process.on('unhandledRejection', hear)

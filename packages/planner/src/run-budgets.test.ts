@@ -60,7 +60,7 @@ describe('budgets of a run', () => {
     assert.deepEqual([stage.witness.ran, used.calls], [['search'], 1])
   })
 
-  it('end it when the model goes on calling after it was told', async () => {
+  it('end it when the model keeps calling after a refusal', async () => {
     const { planner, model, witness } = setStage({ turns: ENDLESS })
     const result = await planner.run({ prompt: 'x', caller: VERA, budgets: { calls: 1 } })
     assert.deepEqual(

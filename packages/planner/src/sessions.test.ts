@@ -96,7 +96,7 @@ describe('runs of one session', () => {
     await Promise.all(runs)
   })
 
-  it('leave the queue when they abort or wait too long, and tell so, and no other loses its turn', async () => {
+  it('leave the queue when they abort or wait too long, and say so, and no other loses its turn', async () => {
     const { run, begun, taps, events, sessions } = stageOf()
     const controller = new AbortController()
     const first = run('1', VERA)
@@ -247,7 +247,7 @@ describe('sessionKeyOf', () => {
 })
 
 describe('identityOf', () => {
-  it('tells callers apart by tenant, user, agent and session', () => {
+  it('distinguishes callers by tenant, user, agent and session', () => {
     const texts = [
       VERA,
       { ...VERA, agent: 'x' },

@@ -48,7 +48,7 @@ async function serve(
 }
 
 describe('planner.stream', () => {
-  it('gives the SDK’s stream, and beside it the same result as run', async () => {
+  it('returns the SDK’s stream, and beside it the same result as run', async () => {
     const turns = [callOf('search'), 'One two three.']
     const { planner } = setStage({ turns })
     const { stream, result, runId } = await planner.stream({ prompt: 'x', caller: VERA })
@@ -131,14 +131,14 @@ describe('planner.stream', () => {
     )
   })
 
-  it('goes on when a reader leaves, so that no turn is held for nobody', async (t) => {
+  it('continues when a reader leaves, so that no turn is held for nobody', async (t) => {
     const { planner, sessions } = await serve(t, [{ text: 'one two three four' }])
     const { stream, result } = await planner.stream({ prompt: 'x', caller: VERA })
     for await (const text of stream?.textStream ?? []) if (text) break
     assert.deepEqual([(await result).text, sessions.size], ['one two three four', 0])
   })
 
-  it('tells a page that shows the waiting call what came of it', async () => {
+  it('updates a page that shows the waiting call with its outcome', async () => {
     for (const [answer, state] of [
       [{ approve: true }, 'output-available'],
       [{ reject: 'too much' }, 'output-error'],

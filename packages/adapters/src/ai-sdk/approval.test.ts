@@ -25,7 +25,7 @@ const ASKS = { policy: { ask: ['delete_all'] } }
 const prompt: ModelMessage[] = [{ role: 'user', content: 'Delete it.' }]
 const call = [{ name: 'delete_all', input: { q: 'x' } }]
 
-/** Runs until the SDK pauses, and gives the messages so far. */
+/** Runs until the SDK pauses, and returns the messages so far. */
 async function pause(gate: Gate): Promise<ModelMessage[]> {
   const result = await generateText({
     model: mockModel([call]),
@@ -101,7 +101,7 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts().length, 5)
   })
 
-  it('refuses on resume what was approved and has been hidden since', async () => {
+  it('refuses on resume a call that was approved and has been hidden since', async () => {
     const { gate, witness, audit } = createAiSdkWorld(ASKS)
     const messages = answer(await pause(gate), true)
     await applyApprovals(gate, VIEWER, messages)
@@ -118,7 +118,7 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts().at(-1), 'delete_all tool_blocked policy_denied')
   })
 
-  it('refuses what was approved for another input, another person, or another run', async () => {
+  it('refuses a call that was approved for another input, another person, or another run', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
     const messages = answer(await pause(gate), true)
     await applyApprovals(gate, VIEWER, messages)
@@ -149,7 +149,7 @@ describe('toolApproval of guard', () => {
     ])
   })
 
-  it('runs at once what a person has approved already, when the model calls it again', async () => {
+  it('runs a call at once that a person has already approved, when the model makes it again', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
     await pause(gate)
     const [pending] = await gate.approvals.list()
@@ -163,7 +163,7 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('takes an approved input as the model wrote it, whatever the schema of the tool makes of it', async () => {
+  it('runs an approved input as the model wrote it, even if the tool’s schema transforms it', async () => {
     const seen: unknown[] = []
     const pay = tool({
       inputSchema: z.object({ cents: z.string().transform(Number), currency: z.string().default('EUR') }),
@@ -178,7 +178,7 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(seen, [{ cents: 5, currency: 'EUR' }])
   })
 
-  it('is the stricter of yours and of the gate, and what yours leaves to a person is in the store too', async () => {
+  it('is the stricter of yours and the gate’s, and a call that yours leaves to a person waits in the store too', async () => {
     const statuses = {
       denied: { type: 'denied', reason: 'Not on Sundays.' },
       approved: 'approved',
@@ -207,7 +207,7 @@ describe('toolApproval of guard', () => {
     })
   })
 
-  it('tells the model the reason of yours, and keeps the text of the gate where the gate would refuse', async () => {
+  it('gives the model your reason, or the gate’s text if the gate would refuse', async () => {
     const { gate, tools } = createAiSdkWorld()
     const toolApproval = () => ({ type: 'denied', reason: 'Not on Sundays.' }) as const
     const model = mockModel([[{ name: 'search' }], 'Done.'])
@@ -223,7 +223,7 @@ describe('toolApproval of guard', () => {
     assert.ok(tools['search'])
   })
 
-  it('closes the forged approval of what yours leaves to a person', async () => {
+  it('ignores a forged approval of a call that yours leaves to a person', async () => {
     const { gate, witness } = createAiSdkWorld({ policy: [] })
     const options = { toolApproval: { delete_all: 'user-approval' } } as const
     const model = mockModel(['Hm.'])
@@ -237,7 +237,7 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('runs in a stream what yours leaves to a person only when one has approved it, and once', async () => {
+  it('runs a streamed call that yours leaves to a person only when one has approved it, and once', async () => {
     const { gate, witness } = createAiSdkWorld({ policy: [] })
     const go = async (messages: ModelMessage[], turns: readonly Turn[]) => {
       const guarded = await guard(gate, VIEWER, { toolApproval: { delete_all: 'user-approval' } })
@@ -254,7 +254,7 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('asks what a tool itself says of approvals', async () => {
+  it('asks the tool’s own needsApproval', async () => {
     const witness = createWitness()
     const audit = createTestAudit()
     const isAsked = (input: { q?: string | undefined }) => input.q === 'x'
@@ -271,7 +271,7 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
   })
 
-  it('leaves a call waiting also where your toolApproval stands after the spread and has nothing to say', async () => {
+  it('leaves a call waiting even if your toolApproval comes after the spread and has no answer', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
     const model = mockModel([call, 'Hm.'])
     const guarded = await guard(gate, VIEWER)
@@ -281,7 +281,7 @@ describe('toolApproval of guard', () => {
     assert.equal((await gate.approvals.list({ status: 'pending' })).length, 1)
   })
 
-  it('leaves alone what the provider has run by itself', async () => {
+  it('leaves calls alone that the provider has run', async () => {
     const audit = createTestAudit()
     const web = { type: 'provider', id: 'openai.web', args: {}, isProviderExecuted: true, inputSchema: z.object({}) }
     const tools = { web } as unknown as ToolSet
@@ -306,7 +306,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     return { witness, audit, gate: createGate({ tools: fromAiSdk(tools), audit }) as unknown as Gate }
   }
 
-  it('is said of what must wait, once, and of what messages say is approved', async () => {
+  it('returns true for a call that must wait, once, and for one that the messages approve', async () => {
     const { gate, audit } = createAiSdkWorld(ASKS)
     const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const asks = (name: string, messages: readonly unknown[] = []) =>
@@ -316,7 +316,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     assert.deepEqual(audit.attempts(), ['delete_all tool_approval_required approval_required'])
   })
 
-  it('asks the tool itself too, and what it leaves to a person is in the store', async () => {
+  it('asks the tool itself too, and a call that it leaves to a person waits in the store', async () => {
     const { gate, witness, audit } = own()
     const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const offered = run.offered('pay')
@@ -337,7 +337,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     assert.equal(audit.attempts().at(-1), 'pay tool_result')
   })
 
-  it('is heard where the call is made, if the SDK has not asked: what yours denies does not run', async () => {
+  it('runs when the call is made if the SDK has not asked: a call that yours denies does not run', async () => {
     const { gate, witness, audit } = own()
     const toolApproval = { pay: { type: 'denied', reason: 'Never.' } } as const
     const { toolApproval: _, ...without } = await guard(gate, VIEWER, { toolApproval })
@@ -380,7 +380,7 @@ describe('applyApprovals', () => {
     assert.deepEqual(await applyApprovals(gate, ADMIN, prompt), [])
   })
 
-  it('takes what useChat sends, and what has its result already is no answer any more', async () => {
+  it('accepts messages of useChat, and ignores an answer to a call that has a result', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
     const question: UIMessage = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Delete it.' }] }
     const chat = async (messages: UIMessage[], turns: readonly Turn[]): Promise<UIMessage> => {
@@ -406,7 +406,7 @@ describe('applyApprovals', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
     assert.ok(done.parts.some((part) => part.type === 'text' && part.text === 'Deleted.'))
 
-    // The same call waits again: what was said of the first is not said of this one.
+    // The same call waits again: the first answer does not count for it.
     await (await gate.view(VIEWER)).call({ tool: 'delete_all', input: { q: 'x' } })
     const { parts } = done
     const settled = {

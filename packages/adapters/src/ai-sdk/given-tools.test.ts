@@ -90,7 +90,7 @@ describe('guard of the AI SDK, misused', () => {
     assert.match(audit.attempts().join(), /^delete_all tool_blocked /)
   })
 
-  it('an onStart of the host takes the place of that check: each call of a raw tool is then refused and recorded', async () => {
+  it('an onStart of the host replaces that check: each call of a raw tool is then refused and recorded', async () => {
     const { gate, tools, witness, audit } = createAiSdkWorld()
     const model = mockModel([[{ name: 'delete_all' }, { name: 'search', id: 'call-1' }], 'Done.'])
     const written = { ...(await guard(gate, VIEWER)), onStart: () => {}, tools }
@@ -114,7 +114,7 @@ describe('guard of the AI SDK, misused', () => {
     assert.deepEqual(witness.ran, [])
   })
 
-  it('two calls of the SDK at once are told apart: the wrong one alone fails', async () => {
+  it('two parallel calls of the SDK are kept apart: only the wrong one fails', async () => {
     const { gate, tools, witness } = createAiSdkWorld()
     const guarded = await guard(gate, VIEWER)
     const search = () => mockModel([[{ name: 'search' }], 'Done.'])
@@ -145,7 +145,7 @@ describe('guard of the AI SDK, misused', () => {
 describe('guard of the AI SDK that is not awaited', () => {
   it('throws where it is spread, before or after the tools', () => {
     const { gate, tools } = createAiSdkWorld()
-    // @ts-expect-error: the compiler, too, sees that the tools are replaced by what is none
+    // @ts-expect-error: the compiler, too, sees that the tools are replaced by something else
     assert.throws(() => ({ tools, ...guard(gate, VIEWER) }), UNAWAITED)
     assert.throws(() => ({ ...guard(gate, VIEWER), tools }), UNAWAITED)
     assert.throws(() => Object.assign({}, guard(gate, VIEWER)), UNAWAITED)
@@ -169,7 +169,7 @@ describe('guard of the AI SDK that is not awaited', () => {
     assert.throws(() => guard(gate, VIEWER).toolApproval, UNAWAITED)
   })
 
-  it('leaves no rejection that nobody hears', async () => {
+  it('leaves no unhandled rejection', async () => {
     const { gate } = createAiSdkWorld()
     const unheard: unknown[] = []
     const listener = (reason: unknown) => unheard.push(reason)

@@ -15,7 +15,7 @@ const gate = createGate({ tools: fromAiSdk(tools, { search: { tags: ['read'] } }
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 declare function same<A, B>(_: Same<A, B>): void
 
-/** What the tools take and give is known behind the spread. */
+/** The tools’ inputs and outputs are typed after the spread. */
 export async function keepsTheTypes(): Promise<void> {
   const result = await generateText({ model, prompt: 'p', ...(await guard(gate, { user: 'vera' })) })
   for (const call of result.toolCalls) {
@@ -58,7 +58,7 @@ export async function checksNames(): Promise<void> {
 }
 
 /* oxlint-disable typescript/no-misused-promises, typescript/no-misused-spread -- that is what is tested */
-/** A guard that was not awaited is no set of options, wherever the tools stand. */
+/** A guard that was not awaited is not a set of options, wherever the tools are. */
 export async function mustBeAwaited(): Promise<void> {
   // @ts-expect-error: it is a promise
   await generateText({ model, prompt: 'p', ...guard(gate, { user: 'vera' }) })
@@ -80,7 +80,7 @@ export const agent: ToolLoopAgent<{ user: string }, typeof tools> = new ToolLoop
   prepareCall: async ({ options, ...settings }) => ({ ...settings, ...(await guard(gate, { user: options.user })) }),
 })
 
-/** A gate of other tools gives a tool map of any names. */
+/** A gate of other tools returns a tool map of any names. */
 export async function takesAnyGate(): Promise<void> {
   const any = createGate()
   await generateText({ model, prompt: 'p', ...(await guard(any, { user: 'vera' })) })

@@ -40,7 +40,7 @@ describe('guard of the AI SDK', () => {
     assert.deepEqual(audit.attempts(), ['delete_all tool_call', 'delete_all tool_result'])
   })
 
-  it('neither sends nor runs a hidden tool, tells the model what the gate says, and records it', async () => {
+  it('neither sends nor runs a hidden tool, gives the model the gate’s text, and records the call', async () => {
     const { gate, witness, audit } = createWorld()
     const model = mockModel([[{ name: 'delete_all' }], 'Done.'])
     await generateText({ model, prompt: 'p', stopWhen, ...(await guard(gate, VIEWER)) })

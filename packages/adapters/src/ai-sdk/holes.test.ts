@@ -20,7 +20,7 @@ import { createWitness, VIEWER } from '../testing/world.ts'
 const DELETES = [{ name: 'delete_all' }]
 const ALL = ['alpha', 'delete_all', 'search']
 
-/** What the SDK alone does today, beside what it does with a guard: only the first may run the hidden tool. */
+/** The behaviour of the SDK alone, and with a guard: only the first may run the hidden tool. */
 interface Hole {
   readonly alone: (world: AiSdkWorld, model: MockModel) => Promise<unknown>
   readonly guarded: (world: AiSdkWorld, model: MockModel) => Promise<unknown>
@@ -202,7 +202,7 @@ describe('what the AI SDK alone lets through', () => {
       assert.match(world.audit.attempts().at(-1) ?? '', /^delete_all (tool_blocked|tool_approval_required) /)
     })
 
-  it('is told at once where activeTools has a name that is none, instead of sending no tools', async () => {
+  it('rejects an unknown name in activeTools at once, instead of sending no tools', async () => {
     const { gate, tools } = createAiSdkWorld()
     const model = mockModel(['Hm.'])
     await generateText({ model, prompt, tools, activeTools: ['serach'] })

@@ -52,7 +52,7 @@ describe('fromAiSdk', () => {
       assert.equal(JSON.stringify(right.model.requests[0]?.tools), JSON.stringify(alone.requests[0]?.tools))
     })
 
-  it('validates an input that the schema takes its time over also where no SDK stands before the gate', async () => {
+  it('finishes an asynchronous validation even without the SDK in front of the gate', async () => {
     const tools = {
       count: tool({ inputSchema: schemas['schema with a validation that takes its time'], execute } as never),
     }
@@ -61,7 +61,7 @@ describe('fromAiSdk', () => {
     assert.deepEqual((await view.call({ tool: 'count', input: { n: 1 } })).text, '{"n":1}')
   })
 
-  it('gives the tool what its schema makes of the input', async () => {
+  it('passes the tool the output of its schema', async () => {
     const inputSchema = z.object({ n: z.string().transform(Number), unit: z.string().default('m') })
     const { told } = await runOne({ count: tool({ inputSchema, execute }) }, { n: '5', more: 1 })
     assert.deepEqual(told, { type: 'json', value: { n: 5, unit: 'm' } })
@@ -104,7 +104,7 @@ describe('fromAiSdk', () => {
     assert.equal(gate.catalog.get('count')?.description, 'Counts in metres.')
   })
 
-  it('takes an overlay of tags, scopes and groups, and what a server says of itself only tightens', async () => {
+  it('accepts an overlay of tags, scopes and groups; annotations of a server only tighten', async () => {
     const hinted = (annotations: object): ToolSet[string] =>
       ({ ...tool({ inputSchema: jsonSchema(object), execute }), metadata: { annotations } }) as ToolSet[string]
     const tools = { safe: hinted({ readOnlyHint: true }), wild: hinted({ destructiveHint: true }), known: hinted({}) }
@@ -126,7 +126,7 @@ describe('fromAiSdk', () => {
     assert.equal(guarded.experimental_repairToolCall, guarded.repairToolCall)
   })
 
-  it('refuses what cannot be used, by name', () => {
+  it('refuses invalid tools and overlays, by name', () => {
     const bad = (inputSchema: unknown): ToolSet => ({ count: { inputSchema, execute } as unknown as ToolSet[string] })
     const cases: [() => unknown, RegExp][] = [
       [() => fromAiSdk({ count: null } as unknown as ToolSet), /tools\.count: a tool must be an object/],
@@ -152,7 +152,7 @@ describe('tools that are not executed here', () => {
     } as unknown as ToolSet[string],
   }
 
-  it('are not offered, as nothing can stop them, and the developer is told', async () => {
+  it('are not offered, because nothing can stop them, and the developer is warned', async () => {
     const { model, warnings } = await runOne(elsewhere, {})
     assert.equal(model.requests[0]?.tools, undefined)
     assert.deepEqual(

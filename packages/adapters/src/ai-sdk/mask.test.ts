@@ -20,7 +20,7 @@ interface Wire {
   readonly fetch: typeof fetch
 }
 
-/** Answers each request as the next of these bodies, and keeps what was asked. */
+/** Answers the requests with these bodies in order, and keeps the requests. */
 function createWire(answers: readonly object[]): Wire {
   const bodies: Body[] = []
   return {
@@ -92,7 +92,7 @@ describe('mode "mask" of guard', () => {
     assert.match(JSON.stringify(second), /alpha is not active in this step\. Available tools: search\./)
   })
 
-  it('tells OpenAI what yours forces or allows, and nothing beyond the step', async () => {
+  it('passes on to OpenAI the choices that yours forces or allows, and nothing beyond the step', async () => {
     const choices: [object, unknown][] = [
       [{ toolChoice: 'required' }, { mode: 'required', tools: ['alpha', 'search'] }],
       [{ toolChoice: { type: 'tool', toolName: 'search' } }, { mode: 'required', tools: ['search'] }],
@@ -143,7 +143,7 @@ describe('mode "mask" of guard', () => {
     assert.deepEqual(warnings, [])
   })
 
-  it('keeps what yours forces on Gemini', async () => {
+  it('keeps a choice that yours forces on Gemini', async () => {
     const wire = createWire([
       geminiAnswer({ functionCall: { name: 'search', args: {} } }),
       geminiAnswer({ text: 'Done.' }),
@@ -162,7 +162,7 @@ describe('mode "mask" of guard', () => {
     assert.deepEqual(witness.ran, ['search'])
   })
 
-  it('says so where Gemini is not told, and enforces all the same', async () => {
+  it('warns if Gemini does not get the mask, and enforces it all the same', async () => {
     const wire = createWire([
       geminiAnswer({ functionCall: { name: 'alpha', args: {} } }),
       geminiAnswer({ text: 'Done.' }),
@@ -193,7 +193,7 @@ describe('mode "mask" of guard', () => {
     assert.match(warnings.join(), /the tools are filtered/)
   })
 
-  it('never sends what the run does not see, and no more what it sees no longer', async () => {
+  it('never sends tools that the run does not see, or no longer sees', async () => {
     const world = createAiSdkWorld()
     const model = mockModel([[{ name: 'search' }], 'Done.'])
     const guarded = await guard(world.gate, VIEWER, {

@@ -38,7 +38,7 @@ describe('repairToolCall of guard', () => {
     }
   })
 
-  it('keeps the error of the SDK what it is, for whoever looks at it', async () => {
+  it('keeps the identity of the SDK’s error', async () => {
     const { result } = await runOne({ name: 'delete_all' })
     const [call] = result.steps[0]?.toolCalls ?? []
     assert.ok(call?.dynamic && call.invalid)
@@ -46,13 +46,13 @@ describe('repairToolCall of guard', () => {
     assert.match(String(call.error), /^Tool "delete_all" is not available/)
   })
 
-  it('asks yours first, and what it makes of a call goes through the gate as any call', async () => {
+  it('asks yours first, and a repaired call goes through the gate like any other', async () => {
     const { audit, witness } = await runOne({ name: 'saerch' }, { repairToolCall: fix })
     assert.deepEqual(witness.ran, ['search'])
     assert.deepEqual(audit.attempts(), ['search tool_call', 'search tool_result'])
   })
 
-  it('refuses what yours makes into a hidden tool, into nonsense, or fails at', async () => {
+  it('refuses calls that yours turns into a hidden tool or nonsense, or fails to repair', async () => {
     const warnings: string[] = []
     const ways: NonNullable<GuardOptions['repairToolCall']>[] = [
       async ({ toolCall }) => ({ ...toolCall, toolName: 'delete_all', input: '{}' }),
@@ -73,7 +73,7 @@ describe('repairToolCall of guard', () => {
     assert.deepEqual(warnings, ['repairToolCall failed: out of order'])
   })
 
-  it('tells a stream the same', async () => {
+  it('does the same for a stream', async () => {
     const { gate } = createAiSdkWorld()
     const model = mockModel([[{ name: 'delete_all' }], 'Done.'])
     const { fullStream } = streamText({ model, prompt: 'p', stopWhen, ...(await guard(gate, VIEWER)) })

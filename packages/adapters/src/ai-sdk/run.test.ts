@@ -13,7 +13,7 @@ const inputSchema = z.object({})
 const DELETES = [{ name: 'delete_all' }]
 
 describe('runs that overlap', () => {
-  it('do not see each other on one shared agent: each call brings its caller', async () => {
+  it('do not see each other on one shared agent: each call has its own caller', async () => {
     const { gate, tools, witness, audit } = createAiSdkWorld()
     const model = mockModel(({ prompt }) => (prompt.at(-1)?.role === 'tool' ? 'Done.' : DELETES))
     const agent = new ToolLoopAgent({
@@ -46,7 +46,7 @@ describe('runs that overlap', () => {
     assert.deepEqual([by('tool_result', 'ada'), by('tool_blocked', 'vera'), by('tool_call', 'vera')], [60, 60, 0])
   })
 
-  it('keep their own steps, also where they share what one guard gave', async () => {
+  it('keep their own steps, even if they share one guard', async () => {
     const { gate, witness } = createAiSdkWorld()
     const guarded = await guard(gate, ADMIN, {
       async prepareStep({ stepNumber, messages }) {
@@ -70,7 +70,7 @@ describe('runs that overlap', () => {
     assert.equal(witness.ran.length, results.length * 2)
   })
 
-  it('go on from an approval as the run may, whatever step another one is in that shares its guard', async () => {
+  it('resume from an approval with their own rights, whatever step another run of the same guard is in', async () => {
     const { gate, witness } = createAiSdkWorld({ policy: { ask: ['delete_all'] } })
     let narrows = false
     const prepareStep = () => (narrows ? { activeTools: ['search'] } : undefined)
@@ -106,7 +106,7 @@ describe('a call through guard', () => {
     return { audit, model, result, told: model.told()['call-0'] }
   }
 
-  it('tells the model what a tool throws, and the developer which error it was', async () => {
+  it('gives the model the tool’s error text, and the developer the error', async () => {
     const cause = new TypeError('no such index')
     const broken = tool({ inputSchema, execute: (): Promise<string> => Promise.reject(cause) })
     const { audit, result, told } = await runWith({ broken }, 'broken')
@@ -118,7 +118,7 @@ describe('a call through guard', () => {
     assert.equal(error.cause, cause)
   })
 
-  it('gives execute what the SDK gives, with the abort signal of the call', async () => {
+  it('passes execute the SDK’s options, with the abort signal of the call', async () => {
     const seen: unknown[] = []
     const look = tool({
       inputSchema,
@@ -134,7 +134,7 @@ describe('a call through guard', () => {
     assert.deepEqual(seen, [[{}, 'call-0', 1, { key: 'k' }, true]])
   })
 
-  it('adds to them what the host says, and tells it of each call', async () => {
+  it('adds the host’s own options to them, and reports each call', async () => {
     const events: GuardedCallEvent[] = []
     let got: unknown
     const look = tool({ inputSchema, execute: (_, options) => void (got = options) })
@@ -155,7 +155,7 @@ describe('a call through guard', () => {
     assert.equal(outcome?.status, 'done')
   })
 
-  it('stands, also where the host fails to hear of it', async () => {
+  it('holds, even if the host’s listener throws', async () => {
     const warnings: string[] = []
     const { told } = await runWith({ look: tool({ inputSchema, execute: () => 'seen' }) }, 'look', {
       onCall: () => {
@@ -234,7 +234,7 @@ describe('a call through guard', () => {
     assert.deepEqual(audit.attempts(), ['count tool_call', 'count tool_result'])
   })
 
-  it('refuses a stream as any call, and tells what one throws on the way', async () => {
+  it('refuses a stream like any call, and reports one that throws on the way', async () => {
     const count = tool({
       inputSchema,
       async *execute() {
@@ -254,7 +254,7 @@ describe('a call through guard', () => {
     assert.deepEqual(model.told()['call-0'], { type: 'error-text', value: 'TOOL_CALL_BLOCKED: No.' })
   })
 
-  it('gives the last item of an iterable that comes from a function that is no generator', async () => {
+  it('returns the last item of an iterable from a function that is not a generator', async () => {
     async function* items() {
       yield 1
       yield 2
@@ -263,7 +263,7 @@ describe('a call through guard', () => {
     assert.deepEqual(told, { type: 'json', value: 2 })
   })
 
-  it('keeps what the tool makes of its output for the model', async () => {
+  it('keeps the tool’s own output for the model', async () => {
     const shout = tool({
       inputSchema,
       execute: () => ({ text: 'x' }),
@@ -274,7 +274,7 @@ describe('a call through guard', () => {
 })
 
 describe('enforcement', () => {
-  it('stays whatever comes after the spread', async () => {
+  it('holds, whatever comes after the spread', async () => {
     const { gate, tools, witness, audit } = createAiSdkWorld({ policy: { deny: ['delete_all'], ask: ['alpha'] } })
     const { activeTools: _, ...guarded } = { activeTools: undefined, ...(await guard(gate, VIEWER)) }
     gate.setPolicy({ deny: ['delete_all', 'search'], ask: ['alpha'] })
@@ -347,7 +347,7 @@ describe('names', () => {
     assert.deepEqual(events.toSorted(), [`${long} done`, 'gate:own done', 'web.search done'])
   })
 
-  it('of hidden tools are refused by any spelling, and the audit knows which tool was meant', async () => {
+  it('of hidden tools are refused in any spelling, and the audit names the tool', async () => {
     const { witness, audit } = createAiSdkWorld()
     const tools = {
       'files:read': tool({ inputSchema, execute: witness.body('read') }),

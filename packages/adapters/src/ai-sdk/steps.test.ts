@@ -46,7 +46,7 @@ describe('prepareStep of guard', () => {
     assert.deepEqual(audit.attempts(), ['search tool_blocked step_inactive'])
   })
 
-  it('sends and runs nothing after an answer that is none', async () => {
+  it('sends and runs nothing after an invalid answer', async () => {
     for (const answer of [5, 'search', ['search'], { activeTools: null }, { activeTools: 'search' }]) {
       const world = createAiSdkWorld()
       const model = mockModel([search, 'Done.'])
@@ -70,7 +70,7 @@ describe('prepareStep of guard', () => {
     }
   })
 
-  it('goes on where those who are told cannot bear it', async (t) => {
+  it('continues if a listener throws', async (t) => {
     const unheard: unknown[] = []
     const hear = (error: unknown) => unheard.push(error)
     process.on('unhandledRejection', hear)
@@ -90,7 +90,7 @@ describe('prepareStep of guard', () => {
     assert.deepEqual(unheard, [])
   })
 
-  it('cannot widen, and tells the developer what is hidden', async () => {
+  it('cannot widen, and warns the developer of hidden names', async () => {
     const { model, witness, warnings } = await run(
       { activeTools: ['search'], prepareStep: () => ({ activeTools: ['search', 'alpha', 'delete_all'] }) },
       [[{ name: 'alpha' }, { name: 'delete_all' }], 'Done.'],
@@ -108,7 +108,7 @@ describe('prepareStep of guard', () => {
     )
   })
 
-  it('names the nearest tools at once where a name is none', async () => {
+  it('names the nearest tools for an unknown name, at once', async () => {
     const unknown = {
       name: 'UnknownToolError',
       message: 'Unknown tool "serach". Did you mean "search", "alpha", "delete_all"?',
@@ -117,7 +117,7 @@ describe('prepareStep of guard', () => {
     await assert.rejects(run({ activeTools: ['serach'] }, ['Done.']), unknown)
   })
 
-  it('knows the caller, what is visible, and what earlier calls came to', async () => {
+  it('gets the caller, the visible tools and the results of earlier calls', async () => {
     const seen: unknown[] = []
     await run(
       {
@@ -154,7 +154,7 @@ describe('prepareStep of guard', () => {
     assert.deepEqual(seen, [false, false, false, true])
   })
 
-  it('passes on what else it gives: the model, instructions, call options, context', async () => {
+  it('passes on its other fields: the model, instructions, call options, context', async () => {
     const other = mockModel(['From the other.'])
     const { model, result } = await run(
       {
@@ -187,7 +187,7 @@ describe('prepareStep of guard', () => {
     )
   })
 
-  it('takes a view that is made already, and refuses what only its making could have taken', async () => {
+  it('accepts an existing view, and refuses options that only a new one could take', async () => {
     const { gate } = createAiSdkWorld()
     const view = (await gate.view(ADMIN)).narrow({ activeTools: ['delete_all', 'search'] })
     const model = mockModel(['Done.'])
@@ -197,7 +197,7 @@ describe('prepareStep of guard', () => {
   })
 })
 
-describe('guard of what opens during a run', () => {
+describe('guard of tools that open during a run', () => {
   const session = { ...VIEWER, session: 's1' }
   it('offers an opened group from the next step on, in the order of the ids, also to a shared run', async () => {
     const tools: ToolSet = {
@@ -224,7 +224,7 @@ describe('guard of what opens during a run', () => {
     assert.match(JSON.stringify(model.requests[1]?.prompt), /click is locked/)
   })
 
-  it('offers request_tools, which opens what the model asks for', async () => {
+  it('offers request_tools, which opens the tools that the model asks for', async () => {
     const tools: ToolSet = {
       click: tool({ inputSchema: z.object({}), execute: () => 'clicked' }),
       zap: tool({ inputSchema: z.object({}), execute: () => 'zapped' }),
@@ -254,7 +254,7 @@ describe('guard of what opens during a run', () => {
     )
   })
 
-  it('takes away what is unavailable for a step, and gives it back', async () => {
+  it('removes a tool while it is unavailable, and restores it', async () => {
     const availability = memoryAvailability({ web: { available: true } })
     const tools = {
       flip: tool({ inputSchema: z.object({}), execute: () => flip() }),

@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck` and never run: each `@ts-expect-error` is an error where there is none to expect.
+// Compiled by `npm run typecheck` and never run: an unused `@ts-expect-error` is an error.
 import { generateText, type LanguageModel, tool } from 'ai'
 import { z } from 'zod'
 import { wrapToolMapWithHooks } from './wrap-tool-map.ts'

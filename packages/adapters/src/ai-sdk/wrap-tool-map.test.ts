@@ -53,7 +53,7 @@ function sentBack(prompt: readonly { role: string; content: unknown }[] | undefi
   return (message?.content as { output: unknown }[] | undefined)?.[0]?.output
 }
 
-/** Runs a map through the SDK's own loop; gives what the model is sent back. */
+/** Runs a map through the SDK’s own loop; returns the results for the model. */
 async function generate(tools: ToolSet, name: string, input: unknown = {}): Promise<unknown> {
   const model = modelCalling(name, input)
   await generateText({ model, prompt: 'go', tools, stopWhen: isStepCount(2) })
@@ -70,7 +70,7 @@ async function stream(tools: ToolSet, name: string, input: unknown = {}) {
   return { parts, sentBack: sentBack(model.doStreamCalls[1]?.prompt) }
 }
 
-/** A tool that says what it ran with. */
+/** A tool that records its inputs. */
 function recording() {
   const ran: unknown[] = []
   const send = tool({
@@ -91,7 +91,7 @@ const hooking = (before: (context: ToolMapCall) => unknown, later = false): Tool
 const refused = (text: string) => ({ type: 'error-text', value: text })
 
 describe('wrapToolMapWithHooks', () => {
-  it('lets a call through, and tells both hooks of it', async () => {
+  it('runs an allowed call, and calls both hooks', async () => {
     const { ran, tools } = recording()
     const heard: unknown[] = []
     const hooks: ToolMapHooks = {
@@ -129,7 +129,7 @@ describe('wrapToolMapWithHooks', () => {
 
   for (const later of [false, true]) {
     describe(later ? 'with hooks that answer later' : 'with hooks that answer at once', () => {
-      it('does not run what a hook refuses, and tells the model why', async () => {
+      it('does not run a call that a hook refuses, and tells the model why', async () => {
         const { ran, tools } = recording()
         let ended = 0
         const hooks = [
@@ -145,7 +145,7 @@ describe('wrapToolMapWithHooks', () => {
         assert.deepEqual([ran, ended], [[], 0])
       })
 
-      it('fails closed for a hook that throws or answers nonsense, and tells the model no detail', async () => {
+      it('fails closed for a hook that throws or returns something invalid, and tells the model no detail', async () => {
         const { ran, tools } = recording()
         const faults: unknown[] = []
         for (const answer of [() => Promise.reject(boom), () => 7, () => ({ alow: false })]) {
@@ -178,7 +178,7 @@ describe('wrapToolMapWithHooks', () => {
         assert.deepEqual(ran, [])
       })
 
-      it('passes a generator item by item, and tells its end after the last', async () => {
+      it('passes a generator item by item, and reports its end after the last', async () => {
         const heard: unknown[] = []
         const tools = {
           count: tool({
@@ -203,7 +203,7 @@ describe('wrapToolMapWithHooks', () => {
         assert.deepEqual([streamed.sentBack, heard], [{ type: 'json', value: 2 }, [[true, 2]]])
       })
 
-      it('tells the error of a generator that throws on its way', async () => {
+      it('reports the error of a generator that throws on the way', async () => {
         const heard: unknown[] = []
         const tools = {
           count: tool({
@@ -222,7 +222,7 @@ describe('wrapToolMapWithHooks', () => {
         assert.deepEqual([streamed.sentBack, heard], [refused('Error: boom'), [[false, boom]]])
       })
 
-      it('gives the last item of an iterable that a plain function gives', async () => {
+      it('returns the last item of an iterable from a plain function', async () => {
         const tools = {
           count: tool({
             inputSchema: z.object({}),
@@ -244,7 +244,7 @@ describe('wrapToolMapWithHooks', () => {
         assert.equal(streamed.parts.length, later ? 1 : 3)
       })
 
-      it('tells what a tool throws, and throws the same', async () => {
+      it('reports the tool’s error, and throws the same', async () => {
         const heard: unknown[] = []
         const hooks = [
           hooking(() => {}, later),
@@ -311,7 +311,7 @@ describe('wrapToolMapWithHooks', () => {
     assert.deepEqual(ran, [])
   })
 
-  it('runs nothing for a caller who goes away while a hook is asked', async () => {
+  it('runs nothing for a caller who leaves while a hook is running', async () => {
     const { ran, tools } = recording()
     const controller = new AbortController()
     const hanging = hooking(({ signal }) => {
@@ -325,7 +325,7 @@ describe('wrapToolMapWithHooks', () => {
     assert.deepEqual(ran, [])
   })
 
-  it('asks the host who calls, for each call', async () => {
+  it('reads the caller from the host for each call', async () => {
     const { tools } = recording()
     const heard: unknown[] = []
     const hooks = hooking(({ chatId, userId }) => void heard.push([chatId, userId]))
@@ -337,7 +337,7 @@ describe('wrapToolMapWithHooks', () => {
     assert.deepEqual(heard, [['c1', 'of call-1']])
   })
 
-  it('refuses where the host cannot say who calls', async () => {
+  it('refuses if the host cannot name the caller', async () => {
     const { ran, tools } = recording()
     const context = () => {
       throw boom
@@ -420,13 +420,13 @@ describe('wrapToolMapWithHooks', () => {
     })
   })
 
-  it('refuses what are no hooks', () => {
+  it('refuses invalid hooks', () => {
     assert.throws(() => wrapToolMapWithHooks({}, { beforeToolcall() {} } as ToolMapHooks), {
       message: /^hooks\.beforeToolcall: unknown key/,
     })
   })
 
-  it('checks an input of a hook by whatever schema the SDK takes', async () => {
+  it('checks a hook’s input with any schema of the SDK', async () => {
     const document = { type: 'object' as const, properties: { to: { type: 'string' as const } }, required: ['to'] }
     const schemas = {
       zod: z.object({ to: z.string() }),

@@ -40,7 +40,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(audit.attempts(), ['delete_all tool_approval_required approval_required'])
   })
 
-  it('let the call run exactly once, when a person has said yes and the run is resumed', async () => {
+  it('let the call run exactly once, when a person has approved it and the run is resumed', async () => {
     const { gate, run, resume, witness, audit } = createWorld(scripted([{ name: 'nope' }], DELETES), {
       policy: ASKS,
       checkpointer: new MemorySaver(),
@@ -77,7 +77,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('are the gate’s: what the graph is resumed with approves nothing', async () => {
+  it('are the gate’s: the value that the graph is resumed with approves nothing', async () => {
     const { run, resumeWith, witness } = paused()
     let result: object = await run(VIEWER)
     for (const forged of [
@@ -102,7 +102,7 @@ describe('approvals (LangChain)', () => {
     ])
   })
 
-  it('are not what stands in the messages', async () => {
+  it('are not taken from the messages', async () => {
     const { agent, witness, audit } = createWorld(scripted(DELETES), { policy: ASKS })
     const said = [
       new HumanMessage('Go.'),
@@ -115,7 +115,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(audit.attempts(), ['delete_all tool_approval_required approval_required'])
   })
 
-  it('may be rejected, and the model is told so', async () => {
+  it('may be rejected, and the model is told', async () => {
     const { gate, run, resume, witness } = paused()
     await decideApprovals(gate, PERSON, await run(VIEWER), { decision: 'reject', reason: 'not today' })
     assert.deepEqual(toldOf(await resume(VIEWER)), [
@@ -124,7 +124,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, [])
   })
 
-  it('may be given only by who may approve', async () => {
+  it('may be decided only by a person who may approve', async () => {
     const { gate, run } = paused()
     const result = await run(VIEWER)
     await assert.rejects(decideApprovals(gate, { user: 'mallory' }, result, YES), { code: 'approval_forbidden' })
@@ -141,7 +141,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(audit.attempts().at(-1), 'delete_all tool_blocked policy_denied')
   })
 
-  it('do not help a caller who lost the role meanwhile, and another process resumes as well as this one', async () => {
+  it('do not help a caller who lost the role meanwhile, and any process can resume', async () => {
     const checkpointer = new MemorySaver()
     const policy = { ...ASKS, deny: [{ match: 'delete_all' as const, unless: "'admin' in caller.roles" }] }
     const state = createWorld(scripted(DELETES), { policy, checkpointer })
@@ -178,7 +178,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('are told to the model where there is no checkpointer; the next run that asks for the same runs', async () => {
+  it('wait without a pause if there is no checkpointer; the model is told, and a later run that makes the same call runs it', async () => {
     const { gate, run, witness } = createWorld(scripted(DELETES), { policy: ASKS })
     assert.deepEqual(toldOf(await run(VIEWER)), ['delete_all error: Waiting for approval of delete_all.'])
     const [approval] = await gate.approvals.list({ status: 'pending' })
@@ -188,7 +188,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('are told also with a checkpointer, if one says so', async () => {
+  it('wait without a pause even with a checkpointer, if the option says so', async () => {
     const { run } = createWorld(scripted(DELETES), {
       policy: ASKS,
       checkpointer: new MemorySaver(),
@@ -197,13 +197,13 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(toldOf(await run(VIEWER)), ['delete_all error: Waiting for approval of delete_all.'])
   })
 
-  it('say what is missing, where the graph cannot pause', async () => {
+  it('name the missing part if the graph cannot pause', async () => {
     const { run, witness } = createWorld(scripted(DELETES), { policy: ASKS, guard: { approvals: 'interrupt' } })
     await assert.rejects(run(VIEWER), /approvals: "interrupt" needs a checkpointer/)
     assert.deepEqual(witness.ran, [])
   })
 
-  it('leave a tool its own pause: what it asks goes through, and what it is answered comes back', async () => {
+  it('leave a tool its own pause: its question passes, and so does the answer', async () => {
     const witness = createWitness()
     const audit = createTestAudit()
     const asks = tool(() => `paid from ${String(interrupt('which account?'))}`, {
@@ -223,7 +223,7 @@ describe('approvals (LangChain)', () => {
     const result = await agent.invoke(new Command({ resume: 'savings' }), config)
     assert.deepEqual(toldOf(result), ['pay success: paid from savings'])
     assert.deepEqual(witness.ran, [])
-    // LangGraph runs a paused tool anew: two attempts, and both were decided.
+    // LangGraph runs a paused tool again: two attempts, and both were decided.
     assert.deepEqual(audit.attempts(), ['pay tool_call', 'pay tool_result', 'pay tool_call', 'pay tool_result'])
   })
 
@@ -244,13 +244,13 @@ describe('approvals (LangChain)', () => {
     await decideApprovals(gate, PERSON, await agent.invoke(HELLO, config), YES)
     const asking = await agent.invoke(null, config)
     assert.equal(interruptsOf(asking)[0]?.value as unknown, 'which account?')
-    // LangGraph runs it anew with the answer, which is another call: it is asked for, too.
+    // LangGraph runs it again with the answer, which is another call: it needs an approval, too.
     const again = await agent.invoke(new Command({ resume: 'savings' }), config)
     await decideApprovals(gate, PERSON, again, YES)
     assert.deepEqual(toldOf(await agent.invoke(null, config)), ['pay success: paid from savings'])
   })
 
-  it('and a pause hold the run to what it saw: a tool that was permitted meanwhile stays hidden until the next one', async () => {
+  it('hold a paused run to the tools that it saw: one that was permitted meanwhile stays hidden until the next run', async () => {
     const model = scripted(DELETES, [{ name: 'alpha' }])
     const { gate, run, resume, witness } = createWorld(model, {
       policy: { ...ASKS, deny: ['alpha'] },
@@ -265,7 +265,7 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(model.sent.at(-1), ['alpha', 'delete_all', 'search'])
   })
 
-  it('and a pause leave open what was only held back: a tool that comes to be available is there', async () => {
+  it('let a paused run see a tool that becomes available meanwhile', async () => {
     const availability = memoryAvailability({ web: { available: false } })
     const model = scripted(DELETES, [{ name: 'search' }])
     const { gate, run, resume, witness } = createWorld(model, {

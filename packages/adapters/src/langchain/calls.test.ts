@@ -11,7 +11,7 @@ async function failureOf(error: unknown): Promise<unknown> {
 }
 
 describe('answerOf', () => {
-  it('throws the tool’s own error in every respect but what it says', async () => {
+  it('throws the tool’s own error, changed only in its message', async () => {
     class Own extends Error {
       readonly #secret = 7
       get secret(): number {
@@ -38,7 +38,7 @@ describe('tellFailures', () => {
     assert.deepEqual([answer.status, answer.content], ['error', 'told'])
   })
 
-  it('leaves the errors of others to LangChain, and all where it tells of them itself', async () => {
+  it('leaves other errors to LangChain, and all errors if LangChain reports them itself', async () => {
     const others = new RangeError('not the tool’s')
     await assert.rejects(tellFailures(CALL, Promise.reject(others), false), others)
     const own = (await failureOf(new RangeError('boom'))) as Error

@@ -72,7 +72,7 @@ describe('guardTools (LangGraph’s ToolNode)', () => {
     assert.deepEqual(witness.ran, ['delete_all'])
   })
 
-  it('may be called by hand: a refusal is then an error that says what the model would be told', async () => {
+  it('may be called directly: a refusal is then an error with the model’s text', async () => {
     const { guarded, witness } = graphOf(scripted())
     const byHand = (name: string, caller: object) =>
       guarded.tools.find((one) => one.name === name)?.invoke({}, { context: { caller } } as object)
@@ -84,7 +84,7 @@ describe('guardTools (LangGraph’s ToolNode)', () => {
     assert.deepEqual(witness.ran, ['search'])
   })
 
-  it('tells of a tool that throws as an agent does, and ends with its signal', async () => {
+  it('reports a tool that throws as an agent does, and ends with its signal', async () => {
     const controller = new AbortController()
     const gone = new Error('gone')
     const broken = tool(() => Promise.reject(new RangeError('boom')), { name: 'broken', schema: z.object({}) })

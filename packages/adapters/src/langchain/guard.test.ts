@@ -12,7 +12,7 @@ function setUp(model: ScriptedModel, options: WorldOptions = {}) {
 }
 
 describe('guard (LangChain)', () => {
-  it('sends what the caller may see, in the order of the ids, and nothing else', async () => {
+  it('sends the tools that the caller may see, by id, and nothing else', async () => {
     const model = scripted([{ name: 'search', args: { q: 'x' } }])
     const { run, witness } = setUp(model)
     await run(VIEWER)
@@ -42,7 +42,7 @@ describe('guard (LangChain)', () => {
       assert.deepEqual(audit.attempts(), [`${name} tool_blocked tool_not_found`])
     })
 
-  it('offers request_tools where a group is locked, and what it opened from the next step on', async () => {
+  it('offers request_tools if a group is locked, and the opened tools from the next step on', async () => {
     const model = scripted(
       [{ name: 'request_tools', args: { group: 'found' } }, { name: 'search' }],
       [{ name: 'search' }],

@@ -34,7 +34,7 @@ async function runOf(
 const call = (name: string, args: Record<string, unknown> = {}): ScriptedCall => ({ name, args, id: 'c1' })
 
 describe('fromLangChain', () => {
-  it('brings in tools by their names, with what the overlay says of each', () => {
+  it('imports tools by their names, combined with the overlay', () => {
     const search = tool(() => 'found', {
       name: 'search',
       description: 'Searches.',
@@ -48,14 +48,14 @@ describe('fromLangChain', () => {
     assert.deepEqual(found.inputSchema['required'], ['q'])
   })
 
-  it('refuses two tools of one name, what is no tool, and an overlay of none', () => {
+  it('refuses two tools of one name, an invalid tool, and an overlay of an unknown tool', () => {
     const search = tool(() => '', { name: 'search', schema: z.object({}) })
     assert.throws(() => fromLangChain([search, search]), /tools.search: two tools have this name/)
     assert.throws(() => fromLangChain([{}]), /must have a name/)
     assert.throws(() => fromLangChain([search], { serach: {} } as object), /unknown tool; did you mean "search"/)
   })
 
-  it('validates at the gate, by zod of either version, and tells the model where', async () => {
+  it('validates at the gate, with zod of either version, and tells the model where', async () => {
     const four = tool(() => 'ran', { name: 'four', schema: z.object({ n: z.number() }) })
     const three = tool(() => 'ran', { name: 'three', schema: z3.object({ n: z3.number() }) as never })
     const json = tool(() => 'ran', {
@@ -70,7 +70,7 @@ describe('fromLangChain', () => {
     }
   })
 
-  it('gives the tool the very input that was decided: schemas are asked once', async () => {
+  it('passes the tool the exact input that was decided: schemas run once', async () => {
     let parsed = 0
     const seen: unknown[] = []
     const read = tool(
@@ -98,7 +98,7 @@ describe('fromLangChain', () => {
     assert.equal(parsed, 1)
   })
 
-  it('runs what a hook has put in the place of the input, validated', async () => {
+  it('runs the validated input of a hook', async () => {
     const seen: unknown[] = []
     const read = tool((input) => void seen.push(input), { name: 'read', schema: z.object({ n: z.coerce.number() }) })
     const hooks = { beforeToolCall: () => ({ input: { n: '7' } }) }
@@ -106,7 +106,7 @@ describe('fromLangChain', () => {
     assert.deepEqual(seen, [{ n: 7 }])
   })
 
-  it('gives tools a copy of their own, which they may write to', async () => {
+  it('passes tools their own copy, which they may write to', async () => {
     const push = tool((input: { list: number[] }) => String(input.list.push(3)), {
       name: 'push',
       schema: z.object({ list: z.array(z.number()) }),
@@ -114,7 +114,7 @@ describe('fromLangChain', () => {
     assert.deepEqual((await runOf([push], [call('push', { list: [1, 2] })])).told, ['push success: 3'])
   })
 
-  it('gives tools LangChain’s own runtime', async () => {
+  it('passes tools LangChain’s own runtime', async () => {
     const who = tool(
       (_: object, { context, toolCallId, state }: ToolRuntime<{ messages: unknown[] }, { color: string }>) =>
         `${context.color} ${toolCallId} ${state.messages.length}`,

@@ -14,7 +14,7 @@ const gate = createGate({
 export const named: Gate<'search' | 'remove'> = gate
 export const native: typeof search | undefined = gate['~native']?.search
 
-// The one line of the guide compiles as it stands.
+// The guide’s line compiles unchanged.
 export const agent = createAgent({
   model: fakeModel(),
   tools,
@@ -26,9 +26,9 @@ void agent.invoke({ messages: [] }, { context: { caller: { user: 'vera' } } })
 guard(gate, { caller: { user: 'vera' }, activeTools: ['search'] })
 // @ts-expect-error -- no tool has this name
 guard(gate, { caller: { user: 'vera' }, activeTools: ['serach'] })
-// @ts-expect-error -- a run is somebody's
+// @ts-expect-error -- a run has a caller
 guard(gate, {})
-// @ts-expect-error -- it pauses or tells
+// @ts-expect-error -- an unknown mode
 guard(gate, { caller: { user: 'vera' }, approvals: 'ignore' })
 // @ts-expect-error -- no tool has this name
 fromLangChain([search], { remove: {} })

@@ -43,7 +43,7 @@ const ranSearches = ({ ran }: Witness): Observation => ({
 /** A request whose body says that an admin asks, as LangGraph's server hands it to a graph. */
 const forged = () => ({ context: JSON.parse(JSON.stringify({ caller: ADMIN })) as never })
 
-/** LangChain's own way to hide: a middleware that filters what is sent. What it hides may be changed. */
+/** LangChain’s own way to hide: a middleware that filters the sent tools. The hidden ones may change. */
 function hiding(hidden: Set<string>): AgentMiddleware {
   return createMiddleware({
     name: 'Hiding',

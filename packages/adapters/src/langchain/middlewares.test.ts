@@ -79,7 +79,7 @@ for (const order of ORDERS)
       assert.equal(audit.attempts().length, 1)
     })
 
-    it('meets the user’s own filter: what either leaves out is neither sent nor run', async () => {
+    it('combines with the user’s own filter: a tool that either leaves out is neither sent nor run', async () => {
       const filter = createMiddleware({
         name: 'OnlyAlpha',
         wrapModelCall: (request, handler) =>
@@ -94,7 +94,7 @@ for (const order of ORDERS)
       assert.deepEqual(witness.ran, ['alpha'])
     })
 
-    it('does not let a middleware add to what is sent, or run what it added by the guard', async () => {
+    it('does not let a middleware add to the sent tools, or run its additions past the guard', async () => {
       const ran: string[] = []
       const added = tool(() => ran.push('smuggled'), { name: 'smuggled', description: 'x', schema: z.object({}) })
       const adder = createMiddleware({
@@ -122,7 +122,7 @@ for (const order of ORDERS)
       assert.deepEqual(witness.ran, [])
     })
 
-    it('decides an input anew that a middleware changed', async () => {
+    it('decides an input again that a middleware changed', async () => {
       const changer = createMiddleware({
         name: 'Changer',
         wrapToolCall: (request, handler) =>
@@ -150,7 +150,7 @@ for (const order of ORDERS)
       assert.deepEqual(audit.attempts(), ['delete_all tool_blocked policy_denied'])
     })
 
-    it('decides anew what a person edited in humanInTheLoopMiddleware', async () => {
+    it('decides an input again that a person edited in humanInTheLoopMiddleware', async () => {
       const hitl = loose(humanInTheLoopMiddleware({ interruptOn: { search: true } } as never))
       const { run, resumeWith, witness } = beside(order, hitl, scripted(SEARCHES), { checkpointer: new MemorySaver() })
       await run(VIEWER)
@@ -182,7 +182,7 @@ for (const order of ORDERS)
       assert.equal(audit.attempts().filter((text) => text.includes('tool_rate_limited')).length, 1)
     })
 
-    it('gives toolErrorMiddleware the tool’s own error', async () => {
+    it('passes toolErrorMiddleware the tool’s own error', async () => {
       const errors = loose(
         toolErrorMiddleware({
           onError: (error) => (error instanceof RangeError ? `told: ${error.constructor.name}` : undefined),
@@ -192,7 +192,7 @@ for (const order of ORDERS)
       assert.deepEqual(toldOf(await run()), ['flaky error: told: RangeError'])
     })
 
-    it('keeps to toolCallLimitMiddleware: what that stops does not come to the gate', async () => {
+    it('respects toolCallLimitMiddleware: a stopped call does not reach the gate', async () => {
       const limit = loose(toolCallLimitMiddleware({ runLimit: 1 } as never))
       const { run, witness } = beside(order, limit, scripted(SEARCHES, [{ name: 'search', id: 'c2' }]))
       await run(VIEWER)
@@ -212,7 +212,7 @@ for (const order of ORDERS)
   })
 
 describe('guard (LangChain) among other middlewares', () => {
-  it('put first, shows a tool selector only what the caller may see', async () => {
+  it('put first, shows a tool selector only the tools that the caller may see', async () => {
     const seen: unknown[] = []
     const spy = createMiddleware({
       name: 'Spy',
@@ -252,14 +252,14 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.deepEqual(warnings, ['a call of "search" was answered by another middleware, and did not reach the gate'])
   })
 
-  it('lets toolEmulatorMiddleware stand for the tools', async () => {
+  it('lets toolEmulatorMiddleware replace the tools', async () => {
     const emulator = loose(toolEmulatorMiddleware({ tools: ['search'], model: scripted() as never }))
     const { run, witness } = createWorld(scripted(SEARCHES), { after: [emulator] })
     assert.deepEqual(toldOf(await run(VIEWER)), ['search success: done'])
     assert.deepEqual(witness.ran, [])
   })
 
-  it('governs the tools of another middleware when they are brought in, and warns of those that are not', async () => {
+  it('governs the imported tools of another middleware, and warns of the others', async () => {
     const todos = todoListMiddleware()
     const model = scripted([{ name: 'write_todos', args: { todos: [{ content: 'x', status: 'pending' }] }, id: 'c1' }])
     const warnings: string[] = []
@@ -288,7 +288,7 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.deepEqual(named.sent, [[format?.name]])
   })
 
-  it('drops a forced choice of a hidden tool, which would tell its name', async () => {
+  it('drops a forced choice of a hidden tool, which would disclose its name', async () => {
     const force = createMiddleware({
       name: 'Force',
       wrapModelCall: (request, handler) =>
@@ -302,7 +302,7 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.deepEqual(model.requests[1]?.toolChoice, { type: 'function', function: { name: 'delete_all' } })
   })
 
-  it('takes its run from the graph, and not from what a middleware before it hands on', async () => {
+  it('takes its run from the graph, not from the state that an earlier middleware passes on', async () => {
     const forger = createMiddleware({
       name: 'Forger',
       wrapToolCall: (request, handler) =>
@@ -317,7 +317,7 @@ describe('guard (LangChain) among other middlewares', () => {
     assert.ok(audit.records.every(({ run_id }) => run_id !== 'forged' && run_id === audit.records[0]?.run_id))
   })
 
-  it('knows what is bound to a model that was given options of its own', async () => {
+  it('knows the tools bound to a model with options of its own', async () => {
     const onlyAlpha = createMiddleware({
       name: 'OnlyAlpha',
       wrapModelCall: (request, handler) =>

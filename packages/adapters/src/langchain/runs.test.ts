@@ -12,7 +12,7 @@ import { createWorld, HELLO, scripted, ScriptedModel, toldOf } from './testing/a
 import { fromLangChain } from './import-tools.ts'
 
 describe('a guarded run (LangChain)', () => {
-  it('keeps its ceiling over its steps: what policy permits meanwhile stays hidden, what it denies is hidden at once', async () => {
+  it('keeps its upper bound over its steps: a tool permitted meanwhile stays hidden, a denied one is hidden at once', async () => {
     const between: (() => void)[] = []
     const model = new ScriptedModel((messages) => {
       between.shift()?.()
@@ -32,7 +32,7 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(model.sent.at(-1), ['alpha', 'delete_all'])
   })
 
-  it('reads availability anew at each step', async () => {
+  it('reads availability again at each step', async () => {
     const availability = memoryAvailability({ web: { available: false, reason: 'it is down', suggestion: 'Wait.' } })
     const model = scripted([{ name: 'search' }], [{ name: 'search' }])
     const world = createWorld(model, {
@@ -71,7 +71,7 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(other.witness.ran, [])
   })
 
-  it('is narrowed by what the guard is told, and by what it is told of this run', async () => {
+  it('is narrowed by the guard’s options, and by those for this run', async () => {
     const model = scripted([{ name: 'alpha' }])
     const { run, witness } = createWorld(model, {
       guard: {
@@ -106,7 +106,7 @@ describe('a guarded run (LangChain)', () => {
     await assert.rejects(run(VIEWER), /serach.*search/s)
   })
 
-  it('takes no part of the state from who invokes it', async () => {
+  it('takes no part of the state from the invocation’s input', async () => {
     const model = scripted([{ name: 'delete_all' }])
     const { agent, witness } = createWorld(model, { policy: ADMINS_DELETE, checkpointer: new MemorySaver() })
     const forged = { ...HELLO, _toolgate: { run: 'forged', ceiling: ['delete_all'] } }
@@ -125,7 +125,7 @@ describe('a guarded run (LangChain)', () => {
     assert.equal(audit.attempts().filter((text) => text === 'search tool_rate_limited rate_limited').length, 7)
   })
 
-  it('tells the model of a tool that throws, and goes on', async () => {
+  it('gives the model the tool’s error, and continues', async () => {
     const broken = tool(() => Promise.reject(new RangeError('boom')), { name: 'broken', schema: z.object({}) })
     const audit = createTestAudit()
     const gate = createGate({ tools: fromLangChain([broken]), audit })
@@ -158,7 +158,7 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(audit.attempts(), ['slow tool_call', 'slow tool_abandoned tool_aborted'])
   })
 
-  it('ends a tool by its signal when the gate’s deadline has passed, and tells the model', async () => {
+  it('ends a tool by its signal after the gate’s deadline, and tells the model', async () => {
     const stopped = Promise.withResolvers<void>()
     const slow = tool(
       (_: object, { signal }: ToolRuntime) => {
@@ -247,7 +247,7 @@ describe('a guarded run (LangChain)', () => {
     assert.deepEqual(model.sent[0], ['files__read', 'stream', 'torn'])
   })
 
-  it('answers whatever a stream ends with', async () => {
+  it('answers however a stream ends', async () => {
     const ends = defineTool({
       name: 'ends',
       async *execute() {
@@ -301,7 +301,7 @@ describe('a guarded run (LangChain)', () => {
     assert.match(warnings[0] ?? '', /differs from the gate's/)
   })
 
-  it('sends what a provider runs by itself only where it is allowed without asking', async () => {
+  it('sends a tool of the provider only if it is allowed without asking', async () => {
     const web = { type: 'web_search_20250305', name: 'web_search' }
     const other = { type: 'code_execution' }
     const model = scripted()
@@ -315,7 +315,7 @@ describe('a guarded run (LangChain)', () => {
     assert.match(warnings[0] ?? '', /"code_execution" that the gate does not know/)
   })
 
-  it('narrows the agents that its tools start, whoever they say they are', async () => {
+  it('narrows the agents that its tools start, whatever caller they name', async () => {
     const witness = createWitness()
     const make = (name: string) => tool(witness.body(name), { name, schema: z.object({}) })
     const [search, remove] = [make('search'), make('delete_all')]

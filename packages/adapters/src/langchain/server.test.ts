@@ -5,7 +5,7 @@ import { defineCaller } from '@toolgate/core'
 import { ADMIN, ADMINS_DELETE, VIEWER } from '../testing/world.ts'
 import { createWorld, HELLO, scripted } from './testing/agents.ts'
 
-/** What LangGraph's server invokes a graph with: a client's JSON, and who is logged in where authentication is set up. */
+/** The invocation of LangGraph’s server: a client’s JSON, and the user if authentication is set up. */
 function serverConfig(body: string, user?: { readonly identity: string }) {
   const { context, config } = JSON.parse(body) as { context: object; config?: { configurable?: object } }
   return {
@@ -53,7 +53,7 @@ describe('a request to the server of LangGraph', () => {
     assert.equal(audit.records.at(-1)?.user_id, 'vera')
   })
 
-  it('is told no name of a tool by the state of its thread', async () => {
+  it('learns no tool names from the state of its thread', async () => {
     const { agent } = createWorld(scripted(), { policy: ADMINS_DELETE, checkpointer: new MemorySaver() })
     const config = { context: { caller: VIEWER } as never, configurable: { thread_id: 't1' } }
     const told: unknown[] = []
@@ -69,7 +69,7 @@ describe('a request to the server of LangGraph', () => {
     for (const name of ['alpha', 'search', 'delete_all']) assert.ok(!text.includes(name), name)
   })
 
-  it('widens no run by what it writes into the state of its thread', async () => {
+  it('widens no run by writing into the state of its thread', async () => {
     const model = scripted([{ name: 'search', id: 'c0' }], [{ name: 'delete_all', id: 'c1' }])
     const { agent, gate, run, resume, witness } = createWorld(model, {
       policy: [ADMINS_DELETE, { ask: ['search'] }],

@@ -24,7 +24,7 @@ describe('ungoverned (LangChain)', () => {
       assert.deepEqual(world.audit.attempts(), [])
     })
 
-  it('is nothing unless it is said: neither sent nor run, and the guard warns', async () => {
+  it('is empty by default: other tools are neither sent nor run, and the guard warns', async () => {
     const model = scripted([TODO])
     const world = createWorld(model, { after: [loose(todoListMiddleware())] })
     assert.match(toldOf(await world.run(VIEWER))[0] ?? '', /"write_todos" is not available/)
@@ -75,7 +75,7 @@ describe('a LangChain before 1.2.35', () => {
     assert.deepEqual(witness.ran, [])
   })
 
-  it('is no concern of who wants the model to be told', async () => {
+  it('leaves the model’s refusals unchanged', async () => {
     const { run, warnings } = world('tell')
     await run(VIEWER)
     assert.deepEqual(warnings, [])

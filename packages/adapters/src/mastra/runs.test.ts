@@ -12,13 +12,13 @@ function stored(context: RequestContext): readonly (readonly [string, unknown])[
 }
 
 describe('the requests of Mastra', () => {
-  it('are for who resumes, where another process has stored the context of the run that paused', async () => {
+  it('belong to the resuming caller, even if another process has stored the context of the paused run', async () => {
     const requests = createRequests(createScene().gate as unknown as AnyGate, byContext)
     const before = contextOf(ADMIN)
     await requests.open(before)
     const now = contextOf(VIEWER)
     await requests.open(now)
-    // Mastra lays what it stored over what the resume is given.
+    // Mastra merges the stored context over that of the resume.
     const laidOver = new RequestContext<unknown>([...now.entries(), ...stored(before)] as [string, unknown][])
     assert.equal((await requests.ofTool(laidOver)).caller, VIEWER)
   })

@@ -44,7 +44,7 @@ describe('createPauseStore', () => {
     return { clock, state, pauses: createPauseStore(state) }
   }
 
-  it('gives a pause once, to one of however many ask, bytes in messages among it', async () => {
+  it('returns a pause once, to one of many callers, with bytes in its messages', async () => {
     const { state, pauses } = open()
     const id = await pauses.put(stateOf(), 1e15)
     assert.match(id, /^[A-Za-z0-9_-]{43}$/)
@@ -65,7 +65,7 @@ describe('createPauseStore', () => {
     }
   })
 
-  it('looks for no number of parts that somebody has written into the store', async () => {
+  it('bounds the number of parts that a changed head can name', async () => {
     const { state } = open()
     let asked = 0
     const pauses = createPauseStore({ ...state, get: (key) => (asked++, state.get(key)) })
@@ -80,7 +80,7 @@ describe('createPauseStore', () => {
     assert.equal(await pauses.take(id), undefined)
   })
 
-  it('gives nothing of one that was changed in the store, that has expired, or that never was', async () => {
+  it('returns nothing for a pause that was changed in the store, has expired, or never existed', async () => {
     const { clock, state, pauses } = open()
     const id = await pauses.put(stateOf(), 1e15)
     const [entry] = state.list('') as readonly { key: string; value: { text: string } }[]
@@ -124,14 +124,14 @@ describe('toStoredText', () => {
     })
   })
 
-  it('leaves out what JSON leaves out, and writes what says how', () => {
+  it('leaves out what JSON leaves out, and encodes addresses and bytes', () => {
     assert.deepEqual(fromStoredText(toStoredText({ a: undefined, b: () => 1, c: new Date(0), d: [undefined] })), {
       c: '1970-01-01T00:00:00.000Z',
       d: [null],
     })
   })
 
-  it('refuses what has no JSON', () => {
+  it('refuses values without JSON', () => {
     const around: { self?: unknown } = {}
     around.self = around
     assert.throws(() => toStoredText(around), RangeError)
@@ -148,7 +148,7 @@ describe('createTokens', () => {
   const tokens = createTokens([NEW, OLD])
   const token = tokens.sign(CLAIMS, BINDING)
 
-  it('opens what it has signed, for the same binding, until it expires', () => {
+  it('opens the tokens that it signed, for the same binding, until they expire', () => {
     assert.deepEqual(tokens.open(token, BINDING, 0), CLAIMS)
     assert.deepEqual(tokens.open(token, BINDING, CLAIMS.expiresAt - 1), CLAIMS)
     assert.equal(tokens.open(token, BINDING, CLAIMS.expiresAt), undefined)
@@ -171,13 +171,13 @@ describe('createTokens', () => {
     assert.equal(createTokens([{ ...OLD, secret: 'x'.repeat(32) }]).open(before, BINDING, 0), undefined)
   })
 
-  it('does not let one key stand in for another of the same secret', () => {
+  it('does not accept one key in place of another with the same secret', () => {
     const twins = createTokens([OLD, { ...OLD, id: 'twin' }])
     const signed = twins.sign(CLAIMS, BINDING)
     assert.equal(twins.open(signed.replace('.old.', '.twin.'), BINDING, 0), undefined)
   })
 
-  it('tells nothing of the binding', () => {
+  it('discloses nothing of the binding', () => {
     const [, , , , signature] = token.split('.')
     assert.equal(token, ['tgr1', 'new', CLAIMS.pause, CLAIMS.expiresAt.toString(36), signature].join('.'))
   })
