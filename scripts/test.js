@@ -93,7 +93,7 @@ function splitByWeight(list) {
     lighter.files.push(file)
     lighter.weight += weightOf(file)
   }
-  return halves.map((half) => half.files.toSorted()).filter((half) => half.length > 0)
+  return halves.map((half) => half.files.toSorted((a, b) => (a < b ? -1 : 1))).filter((half) => half.length > 0)
 }
 
 function weightOf(file) {

@@ -90,15 +90,15 @@ const LENGTH_CHARS_PER_STEP = 2
 function isLength(text: string, passes: (length: number) => boolean, spendOn: (steps: number) => void): boolean {
   if (passes(text.length) === passes(Math.ceil(text.length / 2))) return passes(text.length)
   spendOn(text.length / LENGTH_CHARS_PER_STEP)
-  let length = text.length
+  let points = text.length
   for (let i = 1; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code >= 0xdc00 && code < 0xe000) {
       const before = text.charCodeAt(i - 1)
-      if (before >= 0xd800 && before < 0xdc00) length--
+      if (before >= 0xd800 && before < 0xdc00) points--
     }
   }
-  return passes(length)
+  return passes(points)
 }
 
 function length(most: boolean): MakeCheck<string> {
@@ -107,7 +107,7 @@ function length(most: boolean): MakeCheck<string> {
     (bound) => (value, run) =>
       isLength(
         value,
-        (count) => (most ? count <= bound : count >= bound),
+        (points) => (most ? points <= bound : points >= bound),
         (steps) => spend(run.work, steps),
       ) || refuse(run, `must NOT have ${most ? 'more' : 'fewer'} than ${bound} characters`),
   )

@@ -567,5 +567,5 @@ const EVERY_FIELD = {
 
 /** Writes that overlap share what it costs to make them durable. */
 async function writeAll(sink: AuditSink, count: number, entry: (i: number) => AuditEntry): Promise<void> {
-  await Promise.all(Array.from({ length: count }, (_, i) => sink.write(entry(i))))
+  await Promise.all(Array.from({ length: count }, async (_, i) => sink.write(entry(i))))
 }
