@@ -27,10 +27,8 @@ const PAST_THE_ENTRY: readonly string[] = ['packages/console/src/wire.ts → typ
 
 /** Core's folders and files in the order of its pipeline: each stands on those before it. */
 const CORE_ORDER = [
-  'errors.ts',
   'util',
-  'caller.ts',
-  'ports.ts',
+  'ports',
   'redact',
   'json-schema',
   'tools',

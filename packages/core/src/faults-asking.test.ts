@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from './gate/gate.ts'
-import { TERMINAL_EVENTS } from './ports.ts'
+import { TERMINAL_EVENTS } from './ports/ports.ts'
 import {
   answers,
   type Behaviour,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { CallOutcome } from './call/outcome.ts'
-import { TERMINAL_EVENTS } from './ports.ts'
+import { TERMINAL_EVENTS } from './ports/ports.ts'
 import {
   answers,
   type Behaviour,

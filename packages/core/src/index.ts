@@ -7,7 +7,7 @@ export type { NarrowOptions, View } from './gate/view.ts'
 export type { ViewOptions, Visibility } from './gate/views.ts'
 
 // Callers
-export { type Caller, defineCaller, isDefinedCaller } from './caller.ts'
+export { type Caller, defineCaller, isDefinedCaller } from './ports/caller.ts'
 
 // Tools
 export type { ToolRecord } from './tools/record.ts'
@@ -45,7 +45,7 @@ export type { CallRequest } from './call/attempt.ts'
 export type { Hooks } from './call/hooks.ts'
 export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
 export type { Halt } from './state/halts.ts'
-export type { Approval, Telemetry } from './ports.ts'
+export type { Approval, Telemetry } from './ports/ports.ts'
 
 // Limits without a gate
 export { createToolRateLimiter, parseToolRateLimits, type ToolRateLimiter } from './call/rate-limiter.ts'
@@ -57,4 +57,4 @@ export { combineTelemetry } from './telemetry/combine.ts'
 // Errors
 export { HaltedError } from './call/outcome.ts'
 export { StreamTooLongError } from './call/streams.ts'
-export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './errors.ts'
+export { ConfigError, type FaultCode, FAULTS, ToolgateError, UnknownToolError } from './util/errors.ts'

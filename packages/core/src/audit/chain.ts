@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../ports.ts'
+import type { AuditEntry } from '../ports/ports.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { checkSealOptions, type SealOptions, writeRecord } from './record.ts'
 

@@ -7,7 +7,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize, isObject } from '../util/json.ts'
 import { GENESIS, hashRecord, readLink } from './chain.ts'

@@ -1,6 +1,6 @@
 import type { Halt, HaltTarget } from '../state/halts.ts'
 import type { PinEvent } from '../state/pins/notices.ts'
-import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports.ts'
+import type { Approval, AuditEntry, AuditSink, Clock, GateEvent } from '../ports/ports.ts'
 import type { Emitter } from '../util/emitter.ts'
 
 /** An event of a gate, for consoles and metrics. */

@@ -1,4 +1,4 @@
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from '../util/errors.ts'
 import type {
   AuditCounter,
   AuditCountQuery,
@@ -10,7 +10,7 @@ import type {
   AuditReader,
   AuditRecord,
   AuditSink,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { checkAuditQuery, checkCountQuery, createOutcomeTally, matchesAuditQuery, outcomeOfRecord } from './query.ts'
 import { sealEntry, type SealOptions } from './record.ts'

@@ -1,4 +1,4 @@
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from '../util/errors.ts'
 import {
   AUDIT_EVENTS,
   AUDIT_OUTCOMES,
@@ -10,7 +10,7 @@ import {
   type AuditOutcome,
   type AuditQuery,
   type AuditRecord,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 const DEFAULT_LIMIT = 100

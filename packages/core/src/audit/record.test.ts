@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { sha256Hex } from '../util/hash.ts'
 import { auditEntry } from '../testing/entries.ts'
 import { canonicalize } from '../util/json.ts'
-import type { AuditRecord } from '../ports.ts'
+import type { AuditRecord } from '../ports/ports.ts'
 import { RECORD_FIELDS, sealEntry } from './record.ts'
 
 describe('sealEntry', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AuditEntry } from '../ports.ts'
+import type { AuditEntry } from '../ports/ports.ts'
 import { auditEntry } from '../testing/entries.ts'
 import { createSealer, GENESIS, readLink } from './chain.ts'
 import {

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../ports.ts'
+import type { AuditRecord } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
 import { areMissing, createSegments, readTrail } from './checkpoint-trail.ts'

@@ -1,9 +1,9 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { type Cancelling, toCancelling } from '../util/cancelling.ts'
 import type { Decided, Visible } from '../decide/decide.ts'
 import type { Decision, ReasonCode } from '../decide/decision.ts'
 import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
 import type {
   Approval,
@@ -19,7 +19,7 @@ import type {
   RunOfCall,
   Telemetry,
   ValidateInput,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import type { Redactor } from '../redact/redact.ts'
 import type { Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'

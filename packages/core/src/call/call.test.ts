@@ -6,7 +6,7 @@ import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { memoryCounters } from '../memory/counters.ts'
-import type { ApprovalStore, AuditEntry, AuditSink, CounterStore, MaybePromise } from '../ports.ts'
+import type { ApprovalStore, AuditEntry, AuditSink, CounterStore, MaybePromise } from '../ports/ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 

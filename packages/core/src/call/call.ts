@@ -1,7 +1,7 @@
 import type { Decision, Reason } from '../decide/decision.ts'
 import { messageFor } from '../decide/message.ts'
-import { ToolgateError, isErrorOf, messageOf } from '../errors.ts'
-import type { Approval, MaybePromise, AttemptEvent } from '../ports.ts'
+import { ToolgateError, isErrorOf, messageOf } from '../util/errors.ts'
+import type { Approval, MaybePromise, AttemptEvent } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
   type Attempt,

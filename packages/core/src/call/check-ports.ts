@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import type {
   ApprovalStore,
   AuditSink,
@@ -7,7 +7,7 @@ import type {
   CounterStore,
   StateStore,
   Telemetry,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import type { Redactor } from '../redact/redact.ts'
 
 /** Lists the functions of a port. The type lists every one that each has. */

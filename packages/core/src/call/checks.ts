@@ -1,5 +1,5 @@
 import { type Decision, type OutcomeWord, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports.ts'
+import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'

@@ -1,6 +1,6 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { callAll, type Cancelling } from '../util/cancelling.ts'
-import type { MaybePromise } from '../ports.ts'
+import type { MaybePromise } from '../ports/ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Attempt } from './attempt.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'

@@ -1,7 +1,7 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
 import { callAll, type Canceller, type Cancelling, createCanceller } from '../util/cancelling.ts'
-import type { MaybePromise } from '../ports.ts'
+import type { MaybePromise } from '../ports/ports.ts'
 
 /** A call under way that can be stopped. */
 export interface LiveCall {

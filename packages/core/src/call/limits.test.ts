@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, it } from 'node:test'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { parseSelector } from '../tools/selector.ts'
 import { defineTool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'

@@ -1,6 +1,6 @@
-import { callerParts, type Caller } from '../caller.ts'
-import { ConfigError } from '../errors.ts'
-import type { LimitUse } from '../ports.ts'
+import { callerParts, type Caller } from '../ports/caller.ts'
+import { ConfigError } from '../util/errors.ts'
+import type { LimitUse } from '../ports/ports.ts'
 import {
   type GroupSelectors,
   matchesSelector,

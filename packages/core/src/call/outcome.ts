@@ -1,5 +1,5 @@
 import type { Decision } from '../decide/decision.ts'
-import type { Approval } from '../ports.ts'
+import type { Approval } from '../ports/ports.ts'
 
 /** The outcome of one call. `text` is the one field for the model. */
 export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed

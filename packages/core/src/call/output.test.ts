@@ -5,7 +5,7 @@ import { capOutput, cutText, outputText, sizeOf, isToolError, toolErrorOf } from
 import { matchesAuditQuery, outcomeOfRecord } from '../entry/audit.ts'
 import { createGate } from '../gate/gate.ts'
 import { memoryAudit } from '../audit/memory.ts'
-import type { CallTrace } from '../ports.ts'
+import type { CallTrace } from '../ports/ports.ts'
 
 const boom = () => {
   throw new Error('boom')

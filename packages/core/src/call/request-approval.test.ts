@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
-import type { Telemetry } from '../ports.ts'
+import type { Telemetry } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
 
 const VERA = { user: 'vera' }

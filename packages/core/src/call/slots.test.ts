@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { type Canceller, createCanceller } from '../util/cancelling.ts'
 import type { Decision } from '../decide/decision.ts'
 import { systemClock } from '../memory/clock.ts'

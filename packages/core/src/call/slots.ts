@@ -1,8 +1,8 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import { type Decision, reason } from '../decide/decision.ts'
-import { ConfigError } from '../errors.ts'
-import type { Clock, MaybePromise } from '../ports.ts'
+import { ConfigError } from '../util/errors.ts'
+import type { Clock, MaybePromise } from '../ports/ports.ts'
 import {
   type GroupSelectors,
   matchesSelector,

@@ -1,5 +1,5 @@
 import type { Cancelling } from '../util/cancelling.ts'
-import type { Clock, MaybePromise } from '../ports.ts'
+import type { Clock, MaybePromise } from '../ports/ports.ts'
 import type { Deadlines, Timed, Watched } from '../util/deadlines.ts'
 import { withDeadline, TimeoutError } from '../util/async.ts'
 import { isReadableStream, sizeOf } from './output.ts'

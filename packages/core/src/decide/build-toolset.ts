@@ -1,5 +1,5 @@
-import { type Caller, defineCaller } from '../caller.ts'
-import { ToolgateError } from '../errors.ts'
+import { type Caller, defineCaller } from '../ports/caller.ts'
+import { ToolgateError } from '../util/errors.ts'
 import { callerEffects, fixedEffects, indexPolicy } from './layers/policy.ts'
 import { parsePolicies } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { SchemaWarning } from '../json-schema/skipped.ts'
 import { decideInput, type PolicyIndex } from './layers/policy.ts'
 import { conditionWork } from '../policy/condition.ts'

@@ -20,7 +20,7 @@ export {
   type PolicyDocument,
   type RunOfCall,
   TERMINAL_EVENTS,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 
 // Queries
 export {

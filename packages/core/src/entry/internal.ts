@@ -1,8 +1,8 @@
 // `@toolgate/core/internal`: what only the packages of Toolgate share. It is no part of the public API and may change in any release.
 
 // Helpers: options, texts, JSON, waiting and listeners
-export { errnoOf, messageOf } from '../errors.ts'
-export type { MaybePromise, CallTrace } from '../ports.ts'
+export { errnoOf, messageOf } from '../util/errors.ts'
+export type { MaybePromise, CallTrace } from '../ports/ports.ts'
 export {
   backoffMs,
   type BackoffOptions,
@@ -36,7 +36,7 @@ export { approvalStatusAt, type DatedApproval } from '../memory/approval-rules.t
 
 // Callers, gates and views
 export { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
-export { callerKey } from '../caller.ts'
+export { callerKey } from '../ports/caller.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'

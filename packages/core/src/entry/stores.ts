@@ -18,7 +18,7 @@ export type {
   StateEntry,
   StateOptions,
   StateStore,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 
 // In memory
 export { memoryApprovals } from '../memory/approvals.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type CustomTarget, defineTarget, type TargetDefinition } from './define-target.ts'

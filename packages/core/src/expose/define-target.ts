@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import type { Exposure } from './exposure.ts'
 import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'

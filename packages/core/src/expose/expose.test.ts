@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'

@@ -1,5 +1,5 @@
 import { createBoundedCache } from '../util/bounded-cache.ts'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { View } from '../gate/view.ts'
 import { deepFreeze } from '../util/json.ts'

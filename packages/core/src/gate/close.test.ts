@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from './gate.ts'
 import type { GateOptions } from './options.ts'
-import { TERMINAL_EVENTS } from '../ports.ts'
+import { TERMINAL_EVENTS } from '../ports/ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 
 const VERA = { user: 'vera' }

@@ -1,6 +1,6 @@
 import { type LimitInput, parseLimits } from '../call/limits.ts'
 import { type CapInput, parseCaps } from '../call/slots.ts'
-import { ConfigError, isErrorOf } from '../errors.ts'
+import { ConfigError, isErrorOf } from '../util/errors.ts'
 import { lintAll, type LintWarning } from '../policy/lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from '../policy/policy.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { createGate } from './gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { metaTools } from '../search/meta-tools.ts'

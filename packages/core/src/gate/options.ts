@@ -16,7 +16,7 @@ import type {
   StateStore,
   Telemetry,
   ValidateInput,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import type { AliasesInput } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'

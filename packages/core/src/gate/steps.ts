@@ -1,7 +1,7 @@
-import type { Caller } from '../caller.ts'
-import { ConfigError } from '../errors.ts'
+import type { Caller } from '../ports/caller.ts'
+import { ConfigError } from '../util/errors.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
-import type { MaybePromise } from '../ports.ts'
+import type { MaybePromise } from '../ports/ports.ts'
 import type { View } from './view.ts'
 
 /** The outcome of one call of a step. */

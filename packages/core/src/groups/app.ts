@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AppRules, ImportedGroup } from '../decide/layers/app.ts'
-import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../errors.ts'
+import { ConfigError, isErrorOf, messageOf, ToolgateError } from '../util/errors.ts'
 import { listPolicies, type ParsedPolicy } from '../policy/parse.ts'
 import type { Policies } from '../policy/policy.ts'
 import { selectorsOfPolicies, type WrittenSelector } from '../policy/unknown-names.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../memory/clock.ts'
-import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports.ts'
+import type { AvailabilitySource, Clock, GroupState, ProbeState } from '../ports/ports.ts'
 import { type GroupsInput, parseGroups, toGroupMap } from '../tools/groups.ts'
 import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

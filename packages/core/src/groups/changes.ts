@@ -1,4 +1,4 @@
-import type { Clock, GroupState } from '../ports.ts'
+import type { Clock, GroupState } from '../ports/ports.ts'
 import { backgroundTimeout } from '../util/async.ts'
 
 /** A group's state when it was last emitted, and its state now. */

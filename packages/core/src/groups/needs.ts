@@ -1,6 +1,12 @@
 import { type ParsedApp, unknownApp } from './app.ts'
 import { stateOf } from '../decide/layers/groups.ts'
-import { type AvailabilitySource, type GroupState, type ProbeKind, PROBE_KINDS, type ProbeState } from '../ports.ts'
+import {
+  type AvailabilitySource,
+  type GroupState,
+  type ProbeKind,
+  PROBE_KINDS,
+  type ProbeState,
+} from '../ports/ports.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import { closure, type Group, type Groups } from '../tools/groups.ts'
 import { matchesSelector, type Selector, selectorsOverlap } from '../tools/selector.ts'

@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.ts'
-import type { Clock, ProbeState } from '../ports.ts'
+import { messageOf } from '../util/errors.ts'
+import type { Clock, ProbeState } from '../ports/ports.ts'
 import type { Group, Probe, ProbeFunction } from '../tools/groups.ts'
 import { createTurns, type Turns } from './turns.ts'
 import { backgroundTimeout, type Outcome, TimeoutError } from '../util/async.ts'

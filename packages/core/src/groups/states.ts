@@ -1,4 +1,4 @@
-import type { Clock, GroupState } from '../ports.ts'
+import type { Clock, GroupState } from '../ports/ports.ts'
 import { orderGroups, type Group } from '../tools/groups.ts'
 
 /** The checked result of a probe. */

@@ -1,4 +1,4 @@
-import { type Caller, callerParts } from '../caller.ts'
+import { type Caller, callerParts } from '../ports/caller.ts'
 import type { Revision } from '../util/revision.ts'
 import { createShares } from '../util/shares.ts'
 

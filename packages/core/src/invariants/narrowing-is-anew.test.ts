@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Gate } from '../gate/gate.ts'
 import { toPolicy, type WrittenPolicy } from '../testing/policies.ts'
 import { type Opened, openWorld, viewOptionsOf, type World, worldWithMore } from '../testing/worlds.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { TERMINAL_EVENTS } from '../ports.ts'
+import { TERMINAL_EVENTS } from '../ports/ports.ts'
 import { type Aftermath, type Chaos, chaosArbitrary, unleash } from '../testing/chaos.ts'
 import { runs } from '../testing/runs.ts'
 

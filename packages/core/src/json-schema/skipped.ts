@@ -1,5 +1,5 @@
 import { createPattern } from '../util/regex/pattern.ts'
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../util/errors.ts'
 import { escapePointer, isObject, type JsonObject } from '../util/json.ts'
 import { createReferences, type Dialect, type Draft, subschemasOf } from './document.ts'
 

@@ -1,5 +1,5 @@
-import { ConfigError, ToolgateError } from '../errors.ts'
-import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports.ts'
+import { ConfigError, ToolgateError } from '../util/errors.ts'
+import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports/ports.ts'
 import { checkShape, type Shape, shapeOf } from '../util/shape.ts'
 
 /** More than a person can look at; an agent that asks in a loop is stopped here. */

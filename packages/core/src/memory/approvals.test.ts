@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ApprovalBinding } from '../ports.ts'
+import type { ApprovalBinding } from '../ports/ports.ts'
 import { approvalStoreContract } from '../testing/approval-store.ts'
 import { memoryApprovals } from './approvals.ts'
 

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalFilter, ApprovalStore } from '../ports.ts'
+import type { Approval, ApprovalFilter, ApprovalStore } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import {
   approvalAt,

@@ -1,4 +1,4 @@
-import type { AvailabilitySource, GroupState } from '../ports.ts'
+import type { AvailabilitySource, GroupState } from '../ports/ports.ts'
 import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { LimitAnswer, LimitUse } from '../ports.ts'
+import type { LimitAnswer, LimitUse } from '../ports/ports.ts'
 import { counterStoreContract } from '../testing/counter-store.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { naiveCounters } from '../testing/naive-counters.ts'

@@ -1,4 +1,4 @@
-import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports.ts'
+import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { Uses } from './uses.ts'
 

@@ -1,4 +1,4 @@
-import type { LockOptions } from '../ports.ts'
+import type { LockOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 const LOCK_OPTIONS = shapeOf<LockOptions>({ signal: true, deadlineMs: true })

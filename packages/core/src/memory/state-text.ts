@@ -1,6 +1,6 @@
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from '../util/errors.ts'
 import { frozenCopy } from '../util/json.ts'
-import type { StateOptions } from '../ports.ts'
+import type { StateOptions } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 
 const OPTIONS = shapeOf<StateOptions>({ expiresAt: true })

@@ -1,4 +1,4 @@
-import type { Clock, StateStore } from '../ports.ts'
+import type { Clock, StateStore } from '../ports/ports.ts'
 import { compareToolIds } from '../tools/tool-id.ts'
 import { createEmitter } from '../util/emitter.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

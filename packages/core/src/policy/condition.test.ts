@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defineCaller } from '../caller.ts'
+import { defineCaller } from '../ports/caller.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type ConditionScope, parseCondition } from './condition.ts'
 import type { Condition } from './policy.ts'

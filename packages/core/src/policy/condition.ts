@@ -1,6 +1,6 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import type { Caller } from '../caller.ts'
-import { ConfigError, messageOf } from '../errors.ts'
+import type { Caller } from '../ports/caller.ts'
+import { ConfigError, messageOf } from '../util/errors.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection } from '../util/async.ts'
 import { isObject } from '../util/json.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '../audit/memory.ts'
 import { createGate } from '../gate/gate.ts'
 import { sha256Hex } from '../util/hash.ts'
-import type { AuditEntry, AuditSink, PolicyDocument } from '../ports.ts'
+import type { AuditEntry, AuditSink, PolicyDocument } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
 import type { Policies } from './policy.ts'
 

@@ -1,4 +1,4 @@
-import type { PolicyDocument } from '../ports.ts'
+import type { PolicyDocument } from '../ports/ports.ts'
 import type { GroupSelectors, Selector } from '../tools/selector.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { canonicalize } from '../util/json.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { limitsFromEnv } from '../call/limits.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { createGate } from '../gate/gate.ts'
 import { defineTool } from '../tools/tool.ts'
 import { type Environment, policyFromEnv, sendersFromEnv } from './environment.ts'

@@ -1,4 +1,4 @@
-import { ConfigError, messageOf } from '../errors.ts'
+import { ConfigError, messageOf } from '../util/errors.ts'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { parseSelector, checkEntry as checkListed, splitEntries } from '../tools/selector.ts'
 import { checkObject, checkShape, shapeOf } from '../util/shape.ts'

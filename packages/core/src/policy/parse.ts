@@ -1,5 +1,5 @@
-import type { Caller } from '../caller.ts'
-import { ConfigError, messageOf } from '../errors.ts'
+import type { Caller } from '../ports/caller.ts'
+import { ConfigError, messageOf } from '../util/errors.ts'
 import { type GroupSelectors, parseSelectorAt, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, isThenable } from '../util/async.ts'

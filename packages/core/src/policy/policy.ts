@@ -1,4 +1,4 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** A condition: CEL text, or a pure synchronous function. */

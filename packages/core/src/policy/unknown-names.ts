@@ -1,5 +1,5 @@
 import { nearestNames, didYouMean, nearestOf } from '../util/text.ts'
-import { ConfigError, UnknownToolError } from '../errors.ts'
+import { ConfigError, UnknownToolError } from '../util/errors.ts'
 import type { Source } from '../tools/catalog.ts'
 import { matchesGlob, matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'

@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { type Aliases, findTaken } from '../tools/aliases.ts'
 import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'

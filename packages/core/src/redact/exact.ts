@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { spend, type Work } from '../util/work.ts'
 import type { Span } from './spans.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { ConfigError } from '../errors.ts'
+import type { ConfigError } from '../util/errors.ts'
 import { createRedactor, redactor } from './redact.ts'
 import { SECRET_VALUES } from './secret-values.ts'
 import { runs } from '../testing/runs.ts'

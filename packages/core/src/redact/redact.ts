@@ -1,4 +1,4 @@
-import { ConfigError, messageOf } from '../errors.ts'
+import { ConfigError, messageOf } from '../util/errors.ts'
 import { createFinder, createUnion, type Finder } from '../util/regex/pattern.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { spend, type Work, WorkSpentError } from '../util/work.ts'

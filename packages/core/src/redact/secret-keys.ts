@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { spend, type Work } from '../util/work.ts'
 
 /** Which values under a key are secret: any, only opaque ones, only digits, or none. */

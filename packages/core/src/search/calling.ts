@@ -1,5 +1,5 @@
-import type { Caller } from '../caller.ts'
-import { ToolgateError } from '../errors.ts'
+import type { Caller } from '../ports/caller.ts'
+import { ToolgateError } from '../util/errors.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
 import { hasBit } from '../tools/bits.ts'

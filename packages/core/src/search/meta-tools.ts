@@ -1,5 +1,5 @@
 import type { CallOutcome } from '../call/outcome.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type JsonSchema, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'

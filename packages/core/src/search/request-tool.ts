@@ -1,4 +1,4 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Group, Groups } from '../tools/groups.ts'
 import { markRequestTool, REQUEST_TOOL_ID } from '../tools/own-tool.ts'
 import { type CallContext, defineTool, type Tool } from '../tools/tool.ts'

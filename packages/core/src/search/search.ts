@@ -1,5 +1,5 @@
 import type { Visible } from '../decide/decide.ts'
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from '../util/errors.ts'
 import { membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
 import type { JsonSchema, Tool } from '../tools/tool.ts'

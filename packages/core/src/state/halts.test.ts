@@ -6,7 +6,7 @@ import type { GateOptions } from '../gate/options.ts'
 import type { GateNotice } from '../audit/gate-events.ts'
 import { memoryState } from '../memory/state.ts'
 import type { CallOutcome } from '../call/outcome.ts'
-import type { StateStore } from '../ports.ts'
+import type { StateStore } from '../ports/ports.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 import type { HaltRequest } from './halts.ts'
 

@@ -1,5 +1,5 @@
-import type { Caller } from '../caller.ts'
-import { ConfigError, messageOf, ToolgateError } from '../errors.ts'
+import type { Caller } from '../ports/caller.ts'
+import { ConfigError, messageOf, ToolgateError } from '../util/errors.ts'
 import {
   haltEffects,
   type HaltEffect,
@@ -10,7 +10,7 @@ import {
   unknownHalts,
 } from '../decide/layers/held.ts'
 import type { Effect } from '../decide/evaluation.ts'
-import type { Clock, StateEntry, StateStore } from '../ports.ts'
+import type { Clock, StateEntry, StateStore } from '../ports/ports.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
 import { type GroupSelectors, parseSelectorAt } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'

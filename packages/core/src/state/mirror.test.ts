@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryState } from '../memory/state.ts'
-import type { StateEntry, StateStore } from '../ports.ts'
+import type { StateEntry, StateStore } from '../ports/ports.ts'
 import { Mirror, type MirrorOptions } from './mirror.ts'
 
 function open(parts: Partial<StateStore> = {}, options: Partial<MirrorOptions> = {}) {

@@ -1,4 +1,4 @@
-import type { MaybePromise, StateEntry, StateStore } from '../ports.ts'
+import type { MaybePromise, StateEntry, StateStore } from '../ports/ports.ts'
 import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '../util/async.ts'
 
 export interface MirrorOptions {

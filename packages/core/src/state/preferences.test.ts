@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { createGate } from '../gate/gate.ts'
 import type { GateOptions } from '../gate/options.ts'
 import { memoryState } from '../memory/state.ts'
-import type { StateStore } from '../ports.ts'
+import type { StateStore } from '../ports/ports.ts'
 import { defineTool } from '../tools/tool.ts'
 import type { Preferences } from './preferences.ts'
 

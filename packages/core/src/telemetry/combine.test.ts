@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CallTrace, Telemetry, TracedCall } from '../ports.ts'
+import type { CallTrace, Telemetry, TracedCall } from '../ports/ports.ts'
 import { combineTelemetry } from './combine.ts'
 
 const CALL: TracedCall = { tool: undefined, callId: 'c', caller: {}, run: undefined }

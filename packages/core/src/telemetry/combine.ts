@@ -1,4 +1,4 @@
-import type { CallEnd, CallTrace, Telemetry } from '../ports.ts'
+import type { CallEnd, CallTrace, Telemetry } from '../ports/ports.ts'
 import { catchRejection } from '../util/async.ts'
 import { runOnce } from './run-once.ts'
 

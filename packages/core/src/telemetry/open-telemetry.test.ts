@@ -16,7 +16,7 @@ import {
   SimpleSpanProcessor,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { TracedCall } from '../ports.ts'
+import type { TracedCall } from '../ports/ports.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { openTelemetry, type OpenTelemetryOptions } from './open-telemetry.ts'
 

@@ -13,9 +13,9 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../util/errors.ts'
 import { systemClock } from '../memory/clock.ts'
-import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports.ts'
+import type { CallEnd, CallTrace, Clock, Telemetry, TracedCall } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { createSdkFinder, runWithin, type Sdk } from './sdk.ts'
 

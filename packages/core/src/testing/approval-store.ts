@@ -7,7 +7,7 @@ import type {
   ApprovalStore,
   ApprovalVerdict,
   MaybePromise,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 
 /**
  * Defines the tests that every approval store passes: bound, single use, expiring.

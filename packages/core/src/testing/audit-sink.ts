@@ -16,7 +16,7 @@ import {
   type AuditOutcome,
   type AuditSink,
   type MaybePromise,
-} from '../ports.ts'
+} from '../ports/ports.ts'
 import { auditEntry } from './entries.ts'
 
 type Audit = AuditSink & AuditReader & AuditExporter & AuditCounter

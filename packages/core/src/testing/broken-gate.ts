@@ -6,7 +6,7 @@ import type { GateOptions } from '../gate/options.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
 import { systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
-import type { CallTrace, Telemetry } from '../ports.ts'
+import type { CallTrace, Telemetry } from '../ports/ports.ts'
 import { redactor } from '../redact/redact.ts'
 import { type CallContext, defineTool } from '../tools/tool.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Clock, CounterStore, LimitAnswer, LimitUse, MaybePromise } from '../ports.ts'
+import type { Clock, CounterStore, LimitAnswer, LimitUse, MaybePromise } from '../ports/ports.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 type Make = (options: { clock: Pick<Clock, 'monotonicMs'> }) => MaybePromise<CounterStore>

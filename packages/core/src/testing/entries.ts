@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../ports.ts'
+import type { AuditEntry } from '../ports/ports.ts'
 
 /** Gives an audit entry to write in a test, with what the test cares about. */
 export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {

@@ -1,4 +1,4 @@
-import type { Clock, LimitAnswer, LimitUse } from '../ports.ts'
+import type { Clock, LimitAnswer, LimitUse } from '../ports/ports.ts'
 import type { SyncCounterStore } from '../memory/counters.ts'
 
 interface Held {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Clause, FunctionPolicy, Policy, PolicyAnswer } from '../policy/policy.ts'
 import type { Tool } from '../tools/tool.ts'
 import {

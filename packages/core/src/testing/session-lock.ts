@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCanceller } from '../util/cancelling.ts'
-import type { Lease, MaybePromise, SessionLock } from '../ports.ts'
+import type { Lease, MaybePromise, SessionLock } from '../ports/ports.ts'
 
 export interface LockUnderTest {
   readonly lock: SessionLock

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Clock, MaybePromise, StateStore } from '../ports.ts'
+import type { Clock, MaybePromise, StateStore } from '../ports/ports.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface StateUnderTest {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import { OUTCOMES, type OutcomeWord } from '../decide/decision.ts'
 import type { CallOutcome } from '../call/outcome.ts'
 import { createGate, type Gate } from '../gate/gate.ts'

@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { toNamedMap } from '../util/shape.ts'
 import { parseSelector } from './selector.ts'
 import type { Toolset } from './toolset.ts'

@@ -2,7 +2,7 @@ import { Revision } from '../util/revision.ts'
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { z } from 'zod'
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from '../util/errors.ts'
 import { type CatalogChange, createCatalog, type Source } from './catalog.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 

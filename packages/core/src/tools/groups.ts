@@ -1,5 +1,5 @@
-import { ConfigError } from '../errors.ts'
-import { type MaybePromise, PROBE_KINDS, type ProbeKind } from '../ports.ts'
+import { ConfigError } from '../util/errors.ts'
+import { type MaybePromise, PROBE_KINDS, type ProbeKind } from '../ports/ports.ts'
 import { isPlain } from '../util/json.ts'
 import { checkShape, shapeOf, toNamedMap } from '../util/shape.ts'
 import { didYouMean, nearestOf } from '../util/text.ts'

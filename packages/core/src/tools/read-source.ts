@@ -1,4 +1,4 @@
-import { type FaultCode, messageOf, ToolgateError } from '../errors.ts'
+import { type FaultCode, messageOf, ToolgateError } from '../util/errors.ts'
 import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'

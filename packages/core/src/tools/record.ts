@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 import { toNamedMap, shapeOf } from '../util/shape.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition, type ToolAnnotations } from './tool.ts'
 

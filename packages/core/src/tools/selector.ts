@@ -1,4 +1,4 @@
-import { ConfigError, messageOf } from '../errors.ts'
+import { ConfigError, messageOf } from '../util/errors.ts'
 import { nearestOf } from '../util/text.ts'
 import type { Tool } from './tool.ts'
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../util/errors.ts'
 import { catchRejection, isThenable } from '../util/async.ts'
 import { escapePointer, frozenCopy, type InputProblem } from '../util/json.ts'
 

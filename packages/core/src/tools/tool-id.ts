@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from '../util/errors.ts'
 
 /** Namespaces that selectors use themselves, in any letter case. */
 export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])

@@ -1,6 +1,6 @@
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../ports/caller.ts'
 import type { Cancelling } from '../util/cancelling.ts'
-import { ConfigError, isErrorOf, messageOf } from '../errors.ts'
+import { ConfigError, isErrorOf, messageOf } from '../util/errors.ts'
 import { frozenCopy, isObject } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { findSchemaProblem } from './schema.ts'

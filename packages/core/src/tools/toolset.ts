@@ -1,4 +1,4 @@
-import { ConfigError, ToolgateError, UnknownToolError } from '../errors.ts'
+import { ConfigError, ToolgateError, UnknownToolError } from '../util/errors.ts'
 import { sha256Hex } from '../util/hash.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { nearestNames } from '../util/text.ts'

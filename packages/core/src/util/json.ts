@@ -1,4 +1,4 @@
-import { ToolgateError } from '../errors.ts'
+import { ToolgateError } from './errors.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from './errors.ts'
 import { checkShape, shapeOf } from './shape.ts'
 
 interface Options {

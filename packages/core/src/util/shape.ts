@@ -1,4 +1,4 @@
-import { ConfigError } from '../errors.ts'
+import { ConfigError } from './errors.ts'
 import { didYouMean } from './text.ts'
 
 /** The known keys of one kind of object, and what the message calls them. */

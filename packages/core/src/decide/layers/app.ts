@@ -1,5 +1,5 @@
 import type { ParsedPolicy } from '../../policy/parse.ts'
-import type { AvailabilitySource } from '../../ports.ts'
+import type { AvailabilitySource } from '../../ports/ports.ts'
 import { addBits, type Bits, bitsWhere, invertBits, isEmpty, withoutBit } from '../../tools/bits.ts'
 import type { Groups } from '../../tools/groups.ts'
 import { matchesSelector, type Selector } from '../../tools/selector.ts'

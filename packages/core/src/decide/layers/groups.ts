@@ -1,4 +1,4 @@
-import type { AvailabilitySource, GroupState } from '../../ports.ts'
+import type { AvailabilitySource, GroupState } from '../../ports/ports.ts'
 import { type Bits, bitsWhere, isEmpty, withoutBit } from '../../tools/bits.ts'
 import type { Groups, Group, UnlockRule } from '../../tools/groups.ts'
 import { indexOfRequestTool } from '../../tools/own-tool.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../../caller.ts'
+import type { Caller } from '../../ports/caller.ts'
 import { bitsWhere, isEmpty, type Bits, noBits, setBit } from '../../tools/bits.ts'
 import { matchesSelector, type Selector, type GroupSelectors } from '../../tools/selector.ts'
 import type { Tool } from '../../tools/tool.ts'

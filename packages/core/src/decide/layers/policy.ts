@@ -1,5 +1,5 @@
-import type { Caller } from '../../caller.ts'
-import { messageOf } from '../../errors.ts'
+import type { Caller } from '../../ports/caller.ts'
+import { messageOf } from '../../util/errors.ts'
 import type { CountedContext, ParsedCondition } from '../../policy/condition.ts'
 import { askFunction, type FunctionAnswer, type ParsedClause, type ParsedPolicy } from '../../policy/parse.ts'
 import {

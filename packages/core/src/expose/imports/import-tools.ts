@@ -1,4 +1,4 @@
-import { ConfigError, messageOf } from '../../errors.ts'
+import { ConfigError, messageOf } from '../../util/errors.ts'
 import { OVERLAY, type ToolOverlay } from '../../tools/record.ts'
 import { defineTool, type Tool, type ToolDefinition } from '../../tools/tool.ts'
 import { RESERVED_NAMESPACES } from '../../tools/tool-id.ts'

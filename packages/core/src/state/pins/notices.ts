@@ -1,4 +1,4 @@
-import type { Clock, StateStore } from '../../ports.ts'
+import type { Clock, StateStore } from '../../ports/ports.ts'
 import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'

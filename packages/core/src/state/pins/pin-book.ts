@@ -1,5 +1,5 @@
-import { ToolgateError } from '../../errors.ts'
-import type { Clock, StateEntry, StateStore } from '../../ports.ts'
+import { ToolgateError } from '../../util/errors.ts'
+import type { Clock, StateEntry, StateStore } from '../../ports/ports.ts'
 import { type Completion, Mirror } from '../mirror.ts'
 import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
 import { isOwnTool } from '../../tools/own-tool.ts'

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../errors.ts'
+import { ConfigError } from '../../util/errors.ts'
 import { didYouMean } from '../../util/text.ts'
 import { checkShape, shapeOf } from '../../util/shape.ts'
 

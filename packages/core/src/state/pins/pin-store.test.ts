@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type MemoryState, memoryState } from '../../memory/state.ts'
-import type { StateEntry } from '../../ports.ts'
+import type { StateEntry } from '../../ports/ports.ts'
 import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
 import { defineTool } from '../../tools/tool.ts'
 import { createPinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'

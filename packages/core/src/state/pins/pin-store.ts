@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../util/hash.ts'
-import type { StateEntry, StateStore } from '../../ports.ts'
+import type { StateEntry, StateStore } from '../../ports/ports.ts'
 import type { Definition } from '../../tools/definition-hash.ts'
 import { backgroundTimeout, type Outcome, runWithDeadline, startTask } from '../../util/async.ts'
 import { isObject } from '../../util/json.ts'

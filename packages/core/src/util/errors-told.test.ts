@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { TimeoutError, AbortedError } from './util/async.ts'
-import { HaltedError } from './call/outcome.ts'
-import { StreamTooLongError } from './call/streams.ts'
+import { TimeoutError, AbortedError } from './async.ts'
+import { HaltedError } from '../call/outcome.ts'
+import { StreamTooLongError } from '../call/streams.ts'
 import { ConfigError, ToolgateError, UnknownToolError } from './errors.ts'
 
 const SECRET = 'policy "payments-desk" denies it'

@@ -1,6 +1,6 @@
-import { ToolgateError } from './errors.ts'
-import { isPlain } from './util/json.ts'
-import { describeUnknown, problemWithFields, type Shape, shapeOf } from './util/shape.ts'
+import { ToolgateError } from '../util/errors.ts'
+import { isPlain } from '../util/json.ts'
+import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
 
 /** Who asks. Plain JSON; every field may be absent. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
-import type { Cancelling } from './util/cancelling.ts'
-import type { InputProblem } from './util/json.ts'
+import type { Cancelling } from '../util/cancelling.ts'
+import type { InputProblem } from '../util/json.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
