@@ -25,7 +25,7 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
       assert.equal(status, 0)
       assert.ok(loaded.includes('cli/src/program.ts'), 'what is loaded is seen')
       const others = loaded.filter((file) => !file?.startsWith('cli/') && !file?.startsWith('commander/'))
-      assert.deepEqual(others, ['core/src/entry/words.ts', 'core/src/ports.ts'])
+      assert.deepEqual(others, ['core/src/entry/words.ts', 'core/src/ports/ports.ts'])
       assert.deepEqual(
         loaded.filter((file) => file?.includes('/commands/')),
         [],
