@@ -1,11 +1,11 @@
 // Runs the tests: `node scripts/test.js [--e2e | --long] [--list] [file …]`. Without a file, those of one tier:
 //
-//   npm test           *.test.ts, in two processes, and *.smoke.test.ts; properties with a third of their runs
+//   npm test           *.test.ts, in three processes, and *.smoke.test.ts; properties with a third of their runs
 //   npm run test:e2e   *.e2e.test.ts; and the properties again, in full
 //   npm run test:long  all of them, *.long.test.ts too, with many more runs
 //
 // Files of `*.test.ts` share a process, which is many times faster than a process each. Those of `*.smoke.test.ts`
-// and `*.e2e.test.ts` start servers and children: each has a process of its own, and two run at once.
+// and `*.e2e.test.ts` start servers and children: each has a process of its own.
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const TEST_TIMEOUT_MS = 60_000
 /** A process in which no test has ended for so long hangs, or was left running by a test that did not clean up. */
 const IDLE_MS = 150_000
 
-/** Files of the first tier that take longer than the rest, in seconds: two processes share them evenly. */
+/** Files of the first tier that take longer than the rest, in seconds: the processes share them evenly. */
 const HEAVY = new Map(
   Object.entries({
     'examples/examples.test.ts': 14,
@@ -38,6 +38,8 @@ const HEAVY = new Map(
   }),
 )
 const USUAL_WEIGHT = 0.1
+/** How many run at once. Tests mostly wait, but more than two end-to-end tests disturb each other on two cores. */
+const PROCESSES = { first: 3, e2e: 2, long: 2, named: 2 }
 
 const given = process.argv.slice(2)
 const named = given.filter((arg) => !arg.startsWith('--'))
@@ -54,8 +56,7 @@ async function runAll() {
   const alone = files.filter((file) => kindOf(file) === 'smoke' || kindOf(file) === 'e2e')
   const shared = splitByWeight(files.filter((file) => !alone.includes(file)))
   const batches = [...shared, ...alone.map((file) => [file])]
-  // Most of an end-to-end test is waiting, so two go at a time; more would disturb each other on two cores.
-  await Promise.all([runQueue(batches), runQueue(batches)])
+  await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches)))
   if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
   console.log(`${total.passed} passed, ${total.failed} failed`)
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
@@ -82,18 +83,15 @@ function hasProperties(file) {
   return readFileSync(file, 'utf8').includes("testing/runs.ts'")
 }
 
-/** The heaviest first, each to the lighter of two batches. */
+/** Splits files into batches of equal weight: the heaviest first, each to the lightest batch. */
 function splitByWeight(list) {
-  const halves = [
-    { weight: 0, files: [] },
-    { weight: 0, files: [] },
-  ]
+  const batches = Array.from({ length: PROCESSES[tier] }, () => ({ weight: 0, files: [] }))
   for (const file of list.toSorted((a, b) => weightOf(b) - weightOf(a))) {
-    const lighter = halves[0].weight <= halves[1].weight ? halves[0] : halves[1]
-    lighter.files.push(file)
-    lighter.weight += weightOf(file)
+    const lightest = batches.reduce((least, one) => (one.weight < least.weight ? one : least))
+    lightest.files.push(file)
+    lightest.weight += weightOf(file)
   }
-  return halves.map((half) => half.files.toSorted((a, b) => (a < b ? -1 : 1))).filter((half) => half.length > 0)
+  return batches.map((batch) => batch.files.toSorted((a, b) => (a < b ? -1 : 1))).filter((batch) => batch.length > 0)
 }
 
 function weightOf(file) {

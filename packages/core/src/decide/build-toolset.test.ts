@@ -73,7 +73,7 @@ describe('buildToolset', () => {
     ['null for a source', { from: null }, 'source_invalid', /needs a source/],
     ['a name for a source', { from: 'files' }, 'source_invalid', /needs a source/],
     ['an object without tools()', { from: {} }, 'source_invalid', /has no tools\(\)/],
-    ['a source that promises', { from: { tools: () => Promise.resolve([]) } }, 'source_invalid', /at once/],
+    ['a source that promises', { from: { tools: () => Promise.resolve([]) } }, 'source_invalid', /synchronously/],
     ['what is no tool', { from: [{ name: 'a b' }] }, 'tool_invalid', /must not hold spaces/],
     ['two tools of one id', { from: [...tools, tools[0]] }, 'tool_duplicate', /"web:search"/],
     ['a missing filter', { from: tools, filters: [undefined] }, 'filter_invalid', /filters\[0\]: must be a filter/],
