@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, type Gate } from '@toolgate/core'
+import { ConfigError, createGate, type Gate } from '@toolgate/core'
 import {
   convertToModelMessages,
   generateText,
@@ -205,6 +205,17 @@ describe('toolApproval of guard', () => {
       'not-applicable, asked': waits,
       'not-applicable, allowed': [1, 'delete_all tool_call'],
     })
+  })
+
+  it('throws for an unknown answer, and runs nothing', async () => {
+    for (const answer of ['aproved', true, 1, {}, { type: 'yes' }]) {
+      const { gate, witness } = createAiSdkWorld({ policy: [] })
+      const toolApproval = () => answer as 'approved'
+      const guarded = await guard(gate, VIEWER, { toolApproval })
+      const run = generateText({ model: mockModel([call, 'Done.']), messages: prompt, stopWhen, ...guarded })
+      await assert.rejects(run, (error) => error instanceof ConfigError && /toolApproval/.test(error.message))
+      assert.deepEqual(witness.ran, [])
+    }
   })
 
   it('gives the model your reason, or the gate’s text if the gate would refuse', async () => {

@@ -124,7 +124,7 @@ describe('toStoredText', () => {
     })
   })
 
-  it('leaves out what JSON leaves out, and encodes addresses and bytes', () => {
+  it('leaves out what JSON leaves out, and stores what toJSON returns', () => {
     assert.deepEqual(fromStoredText(toStoredText({ a: undefined, b: () => 1, c: new Date(0), d: [undefined] })), {
       c: '1970-01-01T00:00:00.000Z',
       d: [null],
