@@ -1,4 +1,4 @@
-// `@toolgate/core/audit`: records, and what those need who keep, read or verify them.
+// `@toolgate/core/audit`: records, and the functions to store, read and verify them.
 
 // Records, and the ports that write and read them
 export type { MemoryAudit } from '../audit/memory.ts'

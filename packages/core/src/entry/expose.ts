@@ -1,4 +1,4 @@
-// `@toolgate/core/expose`: a view in the form of a provider or a framework, and tools written in those forms.
+// `@toolgate/core/expose`: a view's tools in the format of a provider or framework, and imports from those formats.
 
 export { type CustomTarget, defineTarget } from '../expose/define-target.ts'
 export { expose } from '../expose/expose.ts'

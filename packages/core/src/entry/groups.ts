@@ -1,4 +1,4 @@
-// `@toolgate/core/groups`: named sets of tools, what they need, and applications made of them.
+// `@toolgate/core/groups`: named sets of tools, their requirements, and apps.
 
 export type { Apps } from '../gate/apps.ts'
 export type { App } from '../groups/app.ts'

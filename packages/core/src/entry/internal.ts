@@ -1,4 +1,4 @@
-// `@toolgate/core/internal`: what only the packages of Toolgate share. It is no part of the public API and may change in any release.
+// `@toolgate/core/internal`: shared by the packages of Toolgate only. Not part of the public API; may change in any release.
 
 // Helpers: options, texts, JSON, waiting and listeners
 export { errnoOf, messageOf } from '../util/errors.ts'

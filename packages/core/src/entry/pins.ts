@@ -1,4 +1,4 @@
-// `@toolgate/core/pins`: tools whose definition changes, and definitions that hold what nobody sees.
+// `@toolgate/core/pins`: changed tool definitions, and hidden content in them.
 
 export { checkDefinition, DEFINITION_LIMITS, type DefinitionFinding, FINDINGS } from '../state/pins/definition-check.ts'
 export type { DefinitionDiff } from '../state/pins/diff.ts'

@@ -1,3 +1,3 @@
-// `@toolgate/core/redact`: secrets are hidden before anything is written, logged or shown.
+// `@toolgate/core/redact`: masks secrets before anything is written, logged or shown.
 
 export { createRedactor, redactor, type Redactor } from '../redact/redact.ts'

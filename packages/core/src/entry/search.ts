@@ -1,4 +1,4 @@
-// `@toolgate/core/search`: finding tools among many, and the tools with which a model does so.
+// `@toolgate/core/search`: finding tools among many, and the tools that let a model search.
 
 export { callingOf } from '../search/calling.ts'
 export { type MetaAnswer, metaTools } from '../search/meta-tools.ts'

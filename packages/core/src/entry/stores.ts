@@ -1,4 +1,4 @@
-// `@toolgate/core/stores`: the stores and the clock that a host brings, the ones in memory, and what authors of stores need.
+// `@toolgate/core/stores`: the interfaces of stores and clocks, the stores in memory, and helpers for authors of stores.
 
 // Ports
 export type {

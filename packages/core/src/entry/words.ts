@@ -1,3 +1,3 @@
-// `@toolgate/core/words`: word lists alone, for programs that must start fast.
+// `@toolgate/core/words`: only word lists, for programs that must start fast.
 
 export { APPROVAL_DECISIONS, APPROVAL_STATUSES, AUDIT_EVENTS, AUDIT_OUTCOMES } from '../ports/ports.ts'

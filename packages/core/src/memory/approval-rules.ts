@@ -7,10 +7,10 @@ const MAX_PENDING_PER_USER = 100
 /** Characters of JSON, over all pending ones: they are kept, and shown together. */
 const MAX_PENDING_INPUT_PER_USER = 8_000_000
 
-/** How far the clock may go back, or those of two machines differ, without an approval being over by it. */
+/** An approval survives when the clock goes back by this much, or when the clocks of two machines differ by it. */
 const CLOCK_TOLERANCE_MS = 5000
 
-/** Gives an approval as it is at a time: one that is open is over by then or not, what was rejected, revoked or consumed stays so. */
+/** Returns an approval as it is at a time. An open one may have expired by then; the other statuses are final. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
   const status = approvalStatusAt(approval, nowMs)
   return status === approval.status ? approval : Object.freeze({ ...approval, status })
@@ -38,7 +38,7 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked
  * approval has the id.
  *
  * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
- * @throws {ConfigError} for a verdict that is none
+ * @throws {ConfigError} for an invalid verdict
  */
 export function decidedApproval(approval: Approval | undefined, id: string, verdict: ApprovalVerdict): Approval {
   checkWords(verdict, VERDICT)
@@ -56,20 +56,20 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
   return Object.freeze(reason === undefined ? decided : { ...decided, reason })
 }
 
-/** Tells whether the next request of its binding is answered by this approval. */
+/** Checks whether this approval answers the next request of its binding. */
 export function isLiveAt(approval: DatedApproval, nowMs: number): boolean {
   return LIVE.has(approval.status) && !isOver(approval, nowMs)
 }
 
-/** One that was asked for in what is now the future would live for longer than it may, so it is over. */
+/** An approval requested in the future would live longer than allowed, so it counts as expired. */
 function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boolean {
   return nowMs >= expiresAt || nowMs < requestedAt - CLOCK_TOLERANCE_MS
 }
 
 /**
- * Gives the texts by which a binding and its user are known again.
+ * Returns the keys that identify a binding and its user.
  *
- * JSON keeps the parts apart, whatever they hold, and an absent one apart from an empty one.
+ * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
   const { tenant, user, tool, definitionHash, inputHash, run } = binding
@@ -109,7 +109,7 @@ const DECISION = shapeOf<Decision>({ decision: true, reason: true }, 'field')
 const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true }, 'field')
 
 /**
- * Checks what a person says of an approval: only `approve`, `reject` and `revoke` are answers.
+ * Checks a person's decision about an approval: `approve`, `reject` or `revoke`.
  *
  * @throws {ConfigError} naming the field
  */
@@ -125,7 +125,7 @@ function checkWords(said: Decision, shape: Shape): void {
   if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('decide.reason', 'must be a text')
 }
 
-/** What a store says that has no room for another approval, as all that it keeps are live. */
+/** The error of a store that has no room for another approval because all that it keeps are live. */
 export function tooManyApprovals(): ToolgateError {
   return new ToolgateError('approval_too_many', 'Too many approvals are waiting. Try again later.')
 }
@@ -133,6 +133,6 @@ export function tooManyApprovals(): ToolgateError {
 function tooManyOf(what: string): ToolgateError {
   return new ToolgateError(
     'approval_too_many',
-    `${what} of this user are waiting for a person; no more can be asked for until one is decided.`,
+    `${what} of this user are waiting for a person. Decide one before you request another.`,
   )
 }

@@ -22,11 +22,11 @@ const MAX_KEPT = 10_000
 const DEFAULT_LIMIT = 100
 
 /**
- * Gives approvals that live in this process.
+ * Returns a store of approvals that lives in this process.
  *
- * One user of one tenant has at most 100 pending at a time, with inputs of 8 million characters together: the
- * oldest stay, and a request for another is refused with `approval_too_many`. Finished ones are kept for people to
- * see until they have been over for as long as they lived, or until 10,000 are kept.
+ * A user of a tenant has at most 100 pending approvals, whose inputs have at most 8 million characters together. The
+ * next request throws `approval_too_many`. Finished approvals are kept for people to see until they have been over
+ * for one more `ttlMs`, or until 10,000 are kept.
  */
 export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalStore {
   checkShape('memoryApprovals', options, OPTIONS)

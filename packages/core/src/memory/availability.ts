@@ -19,7 +19,7 @@ const STATE = shapeOf<GroupState>(
   'field',
 )
 
-/** Gives an availability that the host sets, for tests and for hosts that know by themselves. */
+/** Returns an availability that the host sets, for tests and for hosts that check their groups themselves. */
 export function memoryAvailability(initial: Readonly<Record<string, GroupState>> = {}): MemoryAvailability {
   const states = new Map(Object.entries(initial))
   for (const [group, state] of states) checkShape(group, state, STATE)

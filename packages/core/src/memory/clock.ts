@@ -6,7 +6,7 @@ export const systemClock: Clock = {
   wallMs: () => Date.now(),
 }
 
-/** Gives a clock whose monotonic time never goes back: where the given one does, time goes on from there. */
+/** Returns a clock whose monotonic time never goes back. If the given clock goes back, time continues from there. */
 export function steadyClock(clock: Clock): Clock {
   let latestMs = Number.NEGATIVE_INFINITY
   let lostMs = 0

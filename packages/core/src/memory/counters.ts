@@ -2,7 +2,7 @@ import type { Clock, CounterStore, LimitAnswer, LimitUse } from '../ports/ports.
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { Uses } from './uses.ts'
 
-/** Counters that answer at once. */
+/** Counters that answer synchronously. */
 export interface SyncCounterStore extends CounterStore {
   peek(uses: readonly LimitUse[]): LimitAnswer
   take(uses: readonly LimitUse[]): LimitAnswer
@@ -16,7 +16,7 @@ export interface MemoryCounters extends SyncCounterStore {
 
 export interface MemoryCountersOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** More keys than this at one time and a use of a new key is refused. Default 200,000, which take about 64 MB. */
+  /** The most keys at one time; a use of another key is refused. Default 200,000, which take about 64 MB. */
   readonly maxKeys?: number
 }
 
@@ -25,10 +25,10 @@ const OPTIONS = shapeOf<MemoryCountersOptions>({ clock: true, maxKeys: true })
 /**
  * Returns counters that live in this process.
  *
- * A use costs the same however many keys there are, and what has passed is forgotten as others come. When there is no
- * room for a new key its use is refused, never let through uncounted.
+ * The cost of a use does not depend on the number of keys, and later uses remove keys that have passed. If there is no
+ * room for a new key, its use is refused; no use goes uncounted.
  *
- * @throws {RangeError} from `take` and `peek` when the clock gives no time
+ * @throws {RangeError} from `take` and `peek` when the clock does not return a finite number
  */
 export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
   checkShape('memoryCounters', options, OPTIONS)
@@ -45,11 +45,11 @@ export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
   }
 }
 
-/** How many keys one question looks at to see whether they have passed. */
+/** How many keys one `peek` or `take` checks for having passed. */
 const SWEPT_AT_ONCE = 64
-/** All keys are looked at once in so many milliseconds at most. */
+/** A round over all keys starts at most once in this time. */
 const ROUND_MS = 100
-/** A full store looks at all its keys for one that has passed, and then waits a millisecond for each so many keys. */
+/** After a full store has checked all its keys, it waits one millisecond for each so many keys before the next check. */
 const KEYS_PER_FULL_MS = 10_000
 
 class Counters {
@@ -57,11 +57,11 @@ class Counters {
   readonly #maxKeys: number
   #keys = new Map<string, Uses>()
   #nowMs = Number.NEGATIVE_INFINITY
-  /** By then every key has passed. */
+  /** The time when every key has passed. */
   #idleAtMs = Number.NEGATIVE_INFINITY
-  /** Until then no key can be forgotten, so that a full store costs nothing. */
+  /** No key is checked before this time, so a full store costs nothing. */
   #fullUntilMs = Number.NEGATIVE_INFINITY
-  /** The keys that this round of looking has not reached. */
+  /** The keys that this round has not checked yet. */
   #unseen: Iterator<[string, Uses]> | undefined
   #nextRoundMs = Number.NEGATIVE_INFINITY
 
@@ -108,7 +108,7 @@ class Counters {
     }
   }
 
-  /** Limits hold only while time does not go back. */
+  /** Ignores a clock that goes back: limits hold only while time moves forward. */
   #readClock(): void {
     const readMs = this.#clock.monotonicMs()
     if (!Number.isFinite(readMs)) throw new RangeError(`the clock returned ${readMs}, which is not a time`)
@@ -130,7 +130,7 @@ class Counters {
     else this.#keys.set(key, (held = new Uses(this.#nowMs, windowMs)))
     const { passesAtMs } = held
     if (passesAtMs > this.#idleAtMs) this.#idleAtMs = passesAtMs
-    // It may be the first to pass of all that fill the store.
+    // This key may be the first of a full store to pass.
     if (passesAtMs < this.#fullUntilMs) this.#fullUntilMs = passesAtMs
   }
 
@@ -155,7 +155,7 @@ class Counters {
     return false
   }
 
-  /** Returns when the first of the keys that stay passes. */
+  /** Returns the time when the first remaining key passes. */
   #forgetAllPassed(): number {
     let firstMs = Number.POSITIVE_INFINITY
     for (const [key, held] of this.#keys) {
@@ -165,7 +165,7 @@ class Counters {
     return firstMs
   }
 
-  /** Looks at a few keys, so that all of them are looked at again and again while questions come. */
+  /** Checks a few keys, so that repeated uses go round all of them. */
   #forgetSome(): void {
     if (this.#nowMs >= this.#idleAtMs && this.#keys.size > 0) {
       this.#keys = new Map()

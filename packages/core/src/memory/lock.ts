@@ -17,20 +17,20 @@ export interface MemoryLockOptions {
 
 const OPTIONS = shapeOf<MemoryLockOptions>({ clock: true })
 
-/** Gives a lock for the sessions of this process. Fencing tokens grow over all of its sessions. */
+/** Returns a lock for the sessions of this process. Fencing tokens grow over all of its sessions. */
 export function memoryLock(options: MemoryLockOptions = {}): MemoryLock {
   checkShape('memoryLock', options, OPTIONS)
   return new ProcessLock(options.clock ?? systemClock)
 }
 
-/** Those that wait for one session, in the order of asking. There is one exactly while the session is held. */
+/** The waiters of one session, first come first. It exists exactly while the session is held. */
 interface Line {
   readonly session: string
   first: Waiter | undefined
   last: Waiter | undefined
 }
 
-// Classes, as a turn is taken for every run and a closure for each of its parts costs more than the turn.
+// Classes, because every run takes a turn, and closures would cost more than the turn itself.
 
 class ProcessLock implements MemoryLock {
   readonly #clock: Pick<Clock, 'monotonicMs'>
@@ -66,7 +66,7 @@ class ProcessLock implements MemoryLock {
     })
   }
 
-  /** Gives the turn to the next, or forgets the session. */
+  /** Hands the turn to the next waiter, or removes the session. */
   next(line: Line): void {
     const waiter = line.first
     if (waiter === undefined) this.#lines.delete(line.session)

@@ -13,13 +13,13 @@ export function checkStateKey(key: string): void {
   checkText('A key', key)
 }
 
-/** A prefix may be empty, which every key begins with. */
+/** Checks a prefix of keys. The empty prefix matches every key. */
 export function checkStatePrefix(prefix: string): void {
   if (typeof prefix !== 'string') throw invalid('A prefix of keys of the state must be text.')
   checkText('A prefix of keys', prefix)
 }
 
-/** Gives the time from which on a value is gone; infinite where there is none. */
+/** Returns the time when a value expires; infinite if it does not. */
 export function toStateExpiry(options: StateOptions = {}): number {
   checkShape('set', options, OPTIONS)
   const { expiresAt = Number.POSITIVE_INFINITY } = options
@@ -29,9 +29,9 @@ export function toStateExpiry(options: StateOptions = {}): number {
 }
 
 /**
- * Gives the JSON text of a value for a state store to keep.
+ * Returns the JSON text of a value for a state store to keep.
  *
- * @throws {ToolgateError} `state_invalid` for what is not plain JSON, and for more than 1 MiB of it
+ * @throws {ToolgateError} `state_invalid` for a value that is not plain JSON or has more than 1 MiB
  */
 export function toStateText(value: unknown): string {
   const text = JSON.stringify(plainCopy(value))
@@ -41,7 +41,7 @@ export function toStateText(value: unknown): string {
   return text
 }
 
-/** Gives the value of a text that `toStateText` made, deeply frozen. */
+/** Returns the value of a text that `toStateText` made, deeply frozen. */
 export function parseStateText(text: string): unknown {
   return plainCopy(JSON.parse(text))
 }

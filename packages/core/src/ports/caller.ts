@@ -2,7 +2,7 @@ import { ToolgateError } from '../util/errors.ts'
 import { isPlain } from '../util/json.ts'
 import { describeUnknown, problemWithFields, type Shape, shapeOf } from '../util/shape.ts'
 
-/** Who asks. Plain JSON; every field may be absent. */
+/** The user or agent that a request is for. Plain JSON; every field is optional. */
 export interface Caller {
   readonly user?: string | undefined
   readonly tenant?: string | undefined
@@ -17,7 +17,7 @@ export interface Caller {
 const keys = new WeakMap<Caller, string>()
 
 /**
- * Gives a frozen copy of a caller, keyed once, so that its views are found by identity.
+ * Returns a frozen copy of a caller with its key computed once, so that views are found by identity.
  *
  * @throws {ToolgateError} `caller_invalid` for an unknown field or a value of the wrong shape
  * @example
@@ -41,19 +41,19 @@ export function defineCaller(caller: Caller): Caller {
 /**
  * Returns whether a value is a caller that `defineCaller` returned: that very object.
  *
- * JSON, `structuredClone` and a spread make another object, so no request can carry one. Where a framework hands over
- * a context that a client may have filled, this tells the host's callers from a client's claim.
+ * JSON, `structuredClone` and a spread make another object, so no request can carry one. When a framework passes on
+ * a context that a client may have filled, this separates the host's callers from a client's claims.
  */
 export function isDefinedCaller(value: unknown): value is Caller {
   return typeof value === 'object' && value !== null && keys.has(value)
 }
 
-/** Gives the key of a caller: equal callers have equal keys, whatever the order of their fields. */
+/** Returns the key of a caller. Equal callers have equal keys; the order of their fields does not matter. */
 export function callerKey(caller: Caller): string {
   return keys.get(defineCaller(caller)) as string
 }
 
-/** Gives the parts of a caller that limits count apart. */
+/** Returns the parts of a caller that limits count separately. */
 export function callerParts({ tenant, user, chat }: Caller): {
   tenant: string | undefined
   user: string | undefined
@@ -62,7 +62,7 @@ export function callerParts({ tenant, user, chat }: Caller): {
   return { tenant, user, chat: chat?.id }
 }
 
-/** What a class inherits is not copied, so a caller with a field there would be another one: one of whom less is known. */
+/** Rejects inherited fields: they are not copied, so the copy would be a caller with fewer restrictions. */
 function checkOwn(caller: object): void {
   for (const field of CHECKS.keys())
     if (field in caller && !Object.hasOwn(caller, field))
@@ -108,7 +108,7 @@ function text(path: string, value: unknown): string {
   return value
 }
 
-/** An empty id is one that is missing: all who lack one would share a session, and dropping it would lift its locks. */
+/** Rejects an empty id: all callers without an id would share that session, and dropping it would lift its locks. */
 function session(path: string, value: unknown): string {
   const id = text(path, value)
   if (id === '') throw new ToolgateError('caller_invalid', `${path} must not be empty; leave it out for no session`)

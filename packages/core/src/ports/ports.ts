@@ -12,7 +12,7 @@ export interface Clock {
   wallMs(): number
 }
 
-/** One use that is asked for: at most `max` in any window of `windowMs`. */
+/** One requested use: at most `max` in any window of `windowMs`. */
 export interface LimitUse {
   readonly key: string
   readonly max: number
@@ -23,11 +23,11 @@ export interface LimitAnswer {
   readonly allowed: boolean
   /** Index of the first use that was refused; -1 when all were allowed. */
   readonly refused: number
-  /** Uses left after this one, the smallest over all asked for. */
+  /** Uses left after this one, the smallest over all requested uses. */
   readonly remaining: number
   /** Milliseconds until the refused use could succeed; 0 when allowed. */
   readonly resetMs: number
-  /** The store's own time of the answer, by which `giveBack` knows a take again. */
+  /** The store's own time of the answer. `giveBack` finds the take by it. */
   readonly atMs?: number
 }
 
@@ -36,8 +36,8 @@ export interface CounterStore {
   peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   /**
-   * Gives back what a `take` of these uses took, because the call did not go ahead. `taken` is the
-   * answer of that take; without it the latest is given back, which is another call's when calls overlap.
+   * Returns the uses of a `take`, because the call did not go ahead. `taken` is the answer of that take. Without it the
+   * latest take is returned, which may belong to another call when calls overlap.
    */
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
 }
@@ -45,7 +45,7 @@ export interface CounterStore {
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'revoked', 'expired', 'consumed'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 
-/** What an approval is bound to. One that differs in any field is another approval. */
+/** What an approval is bound to. A request that differs in any field needs another approval. */
 export interface ApprovalBinding {
   readonly tenant: string | undefined
   readonly user: string | undefined
@@ -55,14 +55,14 @@ export interface ApprovalBinding {
   readonly run: string | undefined
 }
 
-/** What people look approvals up by, beside what they are bound to. */
+/** What people find approvals by, besides the binding. */
 export interface ApprovalAbout {
   readonly chat?: string | undefined
 }
 
 export interface Approval extends ApprovalBinding {
   readonly id: string
-  /** The chat that it was first asked for in. It is not bound to it. */
+  /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
@@ -75,7 +75,7 @@ export interface Approval extends ApprovalBinding {
   readonly reason?: string
 }
 
-/** What a person can decide: of a pending approval `approve` or `reject`, of an approved one that is unused `revoke`. */
+/** What a person can decide: `approve` or `reject` a pending approval, `revoke` an approved one that is unused. */
 export const APPROVAL_DECISIONS = ['approve', 'reject', 'revoke'] as const
 export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number]
 
@@ -86,14 +86,14 @@ export interface ApprovalVerdict {
   readonly atMs: number
 }
 
-/** Which approvals are meant: those for which everything holds that is given. */
+/** Selects the approvals that match every given field. */
 export interface ApprovalFilter {
   readonly status?: ApprovalStatus
   readonly tenant?: string
   readonly user?: string
   readonly tool?: string
   readonly chat?: string
-  /** Only those asked for before the one of this id: the next page. None, where there is no such one. */
+  /** Only approvals older than the one with this id: the next page. Empty for an unknown id. */
   readonly before?: string
   /** Default 100. */
   readonly limit?: number
@@ -104,26 +104,26 @@ export interface ApprovalStore {
   /**
    * Returns the live approval (pending, approved, rejected or revoked) of this binding, or makes a pending one.
    *
-   * @throws {ToolgateError} `approval_too_many` when too many of this user, or of all, wait for a person
+   * @throws {ToolgateError} `approval_too_many` when too many of this user, or of all users, wait for a person
    */
   request(binding: ApprovalBinding, input: unknown, nowMs: number, about?: ApprovalAbout): MaybePromise<Approval>
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
-  /** Newest first, those that are over among them for as long as the store keeps them. */
+  /** Newest first. Finished ones are included for as long as the store keeps them. */
   list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>
   /**
-   * Approves or rejects a pending approval, or revokes an approved one. Of a `revoke` and a `consume` that race, exactly
-   * one succeeds.
+   * Approves or rejects a pending approval, or revokes an approved one. If a `revoke` and a `consume` race, exactly one
+   * succeeds.
    *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
    */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
-  /** Turns an approved one into a consumed one, exactly once; `false` when somebody else did or it expired. */
+  /** Consumes an approved one, exactly once. Returns `false` if it was already consumed or has expired. */
   consume(id: string, nowMs: number): MaybePromise<boolean>
-  /** Makes a consumed one approved again, because the call did not go ahead. */
+  /** Sets a consumed one back to approved, because the call did not go ahead. */
   giveBack(id: string): MaybePromise<void>
 }
 
-/** What an attempt leaves: `tool_call` when it goes ahead, and one of the others at its end. */
+/** The records of an attempt: `tool_call` when it goes ahead, and one of the others at its end. */
 export const ATTEMPT_EVENTS = [
   'tool_call',
   'tool_result',
@@ -132,7 +132,7 @@ export const ATTEMPT_EVENTS = [
   'tool_approval_required',
   'tool_abandoned',
 ] as const
-/** What happens beside attempts, to the gate and to the audit itself. */
+/** Events of the gate and of the audit itself, outside attempts. */
 export const GATE_EVENTS = [
   'policy_changed',
   'policy_recorded',
@@ -163,7 +163,7 @@ export interface AuditRecord {
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** The tool id that was asked for; at most 256 characters. Absent where an event of the gate is about none. */
+  /** The requested tool id; at most 256 characters. Absent from an event of the gate that is not about a tool. */
   readonly tool?: string
   /** Absent only on events of the gate. */
   readonly tool_call_id?: string
@@ -176,7 +176,7 @@ export interface AuditRecord {
   readonly run_id?: string
   /** Of the run, counted from 0. */
   readonly step?: number
-  /** The model that asked, as the host names it. */
+  /** The model that made the call, as the host names it. */
   readonly model?: string
   /** W3C trace id, 32 hex digits. */
   readonly trace_id?: string
@@ -188,7 +188,7 @@ export interface AuditRecord {
   readonly reset_ms?: number
   readonly duration_ms?: number
   readonly error?: string
-  /** The tool answered, and its result says that it failed (MCP `isError`). `error` is what it said. */
+  /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
   readonly policy_revision: number
@@ -199,12 +199,12 @@ export interface AuditRecord {
   readonly policy?: string
   /**
    * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
-   * equal ones, and nobody without the key can guess a short input. Records of earlier versions have the bare SHA-256.
+   * equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare SHA-256.
    */
   readonly input_hash?: string
-  /** The first 200 characters or so of the input in RFC 8785 form, redacted. Absent where previews are switched off. */
+  /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
-  /** Of `audit_opened` and `audit_closed`, where checkpoints are made: the last record that one had signed then, or 0. */
+  /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
@@ -218,9 +218,9 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
 } & {
   readonly wallMs: number
   readonly input?: unknown
-  /** The policies that decided. The sink records their hash, and keeps what they say once. */
+  /** The policies that decided. The sink records their hash with each entry, and their text once. */
   readonly in_force?: PolicyDocument | undefined
-  /** Stands for `run_id`, `step` and `model` where those are absent: one field for what most calls do not have. */
+  /** Supplies `run_id`, `step` and `model` if those are absent: one field for data that most calls lack. */
   readonly run?: RunOfCall | undefined
 }
 
@@ -237,10 +237,10 @@ export interface RunOfCall {
   readonly id: string
   /** Counted from 0. */
   readonly step?: number | undefined
-  /** The model that asked, as the host names it. */
+  /** The model that made the call, as the host names it. */
   readonly model?: string | undefined
   readonly app?: string | undefined
-  /** `false` where approvals hold for whatever run asks next: the id is for the audit only. Default `true`. */
+  /** `false` if approvals are not bound to the run: its id is for the audit only. Default `true`. */
   readonly bindsApprovals?: boolean | undefined
 }
 
@@ -250,9 +250,8 @@ type GivenBySink = 'seq' | 'ts' | 'input_hash' | 'input_preview' | 'prev' | 'has
 /**
  * Takes audit entries.
  *
- * `write` returns when the entry is in the sink's hands: at once for a batched sink, at the
- * resolution of the promise for one that makes every record durable first. A throw or a
- * rejection of the `tool_call` entry refuses the call.
+ * A batched sink returns from `write` at once. A sink that makes every record durable first returns a promise, which
+ * resolves then. If `write` throws or rejects for the `tool_call` entry, the call is refused.
  */
 export interface AuditSink {
   write(entry: AuditEntry): MaybePromise<void>
@@ -261,11 +260,11 @@ export interface AuditSink {
   close(): Promise<void>
 }
 
-/** How an attempt ended, as its terminal record says. */
+/** How an attempt ended, taken from its terminal record. */
 export const AUDIT_OUTCOMES = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned'] as const
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
 
-/** Which records are meant: those for which everything holds that is given. */
+/** Selects the records that match every given field. */
 export interface AuditFilter {
   readonly tool?: string
   readonly user?: string
@@ -286,7 +285,7 @@ export interface AuditQuery extends AuditFilter {
   readonly limit?: number
   /** Only records with a smaller `seq`: the next page. */
   readonly beforeSeq?: number
-  /** Only records with a greater `seq`: what is new. */
+  /** Only records with a greater `seq`: the new ones. */
   readonly afterSeq?: number
 }
 
@@ -298,7 +297,7 @@ export interface AuditReader {
 /** Which records are exported: all that match, without a limit. */
 export type AuditExportQuery = Omit<AuditQuery, 'limit'>
 
-/** Gives records oldest first, however many there are, without holding all of them. */
+/** Returns records oldest first, without holding all of them in memory. */
 export interface AuditExporter {
   exportRecords(query?: AuditExportQuery): AsyncIterable<AuditRecord>
 }
@@ -329,23 +328,23 @@ export interface AuditCounter {
   countOutcomes(query: AuditCountQuery): MaybePromise<AuditCounts>
 }
 
-/** Small values that must outlive a process, or reach every replica: halts, pins, pauses, preferences. Plain JSON. */
+/** Stores small values that outlive a process or reach every replica: halts, pins, pauses, preferences. Plain JSON. */
 export interface StateStore {
-  /** Gives the value of a key; `undefined` where there is none or it has expired. */
+  /** Returns the value of a key; `undefined` if it is absent or has expired. */
   get(key: string): MaybePromise<unknown>
   set(key: string, value: unknown, options?: StateOptions): MaybePromise<void>
-  /** Sets a key that has no value; `false` where it has one. */
+  /** Sets a key that has no value. Returns `false` if it has one. */
   add(key: string, value: unknown, options?: StateOptions): MaybePromise<boolean>
-  /** Gives the value and removes it: of any number who ask at once, one gets it. */
+  /** Returns the value and removes it. Of concurrent calls, exactly one gets the value. */
   take(key: string): MaybePromise<unknown>
-  /** The entries whose keys begin so, in the order of their keys, bytewise. */
+  /** Returns the entries whose keys begin with the prefix, sorted bytewise by key. */
   list(prefix: string): MaybePromise<readonly StateEntry[]>
-  /** Calls the listener after any change, by whatever process, within a second. Gives the way to end it. */
+  /** Calls the listener within a second after any change by any process. Returns a function that ends the subscription. */
   subscribe(listener: () => void): () => void
 }
 
 export interface StateOptions {
-  /** Wall-clock milliseconds from which on it is as if it were not there. Default: never. */
+  /** Wall-clock milliseconds from which on the entry no longer exists. Default: never. */
   readonly expiresAt?: number | undefined
 }
 
@@ -354,10 +353,10 @@ export interface StateEntry {
   readonly value: unknown
 }
 
-/** Lets one at a time into each session, in the order of asking. Nothing is kept of an idle session. */
+/** Gives each session to one holder at a time, first come first. Keeps nothing about an idle session. */
 export interface SessionLock {
   /**
-   * Resolves when it is this one's turn.
+   * Resolves with a lease when its turn comes.
    *
    * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after `deadlineMs`
    */
@@ -372,19 +371,19 @@ export interface LockOptions {
 
 /** A turn in a session. */
 export interface Lease {
-  /** Grows with every lease of a session: what a later holder has written tells an earlier one by it. */
+  /** Grows with every lease of a session, so that a write of an earlier holder can be recognized and rejected. */
   readonly fencingToken: number
-  /** Ends the turn; a second time does nothing. */
+  /** Ends the turn. Later calls do nothing. */
   release(): MaybePromise<void>
 }
 
-/** Follows calls for a tracing system. Made so that an absent one costs nothing. */
+/** Reports calls to a tracing system. Without it, calls pay nothing. */
 export interface Telemetry {
   startCall(call: TracedCall): CallTrace | undefined
 }
 
 export interface TracedCall {
-  /** The tool, where the catalog has it: names that a client made up are no names of spans. */
+  /** The tool, if the catalog has it: a name that a client made up must not name a span. */
   readonly tool: { readonly id: string; readonly name: string; readonly description: string } | undefined
   readonly callId: string
   readonly caller: Caller
@@ -394,7 +393,7 @@ export interface TracedCall {
 export interface CallTrace {
   /** W3C, 32 hex digits. */
   readonly traceId: string | undefined
-  /** Runs the tool so that what it starts is traced beneath the call. */
+  /** Runs the tool so that the spans it starts are children of the call's span. */
   within<T>(work: () => T): T
   end(result: CallEnd): void
 }
@@ -403,22 +402,22 @@ export interface CallTrace {
 export interface CallEnd {
   readonly status: 'done' | 'failed' | 'refused' | 'waiting'
   readonly code: string | undefined
-  /** The frozen input, where there is one: only for a host that has switched it on. */
+  /** The frozen input, if there is one. Recorded only if the host has switched it on. */
   readonly input?: unknown
-  /** What the tool gave, likewise. */
+  /** The tool's output, likewise. */
   readonly output?: unknown
 }
 
-/** What is known of one group's dependency. */
+/** The known state of a group's dependency. */
 export interface GroupState {
   readonly available: boolean
-  /** Nobody has found out yet. It is not offered then either. */
+  /** Not checked yet. The group is not offered then either. */
   readonly unknown?: boolean
-  /** Why not, in a clause without a full stop: `nothing listens on 127.0.0.1:4444`. Callers are told it. */
+  /** Why it is unavailable, as a clause without a full stop: `nothing listens on 127.0.0.1:4444`. Shown to callers. */
   readonly reason?: string
-  /** More about it, for people only, as it may quote what a server wrote: `exited with code 1 (…)`. */
+  /** Details for people only, because they may quote a server's output: `exited with code 1 (…)`. */
   readonly detail?: string
-  /** What to do about it, as a sentence. */
+  /** What to do, as a sentence. */
   readonly suggestion?: string
   /** Wall-clock milliseconds of the latest change. */
   readonly since?: number
@@ -429,24 +428,24 @@ export type ProbeKind = (typeof PROBE_KINDS)[number]
 
 /** The last answer of one probe. */
 export interface ProbeState extends GroupState {
-  /** Equal where several groups name the same probe. */
+  /** Equal for groups that name the same probe. */
   readonly key: string
   readonly kind: ProbeKind
-  /** What is asked, as a noun, where the probe says it. */
+  /** What is checked, as a noun, if the probe names it. */
   readonly what?: string
 }
 
-/** Says which conditional groups are available now. A group it does not know is not. */
+/** Returns which conditional groups are available now. An unknown group is unavailable. */
 export interface AvailabilitySource {
   readonly revision: number
   get(group: string): GroupState | undefined
-  /** The probes of a group; `undefined` for an unknown group. Absent from a source that asks no probes. */
+  /** The probes of a group; `undefined` for an unknown group. Absent from a source without probes. */
   probesOf?(group: string): readonly ProbeState[] | undefined
   subscribe(listener: () => void): () => void
 }
 
-/** Checks an input against a tool's schema. Gives the problems, or `undefined` when there are none. */
+/** Checks an input against a tool's schema. Returns the first problem, or `undefined` if it is valid. */
 export type ValidateInput = (schema: object, input: unknown) => InputProblem | undefined
 
-/** Answers whether a person may decide this approval. */
+/** Returns whether a person may decide this approval. */
 export type MayApprove = (approver: Caller, approval: Approval) => boolean

@@ -39,7 +39,7 @@ export function withDeadline<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const wait = new Wait(resolve, reject, deadlines, deadlineMs)
-    // In here, as what is no promise of ours may throw when it is looked at.
+    // Inside the executor, because a foreign thenable may throw when its `then` is read.
     Promise.resolve(answer).then(
       (value) => wait.settle(value),
       (error: unknown) => wait.fail(error),
@@ -48,13 +48,13 @@ export function withDeadline<T>(
   })
 }
 
-/** What work ended with. The error of work that took too long is a `TimeoutError`. */
+/** The result of work. Its error is a `TimeoutError` if the work took too long. */
 export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
 export interface Task<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: number
-  /** Called once: at once where the work answers at once, and not after `stop`. */
+  /** Called once; synchronously if the work is synchronous; not after `stop`. */
   readonly onEnd: (outcome: Outcome<T>) => void
   /** Called when the work itself is over, however late. */
   readonly onOver?: () => void
@@ -112,7 +112,7 @@ export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Pro
   })
 }
 
-/** Whether a promise settles within a time. Rejects if it does. */
+/** Resolves with whether a promise fulfils within a time. Rejects if the promise rejects in that time. */
 export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms, false)
@@ -120,7 +120,7 @@ export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<bool
   })
 }
 
-/** Whether a value must be awaited. Throws what its `then` throws when it is read. */
+/** Returns whether a value must be awaited. Rethrows what reading its `then` throws. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function isThenable(value: unknown): value is PromiseLike<unknown>
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -128,7 +128,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function'
 }
 
-/** Handles the rejection of a promise that nobody awaits: an unhandled one would end the process. */
+/** Handles the rejection of a promise that is not awaited: an unhandled rejection would end the process. */
 export function catchRejection(answer: unknown, onFault: (error: unknown) => void = () => {}): void {
   if (answer instanceof Promise) answer.catch(onFault)
 }
@@ -211,7 +211,7 @@ class Wait<T> implements Timed {
   }
 }
 
-/** Starts a timer that does not keep the process running. In workerd a timer is a number, and nothing runs after the request. */
+/** Starts a timer that does not keep the process running. In workerd a timer is a number and has no `unref`. */
 export function backgroundTimeout(work: () => void, ms: number): NodeJS.Timeout {
   const timer = setTimeout(work, ms)
   timer.unref?.()
@@ -219,9 +219,9 @@ export function backgroundTimeout(work: () => void, ms: number): NodeJS.Timeout 
 }
 
 /**
- * Goes on with a value now, or with a promise's value when it comes.
+ * Calls `next` with a value now, or with a promise's value when it resolves.
  *
- * A call through stores that answer at once then costs no turn of the event loop.
+ * So a call through synchronous stores costs no turn of the event loop.
  */
 export function chain<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   // oxlint-disable-next-line promise/no-callback-in-promise -- `next` is a step, not a callback

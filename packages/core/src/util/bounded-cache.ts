@@ -1,5 +1,5 @@
 /**
- * A bounded map that forgets what was not asked for lately.
+ * A bounded map that drops entries that were not read recently.
  *
  * Two generations: a hit in the older one moves to the younger; when the younger is full, the
  * older is dropped. So it holds at most `2 × capacity` entries and no operation walks them.

@@ -1,13 +1,13 @@
 /**
- * Says whether something is still wanted, and when it no longer is.
+ * Reports whether work was cancelled, and notifies listeners when it is.
  *
- * An `AbortSignal` says the same (see `toCancelling`), but making one and listening to it costs more
+ * An `AbortSignal` does the same (see `toCancelling`), but creating one and listening to it costs more
  * than the rest of a call.
  */
 export interface Cancelling {
   readonly aborted: boolean
   readonly reason: unknown
-  /** Calls the listener at the abort, once. Gives a function that takes the listener back. */
+  /** Calls the listener once, at the abort. Returns a function that removes the listener. */
   onAbort(listener: () => void): () => void
 }
 
@@ -20,13 +20,13 @@ export function createCanceller(): Canceller {
   return new OwnCanceller()
 }
 
-/** Calls each listener; what one throws is its own affair, and the others are still told. */
+/** Calls each listener. One that throws does not stop the others. */
 export function callAll(listeners: readonly (() => void)[]): void {
   for (const listener of listeners) {
     try {
       listener()
     } catch {
-      // A listener has nobody to answer to: what it was told of has happened.
+      // The event has happened; a failing listener cannot change that.
     }
   }
 }
@@ -35,7 +35,7 @@ export function toCancelling(signal: AbortSignal | Cancelling): Cancelling {
   return 'addEventListener' in signal ? new SignalCancelling(signal) : signal
 }
 
-// Classes, as a literal with getters costs a hidden class of its own for each call.
+// Classes, because an object literal with getters costs a hidden class for each call.
 
 class OwnCanceller implements Canceller {
   #stopped: { reason: unknown } | undefined

@@ -21,7 +21,7 @@ export interface Watched {
   after: Watched | undefined
 }
 
-/** What has the same delay expires in the order in which it came, so one line and one timer serve all of it. */
+/** Entries with the same delay expire in the order of their arrival, so they share one line and one timer. */
 interface Line {
   readonly delayMs: number
   first: Watched | undefined
@@ -30,10 +30,10 @@ interface Line {
 }
 
 /**
- * Gives deadlines for calls under way.
+ * Returns deadlines for running calls.
  *
- * Watching and unwatching cost a few assignments: a timer is set for the first of a line only. One that finds
- * nothing to expire is not set again until something comes.
+ * Watching and unwatching cost a few assignments, because only the first of a line has a timer. A timer that finds
+ * nothing to expire is not set again until the next `watch`.
  */
 export function createDeadlines(nowMs: () => number): Deadlines {
   const lines = new Map<number, Line>()

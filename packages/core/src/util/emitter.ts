@@ -5,7 +5,7 @@ export interface Emitter<Message extends readonly unknown[]> {
   readonly size: number
   /** Returns a function that ends the subscription. A listener that subscribes twice is called twice. */
   subscribe(listener: (...message: Message) => unknown): () => void
-  /** Calls the listeners of now. One that throws or rejects does not stop the others. */
+  /** Calls the current listeners. One that throws or rejects does not stop the others. */
   emit(...message: Message): void
   /** Ends every subscription. */
   clear(): void

@@ -84,7 +84,7 @@ export class ConfigError extends ToolgateError {
   }
 }
 
-/** Gives the text of whatever was thrown. Never throws: an error must not be lost in telling it. */
+/** Returns the message of any thrown value. Never throws, so that reporting an error cannot lose it. */
 export function messageOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error)
@@ -98,7 +98,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Answers whether what was thrown is of a class. Never throws: it may be anything at all. */
+/** Returns whether a thrown value is an instance of a class. Never throws, although the value may be anything. */
 export function isErrorOf<E extends Error>(error: unknown, kind: new (...args: never[]) => E): error is E {
   try {
     return error instanceof kind

@@ -38,15 +38,15 @@ export function deepFreeze<T>(value: T): T {
 /** Deeper than any real input, and shallow enough that no stack overflows. */
 const MAX_DEPTH = 64
 
-/** Ends the walk of a value that holds itself many times over, which doubles at every level. */
+/** Stops the walk of a value that contains itself many times and so doubles at every level. */
 const MAX_VALUES = 1_000_000
 
 /**
  * Returns the canonical JSON of a plain value (RFC 8785, JCS): equal values have equal text.
  *
- * Takes what JSON can say and nothing else: `undefined`, functions, class instances, lone
+ * Accepts only what JSON can represent: `undefined`, functions, class instances, lone
  * surrogates, numbers that are not finite and more than 64 levels are refused rather than
- * written as something they are not. Calls no `toJSON`.
+ * converted. Does not call `toJSON`.
  *
  * @throws {ToolgateError} `value_not_canonical`, with the RFC 6901 pointer of the part
  * @example
@@ -107,7 +107,7 @@ function writeScalar(value: unknown): string | undefined {
   return value === null ? 'null' : undefined
 }
 
-/** What stands in JSON as it is: most keys and many texts do. */
+/** Texts that need no escaping in JSON: most keys and many values. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function writeString(text: string): string | undefined {
@@ -129,7 +129,7 @@ export function compareUnits(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** A date, a map or a class instance has no keys that tell it from another. */
+/** Rejects dates, maps and class instances: their keys do not hold their content. */
 function isPlainOfAnyRealm(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return isPlain(value) || Object.getPrototypeOf(prototype) === null
@@ -171,10 +171,10 @@ export interface InputProblem {
 const NOT_PLAIN: unique symbol = Symbol('not plain JSON')
 
 /**
- * Returns a deeply frozen copy of plain JSON, so that what was decided is what runs.
+ * Returns a deeply frozen copy of plain JSON, so that the decided input is the one that runs.
  *
- * Refuses what JSON cannot say (functions, dates, NaN, lone surrogates), an own `__proto__`, and nesting
- * beyond 64 levels: what passes has a canonical form. A field that is `undefined` is left out.
+ * Rejects what JSON cannot represent (functions, dates, NaN, lone surrogates), an own `__proto__`, and nesting
+ * beyond 64 levels, so every copy has a canonical form. A field that is `undefined` is left out.
  */
 export function frozenCopy(input: unknown): { value: unknown } | { problem: InputProblem } {
   const value = copy(input, 0)
@@ -209,7 +209,7 @@ function copyObject(object: Readonly<Record<string, unknown>>, depth: number): u
   return Object.freeze(fields)
 }
 
-/** Walks again what was found not to be plain, this time minding where it is. */
+/** Walks a value that is not plain again, this time with the pointer of each part. */
 function findProblem(value: unknown, pointer: string, depth: number): InputProblem | undefined {
   const message = problemIn(value, depth)
   if (message !== undefined) return { pointer, message }
@@ -232,7 +232,7 @@ function nameProblem(key: string): string | undefined {
   return key.isWellFormed() ? undefined : 'is a name with a lone surrogate'
 }
 
-/** Says what is wrong with one value, whatever it holds. */
+/** Returns what is wrong with one value, apart from its content. */
 function problemIn(value: unknown, depth: number): string | undefined {
   switch (typeof value) {
     case 'string':

@@ -36,8 +36,8 @@ export function checkObject(path: string, value: unknown): asserts value is obje
 /**
  * Returns why a value has no named fields that count; `undefined` where it may have some.
  *
- * A promise that nobody awaited, a `Map` or a list has none, and would pass for an object that says nothing: a policy
- * that denies nothing, or a caller of whom nothing is known.
+ * A promise without `await`, a `Map` or a list has none and would count as an empty object: a policy that denies
+ * nothing, or a caller without restrictions.
  */
 export function problemWithFields(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return NO_OBJECT
@@ -48,7 +48,7 @@ export function problemWithFields(value: unknown): string | undefined {
 /**
  * Returns named things as a map.
  *
- * @throws {ConfigError} for what has no names, such as a list or a promise
+ * @throws {ConfigError} for a value without names, such as a list or a promise
  */
 export function toNamedMap<T>(
   path: string,
@@ -69,7 +69,7 @@ export function describeUnknown(key: string, { keys, noun }: Shape): string {
 }
 
 /**
- * Checks that an instance of a class has no method that is a misspelt one of these. Other methods are its own affair.
+ * Checks that an instance of a class has no method whose name is a misspelling of one of `names`. Other methods are allowed.
  *
  * @throws {ConfigError} naming the path of the method and the nearest of the names
  */

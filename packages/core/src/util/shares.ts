@@ -1,18 +1,18 @@
-/** What each owner has, for stores that make room at the cost of whoever has most. Each operation takes constant time. */
+/** The items of each owner, for stores that make room by evicting from the owner with the most. Every operation takes constant time. */
 export interface Shares<Item> {
   add(owner: string, item: Item): void
   delete(owner: string, item: Item): void
   sizeOf(owner: string): number
-  /** The item that the owner was given first. */
+  /** The owner's oldest item. */
   oldestOf(owner: string): Item | undefined
-  /** One of those who have most: the one who has had so many for the longest time. */
+  /** The owner with the most items; of several, the one that has had that many the longest. */
   largest(): string | undefined
 }
 
-/** Returns the shares of no owner yet. */
+/** Returns shares without owners. */
 export function createShares<Item>(): Shares<Item> {
   const items = new Map<string, Set<Item>>()
-  /** The owners by how many items they have, so that the one who has most is found without asking all. */
+  /** The owners by their number of items, so that the largest is found without a search. */
   const owners = new Map<number, Set<string>>()
   let most = 0
 
@@ -25,7 +25,7 @@ export function createShares<Item>(): Shares<Item> {
       owners.set(to, after)
       after.add(owner)
     }
-    // By one at a time, so nobody is between.
+    // Sizes change by one, so no owner is between the two.
     if (to > most) most = to
     else if (from === most && !owners.has(from)) most = to
   }
