@@ -21,7 +21,7 @@ export interface PinBookOptions {
   readonly retryMs: number
   /** Changes of the store that follow each other faster are read together. */
   readonly refreshMs: number
-  /** Some pin is another now, or known, or not known any more. */
+  /** Called when a pin has changed, was read, or can no longer be read. */
   readonly onChange: () => void
   readonly onFault: (error: unknown) => void
 }
@@ -172,7 +172,7 @@ export class PinBook {
 }
 
 /**
- * Tells the first listing of a namespace from the tools that join it later.
+ * Separates the first listing of a namespace from the tools that join it later.
  *
  * A namespace is known by the pins of its tools in the store, and by what this process saw before.
  */

@@ -8,7 +8,7 @@ export type PinMode = (typeof PIN_MODES)[number]
 
 export const NEW_TOOL_MODES = ['pin', 'suspend'] as const
 /**
- * What a tool does that was not there before: it is pinned at first sight, or an event tells of it and the tool is held
+ * How a new tool is handled: it is pinned at first sight, or an event reports it and the tool is held
  * until a person accepts it. The first listing of a namespace is always pinned.
  */
 export type NewToolMode = (typeof NEW_TOOL_MODES)[number]

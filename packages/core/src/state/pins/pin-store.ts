@@ -43,7 +43,7 @@ export interface PinStore {
   ): void
   /** Replaces the pin, whatever it was. */
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
-  /** `undefined` where it is not kept any more, or cannot be read. */
+  /** Returns `undefined` if it is no longer kept or cannot be read. */
   definition(hash: string): Promise<unknown>
 }
 
