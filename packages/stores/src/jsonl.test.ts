@@ -24,6 +24,22 @@ async function withRecords(t: TestContext, count: number): Promise<string> {
 }
 
 describe('openJsonlAudit', () => {
+  for (const mode of ['batched', 'required'] as const)
+    it(`returns functions that work without their object and in a copy of it, ${mode}`, async (t) => {
+      const path = join(scratchFolder(t), 'audit.jsonl')
+      const audit = openJsonlAudit({ path, mode })
+      const { write, flush, query } = audit
+      await write(auditEntry({ tool_call_id: 'c1' }))
+      await flush()
+      assert.equal((await query({ call: 'c1' })).length, 1)
+      const copy = { ...audit }
+      await copy.write(auditEntry({ tool_call_id: 'c2' }))
+      await copy.close()
+      const reader = openJsonlAudit({ path, readOnly: true })
+      assert.equal((await reader.query({ call: 'c2' })).length, 1)
+      await reader.close()
+    })
+
   it('writes one record a line, in its RFC 8785 form, in a file that only its owner may read', async (t) => {
     const path = join(scratchFolder(t), 'new', 'audit.jsonl')
     const audit = openJsonlAudit({ path })

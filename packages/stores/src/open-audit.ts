@@ -8,7 +8,7 @@ import { BatchedAudit, ReadOnlyAudit, RequiredAudit } from './sink.ts'
 
 /** Returns the audit that the options ask for, on a file of any format. */
 export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit {
-  if (options.readOnly) return new ReadOnlyAudit(file)
+  if (options.readOnly) return toFunctions(new ReadOnlyAudit(file))
   const { mode = 'batched', maxWaiting = 10_000, nowMs = Date.now } = options
   try {
     const checkpoints = openCheckpoints(file, options, nowMs)
@@ -16,10 +16,26 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
     checkpoints.compareWith(recover(file, queue, { nowMs, signedSeq: checkpoints.evidence().checkpoints?.signedSeq }))
     file.opened()
     const parts = { file, queue, openCalls: createOpenCalls(), checkpoints, nowMs, maxWaiting }
-    return mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts)
+    return toFunctions(mode === 'required' ? new RequiredAudit(parts) : new BatchedAudit(parts))
   } catch (error) {
     file.close()
     throw error
+  }
+}
+
+/** Returns an audit whose functions a host may take out, or spread into an object with a `write` of its own. */
+function toFunctions(audit: FileAudit): FileAudit {
+  return {
+    write: (entry) => audit.write(entry),
+    flush: () => audit.flush(),
+    close: () => audit.close(),
+    query: (query) => audit.query(query),
+    exportRecords: (query) => audit.exportRecords(query),
+    countOutcomes: (query) => audit.countOutcomes(query),
+    evidence: () => audit.evidence(),
+    get droppedCount() {
+      return audit.droppedCount
+    },
   }
 }
 

@@ -2,7 +2,7 @@ import type { ToolsInput } from '@mastra/core/agent'
 import { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
 import type { Gate, View } from '@toolgate/core'
-import { fieldsOf } from '../shared/fields.ts'
+import { fieldsOf, isFunction } from '../shared/fields.ts'
 import { createUngoverned } from '../shared/guard-options.ts'
 import { Calls, RefusedMastraCall } from './calls.ts'
 import type { MastraTool } from './import-tools.ts'
@@ -87,10 +87,22 @@ function readContext(context: unknown): {
 } {
   const { requestContext, toolCallId, abortSignal } = fieldsOf(context)
   return {
-    requestContext: requestContext instanceof RequestContext ? requestContext : new RequestContext(),
+    requestContext: isRequestContext(requestContext) ? requestContext : new RequestContext(),
     callId: typeof toolCallId === 'string' ? toolCallId : undefined,
-    signal: abortSignal instanceof AbortSignal ? abortSignal : undefined,
+    signal: isAbortSignal(abortSignal) ? abortSignal : undefined,
   }
+}
+
+/** By shape: the host's copy of `@mastra/core` may be another than ours. */
+function isRequestContext(value: unknown): value is RequestContext {
+  const { get, set, entries } = fieldsOf(value)
+  return isFunction(get) && isFunction(set) && isFunction(entries)
+}
+
+/** By shape: a signal may come from another realm. */
+function isAbortSignal(value: unknown): value is AbortSignal {
+  const { aborted, addEventListener, removeEventListener } = fieldsOf(value)
+  return typeof aborted === 'boolean' && isFunction(addEventListener) && isFunction(removeEventListener)
 }
 
 interface HookPorts {

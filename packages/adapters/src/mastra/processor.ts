@@ -141,8 +141,11 @@ interface MadeCall {
 /** Returns the call of a chunk, unless the provider has run it. */
 function callsOf({ type, payload }: { readonly type: string; readonly payload?: unknown }): readonly MadeCall[] {
   const { toolName, toolCallId, args, providerExecuted } = fieldsOf(payload)
-  const isCall = type === 'tool-call' && providerExecuted !== true
-  return isCall && typeof toolName === 'string' && typeof toolCallId === 'string'
-    ? [{ toolName, toolCallId, args }]
-    : []
+  if (type !== 'tool-call' || providerExecuted === true) return []
+  // A call without a usable name or id is recorded too.
+  return [{ toolName: textOf(toolName), toolCallId: textOf(toolCallId), args }]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

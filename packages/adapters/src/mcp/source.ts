@@ -136,13 +136,10 @@ class LinkSource implements McpSource {
   }
 
   /** The list is read before the source is returned. */
-  isListed(): boolean {
-    return true
-  }
+  readonly isListed = (): boolean => true
 
-  tools(): readonly Tool[] {
-    return this.#tools.tools
-  }
+  // Hosts may take the functions out of the object.
+  readonly tools = (): readonly Tool[] => this.#tools.tools
 
   get failure(): Error | undefined {
     return this.#failure
@@ -156,17 +153,15 @@ class LinkSource implements McpSource {
     return this.#tools.unmatched
   }
 
-  subscribe(listener: () => void): () => void {
-    return subscribeTo(this.#listeners, listener)
-  }
+  readonly subscribe = (listener: () => void): (() => void) => subscribeTo(this.#listeners, listener)
 
-  refresh(): Promise<void> {
+  readonly refresh = (): Promise<void> => {
     // A change while the list is read may not be in it.
     this.#isStale = true
     return (this.#reading ??= this.#read())
   }
 
-  close(): void {
+  readonly close = (): void => {
     this.#isOpen = false
     this.#listeners.clear()
     this.#unfollow?.()

@@ -46,6 +46,15 @@ function groupOf({ count: _, work: __, ...group }: Counted): Partial<Group> {
 const vera = { user: 'vera' }
 
 describe('a group with a load', () => {
+  it('is loaded by a function that works without gate.loads', async (test) => {
+    const web = loader()
+    const { gate } = open(test, web)
+    const { load, get, subscribe } = gate.loads
+    subscribe(() => {})()
+    await load('web')
+    assert.equal(get('web')?.status, 'loaded')
+  })
+
   it('is loaded at the first view of somebody who could use it, which does not wait for it', async (test) => {
     const web = loader()
     const { gate, pass } = open(test, web)

@@ -109,20 +109,17 @@ export class GroupLoads implements Loads {
     for (const name of names) if (this.#unused.delete(name)) this.#all.get(name)?.use()
   }
 
-  async load(name: string): Promise<GroupLoad> {
+  // Hosts may take the functions out of the object.
+  readonly load = async (name: string): Promise<GroupLoad> => {
     const group = this.#all.get(name)
     if (!group) throw new ConfigError(`groups.${name}`, 'is not a group with a "load"')
     this.#unused.delete(name)
     return group.load()
   }
 
-  get(name: string): GroupLoad | undefined {
-    return this.#all.get(name)?.state
-  }
+  readonly get = (name: string): GroupLoad | undefined => this.#all.get(name)?.state
 
-  subscribe(listener: (group: string) => void): () => void {
-    return this.#emitter.subscribe(listener)
-  }
+  readonly subscribe = (listener: (group: string) => void): (() => void) => this.#emitter.subscribe(listener)
 
   close(): void {
     this.#isClosed = true
