@@ -170,6 +170,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const callId = textOf(request.callId) ?? ports.newCallId()
   const hooks = request.hooks === undefined ? ports.hooks : [...parseHooks(request.hooks), ...ports.hooks]
   const decided = view.decide(request.tool)
+  const uses = view.usesOf(decided)
   // Nothing throws from here on: an attempt that has begun must end.
   ports.live.begin()
   const attempt: Attempt = {
@@ -179,7 +180,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     callId,
     cancelling: signal && toCancelling(signal),
     decided,
-    uses: view.usesOf(decided),
+    uses,
     hooks,
     onlyAsks,
     trace: undefined,

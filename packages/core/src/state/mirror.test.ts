@@ -61,6 +61,23 @@ describe('Mirror', () => {
     assert.deepEqual([lists.length, readings], [2, ['']])
   })
 
+  it('replaces a reading that does not answer after the store has changed, once', async () => {
+    const { state, lists } = listedByHand()
+    const { mirror, readings } = open(state, { deadlineMs: 2000 })
+    mirror.start()
+    void state.set('a:1', 'x')
+    await sleep(400)
+    assert.equal(lists.length, 2)
+    void state.set('a:1', 'y')
+    await sleep(400)
+    assert.equal(lists.length, 2)
+    lists[0]?.resolve([])
+    lists[1]?.resolve([{ key: 'a:1', value: 'x' }])
+    await turn()
+    assert.deepEqual([lists.length, readings], [3, ['a:1=x']])
+    mirror.close()
+  })
+
   it('drops a reading during which a write of this process began or ended', async () => {
     const { state, lists } = listedByHand()
     const { mirror, readings } = open(state)

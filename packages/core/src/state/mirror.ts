@@ -27,6 +27,8 @@ export interface MirrorOptions {
 export type Completion = (done: (outcome: Outcome<void>) => void) => void
 
 const RETRY_MS = 1000
+/** A reading that has not answered so long after the store changed is replaced by a new one. */
+const PATIENCE_MS = 300
 
 /** What a mirror does now. A reading goes to `gap` at its end, or begins again; `gap` goes to `waiting`. */
 type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
@@ -37,6 +39,11 @@ interface Reading {
   next: 'nothing' | 'after-gap' | 'at-once'
   /** A write of this process began or ended meanwhile. */
   isOutdated: boolean
+  /** It replaces one that did not answer. It is not replaced itself, so a slow store is still read. */
+  readonly isReplacement: boolean
+  /** The store has not answered yet. */
+  isAsking: boolean
+  timer?: NodeJS.Timeout
 }
 
 interface Gap {
@@ -56,7 +63,7 @@ interface Waiting {
  * Reads a part of a state store whole: at the beginning, whenever the store changes, and after each write of this
  * process.
  *
- * There is one reading at a time. A reading during which a write of this process began or ended is dropped, as it may
+ * There is one reading at a time, and one that does not answer is replaced when the store changes. A reading during which a write of this process began or ended is dropped, as it may
  * bring the old state back. With a store that answers at once, all of this happens at once.
  */
 export class Mirror {
@@ -167,12 +174,19 @@ export class Mirror {
     const phase = this.#phase
     if (phase.kind === 'gap') phase.isStale = true
     else if (phase.kind === 'waiting') this.#read()
-    else if (phase.kind === 'reading' && phase.next === 'nothing') phase.next = 'after-gap'
+    else if (phase.kind === 'reading') this.#onChangeWhile(phase)
   }
 
-  #read(isSecond = false): void {
+  /** The answer may be of before the change, or never come: a halt of another process must not wait for that. */
+  #onChangeWhile(reading: Reading): void {
+    if (reading.next === 'nothing') reading.next = 'after-gap'
+    if (!reading.isAsking || reading.isReplacement) return
+    reading.timer ??= backgroundTimeout(() => this.#read({ isReplacement: true }), PATIENCE_MS)
+  }
+
+  #read({ isSecond = false, isReplacement = false } = {}): void {
     const { state, prefix, deadlineMs } = this.#options
-    const reading: Reading = { kind: 'reading', next: 'nothing', isOutdated: false }
+    const reading: Reading = { kind: 'reading', next: 'nothing', isOutdated: false, isReplacement, isAsking: true }
     this.#enter(reading)
     this.#subscribe()
     startTask({
@@ -180,6 +194,8 @@ export class Mirror {
       deadlineMs,
       onEnd: (outcome) => {
         if (!this.#isIn(reading)) return
+        reading.isAsking = false
+        clearTimeout(reading.timer)
         if (reading.isOutdated) reading.next = 'at-once'
         if ('error' in outcome || reading.isOutdated) this.#end(reading, outcome)
         else this.#use(reading, outcome.value, isSecond)
@@ -202,7 +218,7 @@ export class Mirror {
     complete((completed) => {
       if (!this.#isIn(reading)) return
       if ('error' in completed) this.#end(reading, completed)
-      else this.#read(true)
+      else this.#read({ isSecond: true })
     })
   }
 
