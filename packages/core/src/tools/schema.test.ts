@@ -26,6 +26,8 @@ const usable: readonly (readonly [what: string, schema: object])[] = [
 
 const unusable: readonly (readonly [schema: object, pointer: string, message: RegExp])[] = [
   [{ type: 'text' }, '/type', /must be one of null, boolean/],
+  [{ $ref: '#/x-shared', 'x-shared': { maxLength: '5' } }, '/$ref/maxLength', /whole number/],
+  [{ $ref: '#/x-a', 'x-a': { $ref: '#/x-b' }, 'x-b': { required: 'a' } }, '/$ref/$ref/required', /different names/],
   [{ type: ['string', 'string'] }, '/type', /must be one of/],
   [{ type: [] }, '/type', /must be one of/],
   [{ type: 'constructor' }, '/type', /must be one of/],

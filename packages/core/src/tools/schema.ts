@@ -24,7 +24,17 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   if (bytes > MAX_SCHEMA_BYTES)
     return { pointer: '', message: `has ${bytes} bytes; at most ${MAX_SCHEMA_BYTES} are allowed` }
   const { draft } = dialectOf(schema)
-  return findIn(schema, { pointer: '', depth: 1, from: schema, draft, references: createReferences(schema, draft) })
+  const references = createReferences(schema, draft)
+  const [checked, referred] = [new Set<object>(), new Map<object, string>()]
+  const place: Place = { pointer: '', depth: 1, from: schema, draft, references, checked, referred }
+  const found = findIn(schema, place)
+  if (found) return found
+  // A reference may lead to a schema that stands under no keyword. The map grows on the way.
+  for (const [target, pointer] of referred) {
+    const problemThere = checked.has(target) ? undefined : findIn(target, { ...place, pointer })
+    if (problemThere) return problemThere
+  }
+  return undefined
 }
 
 interface Place {
@@ -34,6 +44,10 @@ interface Place {
   readonly from: object
   readonly draft: Draft
   readonly references: References
+  /** The schemas that were checked. */
+  readonly checked: Set<object>
+  /** The schemas that references lead to, with the place of a reference. */
+  readonly referred: Map<object, string>
 }
 
 type Find = (value: unknown, place: Place) => SchemaProblem | undefined
@@ -42,6 +56,7 @@ function findIn(schema: unknown, place: Place): SchemaProblem | undefined {
   if (typeof schema === 'boolean') return undefined
   if (!isObject(schema)) return problem(place, 'must be a schema: an object, true or false')
   if (place.depth > MAX_SCHEMA_DEPTH) return problem(place, `is nested more than ${MAX_SCHEMA_DEPTH} levels deep`)
+  place.checked.add(schema)
   for (const [keyword, value] of Object.entries(schema)) {
     const found = KEYWORDS.get(keyword)?.(value, { ...below(place, keyword), from: schema })
     if (found) return found
@@ -104,9 +119,10 @@ const reference: Find = (value, place) => {
   if (typeof value !== 'string') return problem(place, 'must be a string')
   if (!value.startsWith('#'))
     return problem(place, `is ${told(value)}, outside this schema; only references that begin with # are allowed`)
-  return place.references.find(value, place.from) === undefined
-    ? problem(place, `is ${told(value)}, which is not in this schema`)
-    : undefined
+  const target = place.references.find(value, place.from)
+  if (target === undefined) return problem(place, `is ${told(value)}, which is not in this schema`)
+  if (typeof target === 'object' && !place.referred.has(target)) place.referred.set(target, place.pointer)
+  return undefined
 }
 
 const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
