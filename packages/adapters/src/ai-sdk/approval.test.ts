@@ -208,9 +208,9 @@ describe('toolApproval of guard', () => {
   })
 
   it('throws for an unknown answer, and runs nothing', async () => {
-    for (const answer of ['aproved', true, 1, {}, { type: 'yes' }]) {
+    for (const unknown of ['aproved', true, 1, {}, { type: 'yes' }]) {
       const { gate, witness } = createAiSdkWorld({ policy: [] })
-      const toolApproval = () => answer as 'approved'
+      const toolApproval = () => unknown as 'approved'
       const guarded = await guard(gate, VIEWER, { toolApproval })
       const run = generateText({ model: mockModel([call, 'Done.']), messages: prompt, stopWhen, ...guarded })
       await assert.rejects(run, (error) => error instanceof ConfigError && /toolApproval/.test(error.message))
