@@ -36,7 +36,7 @@ export interface CounterStore {
   peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   /**
-   * Returns the uses of a `take`, because the call did not go ahead. `taken` is the answer of that take. Without it the
+   * Takes back the uses of a `take`, because the call did not go ahead. `taken` is the answer of that take. Without it the
    * latest take is returned, which may belong to another call when calls overlap.
    */
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
