@@ -289,7 +289,7 @@ describe('view', () => {
       view.explain('notes').reasons.map(({ layer, policy, clause, text }) => [layer, policy, clause, text]),
       [
         ['policy', 'baseline', 'no-notes', `policy "baseline" denies no-notes, unless 'admin' in caller.roles`],
-        ['policy', 'team', undefined, 'policy "team": no allow clause is about it'],
+        ['policy', 'team', undefined, 'policy "team": no allow rule mentions this tool'],
       ],
     )
     const { answers, ...decision } = view.explain('files:read')

@@ -295,8 +295,7 @@ function notAllowedReason(index: PolicyIndex, tool: Tool): Reason {
   const near = (index.allow ?? [])
     .filter(({ bits }) => hasBit(bits, at))
     .map(({ clause }) => `${clause.label}${clause.when ? ` when ${clause.when.text}` : ''}`)
-  const why =
-    near.length > 0 ? `the allow clauses about it do not hold: ${near.join('; ')}` : 'no allow clause is about it'
+  const why = near.length > 0 ? `no allow rule matched: ${near.join('; ')}` : 'no allow rule mentions this tool'
   return reason('policy', 'policy_not_allowed', `${nameOf(index)}: ${why}`, {
     policy: index.policy.name,
     order: index.position * STRIDE + STRIDE / 2,
