@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { build } from 'vite'
 import { launchChromium } from './chromium.ts'
 
@@ -71,6 +71,13 @@ export async function setStage(executablePath: string): Promise<Stage> {
 export async function logIn(page: Page, key = 'demo-console'): Promise<void> {
   await page.getByLabel('Console key').fill(key)
   await page.getByRole('button', { name: 'Log in' }).click()
+}
+
+/** Presses a button of an approval, and again as long as the console says that the page has just moved. */
+export async function press(button: Locator): Promise<void> {
+  const ignored = button.page().locator('.moved-note').filter({ hasText: 'press again' })
+  do await button.click()
+  while (await ignored.first().isVisible())
 }
 
 /** Asserts that axe finds no fault, and that the page does not scroll sideways. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { checkPage, logIn, press, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 import { BIDI_TEXT, type FakeGateway, type FakeOptions, HOSTILE_NAME, startFakeGateway } from './fake-gateway.ts'
 
@@ -391,14 +391,14 @@ if (executablePath !== undefined)
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
         assert.match(await card.locator('pre').innerText(), /"content":\s+Dear team,\n+the figures are in\.U\+200B\n/)
         await card.getByLabel('Reason').fill('looks odd')
-        await card.getByRole('button', { name: 'Reject files:write_file' }).click()
+        await press(card.getByRole('button', { name: 'Reject files:write_file' }))
         await page.getByRole('status').getByText('Rejected: files:write_file').waitFor()
         await card.getByText('“looks odd”').waitFor()
         await page.locator('.decided').getByText('“looks odd”').waitFor()
         await card.getByText('The call will not run.').waitFor()
         assert.equal(await page.evaluate(() => document.activeElement?.className), 'result')
         assert.deepEqual(gateway.verdicts, [{ id: 'a1', decision: 'reject', by: 'owner', reason: 'looks odd' }])
-        await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
+        await press(page.getByRole('button', { name: 'Approve memory:delete_entities' }))
         await page.getByRole('button', { name: 'Clear 2 finished' }).click()
         await page.getByText('No call is waiting').waitFor()
       })
@@ -424,13 +424,13 @@ if (executablePath !== undefined)
         await page.setViewportSize({ width: 1280, height: 1000 })
         await open('#/approvals')
         const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'files:write_file' }) })
-        await card.getByRole('button', { name: 'Approve files:write_file' }).click()
-        await card.getByRole('button', { name: 'Revoke the approval of files:write_file' }).click()
+        await press(card.getByRole('button', { name: 'Approve files:write_file' }))
+        await press(card.getByRole('button', { name: 'Revoke the approval of files:write_file' }))
         await card.getByText('The approval was revoked.').waitFor()
         await page.locator('.decided .badge').getByText('revoked').waitFor()
-        await page.getByRole('button', { name: 'Approve memory:delete_entities' }).click()
+        await press(page.getByRole('button', { name: 'Approve memory:delete_entities' }))
         const row = page.locator('.decided-row').filter({ hasText: 'memory:delete_entities' })
-        await row.getByRole('button', { name: 'Revoke the approval of memory:delete_entities' }).click()
+        await press(row.getByRole('button', { name: 'Revoke the approval of memory:delete_entities' }))
         await row.locator('.badge').getByText('revoked').waitFor()
         assert.deepEqual(
           gateway.verdicts.map(({ id, decision }) => [id, decision]),
@@ -496,6 +496,7 @@ if (executablePath !== undefined)
       it('shows since when the page is out of date, on every page, and recovers by itself', async () => {
         await restart({ withoutSocket: true })
         await open('#/live')
+        await page.getByRole('row').nth(11).waitFor()
         gateway.setBroken(true)
         await page
           .getByRole('status')

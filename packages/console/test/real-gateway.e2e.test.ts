@@ -8,7 +8,7 @@ import { CALLERS, KEYS } from '../../../tests/support/keys.ts'
 import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
 import { toMessage } from '../../../tests/support/rpc.ts'
 import { httpServer } from '../../../tests/support/servers.ts'
-import { logIn, setStage, type Stage } from './browser.ts'
+import { logIn, press, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 
 const executablePath = findChromium()
@@ -65,7 +65,7 @@ if (executablePath !== undefined)
       const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
       await card.getByText('"note": "for U+202Eevar"').waitFor()
       assert.equal(upstream.calls('pay').length, 0)
-      await card.getByRole('button', { name: 'Approve up:pay' }).click()
+      await press(card.getByRole('button', { name: 'Approve up:pay' }))
       await card.getByText('The call can run once.').waitFor()
       assert.doesNotMatch(await call('up__pay', input), /Waiting/)
       assert.deepEqual(
