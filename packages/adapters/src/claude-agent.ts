@@ -36,7 +36,7 @@ export interface GuardOptions<Name extends string = string> extends RunOptions<N
   /** The name of the gate's own MCP server: the model sees its tools as `mcp__gate__search`. Default `gate`. */
   readonly serverName?: string | undefined
   /**
-   * What happens to a call that waits for a person. `tell`: the model is told, and may call again. `defer`: if the harness
+   * The handling of a call that waits for a person. `tell`: the model is told, and may call again. `defer`: if the harness
    * runs the call, the query ends with `deferred_tool_use`, and asks the gate again when its session is resumed; for
    * other calls as `tell`. Default `tell`.
    */

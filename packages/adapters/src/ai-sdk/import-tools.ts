@@ -86,7 +86,7 @@ function runnerOf(tool: SdkTool, parseLater: ((input: unknown) => Promise<unknow
   }
 }
 
-/** What the SDK's tool gets: the SDK's own options, and the call's signal. A getter makes the signal only if it is read. */
+/** The options of the SDK's tool, with the call's signal. A getter makes the signal only if it is read. */
 class Execution implements ToolExecutionOptions<unknown> {
   readonly toolCallId: string
   readonly messages: ToolExecutionOptions<unknown>['messages']

@@ -50,7 +50,7 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
   /** Your own. The stricter of its answer and the gate's holds. */
   readonly toolApproval?: ToolApprovalConfiguration<Tools, AnyContext> | undefined
   /**
-   * What happens to a call that a person must approve. `wait`: the SDK pauses. `tell`: the model is told that the call
+   * The handling of a call that a person must approve. `wait`: the SDK pauses. `tell`: the model is told that the call
    * waits, and the run continues; the same call made again, in this run or a later one, runs once a person has approved it.
    * Default `wait`.
    */

@@ -59,7 +59,7 @@ export interface ToolMapCaller {
   readonly userId?: string | undefined
 }
 
-/** What the SDK passes to `execute` beside the input. */
+/** The second argument that the SDK passes to `execute`. */
 export interface ToolMapExecution {
   readonly toolCallId: string
   readonly abortSignal?: AbortSignal | undefined

@@ -16,7 +16,7 @@ import type { HarnessNames } from './import-tools.ts'
 export interface HooksOptions {
   readonly calls: QueryCalls
   readonly names: HarnessNames
-  /** What happens to a call that waits for a person: the model is told, or the query ends and can be resumed. */
+  /** The handling of a call that waits for a person: the model is told, or the query ends and can be resumed. */
   readonly waiting: 'tell' | 'defer'
 }
 

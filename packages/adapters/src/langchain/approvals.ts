@@ -6,7 +6,7 @@ import type { GuardedCall } from '../shared/runs.ts'
 import type { AgentRun, GuardRuntime } from './runs.ts'
 
 /**
- * What happens to a call that a person must approve. `interrupt` pauses the graph. `tell` lets the run continue, and the
+ * The handling of a call that a person must approve. `interrupt` pauses the graph. `tell` lets the run continue, and the
  * model is told that the call waits.
  */
 export type ApprovalMode = 'interrupt' | 'tell'

@@ -27,7 +27,7 @@ import { type AgentRun, type GivenStep, type GuardRuntime, Runs, type SavedRun }
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRuntime> {
   /**
-   * What happens to a call that a person must approve. Default: `interrupt` if the agent has a checkpointer, as for
+   * The handling of a call that a person must approve. Default: `interrupt` if the agent has a checkpointer, as for
    * LangChain's own approvals, else `tell`, because it cannot pause.
    */
   readonly approvals?: ApprovalMode | undefined

@@ -6,7 +6,7 @@ import { type Caller, ConfigError, type Gate } from '@toolgate/core'
 import { type MaybePromise, type Shape, shapeOf } from '@toolgate/core/internal'
 import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 
-/** What `guard` knows of a request: the context passed to `generate`, `stream`, or the call that resumes one. */
+/** A request as `guard` sees it: the context passed to `generate`, `stream`, or the call that resumes one. */
 export interface GuardRequest {
   readonly requestContext: RequestContext
 }

@@ -9,7 +9,7 @@ export interface MerkleTree {
   root(last?: string): string
 }
 
-/** What proves that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
+/** The proof that one leaf is in a tree: the roots beside its path, the lowest first, 64 hex digits each. */
 export type InclusionPath = readonly string[]
 
 /** The root of a tree without leaves: the hash of the empty text (RFC 6962 §2.1). */

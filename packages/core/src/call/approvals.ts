@@ -113,7 +113,7 @@ function withNotices(input: unknown, shown: unknown): unknown {
 }
 
 const MARKER = /\[redacted:[a-z0-9-]{1,64}\]/g
-/** What a shell, a query or a program goes on with after a word. */
+/** The characters after which a shell, a query or a program continues. */
 const SIGN = /[\n\r;|&<>$`(){}"'\\]/g
 const BLANK = /\s/g
 

@@ -78,7 +78,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   membersOf(group: string): readonly string[]
   /**
-   * What is allowed and probably a mistake: selectors of policies, groups, limits, caps, apps and halts that name no
+   * Settings that are allowed but probably a mistake: selectors of policies, groups, limits, caps, apps and halts that name no
    * tool,
    * tools that nobody can see, names that look alike.
    */
@@ -105,7 +105,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
    * @throws {ToolgateError} `app_unknown`
    */
   needsOf(app?: string): readonly Need[]
-  /** What users have switched off for themselves. The host authenticates the caller. */
+  /** The tools and groups that users have switched off for themselves. The host authenticates the caller. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /**
    * Calls the listener at each change of policy, halts, pins, preferences and approvals. Returns a function that ends

@@ -128,7 +128,7 @@ class CallerView implements View, CallView {
   readonly #host: ViewHost
   readonly #bounds: ViewBounds
   readonly #run: RunBounds
-  /** What it was made in, and what that said to its caller: while both are today's, it would be made the same again. */
+  /** The snapshot that the view was made in, with its evaluation for the caller. While both are current, a new view would equal it. */
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
   #notices: readonly string[] | undefined

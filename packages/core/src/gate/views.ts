@@ -15,7 +15,7 @@ export interface ViewOptions<Name extends string = string> {
   readonly visibility?: Visibility | undefined
   /** Ids. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
-  /** What the run sees is that of this app, at most. */
+  /** The app that limits the run's list. */
   readonly app?: string | undefined
 }
 

@@ -43,7 +43,7 @@ export interface LoadsOptions {
   readonly onFault?: (error: unknown) => void
 }
 
-/** What limits the groups that a view can use. */
+/** The bounds on the groups that a view can use. */
 export interface UsedWithin {
   readonly unlocks: Pick<Unlocks, 'openFor'>
   readonly app:

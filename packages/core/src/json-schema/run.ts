@@ -69,7 +69,7 @@ export function passesAt(check: Check, value: unknown, key: string | number, run
   return false
 }
 
-/** What the keywords of one schema are compiled with. */
+/** The context in which the keywords of one schema are compiled. */
 export interface Compiling {
   readonly draft: Draft
   /** Whether a keyword of the document depends on which parts were evaluated. */

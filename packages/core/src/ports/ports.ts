@@ -45,7 +45,7 @@ export interface CounterStore {
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected', 'revoked', 'expired', 'consumed'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 
-/** What an approval is bound to. A request that differs in any field needs another approval. */
+/** The fields that an approval is bound to. A request that differs in any field needs another approval. */
 export interface ApprovalBinding {
   readonly tenant: string | undefined
   readonly user: string | undefined
@@ -55,7 +55,7 @@ export interface ApprovalBinding {
   readonly run: string | undefined
 }
 
-/** What people find approvals by, besides the binding. */
+/** The fields that people search approvals by, besides the binding. */
 export interface ApprovalAbout {
   readonly chat?: string | undefined
 }
@@ -182,7 +182,7 @@ export interface AuditRecord {
   readonly trace_id?: string
   /** Code of the deciding reason, such as `policy_denied`. */
   readonly reason?: string
-  /** What decided, for people: the policy, clause, group or rule. Never shown to the model. */
+  /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
   readonly limit?: string
   readonly reset_ms?: number

@@ -30,7 +30,7 @@ const RETRY_MS = 1000
 /** A reading that has not answered so long after the store changed is replaced by a new one. */
 const PATIENCE_MS = 300
 
-/** What a mirror does now. A reading goes to `gap` at its end, or begins again; `gap` goes to `waiting`. */
+/** The phase of a mirror. A reading goes to `gap` at its end, or begins again; `gap` goes to `waiting`. */
 type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
 
 interface Reading {

@@ -204,7 +204,7 @@ function startSpan(tracer: Tracer, call: TracedCall, parent: Context): Span {
   return span
 }
 
-/** What is the same for each call of a tool. */
+/** The attributes that are the same for each call of a tool. */
 interface Labels {
   readonly spanName: string
   readonly spanOptions: SpanOptions

@@ -11,7 +11,7 @@ import {
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { runOnce } from './run-once.ts'
 
-/** What listens in this process. */
+/** The OpenTelemetry SDK that is registered in this process. */
 export interface Sdk<Instruments> {
   readonly tracer: Tracer | undefined
   readonly instruments: Instruments | undefined

@@ -1,8 +1,8 @@
-/** What an upstream may send. A larger answer is an error, and a flood ends the connection. */
+/** The limits on the data that an upstream sends. A larger answer is an error, and a flood ends the connection. */
 export const LIMITS = {
   /** One message: a line on stdio, a body or an event over HTTP. */
   messageBytes: 16 * 1024 * 1024,
-  /** What one message may hold. A list of tools may hold more: there each tool has its own limit. */
+  /** The limits of one message. A list of tools may hold more: there each tool has its own limit. */
   message: { depth: 64, values: 200_000, keys: 50_000 },
   /** One tool, which is compiled, hashed, compared, searched and listed again and again. */
   tool: { depth: 60, values: 10_000, keys: 5_000 },

@@ -127,7 +127,7 @@ export interface Held {
   readonly since?: number | undefined
 }
 
-/** What is known of definitions: which are not the ones that were accepted, and which hold what they should not. */
+/** The state of definitions: those that differ from the accepted ones, and those with hidden content. */
 export interface PinStates {
   suspended(tool: Tool): Held | undefined
   quarantined(tool: Tool): Held | undefined

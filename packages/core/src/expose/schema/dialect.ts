@@ -135,7 +135,7 @@ export const BEDROCK_STRICT: Dialect = {
   limits: { optionalProperties: 10 },
 }
 
-/** What the documentation of `responseJsonSchema` lists; `parametersJsonSchema` is read by the same code. */
+/** The keywords that the documentation of `responseJsonSchema` lists; `parametersJsonSchema` is read by the same code. */
 export const GEMINI: Dialect = {
   name: 'gemini',
   keywords: words(
@@ -185,7 +185,7 @@ export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }
 
-/** What a function gives back may be any value, of fields with any name. */
+/** A function may return any value, with fields of any name. */
 function withoutParameters(dialect: Dialect): Dialect {
   const { parameterName: _, rootLacks: __, ...rest } = dialect
   return { ...rest, objectRoot: false }

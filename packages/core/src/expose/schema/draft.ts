@@ -17,7 +17,7 @@ export interface At {
   /** Whether a property that is not required leads here. */
   readonly optional: boolean
   readonly depth: number
-  /** What is being written out, around and here. */
+  /** The schemas that are being written out, from the outermost to this one. */
   readonly within: readonly Node[]
 }
 

@@ -1,5 +1,5 @@
 import { formatCodePoint } from '../../util/text.ts'
-/** What is wrong with a character where it stands. */
+/** The fault of a character in its place. */
 export type CharacterCode = 'tag_characters' | 'bidi_control' | 'invisible' | 'private_use' | 'control_character'
 
 /** A text of these only has nothing to be found. */

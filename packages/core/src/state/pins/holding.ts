@@ -10,7 +10,7 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 /** `new`: not pinned yet. `changed`: not the pinned definition. `suspended`: either of them, and taken away. */
 export type PinStatus = 'pinned' | 'changed' | 'suspended' | 'new'
 
-/** What is held back, by what the book and the checks say now. */
+/** The tools that are held back now, by the pins and the checks. */
 export interface Holding {
   statusOf(tool: Tool): PinStatus
   suspended(tool: Tool): Held | undefined
@@ -76,7 +76,7 @@ function short(hash: string): string {
   return hash.slice(0, 12)
 }
 
-/** What is found of tools: in their own definitions, and in their names beside those of the others. */
+/** The findings about tools: in their definitions, and in names that resemble others. */
 export interface DefinitionChecks {
   findings(tool: Tool, snapshot: Toolset): readonly DefinitionFinding[]
   /** Those for which quarantine hides the tool. */

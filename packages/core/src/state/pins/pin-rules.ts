@@ -3,7 +3,7 @@ import { didYouMean } from '../../util/text.ts'
 import { checkShape, shapeOf } from '../../util/shape.ts'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const
-/** What a changed definition does: nothing, an event, or an event and the tool is taken away until it is accepted. */
+/** The effect of a changed definition: nothing, an event, or an event and the tool is taken away until it is accepted. */
 export type PinMode = (typeof PIN_MODES)[number]
 
 export const NEW_TOOL_MODES = ['pin', 'suspend'] as const
@@ -14,7 +14,7 @@ export const NEW_TOOL_MODES = ['pin', 'suspend'] as const
 export type NewToolMode = (typeof NEW_TOOL_MODES)[number]
 
 export const DEFINITION_MODES = ['off', 'warn', 'quarantine'] as const
-/** What a finding of the definition check does: nothing, an event, or an event and the tool is hidden. */
+/** The effect of a finding of the definition check: nothing, an event, or an event and the tool is hidden. */
 export type DefinitionMode = (typeof DEFINITION_MODES)[number]
 
 export interface PinRules {

@@ -17,7 +17,7 @@ import { Notices, type PinEvent } from './notices.ts'
 import { PinBook } from './pin-book.ts'
 import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
-/** What is known of one tool's definition. */
+/** The state of one tool's definition. */
 export interface PinnedTool {
   readonly tool: string
   readonly status: PinStatus
