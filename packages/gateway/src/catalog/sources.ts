@@ -22,7 +22,13 @@ export class UpstreamSource implements Source {
       overlays: tools,
       trustHints,
       executeOf: (tool) => (input, call) =>
-        upstream.call({ tool, arguments: input, signal: call, onProgress: call.onProgress }),
+        upstream.call({
+          tool,
+          arguments: input,
+          caller: call.caller,
+          signal: call,
+          onProgress: call.onProgress,
+        }),
     })
   }
 

@@ -20,7 +20,7 @@ import { createBackoff } from './create-upstream.ts'
 import { UpstreamError } from './upstream.ts'
 
 const { signal } = new AbortController()
-const call = (tool: string, input: unknown = {}) => ({ tool, arguments: input, signal })
+const call = (tool: string, input: unknown = {}) => ({ tool, arguments: input, caller: {}, signal })
 const hostile = (mode: string, given: Partial<ServerConfig> = {}) => nodeServer([HOSTILE, mode], given)
 const never = { firstMs: 1_000_000, maxMs: 1_000_000 }
 

@@ -22,7 +22,7 @@ import type { ServerConfig } from '../config/config.ts'
 import { findFreePort } from './open.ts'
 
 const { signal } = new AbortController()
-const call = (name: string, input: unknown = {}) => ({ tool: name, arguments: input, signal })
+const call = (name: string, input: unknown = {}) => ({ tool: name, arguments: input, caller: {}, signal })
 const never = { backoff: { firstMs: 1_000_000, maxMs: 1_000_000 } }
 const modernScript: Script = {
   'server/discover': (exchange) => discovered(exchange),

@@ -1,4 +1,4 @@
-import type { JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
+import type { Caller, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
 import type { Cancelling, ToolIcon, ToolMeta } from '@toolgate/core/internal'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
@@ -35,6 +35,8 @@ export interface UpstreamState {
 export interface UpstreamCall {
   readonly tool: string
   readonly arguments: unknown
+  /** The user that the call is for: a server may have an instance for each. */
+  readonly caller: Caller
   readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
