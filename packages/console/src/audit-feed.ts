@@ -8,6 +8,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'tool_blocked',
   'tool_rate_limited',
   'tool_approval_required',
+  'tool_input_required',
   'tool_abandoned',
   'policy_changed',
   'policy_recorded',
@@ -25,7 +26,15 @@ export const EVENTS: readonly AuditEvent[] = [
   'audit_dropped',
 ]
 
-export const AUDIT_OUTCOMES: readonly AuditOutcome[] = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned']
+export const AUDIT_OUTCOMES: readonly AuditOutcome[] = [
+  'done',
+  'failed',
+  'refused',
+  'limited',
+  'waiting',
+  'input_required',
+  'abandoned',
+]
 
 /** Returns how an attempt ended; `undefined` for a record that does not end one. */
 export function outcomeOf({
@@ -42,6 +51,8 @@ export function outcomeOf({
       return 'limited'
     case 'tool_approval_required':
       return 'waiting'
+    case 'tool_input_required':
+      return 'input_required'
     case 'tool_abandoned':
       return 'abandoned'
     default:
@@ -55,6 +66,7 @@ const LOOKS: Readonly<Record<AuditOutcome, Look>> = {
   refused: 'bad',
   limited: 'wait',
   waiting: 'ask',
+  input_required: 'ask',
   abandoned: 'bad',
 }
 

@@ -24,7 +24,7 @@ describe('toChartData', () => {
 
   it('adds later records to the counts of the gateway', () => {
     const { startMs, bucketMs } = toPeriod(3_600_000, NOW)
-    const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 }
+    const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 }
     const buckets = Array.from({ length: 120 }, (_, i) => ({ ...none, done: i < 60 ? 100 : 1, refused: 2 }))
     const records = [record(9, 'tool_result', 1000), record(8, 'tool_result', 1000)]
     const counted = { since: startMs, bucketMs, buckets, newestSeq: 8 }

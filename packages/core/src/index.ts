@@ -43,7 +43,7 @@ export {
 // Calls
 export type { CallRequest } from './call/attempt.ts'
 export type { Hooks } from './call/hooks.ts'
-export type { CallDone, CallFailed, CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
+export type { CallDone, CallFailed, CallInputRequired, CallOutcome, CallRefused, CallWaiting } from './call/outcome.ts'
 export type { Halt } from './state/halts.ts'
 export type { Approval, Telemetry } from './ports/ports.ts'
 

@@ -1,8 +1,6 @@
 import {
-  type CallFailed,
+  type CallDone,
   type CallOutcome,
-  type CallRefused,
-  type CallWaiting,
   type JsonSchema,
   type ReasonCode,
   REASONS,
@@ -53,6 +51,7 @@ export function toAnswer(outcome: CallOutcome): McpAnswer {
       return unwrapAnswer(outcome.output as McpResult)
     case 'waiting':
     case 'refused':
+    case 'input_required':
       return { result: toErrorResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof McpError ? outcome.error.rpc : undefined
@@ -81,6 +80,7 @@ export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL
       return isStream(outcome.output) ? drain(outcome.output, tool) : resultOf(outcome.output, tool)
     case 'waiting':
     case 'refused':
+    case 'input_required':
       return toErrorResult(outcome)
     case 'failed':
       if (outcome.error instanceof RpcError) throw outcome.error
@@ -122,12 +122,12 @@ export function errorResult(text: string): McpResult {
 }
 
 /**
- * Returns the result of a call that was refused, waits for approval or failed.
+ * Returns the result of a call that was refused, waits for approval, needs input that its client cannot give, or failed.
  *
  * `_meta` has the same facts for the client's code: the approval that the call waits for, the seconds until a retry, or
  * the reason and what to do. They are not in `structuredContent`, which must match the tool's `outputSchema`.
  */
-export function toErrorResult(outcome: CallRefused | CallWaiting | CallFailed): McpResult {
+export function toErrorResult(outcome: Exclude<CallOutcome, CallDone>): McpResult {
   const result = errorResult(outcome.text)
   const meta = metaOf(outcome)
   return meta ? { ...result, _meta: meta } : result
@@ -141,8 +141,8 @@ const EXPLAINED: ReadonlySet<(typeof REASONS)[ReasonCode]['message']> = new Set(
   'busy',
 ])
 
-function metaOf(outcome: CallRefused | CallWaiting | CallFailed): McpResult['_meta'] {
-  if (outcome.status === 'failed') return undefined
+function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_meta'] {
+  if (outcome.status === 'failed' || outcome.status === 'input_required') return undefined
   if (outcome.status === 'waiting') {
     const { id, expiresAt } = outcome.approval
     return { 'dev.toolgate/approval': { id, expiresAt } }

@@ -129,7 +129,7 @@ function createCallMeter(max: number, counted: { calls: number }): CallMeter {
     ended({ callId, status }, { free = false } = {}) {
       if (status === 'refused' && refusals.drop(callId)) return
       if (taken.drop(callId)) counted.calls--
-      if (!free && (status === 'done' || status === 'failed')) counted.calls++
+      if (!free && status !== 'refused' && status !== 'waiting') counted.calls++
     },
     refusedAny() {
       const was = refused

@@ -56,7 +56,7 @@ export function toDecided(
 }
 
 function codeOf(outcome: CallOutcome): string | undefined {
-  if (outcome.status === 'done') return undefined
+  if (outcome.status === 'done' || outcome.status === 'input_required') return undefined
   return outcome.status === 'failed' ? outcome.code : outcome.decision.reasons[0]?.code
 }
 

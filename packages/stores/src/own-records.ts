@@ -86,6 +86,7 @@ export function abandonedEntry(call: AuditEntry | AuditRecord, wallMs: number): 
     run_id: call.run_id,
     step: call.step,
     model: call.model,
+    continues: call.continues,
     run: 'run' in call ? call.run : undefined,
     trace_id: call.trace_id,
     policy_revision: call.policy_revision,

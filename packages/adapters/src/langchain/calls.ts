@@ -109,6 +109,7 @@ export async function answerOf(
   switch (outcome.status) {
     case 'refused':
     case 'waiting':
+    case 'input_required':
       if (signal?.aborted) throw signal.reason
       return refusalOf(outcome, toolCall)
     case 'failed':

@@ -3,7 +3,7 @@ import {
   ToolGuardrailFunctionOutputFactory,
   type ToolInputGuardrailDefinition,
 } from '@openai/agents'
-import type { CallFailed, CallOutcome, CallRefused, CallWaiting, Tool } from '@toolgate/core'
+import type { CallDone, CallOutcome, Tool } from '@toolgate/core'
 import { copyWith } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { Invocation, isHandoff, nativeOf, SwallowedError, toolNameOf } from './import-tools.ts'
@@ -108,7 +108,7 @@ async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Pr
 /** Returns the outcome's text. A tool with an output schema converts it with its own `errorFunction`. */
 async function toldBy(
   { errorFunction, outputSchema }: Own,
-  outcome: CallRefused | CallWaiting | CallFailed,
+  outcome: Exclude<CallOutcome, CallDone>,
   { runContext, details }: Invocation,
 ): Promise<unknown> {
   if (!outputSchema || !errorFunction) return outcome.text

@@ -1,16 +1,16 @@
-import { type CallFailed, type CallRefused, type CallWaiting, ToolgateError } from '@toolgate/core'
+import { type CallDone, type CallOutcome, ToolgateError } from '@toolgate/core'
 import { messageOf } from '@toolgate/core/internal'
 
 /**
- * A call that did not run or failed, for frameworks that expect an error.
+ * A call that did not run, failed or needs more input, for frameworks that expect an error.
  *
  * They show the model the error as a text or as JSON. Both are the outcome's text. The outcome itself is for the host, and
  * not enumerable.
  */
 export class RefusedCall extends ToolgateError {
-  declare readonly outcome: CallRefused | CallWaiting | CallFailed
+  declare readonly outcome: Exclude<CallOutcome, CallDone>
 
-  constructor(outcome: CallRefused | CallWaiting | CallFailed) {
+  constructor(outcome: Exclude<CallOutcome, CallDone>) {
     super('tool_refused', outcome.text, {
       detail: outcome.status,
       ...(outcome.status === 'failed' ? { cause: outcome.error } : {}),

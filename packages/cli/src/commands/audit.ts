@@ -150,6 +150,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   tool_blocked: 'red',
   tool_rate_limited: 'cyan',
   tool_approval_required: 'yellow',
+  tool_input_required: 'yellow',
   tool_abandoned: 'magenta',
   policy_changed: 'blue',
   policy_recorded: 'dim',

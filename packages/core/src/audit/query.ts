@@ -100,6 +100,7 @@ const OUTCOMES: ReadonlyMap<AuditEvent, AuditOutcome> = new Map<AuditEvent, Audi
   ['tool_blocked', 'refused'],
   ['tool_rate_limited', 'limited'],
   ['tool_approval_required', 'waiting'],
+  ['tool_input_required', 'input_required'],
   ['tool_abandoned', 'abandoned'],
 ])
 
@@ -160,5 +161,5 @@ export function createOutcomeTally(query: AuditCountQuery): OutcomeTally {
 }
 
 function noOutcomes(): Record<AuditOutcome, number> {
-  return { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 }
+  return { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 }
 }

@@ -93,6 +93,7 @@ describe('RECORD_FIELDS', () => {
       approval_id: true,
       catalog_revision: true,
       chat_id: true,
+      continues: true,
       detail: true,
       duration_ms: true,
       error: true,

@@ -62,6 +62,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.name('approval_id', entry.approval_id)
   to.number('catalog_revision', entry.catalog_revision)
   to.name('chat_id', entry.chat_id)
+  to.name('continues', entry.continues)
   to.free('detail', entry.detail)
   to.number('duration_ms', finite(entry.duration_ms))
   to.free('error', entry.error)

@@ -27,7 +27,7 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
 import type { LimitUseOf } from './limits.ts'
 import type { LiveCalls } from './lifetime.ts'
-import type { CallOutcome } from './outcome.ts'
+import type { CallOutcome, Continuation } from './outcome.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
 export interface CallRequest<Name extends string = string> {
@@ -44,6 +44,11 @@ export interface CallRequest<Name extends string = string> {
   readonly hooks?: HooksInput | undefined
   /** The run that the call belongs to: for the audit, and what an approval of the call is bound to. */
   readonly run?: RunOfCall | undefined
+  /**
+   * The next round of a call that ended `input_required`: its limit and its approval are not taken again. Everything else
+   * is decided anew.
+   */
+  readonly continues?: Continuation | undefined
   /** The host's data for the tool beside its input, such as the framework's own execution options. */
   readonly context?: unknown
   /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
@@ -161,6 +166,8 @@ export interface Attempt {
   /** These must be given back if the call does not go ahead. */
   taken: LimitAnswer | undefined
   approvalId: string | undefined
+  /** Whether it is a later round of a call. Known once the input is. */
+  continues: Continuation | undefined
   slots: HeldSlots | undefined
 }
 
@@ -190,6 +197,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     approval: undefined,
     taken: undefined,
     approvalId: undefined,
+    continues: undefined,
     slots: undefined,
   }
   if (ports.telemetry && !onlyAsks) startTrace(attempt)
@@ -206,7 +214,8 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run } = request
+  const { signal, deadlineMs, run, continues } = request
+  if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkShape('call.run', run, RUN)
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
     throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
@@ -222,12 +231,14 @@ const REQUEST = shapeOf<CallRequest>({
   deadlineMs: true,
   hooks: true,
   run: true,
+  continues: true,
   context: true,
   malformed: true,
   calledAs: true,
   nameOf: true,
   idOf: true,
 })
+const CONTINUES = shapeOf<Continuation>({ callId: true, round: true, binding: true, approvalId: true }, 'field')
 const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')
 
 function isCancelling(signal: object): boolean {
@@ -342,6 +353,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     error: fields.error,
     is_error: fields.is_error,
     approval_id: fields.approval_id,
+    continues: request.continues?.callId,
     input: event === 'tool_result' ? undefined : input,
   })
   return written === undefined ? undefined : storeInTime(ports, written)

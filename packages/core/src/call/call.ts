@@ -31,12 +31,15 @@ import {
   HaltedError,
   type CallDone,
   type CallFailed,
+  type CallInputRequired,
+  InputRequired,
 } from './outcome.ts'
 import { approvalsFull, storeFailed } from './refusals.ts'
 import { safely, chain } from '../util/async.ts'
 import { execute, type Executed, type Lasting } from './execute.ts'
 import { type CallEnd, tellAfter } from './hooks.ts'
-import { isStream, capOutput, cutText, outputText, toolErrorOf } from './output.ts'
+import { isStream, capOutput, cutText, outputText, sizeOf, toolErrorOf } from './output.ts'
+import { nextRound } from './rounds.ts'
 import { type StreamEnd, watchStream } from './streams.ts'
 
 /**
@@ -193,24 +196,43 @@ async function ranLater(
 function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
   if (attempt.slots) releaseSlots(attempt)
-  return conclude(attempt, tool, toEnd(attempt, executed, attempt.ports.clock.monotonicMs() - startedMs))
+  return conclude(attempt, tool, toEnd(attempt, tool, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 
 /** How a call ended, for its hooks, its record and its trace. */
 interface End {
-  readonly outcome: CallDone | CallFailed
+  readonly outcome: CallDone | CallFailed | CallInputRequired
   readonly event: AttemptEvent
   readonly fields: AuditFields
 }
 
-function toEnd(attempt: Attempt, executed: Executed, durationMs: number): End {
+function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): End {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
+  if (executed.output instanceof InputRequired) return toInputRequired(attempt, tool, executed.output, durationMs)
   const { output, cut } = capOutput(executed.output, attempt.ports.maxOutputChars)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
   const error = toolErrorOf(executed.output)
   const outcome = new Done(attempt.callId, output, durationMs, error !== undefined)
   if (error === undefined) return { outcome, event: 'tool_result', fields }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
+}
+
+/** A payload is never cut, since half a question cannot be answered. */
+function toInputRequired(attempt: Attempt, tool: Tool, { payload }: InputRequired, durationMs: number): End {
+  const { callId, request, ports } = attempt
+  try {
+    if (sizeOf(payload, ports.maxOutputChars) > ports.maxOutputChars)
+      throw new Error(`it asked for more input in more than ${ports.maxOutputChars} characters`)
+    const continues = nextRound(attempt, tool)
+    const text = `${calledAs(request)} needs more input, which this client cannot give.`
+    return {
+      outcome: { status: 'input_required', callId, payload, continues, durationMs, text },
+      event: 'tool_input_required',
+      fields: { duration_ms: toMicros(durationMs) },
+    }
+  } catch (error) {
+    return toFailed(attempt, 'tool_failed', error, durationMs)
+  }
 }
 
 /** The reason of a call whose tool ran and reported an error. */
@@ -246,13 +268,16 @@ function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOu
   return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
 }
 
-function tellHooks(attempt: Attempt, tool: Tool, outcome: CallDone | CallFailed): MaybePromise<void> {
-  const { durationMs } = outcome
-  const how: CallEnd =
-    outcome.status === 'done'
-      ? { ok: true, durationMs, output: outcome.output }
-      : { ok: false, durationMs, error: outcome.error }
+function tellHooks(attempt: Attempt, tool: Tool, outcome: End['outcome']): MaybePromise<void> {
+  const how = toCallEnd(outcome)
   return tellAfter(attempt.hooks, toHooked(attempt, tool, attempt.cancelling), how, hookPorts(attempt.ports))
+}
+
+function toCallEnd(outcome: End['outcome']): CallEnd {
+  const { status, durationMs } = outcome
+  if (status === 'failed') return { ok: false, durationMs, error: outcome.error }
+  const output = status === 'done' ? outcome.output : new InputRequired(outcome.payload)
+  return { ok: true, durationMs, output }
 }
 
 /** Writes the terminal record. Its failure does not change the outcome. */

@@ -1,11 +1,9 @@
 import { type Decision, type OutcomeWord, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalBinding, LimitAnswer, MaybePromise } from '../ports/ports.ts'
-import { definitionHash } from '../tools/definition-hash.ts'
+import type { Approval, LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, TimeoutError, chain } from '../util/async.ts'
-import { sha256Hex } from '../util/hash.ts'
-import { canonicalize, frozenCopy, type InputProblem } from '../util/json.ts'
+import { frozenCopy, type InputProblem } from '../util/json.ts'
 import {
   type Attempt,
   type CallPorts,
@@ -33,6 +31,7 @@ import {
   toolChanged,
 } from './refusals.ts'
 import { shownInput } from './approvals.ts'
+import { bindingOf, continuedBy } from './rounds.ts'
 import { isHeld } from './slots.ts'
 import { waitWhile } from './lifetime.ts'
 
@@ -82,7 +81,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'approval',
-    asks: 'has a person approved this very call? If not, it ends `waiting`',
+    asks: 'has a person approved this very call? If not, it ends `waiting`. A later round of a call asks no more',
     refusesWith: ['approval_rejected', 'approval_revoked', 'approvals_full'],
     run: askPeople,
   },
@@ -95,7 +94,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'take the limits',
-    asks: 'do all the limits allow it now?',
+    asks: 'do all the limits allow it now? The first round of a call takes them for all its rounds',
     refusesWith: ['rate_limited'],
     needs: 'limits',
     run: takeLimits,
@@ -205,12 +204,15 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
   }
 }
 
-function needsApproval({ decided, withInput }: Attempt): boolean {
-  return decided.outcome === 'ask' || withInput?.outcome === 'ask'
+function needsApproval(attempt: Attempt, tool: Tool): boolean {
+  const { decided, withInput } = attempt
+  const asks = decided.outcome === 'ask' || withInput?.outcome === 'ask'
+  return asks && continuedBy(attempt, tool)?.approvalId === undefined
 }
 
-function peekLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
-  return attempt.uses.length > 0 && needsApproval(attempt) ? peek(attempt) : undefined
+function peekLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+  const takes = attempt.uses.length > 0 && continuedBy(attempt, tool) === undefined
+  return takes && needsApproval(attempt, tool) ? peek(attempt) : undefined
 }
 
 async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
@@ -219,7 +221,7 @@ async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
 }
 
 function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
-  return needsApproval(attempt) ? requestApproval(attempt, tool) : undefined
+  return needsApproval(attempt, tool) ? requestApproval(attempt, tool) : undefined
 }
 
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
@@ -250,13 +252,6 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
-function bindingOf({ view, request, input }: Attempt, tool: Tool): ApprovalBinding {
-  const { tenant, user } = view.caller
-  const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
-  const inputHash = sha256Hex(canonicalize(input))
-  return { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
-}
-
 /** Waits for a free slot before it takes anything that others could use meanwhile. */
 function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const { slots } = attempt.ports
@@ -271,9 +266,9 @@ function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
   })
 }
 
-function takeLimits(attempt: Attempt): MaybePromise<Stop | undefined> {
+function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const { ports, uses } = attempt
-  if (uses.length === 0) return undefined
+  if (uses.length === 0 || continuedBy(attempt, tool)) return undefined
   const { counters } = ports
   const taking = counters.take(uses)
   if (!(taking instanceof Promise)) return tookLimits(attempt, taking)
@@ -325,7 +320,8 @@ function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
   const { approvalId, approval, ports } = attempt
   try {
     const detail = approval && `approved by ${approval.decidedBy}`
-    const written = write(attempt, 'tool_call', { approval_id: approvalId, detail })
+    const used = approvalId ?? attempt.continues?.approvalId
+    const written = write(attempt, 'tool_call', { approval_id: used, detail })
     if (written === undefined) return undefined
     if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
     return written.then(
@@ -360,5 +356,7 @@ function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decis
   const withInput = view.decideInput(now, input)
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
-  return asks && !mayAsk && approvalId === undefined ? approvalNeeded() : undefined
+  if (!asks || mayAsk) return undefined
+  const used = approvalId ?? continuedBy(attempt, tool)?.approvalId
+  return used === undefined ? approvalNeeded() : undefined
 }

@@ -2,7 +2,7 @@ import type { Decision } from '../decide/decision.ts'
 import type { Approval } from '../ports/ports.ts'
 
 /** The outcome of one call. `text` is the one field for the model. */
-export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed
+export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed | CallInputRequired
 
 export interface CallDone {
   readonly status: 'done'
@@ -27,6 +27,45 @@ export interface CallWaiting {
   readonly callId: string
   readonly decision: Decision
   readonly approval: Approval
+  readonly text: string
+}
+
+/**
+ * What a tool returns when it needs more input before it can answer: the attempt ends `input_required`, and the host
+ * makes the call again with the answers.
+ *
+ * @example
+ * execute: (input, call) => call.context.answer ?? new InputRequired({ question: 'Which folder?' })
+ */
+export class InputRequired {
+  /** Plain JSON for the host. */
+  readonly payload: unknown
+
+  constructor(payload: unknown) {
+    this.payload = payload
+  }
+}
+
+/** Links the rounds of one call. Plain JSON, for the host to keep and to pass on as it is. */
+export interface Continuation {
+  /** The id of the first round. */
+  readonly callId: string
+  /** How many rounds have ended. */
+  readonly round: number
+  /** SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them continues nothing. */
+  readonly binding: string
+  /** The approval that the first round has used. */
+  readonly approvalId?: string | undefined
+}
+
+export interface CallInputRequired {
+  readonly status: 'input_required'
+  readonly callId: string
+  /** The payload of the tool's {@link InputRequired}. */
+  readonly payload: unknown
+  /** For `continues` of the next round. */
+  readonly continues: Continuation
+  readonly durationMs: number
   readonly text: string
 }
 

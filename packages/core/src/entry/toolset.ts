@@ -16,3 +16,6 @@ export {
 } from '../tools/filters.ts'
 export { matchesGlob, matchesSelector, parseGlob, parseSelector } from '../tools/selector.ts'
 export { createToolset, type Toolset } from '../tools/toolset.ts'
+
+// Tools that ask for more input
+export { type Continuation, InputRequired } from '../call/outcome.ts'

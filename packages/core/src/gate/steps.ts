@@ -10,7 +10,7 @@ export interface StepCall {
   readonly tool: string
   readonly callId: string
   /** `failed` also where the tool answered an MCP result with `isError`. */
-  readonly status: 'done' | 'refused' | 'waiting' | 'failed'
+  readonly status: 'done' | 'refused' | 'waiting' | 'failed' | 'input_required'
 }
 
 export interface StepRecord {

@@ -130,6 +130,7 @@ export const ATTEMPT_EVENTS = [
   'tool_blocked',
   'tool_rate_limited',
   'tool_approval_required',
+  'tool_input_required',
   'tool_abandoned',
 ] as const
 /** Events of the gate and of the audit itself, outside attempts. */
@@ -191,6 +192,8 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
+  /** The `tool_call_id` of the first round, if this is a later round of that call. */
+  readonly continues?: string
   readonly policy_revision: number
   readonly catalog_revision: number
   /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
@@ -261,7 +264,15 @@ export interface AuditSink {
 }
 
 /** How an attempt ended, taken from its terminal record. */
-export const AUDIT_OUTCOMES = ['done', 'failed', 'refused', 'limited', 'waiting', 'abandoned'] as const
+export const AUDIT_OUTCOMES = [
+  'done',
+  'failed',
+  'refused',
+  'limited',
+  'waiting',
+  'input_required',
+  'abandoned',
+] as const
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
 
 /** Selects the records that match every given field. */
@@ -400,7 +411,7 @@ export interface CallTrace {
 
 /** How a call ended. */
 export interface CallEnd {
-  readonly status: 'done' | 'failed' | 'refused' | 'waiting'
+  readonly status: 'done' | 'failed' | 'refused' | 'waiting' | 'input_required'
   readonly code: string | undefined
   /** The frozen input, if there is one. Recorded only if the host has switched it on. */
   readonly input?: unknown

@@ -188,11 +188,12 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
           { event: 'tool_call' },
           { event: 'tool_result', detail: ',"error":"none","is_error":true' },
           { event: 'tool_result', is_error: true },
+          { event: 'tool_input_required' },
         ]
         for (const ending of endings) await sink.write(auditEntry(ending))
         await sink.flush()
         const found = AUDIT_OUTCOMES.map(async (outcome) => (await sink.query({ outcome })).map((record) => record.seq))
-        assert.deepEqual(await Promise.all(found), [[8, 1], [9, 2], [3], [4], [5], [6]])
+        assert.deepEqual(await Promise.all(found), [[8, 1], [9, 2], [3], [4], [5], [10], [6]])
         assert.deepEqual(await sink.query({ outcome: 'done', event: 'tool_blocked' }), [])
       })
 
@@ -304,7 +305,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
       it('counts nothing in an audit without attempts', async (t) => {
         const sink = await open(t)
         const counts = await sink.countOutcomes({ since: 0, until: 2, bucketMs: 1 })
-        const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 }
+        const none = { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 }
         assert.deepEqual(counts, { since: 0, bucketMs: 1, buckets: [none, none], newestSeq: 0 })
       })
 
@@ -481,6 +482,7 @@ function nthEnding(i: number): AuditEntry {
     { event: 'tool_blocked', error: 'boom' },
     { event: 'tool_rate_limited' },
     { event: 'tool_approval_required' },
+    { event: 'tool_input_required' },
     { event: 'tool_abandoned' },
     { event: 'group_changed' },
     { event: 'tool_result', error: '' },
@@ -509,6 +511,7 @@ const ENDS: ReadonlyMap<string, AuditOutcome> = new Map([
   ['tool_blocked', 'refused'],
   ['tool_rate_limited', 'limited'],
   ['tool_approval_required', 'waiting'],
+  ['tool_input_required', 'input_required'],
   ['tool_abandoned', 'abandoned'],
 ])
 
@@ -518,7 +521,7 @@ async function countNaively(sink: Audit, query: AuditCountQuery): Promise<AuditC
   const fields = Object.entries(FIELDS) as readonly (readonly [keyof typeof FIELDS, keyof AuditRecord])[]
   const buckets: Record<AuditOutcome, number>[] = []
   for (let start = since; start < until; start += bucketMs)
-    buckets.push({ done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, abandoned: 0 })
+    buckets.push({ done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 })
   let newestSeq = 0
   for await (const record of sink.exportRecords()) {
     newestSeq = record.seq

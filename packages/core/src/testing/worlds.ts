@@ -327,6 +327,7 @@ export function wordOf(outcome: CallOutcome): OutcomeWord {
       return 'ask'
     case 'done':
     case 'failed':
+    case 'input_required':
       return 'allow'
   }
 }

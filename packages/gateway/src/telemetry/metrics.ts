@@ -79,7 +79,7 @@ function callFamilies({ calls, tools, durations, running }: CallCounts): readonl
     {
       name: 'toolgate_calls_total',
       type: 'counter',
-      help: 'Ended calls, by status (done, failed, refused, waiting) and reason.',
+      help: 'Ended calls, by status (done, failed, refused, waiting, input_required) and reason.',
       samples: calls.map(({ status, reason, count: value }) => ({ labels: { status, reason }, value })),
     },
     {

@@ -76,6 +76,8 @@ async function settleOne(pending: PendingState, conversation: Conversation, sett
     case 'refused':
     case 'failed':
       return failedCall(pending, outcome.status, outcome.text)
+    case 'input_required':
+      return failedCall(pending, 'failed', outcome.text)
   }
 }
 

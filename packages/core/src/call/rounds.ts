@@ -1,0 +1,43 @@
+import type { ApprovalBinding } from '../ports/ports.ts'
+import { definitionHash } from '../tools/definition-hash.ts'
+import type { Tool } from '../tools/tool.ts'
+import { sha256Hex } from '../util/hash.ts'
+import { canonicalize } from '../util/json.ts'
+import type { Attempt } from './attempt.ts'
+import type { Continuation } from './outcome.ts'
+
+/** Returns what an approval of the call is bound to. */
+export function bindingOf({ view, request, input }: Attempt, tool: Tool): ApprovalBinding {
+  const { tenant, user } = view.caller
+  const run = request.run?.bindsApprovals === false ? undefined : request.run?.id
+  const inputHash = sha256Hex(canonicalize(input))
+  return { tenant, user, tool: tool.id, definitionHash: definitionHash(tool), inputHash, run }
+}
+
+/**
+ * Returns the earlier rounds that this attempt continues. Another caller, definition or input continues nothing: the
+ * attempt is then a call of its own, which takes its limit and its approval. Known once the input is.
+ */
+export function continuedBy(attempt: Attempt, tool: Tool): Continuation | undefined {
+  const { continues } = attempt.request
+  if (continues === undefined) return undefined
+  attempt.continues ??= continues.binding === hashOf(bindingOf(attempt, tool)) ? continues : undefined
+  return attempt.continues
+}
+
+/** Returns the link from this round to the next. */
+export function nextRound(attempt: Attempt, tool: Tool): Continuation {
+  const before = continuedBy(attempt, tool)
+  const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
+  const approvalId = attempt.approvalId ?? before?.approvalId
+  return {
+    callId: before?.callId ?? attempt.callId,
+    round: (before?.round ?? 0) + 1,
+    binding,
+    ...(approvalId !== undefined && { approvalId }),
+  }
+}
+
+function hashOf({ tenant, user, tool, definitionHash: definition, inputHash, run }: ApprovalBinding): string {
+  return sha256Hex(canonicalize([tenant ?? null, user ?? null, tool, definition, inputHash, run ?? null]))
+}
