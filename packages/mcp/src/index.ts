@@ -36,4 +36,4 @@ export { createMetaTools, type MetaToolDeps, type SearchOffer, toMcpOutput } fro
 
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'
-export { type LeftOutTool, type ServerClaims, ServerTools } from './server-tools.ts'
+export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } from './server-tools.ts'

@@ -11,6 +11,8 @@ export interface ListedTool {
   readonly annotations?: object
   readonly icons?: readonly ToolIcon[]
   readonly _meta?: ToolMeta
+  /** Fields that this package does not know, such as `execution`. */
+  readonly [field: string]: unknown
 }
 
 /**
@@ -21,7 +23,7 @@ export interface ListedTool {
  * `type: object`, and boolean properties become the equivalent objects.
  */
 export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
-  const { title, description, annotations, icons, _meta } = tool
+  const { title, description, annotations, icons, _meta, fields } = tool
   const inputSchema = toInputSchema(tool.inputSchema)
   if (inputSchema === undefined) return undefined
   return {
@@ -34,6 +36,7 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     ...(icons && { icons }),
     ...(_meta && { _meta }),
+    ...fields,
   }
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError, createGate, type Policy, type Tool } from '@toolgate/core'
-import type { ToolOverlay } from '@toolgate/core/internal'
-import { ServerTools } from './server-tools.ts'
+import { definitionHash } from '@toolgate/core/pins'
+import { type ServerOverlay, ServerTools } from './server-tools.ts'
 
 const LISTED = { name: 'read_file', inputSchema: { type: 'object' } }
 
 function read(
-  overlays: Readonly<Record<string, ToolOverlay>>,
+  overlays: Readonly<Record<string, ServerOverlay>>,
   listed: object = {},
   { trustHints = false } = {},
 ): ServerTools {
@@ -22,7 +22,7 @@ function read(
 }
 
 function offered(
-  overlays: Readonly<Record<string, ToolOverlay>>,
+  overlays: Readonly<Record<string, ServerOverlay>>,
   listed: object = {},
   { trustHints = false } = {},
 ): Tool {
@@ -49,6 +49,41 @@ describe('ServerTools', () => {
     const { title, description, inputSchema, outputSchema, icons, _meta } = tool
     assert.deepEqual({ title, description, inputSchema, outputSchema, icons, _meta }, words)
     assert.deepEqual(tool.tags, [])
+  })
+
+  it('keeps every other field of a definition, and unknown annotations under those of the operator', () => {
+    const fields = { execution: { taskSupport: 'optional' }, 'x-own': [{ deep: null }], tags: ['x'] }
+    assert.deepEqual(offered({}, fields).fields, fields)
+    assert.equal(offered({}).fields, undefined)
+    const annotations = { 'x-audience': ['people'], title: 'T', readOnlyHint: true }
+    assert.deepEqual(offered({}, { annotations }).annotations, annotations)
+    assert.deepEqual(offered({ '*': { annotations: { openWorldHint: false } } }, { annotations }).annotations, {
+      'x-audience': ['people'],
+      title: 'T',
+      openWorldHint: false,
+    })
+  })
+
+  it('leaves out a tool whose unknown fields are too large', () => {
+    assert.deepEqual(read({}, { 'x-own': 'a'.repeat(64 * 1024 - 12) }).leftOut, [])
+    const [left] = read({}, { 'x-own': 'a'.repeat(64 * 1024 - 11) }).leftOut
+    assert.match(left?.error.message ?? '', /has unknown fields of more than 65536 characters/)
+  })
+
+  it('shows the operator’s title and description, and keeps the server’s own for pins', () => {
+    const listed = { title: 'Read', description: 'Reads a file.' }
+    const tool = offered({ '*': { title: 'All' }, read_file: { title: 'Open', description: 'Opens a file.' } }, listed)
+    assert.deepEqual([tool.title, tool.description, tool.name], ['Open', 'Opens a file.', 'read_file'])
+    assert.deepEqual(tool.original, { ...listed, annotations: {} })
+    assert.notEqual(definitionHash(tool), definitionHash(offered({}, listed)))
+    assert.equal(offered({ '*': { tags: ['x'] } }, listed).original, undefined)
+  })
+
+  it('does not offer a tool that the operator has switched off; the last overlay that says so counts', () => {
+    const off = read({ '*': { enabled: false } })
+    assert.deepEqual([off.tools, off.leftOut, off.unmatched], [[], [], []])
+    assert.equal(read({ '*': { enabled: false }, read_file: { enabled: true } }).tools.length, 1)
+    assert.equal(read({ '*': { enabled: true }, 'read_*': { enabled: false } }).tools.length, 0)
   })
 
   it('treats icons and _meta that are null as absent, since some servers write null', () => {

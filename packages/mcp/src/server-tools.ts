@@ -9,11 +9,21 @@ import {
 import { isObject, type JsonObject, type ToolOverlay } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 
-/** What the operator declares about a server's tools. */
+/** What the operator declares about tools of a server. */
+export interface ServerOverlay extends ToolOverlay {
+  /** Replaces the server's own title for clients. Pins keep the server's own. */
+  readonly title?: string | undefined
+  /** Replaces the server's own description for clients. Pins keep the server's own. */
+  readonly description?: string | undefined
+  /** `false`: the tool is as if it did not exist. */
+  readonly enabled?: boolean | undefined
+}
+
+/** What the operator declares about a server and its tools. */
 export interface ServerClaims {
   readonly namespace: string | undefined
   /** By name or glob. All that match a tool apply; later ones take precedence. */
-  readonly overlays: Iterable<readonly [pattern: string, overlay: ToolOverlay]>
+  readonly overlays: Iterable<readonly [pattern: string, overlay: ServerOverlay]>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
   /** Returns the function that calls the tool of that name on the server. */
@@ -31,9 +41,10 @@ interface Known {
   readonly listed: unknown
   readonly text: string
   readonly tool: Tool
+  readonly isEnabled: boolean
 }
 
-type Overlay = readonly [pattern: string, matches: (name: string) => boolean, overlay: ToolOverlay]
+type Overlay = readonly [pattern: string, matches: (name: string) => boolean, overlay: ServerOverlay]
 
 /**
  * The tools that a server lists, under the operator's overlay.
@@ -56,7 +67,7 @@ export class ServerTools {
   }
 
   get tools(): readonly Tool[] {
-    return [...this.#known.values()].map(({ tool }) => tool)
+    return [...this.#known.values()].flatMap(({ tool, isEnabled }) => (isEnabled ? [tool] : []))
   }
 
   get leftOut(): readonly LeftOutTool[] {
@@ -92,54 +103,80 @@ export class ServerTools {
     if (before && before.listed === listed) return before
     const text = JSON.stringify(listed)
     if (before?.text === text) return { ...before, listed }
-    return { listed, text, tool: this.#toTool(isObject(listed) ? listed : {}) }
-  }
-
-  /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
-  #toTool({ execution, annotations, ...listed }: JsonObject): Tool {
-    const { namespace, trustHints, executeOf } = this.#claims
-    if (isObject(execution) && execution['taskSupport'] === 'required')
-      throw new ConfigError('tool', 'can only be run as a task, which is not supported')
-    // `defineTool` checks each of them.
-    const { name, title, description, inputSchema, outputSchema, icons, _meta } = listed as unknown as ToolDefinition
     const overlays = this.#overlays
       .filter(([, matches]) => typeof name === 'string' && matches(name))
       .map(([, , overlay]) => overlay)
+    const tool = this.#toTool(isObject(listed) ? listed : {}, overlays)
+    return { listed, text, tool, isEnabled: lastOf(overlays, 'enabled') ?? true }
+  }
+
+  /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
+  #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
+    const { namespace, trustHints, executeOf } = this.#claims
+    // `defineTool` checks each of them.
+    const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
+      listed as unknown as ToolDefinition
+    checkFields(fields)
     const stated = overlays.flatMap((overlay) => overlay.annotations ?? [])
     const claimed: ToolAnnotations = isObject(annotations) ? annotations : {}
+    const shown = { title: lastOf(overlays, 'title'), description: lastOf(overlays, 'description') }
+    const isReplaced = stated.length > 0 || shown.title !== undefined || shown.description !== undefined
     return defineTool({
       namespace,
       name,
-      title,
-      description,
+      title: shown.title ?? title,
+      description: shown.description ?? description,
       inputSchema,
       outputSchema,
       icons: icons ?? undefined,
       _meta: _meta ?? undefined,
+      fields: Object.keys(fields).length === 0 ? undefined : fields,
       annotations: Object.assign({}, trustHints || stated.length === 0 ? claimed : tightening(claimed), ...stated),
+      original: isReplaced ? { title, description: description ?? '', annotations: claimed } : undefined,
       hintsTrusted: trustHints || stated.length > 0,
       tags: overlays.flatMap(({ tags = [] }) => tags),
       requiredScopes: overlays.flatMap(({ requiredScopes = [] }) => requiredScopes),
       groups: overlays.flatMap(({ groups = [] }) => groups),
-      category: overlays.findLast(({ category }) => category !== undefined)?.category,
+      category: lastOf(overlays, 'category'),
       execute: executeOf(name),
     })
   }
 }
 
+/** Characters of JSON, as many as a schema may have. */
+const MAX_FIELD_CHARS = 64 * 1024
+
+/** @throws {ConfigError} for a task that only clients of a task can run, and for fields that are too large */
+function checkFields(fields: JsonObject): void {
+  const { execution } = fields
+  if (isObject(execution) && execution['taskSupport'] === 'required')
+    throw new ConfigError('tool', 'can only be run as a task, which is not supported')
+  if (JSON.stringify(fields).length > MAX_FIELD_CHARS)
+    throw new ConfigError('tool', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)
+}
+
+/** Returns a field of the last overlay that has it. */
+function lastOf<Field extends keyof ServerOverlay>(
+  overlays: readonly ServerOverlay[],
+  field: Field,
+): ServerOverlay[Field] {
+  return overlays.findLast((overlay) => overlay[field] !== undefined)?.[field]
+}
+
 /**
- * Returns those hints of an untrusted server that can only tighten: no `allow` rule depends on them. They are added to
- * the operator's own hints. Without those, all of the server's hints are kept, since none of them is trusted.
+ * Returns the annotations of an untrusted server without the hints that could loosen: no `allow` rule depends on the
+ * others. They are added to the operator's own hints. Without those, all of the server's hints are kept, since none of
+ * them is trusted.
  */
 function tightening({
-  title,
   readOnlyHint,
   destructiveHint,
   idempotentHint,
   openWorldHint,
+  ...others
 }: ToolAnnotations): ToolAnnotations {
   return {
-    ...(title !== undefined && { title }),
+    ...others,
     ...(readOnlyHint === false && { readOnlyHint }),
     ...(destructiveHint === true && { destructiveHint }),
     ...(idempotentHint === false && { idempotentHint }),

@@ -52,7 +52,7 @@ export { REQUEST_TEXTS } from '../search/request-tool.ts'
 export type { ToolOverlay, NativeToolRecord, RecordTool, UnnamedToolDefinition } from '../tools/record.ts'
 export { isRequestTool, markOwnTool } from '../tools/own-tool.ts'
 export { compareToolIds, toToolId } from '../tools/tool-id.ts'
-export type { ToolIcon, ToolMeta } from '../tools/tool.ts'
+export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
 
 // Hooks without a gate
 export {

@@ -2,21 +2,21 @@ import { sha256Hex } from '../util/hash.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** The longest name that every provider and MCP client accepts. */
-const MAX_LENGTH = 64
+export const MAX_NAME_LENGTH = 64
 const HASH_LENGTH = 10
 const SAFE = /^[A-Za-z0-9_-]+$/
 
 /**
- * Returns the name of a tool on the wire: at most 64 of `[A-Za-z0-9_-]`, depending on the tool's id alone.
+ * Returns the name of a tool on the wire: at most `max` of `[A-Za-z0-9_-]`, depending on the tool's id and name alone.
  *
  * It is `namespace__name` if that is unambiguous (no part contains `__` or begins or ends with `_`) and short enough.
  * Otherwise it is as much of that as fits, and the beginning of the SHA-256 of the id.
  */
-export function toWireName({ id, namespace, name }: Pick<Tool, 'id' | 'namespace' | 'name'>): string {
+export function toWireName({ id, namespace, name }: Identified, max: number = MAX_NAME_LENGTH): string {
   const parts = namespace === undefined ? [name] : [namespace, name]
   const plain = parts.join('__')
-  if (plain.length <= MAX_LENGTH && parts.every(isPlain)) return plain
-  const prefix = plain.replaceAll(/[^A-Za-z0-9-]+/g, '_').slice(0, MAX_LENGTH - HASH_LENGTH - 3)
+  if (plain.length <= max && parts.every(isPlain)) return plain
+  const prefix = plain.replaceAll(/[^A-Za-z0-9-]+/g, '_').slice(0, max - HASH_LENGTH - 3)
   return `${prefix}__${sha256Hex(id).slice(0, HASH_LENGTH)}_`
 }
 
@@ -36,7 +36,7 @@ type Identified = Pick<Tool, 'id' | 'namespace' | 'name'>
 /** `nameOf` may be replaced for a target with other rules. */
 export function createWireNames<T extends Identified>(
   tools: Iterable<T>,
-  nameOf: (tool: T) => string = toWireName,
+  nameOf: (tool: T) => string = (tool) => toWireName(tool),
 ): WireNames {
   const ids = new Map<string, string>()
   const names = new Map<string, string>()

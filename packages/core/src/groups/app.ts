@@ -233,6 +233,7 @@ const FIELDS = [
   'annotations',
   'icons',
   '_meta',
+  'fields',
   'strict',
   'tags',
   'category',

@@ -1,4 +1,4 @@
-import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
 import { isObject } from '../util/json.ts'
 import { joinWords, stem, tokenize } from './tokenize.ts'
 
@@ -26,11 +26,11 @@ const MAX_TEXT_LENGTH = 4096
 
 /** Returns the terms of a tool, field by field, repetitions included. */
 export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]>> {
-  const { id, namespace = '', name, title = '', description, tags, inputSchema } = tool
+  const { id, namespace = '', name, description, tags, inputSchema } = tool
   return {
     name: namedTerms(name, name),
     id: namespace === '' ? [] : namedTerms(namespace, id),
-    title: textTerms(title),
+    title: textTerms(titleOf(tool) ?? ''),
     tags: tags.flatMap((tag) => toTerms(tokenize(tag))),
     parameters: parameterNames(inputSchema).flatMap((parameter) => toTerms(tokenize(parameter))),
     description: textTerms(description),

@@ -2,7 +2,7 @@ import type { Visible } from '../decide/decide.ts'
 import { ToolgateError } from '../util/errors.ts'
 import { membersOf, withoutBit } from '../tools/bits.ts'
 import { indexOfRequestTool } from '../tools/own-tool.ts'
-import type { JsonSchema, Tool } from '../tools/tool.ts'
+import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { cut } from '../util/text.ts'
 import { toolIndexOf } from './index-tools.ts'
@@ -92,7 +92,8 @@ function checkSearch(query: unknown, options: SearchOptions): Wanted {
 }
 
 function toHit(tool: Tool, exactScore: number, { detail, maxDescription }: Wanted): SearchHit {
-  const { id, title, tags, inputSchema, outputSchema } = tool
+  const { id, tags, inputSchema, outputSchema } = tool
+  const title = titleOf(tool)
   const score = Math.max(0.001, Math.round(exactScore * 1000) / 1000)
   const named = title === undefined ? { id, score, tags } : { id, score, title, tags }
   const description = cut(tool.description, maxDescription)

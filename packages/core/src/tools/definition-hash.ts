@@ -1,4 +1,4 @@
-import { canonicalize } from '../util/json.ts'
+import { canonicalize, type JsonObject } from '../util/json.ts'
 import { sha256Hex } from '../util/hash.ts'
 import type { JsonSchema, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
@@ -13,6 +13,7 @@ export interface Definition {
   /** Absent if there are none, so that the hash of a tool without icons does not change. */
   readonly icons?: readonly ToolIcon[]
   readonly _meta?: ToolMeta
+  readonly fields?: JsonObject
   readonly strict?: boolean
 }
 
@@ -22,7 +23,7 @@ export interface Definition {
  * Tags, category, scopes and `hintsTrusted` are not part of it: only the operator can set them, in the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
-  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta, strict } = tool
+  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta, fields, strict } = tool
   return {
     id,
     title: title ?? null,
@@ -32,8 +33,14 @@ export function definitionOf(tool: Tool): Definition {
     annotations,
     ...(icons && { icons }),
     ...(_meta && { _meta }),
+    ...(fields && { fields }),
     ...(strict !== undefined && { strict }),
   }
+}
+
+/** Returns a tool's definition as its server lists it, without the texts and annotations of the host. */
+export function originalDefinitionOf(tool: Tool): Definition {
+  return definitionOf(tool.original ? { ...tool, title: undefined, ...tool.original } : tool)
 }
 
 const hashes = new WeakMap<Tool, string>()
@@ -45,5 +52,15 @@ export function definitionHash(tool: Tool): string {
     hash = sha256Hex(canonicalize(definitionOf(tool)))
     hashes.set(tool, hash)
   }
+  return hash
+}
+
+const originalHashes = new WeakMap<Tool, string>()
+
+/** Returns the hash of a tool's original definition, which pins compare. */
+export function originalHash(tool: Tool): string {
+  if (!tool.original) return definitionHash(tool)
+  let hash = originalHashes.get(tool)
+  if (hash === undefined) originalHashes.set(tool, (hash = sha256Hex(canonicalize(originalDefinitionOf(tool)))))
   return hash
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate } from '../gate/gate.ts'
 import type { StandardSchema } from './standard-schema.ts'
-import { defineTool, isTool, type ToolDefinition } from './tool.ts'
+import { defineTool, isTool, titleOf, type ToolDefinition } from './tool.ts'
 
 describe('defineTool', () => {
   it('leaves nothing to default', () => {
@@ -22,6 +22,8 @@ describe('defineTool', () => {
       annotations: {},
       icons: undefined,
       _meta: undefined,
+      fields: undefined,
+      original: undefined,
       strict: undefined,
       hintsTrusted: true,
       groups: [],
@@ -40,6 +42,25 @@ describe('defineTool', () => {
     assert.throws(() => Object.assign(tool._meta ?? {}, { more: 1 }), TypeError)
   })
 
+  it('keeps further fields of a definition, and rejects names of known fields among them', () => {
+    const fields = { execution: { taskSupport: 'optional' }, 'x-own': [1, { deep: null }] }
+    assert.deepEqual(defineTool({ name: 'a', fields }).fields, fields)
+    for (const field of [
+      'name',
+      'title',
+      'description',
+      'inputSchema',
+      'outputSchema',
+      'annotations',
+      'icons',
+      '_meta',
+    ])
+      assert.throws(
+        () => defineTool({ name: 'a', fields: { [field]: {} } }),
+        /tool "a": fields must be an object without the names of known fields/,
+      )
+  })
+
   it('sorts tags and scopes and keeps one of each', () => {
     const tool = defineTool({ name: 'search', tags: ['b', 'a', 'b'], requiredScopes: ['y', 'x', 'x'] })
     assert.deepEqual(
@@ -51,9 +72,11 @@ describe('defineTool', () => {
     )
   })
 
-  it('takes the title of the annotations where there is no other', () => {
-    assert.equal(defineTool({ name: 'a', annotations: { title: 'A' } }).title, 'A')
-    assert.equal(defineTool({ name: 'a', title: 'B', annotations: { title: 'A' } }).title, 'B')
+  it('has the title of its annotations where there is no other', () => {
+    const title = { title: 'A' }
+    assert.equal(defineTool({ name: 'a', annotations: title }).title, undefined)
+    assert.equal(titleOf(defineTool({ name: 'a', annotations: title })), 'A')
+    assert.equal(titleOf(defineTool({ name: 'a', title: 'B', annotations: title })), 'B')
   })
 
   it('gives a tool that nobody can change, the author’s own objects included', () => {

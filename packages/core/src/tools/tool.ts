@@ -1,7 +1,7 @@
 import type { Caller } from '../ports/caller.ts'
 import type { Cancelling } from '../util/cancelling.ts'
 import { ConfigError, isErrorOf, messageOf } from '../util/errors.ts'
-import { frozenCopy, isObject } from '../util/json.ts'
+import { frozenCopy, isObject, type JsonObject } from '../util/json.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { findSchemaProblem } from './schema.ts'
 import {
@@ -43,6 +43,13 @@ export interface ToolIcon {
 /** MCP's `_meta`: fields for clients, by prefixed names. */
 export type ToolMeta = { readonly [name: string]: unknown }
 
+/** The texts and annotations of a tool as its server lists them. */
+export interface OriginalFields {
+  readonly title?: string | undefined
+  readonly description: string
+  readonly annotations: ToolAnnotations
+}
+
 /** A tool as its author writes it. Only `name` is required. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `unknown` would reject an `execute` that destructures its input
 export interface ToolDefinition<Input = any, Output = unknown> {
@@ -65,6 +72,10 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
+  /** Further fields of an MCP definition, such as `execution`, which clients get unchanged. No name of a known field. */
+  readonly fields?: JsonObject | undefined
+  /** The server's own texts and annotations, where the host replaces them. Pins compare these. */
+  readonly original?: OriginalFields | undefined
   /** Whether providers must guarantee matching inputs. `expose` can override it. */
   readonly strict?: boolean | undefined
   /** `false` if the annotations come from an untrusted party, such as an upstream server. Default `true`. */
@@ -80,6 +91,7 @@ export interface Tool {
   readonly id: string
   readonly namespace: string | undefined
   readonly name: string
+  /** As written. {@link titleOf} falls back to the title of the annotations. */
   readonly title: string | undefined
   readonly description: string
   readonly inputSchema: JsonSchema
@@ -91,6 +103,10 @@ export interface Tool {
   readonly annotations: ToolAnnotations
   readonly icons: readonly ToolIcon[] | undefined
   readonly _meta: ToolMeta | undefined
+  /** Fields of an MCP definition that have no property of their own, such as `execution`. Clients get them unchanged. */
+  readonly fields: JsonObject | undefined
+  /** The server's own texts and annotations, where the host replaced them. */
+  readonly original: OriginalFields | undefined
   readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
   /** Groups of the gate that the tool joins, sorted. */
@@ -101,6 +117,23 @@ export interface Tool {
   readonly parseInput: ParseInput | undefined
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
 }
+
+/** Returns the title of a tool, or the one that its annotations hold. */
+export function titleOf({ title, annotations }: Pick<Tool, 'title' | 'annotations'>): string | undefined {
+  return title ?? annotations.title
+}
+
+/** The fields of a listed tool that have a property of their own. */
+const LISTED_FIELDS: ReadonlySet<string> = new Set([
+  'name',
+  'title',
+  'description',
+  'inputSchema',
+  'outputSchema',
+  'annotations',
+  'icons',
+  '_meta',
+])
 
 /** The progress of a call, as in MCP's progress notification. */
 export interface Progress {
@@ -146,7 +179,7 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     id,
     namespace,
     name,
-    title: title ?? annotations?.title,
+    title,
     description: description ?? '',
     inputSchema: inputSchema ?? ANY_OBJECT,
     outputSchema,
@@ -156,6 +189,8 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     annotations: annotations ?? NO_ANNOTATIONS,
     icons: parts.icons,
     _meta: parts._meta,
+    fields: parts.fields,
+    original: parts.original,
     strict: parts.strict,
     hintsTrusted: definition.hintsTrusted ?? true,
     groups: sortedSet(checkGroups(id, definition.groups)),
@@ -183,6 +218,8 @@ const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'id' | 'parseInput'>>(
     annotations: true,
     icons: true,
     _meta: true,
+    fields: true,
+    original: true,
     strict: true,
     hintsTrusted: true,
     deadlineMs: true,
@@ -244,6 +281,12 @@ function isIcon(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'src' in value && typeof value.src === 'string'
 }
 
+/** A further field with the name of a known one would replace it in a list. */
+const FURTHER: Check = [
+  'an object without the names of known fields',
+  (value) => isObject(value) && Object.keys(value).every((field) => !LISTED_FIELDS.has(field)),
+]
+
 const FLAG: Check = ['true or false', (value) => typeof value === 'boolean']
 
 const PLAIN_FIELDS = [
@@ -254,6 +297,8 @@ const PLAIN_FIELDS = [
   ['annotations', OBJECT],
   ['icons', ICONS],
   ['_meta', OBJECT],
+  ['fields', FURTHER],
+  ['original', OBJECT],
   ['strict', FLAG],
   ['category', TEXT],
   ['tags', TEXTS],

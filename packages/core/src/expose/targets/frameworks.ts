@@ -27,7 +27,7 @@ export const mcp: Target<McpTool> = {
   keeps: EVERYTHING,
   canMask: false,
   canDefer: false,
-  define: ({ name, title, description, input, output, annotations, icons, _meta }): McpTool =>
+  define: ({ name, title, description, input, output, annotations, icons, _meta, fields }): McpTool =>
     present({
       name,
       title,
@@ -37,6 +37,7 @@ export const mcp: Target<McpTool> = {
       annotations,
       icons: icons as McpIcon[] | undefined,
       _meta,
+      ...fields,
     }),
   collect(named) {
     const tools = named.map(({ definition }) => definition)
@@ -61,8 +62,19 @@ export const langchain: Target<LangChainTool> = {
   keeps: EVERYTHING,
   canMask: false,
   canDefer: true,
-  define: ({ name, description = '', input, output, title, annotations, icons, _meta, deferred }): LangChainTool => {
-    const metadata = present({ title, annotations, outputSchema: output, icons, _meta })
+  define: ({
+    name,
+    description = '',
+    input,
+    output,
+    title,
+    annotations,
+    icons,
+    _meta,
+    fields,
+    deferred,
+  }): LangChainTool => {
+    const metadata = present({ title, annotations, outputSchema: output, icons, _meta, ...fields })
     return present({
       name,
       description,
@@ -108,8 +120,8 @@ export const aiSdk: Target<AiSdkTool> = {
   keeps: EVERYTHING,
   canMask: false,
   canDefer: true,
-  define: ({ description, input, output, title, annotations, icons, _meta, strict, deferred }): AiSdkTool => {
-    const metadata = present({ title, annotations, icons, _meta })
+  define: ({ description, input, output, title, annotations, icons, _meta, fields, strict, deferred }): AiSdkTool => {
+    const metadata = present({ title, annotations, icons, _meta, ...fields })
     return present({
       description,
       inputSchema: toSchema(input),

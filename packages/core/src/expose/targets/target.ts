@@ -1,4 +1,5 @@
 import type { JsonSchema, ToolAnnotations, ToolIcon, ToolMeta } from '../../tools/tool.ts'
+import type { JsonObject } from '../../util/json.ts'
 import type { ExposeOptions } from '../options.ts'
 import type { Dialect } from '../schema/dialect.ts'
 
@@ -14,6 +15,8 @@ export interface Parts {
   readonly annotations: ToolAnnotations | undefined
   readonly icons: readonly ToolIcon[] | undefined
   readonly _meta: ToolMeta | undefined
+  /** Fields of an MCP definition without a property of their own. */
+  readonly fields: JsonObject | undefined
   readonly strict: boolean
   readonly deferred: boolean
 }
@@ -27,8 +30,8 @@ export interface Named<Definition extends object = object> {
 export type Mask = readonly string[]
 
 /** Fields of a tool that only some targets have. */
-export type Extra = 'title' | 'annotations' | 'icons' | '_meta'
-export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta']
+export type Extra = 'title' | 'annotations' | 'icons' | '_meta' | 'fields'
+export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta', 'fields']
 
 /** A provider, protocol or framework, whose tools are each a `Definition`. */
 export interface Target<Definition extends object = object> {

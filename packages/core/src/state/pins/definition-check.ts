@@ -69,7 +69,7 @@ export function checkDefinition(tool: Tool): readonly DefinitionFinding[] {
 const known = new WeakMap<Tool, readonly DefinitionFinding[]>()
 
 function* findIn(tool: Tool): Generator<DefinitionFinding> {
-  const { inputSchema, outputSchema, annotations, icons, _meta, description, title } = definitionOf(tool)
+  const { inputSchema, outputSchema, annotations, icons, _meta, fields, description, title } = definitionOf(tool)
   yield* findInText(tool.name, '/name', DEFINITION_LIMITS.name)
   yield* findMixedName(tool.name, '/name')
   if (title !== null) yield* findInText(title, '/title', DEFINITION_LIMITS.title)
@@ -77,6 +77,7 @@ function* findIn(tool: Tool): Generator<DefinitionFinding> {
   yield* findInValue(annotations, '/annotations')
   if (icons) yield* findInValue(icons, '/icons')
   if (_meta) yield* findInValue(_meta, '/_meta')
+  if (fields) yield* findInValue(fields, '')
   yield* findInSchema(inputSchema, '/inputSchema')
   if (outputSchema) yield* findInSchema(outputSchema, '/outputSchema')
 }

@@ -1,5 +1,5 @@
 import type { Held } from '../../decide/layers/held.ts'
-import { definitionHash } from '../../tools/definition-hash.ts'
+import { originalHash } from '../../tools/definition-hash.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { checkDefinition, type DefinitionFinding, FINDINGS } from './definition-check.ts'
@@ -37,7 +37,7 @@ export function createHolding({
 }): Holding {
   const statusOf = (tool: Tool): PinStatus => {
     const pin = book.get(tool.id)
-    if (pin?.hash === definitionHash(tool)) return 'pinned'
+    if (pin?.hash === originalHash(tool)) return 'pinned'
     const isHeld = mode === 'suspend' || (pin === undefined && newTools === 'suspend')
     if (isHeld) return 'suspended'
     return pin && mode === 'warn' ? 'changed' : 'new'
@@ -48,7 +48,7 @@ export function createHolding({
       : { text: book.problemOf(id), message: UNKNOWN }
   const isAccepted = (tool: Tool): boolean => {
     const pin = book.get(tool.id)
-    return pin?.by !== undefined && pin.hash === definitionHash(tool)
+    return pin?.by !== undefined && pin.hash === originalHash(tool)
   }
   return {
     statusOf,
@@ -57,7 +57,7 @@ export function createHolding({
       const pin = book.get(tool.id)
       return pin
         ? {
-            text: `${CHANGED}: it is ${short(definitionHash(tool))} and ${short(pin.hash)} is pinned`,
+            text: `${CHANGED}: it is ${short(originalHash(tool))} and ${short(pin.hash)} is pinned`,
             message: CHANGED,
             suggestion: SUGGESTION,
             since: pin.since,

@@ -1,5 +1,5 @@
 import type { Clock, StateStore } from '../../ports/ports.ts'
-import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
+import { originalHash, originalDefinitionOf } from '../../tools/definition-hash.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { runWithDeadline } from '../../util/async.ts'
@@ -109,7 +109,7 @@ export class Notices {
   }
 
   #lookAtChange(tool: Tool, pin: Pin | undefined): void {
-    const hash = definitionHash(tool)
+    const hash = originalHash(tool)
     if (!pin || pin.hash === hash) {
       this.#differences.delete(tool.id)
       return
@@ -123,13 +123,13 @@ export class Notices {
 
   async #emitChange(tool: Tool, pin: Pin, difference: Difference): Promise<void> {
     const { mode, book, emit } = this.#options
-    const diff = diffDefinitions(await book.definition(pin.hash), definitionOf(tool))
+    const diff = diffDefinitions(await book.definition(pin.hash), originalDefinitionOf(tool))
     difference.diff = diff
     await this.#once.emit(tool.id, `changed ${difference.key}`, () =>
       emit({
         kind: 'changed',
         tool: tool.id,
-        hash: definitionHash(tool),
+        hash: originalHash(tool),
         pinnedHash: pin.hash,
         diff,
         text: cut(diff.text, MAX_TEXT),
@@ -145,7 +145,7 @@ export class Notices {
     const event: PinEvent = {
       kind: 'added',
       tool: id,
-      hash: definitionHash(tool),
+      hash: originalHash(tool),
       text: cut(`"${id}" is new: ${description}`, MAX_TEXT),
     }
     this.#start(this.#once.emit(id, 'added', () => this.#options.emit(event)))
@@ -161,7 +161,7 @@ export class Notices {
     const event: PinEvent = {
       kind: 'flagged',
       tool: tool.id,
-      hash: definitionHash(tool),
+      hash: originalHash(tool),
       findings,
       text: cut(text, MAX_TEXT),
       quarantined: holding.quarantined(tool, snapshot) !== undefined,

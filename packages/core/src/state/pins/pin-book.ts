@@ -1,7 +1,7 @@
 import { ToolgateError } from '../../util/errors.ts'
 import type { Clock, StateEntry, StateStore } from '../../ports/ports.ts'
 import { type Completion, Mirror } from '../mirror.ts'
-import { definitionHash, definitionOf } from '../../tools/definition-hash.ts'
+import { originalHash, originalDefinitionOf } from '../../tools/definition-hash.ts'
 import { isOwnTool } from '../../tools/own-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { createPinStore, type Pin, PINS, type PinStore, type ReadPins, type PinnedDefinition } from './pin-store.ts'
@@ -100,10 +100,10 @@ export class PinBook {
   }
 
   async replace(tool: Tool, by: string): Promise<void> {
-    const pin = { hash: definitionHash(tool), since: this.#options.clock.wallMs(), by }
+    const pin = { hash: originalHash(tool), since: this.#options.clock.wallMs(), by }
     try {
       await this.#mirror.write(tool.id, () =>
-        this.#store.replace(tool.id, pin, definitionOf(tool), this.#known.pins.get(tool.id)),
+        this.#store.replace(tool.id, pin, originalDefinitionOf(tool), this.#known.pins.get(tool.id)),
       )
     } catch (error) {
       throw unavailable(error)
@@ -159,8 +159,8 @@ export class PinBook {
     let isNews = false
     for (const tool of tools) {
       if (this.firstOf(tool.id)) continue
-      const pin = { hash: definitionHash(tool), since: this.#options.clock.wallMs() }
-      this.#firstSeen.set(tool.id, { pin, definition: definitionOf(tool) })
+      const pin = { hash: originalHash(tool), since: this.#options.clock.wallMs() }
+      this.#firstSeen.set(tool.id, { pin, definition: originalDefinitionOf(tool) })
       isNews = true
     }
     for (const oldest of this.#firstSeen.keys()) {

@@ -120,6 +120,15 @@ async function eventually(holds: () => boolean): Promise<void> {
 }
 
 describe('createPins', () => {
+  it('compares the definition of the server, not what the operator shows in its place', async () => {
+    const original = { description: 'Reads a file.', annotations: {} }
+    const { list, held, kinds } = open({ mode: 'suspend' })
+    await list({ ...READ, title: 'Read', description: 'Opens a file.', original })
+    assert.deepEqual([kinds(), held()], [[], []])
+    await list({ ...READ, description: 'Opens a file.', original: { ...original, description: 'Deletes a file.' } })
+    assert.deepEqual([kinds(), held()], [['changed files:read'], ['files:read: tool_suspended']])
+  })
+
   it('pins a tool at first sight, with its definition', () => {
     const { pins, state, held } = open({ mode: 'suspend' })
     const { status, hash, pinnedHash, by } = statusOf(pins) ?? {}

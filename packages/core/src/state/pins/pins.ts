@@ -3,7 +3,7 @@ import type { Effect } from '../../decide/evaluation.ts'
 import { pinEffects } from '../../decide/layers/held.ts'
 import type { Clock, StateStore } from '../../ports/ports.ts'
 import type { Catalog } from '../../tools/catalog.ts'
-import { definitionHash } from '../../tools/definition-hash.ts'
+import { originalHash } from '../../tools/definition-hash.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { safely } from '../../util/async.ts'
@@ -157,7 +157,7 @@ export function createPins(options: PinsOptions): Pins {
       tool: tool.id,
       status: holding.statusOf(tool),
       isNew: book.isNew(tool.id),
-      hash: definitionHash(tool),
+      hash: originalHash(tool),
       pinnedHash: pin?.hash,
       since: pin?.since,
       by: pin?.by,
@@ -215,6 +215,6 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
 
 function checkLookedAt(id: string, tool: Tool | undefined, hash: string): Tool {
   if (!tool) throw new ToolgateError('pin_unknown', `There is no tool "${cut(id, MAX_ECHO)}" now.`)
-  if (definitionHash(tool) === hash) return tool
+  if (originalHash(tool) === hash) return tool
   throw new ToolgateError('pin_unknown', `The definition of "${id}" is not the one that was looked at: it has changed.`)
 }

@@ -1,6 +1,6 @@
 import { createGate, type Tool, type View } from '@toolgate/core'
 import { expose, EXPOSE_TARGETS, type ExposeError, type ExposeTarget, type ExposeWarning } from '@toolgate/core/expose'
-import { nearestOf } from '@toolgate/core/internal'
+import { nearestOf, titleOf } from '@toolgate/core/internal'
 import { redactor, type Redactor } from '@toolgate/core/redact'
 import { findCaller, maySee, type NamedCaller, WHOSE } from '../callers.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -30,10 +30,11 @@ export function toolsRoute(deps: ApiDeps, callers: ReadonlyMap<string, NamedCall
 function toRow(tool: Tool, view: View, deps: ApiDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact ?? redactor
+  const title = titleOf(tool)
   return {
     id: tool.id,
     wireName: deps.wireName(tool.id) ?? '',
-    ...(tool.title === undefined ? {} : { title: redactText(tool.title) }),
+    ...(title === undefined ? {} : { title: redactText(title) }),
     description: redactText(tool.description),
     tags: tool.tags,
     outcome,
