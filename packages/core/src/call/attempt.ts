@@ -6,6 +6,7 @@ import { catchRejection, withDeadline, isThenable } from '../util/async.ts'
 import { ConfigError } from '../util/errors.ts'
 import type { Names } from '../decide/message.ts'
 import type {
+  Admission,
   Approval,
   ApprovalStore,
   AttemptEvent,
@@ -16,6 +17,7 @@ import type {
   CounterStore,
   LimitAnswer,
   MaybePromise,
+  Place,
   RunOfCall,
   Telemetry,
   ValidateInput,
@@ -104,6 +106,8 @@ export interface CallPorts {
   readonly hooks: readonly Hooks[]
   /** Absent where nothing caps how many calls run at once. */
   readonly slots: Slots | undefined
+  /** Absent where no tool needs a place for each caller. */
+  readonly admission: Admission | undefined
   readonly live: LiveCalls
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
@@ -133,7 +137,7 @@ export interface Check {
   /** The reasons of its own; the layers of the decision have theirs. */
   readonly refusesWith: readonly ReasonCode[]
   /** Only gates that have some of these ask it. */
-  readonly needs?: 'limits' | 'slots'
+  readonly needs?: 'limits' | 'slots' | 'admission'
   /**
    * Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the
    * call.
@@ -169,6 +173,7 @@ export interface Attempt {
   /** Whether it is a later round of a call. Known once the input is. */
   continues: Continuation | undefined
   slots: HeldSlots | undefined
+  place: Place | undefined
 }
 
 export function openAttempt(view: CallView, request: CallRequest, ports: CallPorts, onlyAsks: boolean): Attempt {
@@ -199,6 +204,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     approvalId: undefined,
     continues: undefined,
     slots: undefined,
+    place: undefined,
   }
   if (ports.telemetry && !onlyAsks) startTrace(attempt)
   return attempt
@@ -246,7 +252,7 @@ function isCancelling(signal: object): boolean {
 }
 
 /**
- * Gives back the limit, the approval and the slots that were taken for a call that does not go ahead. Never rejects.
+ * Gives back the limit, the approval, the place and the slots that were taken for a call that does not go ahead. Never rejects.
  *
  * Where nothing was taken it does not wait: the refusal is recorded in the turn in which the call was made.
  */
@@ -265,8 +271,11 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
 }
 
 export function releaseSlots(attempt: Attempt): void {
-  attempt.slots?.release()
+  const { slots, place } = attempt
   attempt.slots = undefined
+  attempt.place = undefined
+  place?.release()
+  slots?.release()
 }
 
 /** Runs a step that must not change an answer. Its fault, or a late answer, goes to `onFault`. */

@@ -195,7 +195,7 @@ async function ranLater(
 
 function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number): MaybePromise<CallOutcome> {
   if (executed.ok && executed.lasting) return passOn(attempt, tool, executed.output, executed.lasting, startedMs)
-  if (attempt.slots) releaseSlots(attempt)
+  if (attempt.slots || attempt.place) releaseSlots(attempt)
   return conclude(attempt, tool, toEnd(attempt, tool, executed, attempt.ports.clock.monotonicMs() - startedMs))
 }
 

@@ -1,5 +1,6 @@
 import { ConfigError } from '../util/errors.ts'
 import type {
+  Admission,
   ApprovalStore,
   AuditSink,
   AvailabilitySource,
@@ -25,6 +26,7 @@ type FunctionKeys<Port> = {
 
 /** The functions that each port must have. */
 const PORTS = {
+  admission: functionsOf<Admission>({ admit: true }),
   availability: functionsOf<AvailabilitySource>({ get: true, subscribe: true }),
   counters: functionsOf<CounterStore>({ peek: true, take: true, giveBack: true }),
   approvals: functionsOf<ApprovalStore>({

@@ -26,6 +26,7 @@ import {
   callerGone,
   gateClosed,
   invalidInput,
+  noCapacity,
   notExecutable,
   rateLimited,
   toolChanged,
@@ -93,6 +94,13 @@ export const CHECKS: readonly Check[] = [
     run: takeSlots,
   },
   {
+    name: 'admission',
+    asks: 'is there a place for it, such as an instance of the server for this user?',
+    refusesWith: ['no_capacity'],
+    needs: 'admission',
+    run: takePlace,
+  },
+  {
     name: 'take the limits',
     asks: 'do all the limits allow it now? The first round of a call takes them for all its rounds',
     refusesWith: ['rate_limited'],
@@ -125,7 +133,7 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** Returns the checks of a gate: those that it has no limits or no slots for are left out. */
+/** Returns the checks of a gate, without those that need what it does not have. */
 export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boolean>>): CallPorts['checks'] {
   const call = CHECKS.filter(({ needs }) => needs === undefined || has[needs])
   return { call, approval: call.slice(0, call.findIndex(({ run }) => run === askPeople) + 1) }
@@ -264,6 +272,14 @@ function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined>
     attempt.slots = answer
     return undefined
   })
+}
+
+function takePlace(attempt: Attempt, tool: Tool): Stop | undefined {
+  const answer = attempt.ports.admission?.admit(tool.id, attempt.view.caller)
+  if (answer === undefined) return undefined
+  if (!('release' in answer)) return { decision: noCapacity(answer) }
+  attempt.place = answer
+  return undefined
 }
 
 function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {

@@ -1,7 +1,7 @@
 import { type Decision, type Reason, reason } from '../decide/decision.ts'
 import { messageOf, type ToolgateError } from '../util/errors.ts'
 import type { InputProblem } from '../util/json.ts'
-import type { Approval, LimitAnswer } from '../ports/ports.ts'
+import type { Approval, LimitAnswer, NoPlace } from '../ports/ports.ts'
 import type { LimitUseOf } from './limits.ts'
 
 /** The decisions that the checks of a call make: they stop a call that the layers allow. */
@@ -49,6 +49,10 @@ export function rateLimited(uses: readonly LimitUseOf[], { refused, resetMs }: L
     limit: use?.label,
     resetMs,
   })
+}
+
+export function noCapacity({ text, message }: NoPlace): Decision {
+  return denial('limits', 'no_capacity', text, { message })
 }
 
 export function approvalRejected(approval: Approval): Decision {

@@ -107,6 +107,7 @@ export const REASONS = {
   hook_error: { outcome: 'deny', message: 'blocked' },
   rate_limited: { outcome: 'wait', message: 'limited' },
   too_busy: { outcome: 'wait', message: 'busy' },
+  no_capacity: { outcome: 'wait', message: 'busy' },
   approval_required: { outcome: 'ask', message: 'waiting' },
   approvals_full: { outcome: 'wait', message: 'busy' },
   approval_used: { outcome: 'deny', message: 'blocked' },

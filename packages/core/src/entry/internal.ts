@@ -73,6 +73,7 @@ export { createDeadlines } from '../util/deadlines.ts'
 export type { HooksInput } from '../call/hooks.ts'
 export { parseLimits, type RateLimit } from '../call/limits.ts'
 export type { CapPart, ConcurrencyCap } from '../call/slots.ts'
+export type { Admission, NoPlace, Place } from '../ports/ports.ts'
 export { parsePolicies } from '../policy/parse.ts'
 
 // Results of calls

@@ -7,6 +7,7 @@ import type { Redactor } from '../redact/redact.ts'
 import type { LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import type {
+  Admission,
   ApprovalStore,
   AuditSink,
   AvailabilitySource,
@@ -44,6 +45,8 @@ export interface GateOptions {
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
   readonly concurrency?: CapInput
+  /** Takes a place for each call, where callers have resources of their own. Default: none is needed. */
+  readonly admission?: Admission
   /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
   readonly availability?: AvailabilitySource
   readonly counters?: CounterStore
@@ -136,6 +139,7 @@ export const GATE = shapeOf<GateOptions>({
   limits: true,
   hooks: true,
   concurrency: true,
+  admission: true,
   availability: true,
   counters: true,
   approvals: true,

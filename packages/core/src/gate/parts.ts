@@ -277,7 +277,11 @@ function createPorts(
   { audit, live, storeDeadlineMs, recorder }: GateState,
 ): CallPorts {
   return {
-    checks: checksOf({ limits: hasLimits, slots: caps.length > 0 }),
+    checks: checksOf({
+      limits: hasLimits,
+      slots: caps.length > 0,
+      admission: options.admission !== undefined,
+    }),
     counters: options.counters ?? memoryCounters({ clock }),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
@@ -287,6 +291,7 @@ function createPorts(
     newCallId: randomUUID,
     hooks: parseHooks(options.hooks),
     slots: caps.length > 0 ? createSlots(caps) : undefined,
+    admission: options.admission,
     live,
     telemetry: options.telemetry && guardTelemetry([options.telemetry], onFault),
     redactor: options.redactor ?? redactor,

@@ -455,6 +455,32 @@ export interface AvailabilitySource {
   subscribe(listener: () => void): () => void
 }
 
+/**
+ * Lets calls run where their tools need a resource that is limited for each caller, such as a process of their own.
+ *
+ * Availability is one answer for all callers, and a concurrency cap counts calls: neither knows which callers have the
+ * resource, nor how many can still get it.
+ */
+export interface Admission {
+  /**
+   * Takes a place for a call, which is released when the call ends, or returns why there is none now. `undefined`: the
+   * tool needs no place.
+   */
+  admit(tool: string, caller: Caller): Place | NoPlace | undefined
+}
+
+/** The right of one call to use the resource. */
+export interface Place {
+  release(): void
+}
+
+export interface NoPlace {
+  /** For people. */
+  readonly text: string
+  /** For the caller, without a full stop: `all 4 of your instances are in use`. */
+  readonly message: string
+}
+
 /** Checks an input against a tool's schema. Returns the first problem, or `undefined` if it is valid. */
 export type ValidateInput = (schema: object, input: unknown) => InputProblem | undefined
 
