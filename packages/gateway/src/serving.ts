@@ -102,6 +102,7 @@ export function createMcp(
     isStopping: () => lifecycle.isStopping,
     serverInfo,
     listTtlMs: LIST_TTL_MS,
+    capabilities: { tools: { listChanged: true } },
     keyring,
     via,
     logins,

@@ -43,7 +43,7 @@ export type { Preferences } from '../state/preferences.ts'
 export { isView, isViewOf } from '../gate/view-of.ts'
 
 // Cancelling
-export { type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
+export { type Canceller, type Cancelling, createCanceller, toCancelling } from '../util/cancelling.ts'
 
 // Tools
 export { createValidator } from '../call/validate.ts'

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Caller, Gate } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/core/internal'
-import { inSession, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
+import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import { type Keyring, toChallenge, toKeyId } from '../auth/keyring.ts'
@@ -11,15 +11,16 @@ import { isLarge, nextTurn } from '../next-turn.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from './body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage } from './envelope.ts'
-import { createLegacyHandler, type LegacyDeps, type LegacyHandler } from './legacy.ts'
-import { type ModernDeps, ModernPath, parseCall } from './modern.ts'
+import { type LegacyDeps, LegacyPath } from './legacy.ts'
+import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RPC_ERRORS, RpcFault, sendJson, toFaultBody } from './protocol.ts'
-import { readSession, type Sessions } from './sessions.ts'
+import { readSession, type Session, type Sessions } from './sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
+  readonly onFault: (error: unknown) => void
   readonly keyring: Keyring
   readonly origins: OriginRules
   /** The id by which the servers behind it know this gateway. Absent if there are none. */
@@ -94,14 +95,14 @@ class Endpoint {
   readonly #watch: ListWatch
   readonly #onSessionEnded: () => void
   readonly #modern: ModernPath
-  readonly #legacy: LegacyHandler
+  readonly #legacy: LegacyPath
 
   constructor(deps: EndpointDeps, watch: ListWatch, onSessionEnded: () => void) {
     this.#deps = deps
     this.#watch = watch
     this.#onSessionEnded = onSessionEnded
     this.#modern = new ModernPath({ ...deps, watch })
-    this.#legacy = createLegacyHandler(deps)
+    this.#legacy = new LegacyPath(deps)
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -135,18 +136,17 @@ class Endpoint {
       response.writeHead(202).end()
       return
     }
-    const { method, params = {} } = message.message
+    const { headers } = request
     // The session that initialize names, if any, is replaced by a new one.
-    if (method !== 'initialize') this.#checkSession(readSession(request.headers), caller)
-    if (method === 'tools/call') parseCall(params)
-    return this.#legacy(request, response, message.message, caller)
+    const named = message.message.method === 'initialize' ? undefined : readSession(headers)
+    const session = named === undefined ? undefined : this.#findSession(named, caller)
+    return this.#legacy.handle({ message: message.message, headers, caller, session }, response)
   }
 
   /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
   async #serveSession(id: string, request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
     const { gate, sessions, streams } = this.#deps
-    this.#checkSession(id, caller)
-    const inThis = inSession(caller, id)
+    const inThis = this.#findSession(id, caller).callerOf(caller)
     if (request.method === 'GET') {
       this.#checkStopping()
       const release = sessions.hold(caller, id, () => response.end())
@@ -167,10 +167,11 @@ class Endpoint {
   }
 
   /** @throws {RpcFault} `session_unknown` */
-  #checkSession(id: string | undefined, caller: Caller): void {
+  #findSession(id: string, caller: Caller): Session {
+    const session = this.#deps.sessions.find(caller, id)
     // A client that gets 404 begins a new session.
-    if (id !== undefined && !this.#deps.sessions.has(caller, id))
-      throw new RpcFault('session_unknown', 'Session not found.')
+    if (!session) throw new RpcFault('session_unknown', 'Session not found.')
+    return session
   }
 }
 

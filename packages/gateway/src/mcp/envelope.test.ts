@@ -100,7 +100,7 @@ describe('readMessage', () => {
       ['no envelope, a modern header', LEGACY_LIST, { 'mcp-protocol-version': VERSION }, 'envelope_invalid'],
       ['_meta without a version', { ...LEGACY_LIST, params: { _meta: { progressToken: 1 } } }, {}, 'legacy'],
       ['an inherited version', { ...LEGACY_LIST, params: { _meta: Object.create(META_OK) } }, {}, 'legacy'],
-      ['an envelope in a list', { ...LEGACY_LIST, params: { _meta: [META_OK] } }, {}, 'legacy'],
+      ['an envelope in a list', { ...LEGACY_LIST, params: { _meta: [META_OK] } }, {}, 'body_not_message'],
       ['an envelope, no header', { ...LEGACY_LIST, params: { _meta: META_OK } }, {}, 'header_mismatch'],
       [
         'an envelope, an old header',

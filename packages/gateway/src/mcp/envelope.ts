@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import { META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from './protocol.ts'
 
-/** A message by its era: the gateway serves `modern` itself, and the SDK serves `legacy`. */
+/** A message by its era. */
 export type Message =
   | {
       readonly era: 'modern'
@@ -20,6 +20,8 @@ export interface RpcMessage {
   readonly id?: RequestId
   readonly method?: string
   readonly params?: JsonObject
+  readonly result?: JsonObject
+  readonly error?: JsonRpcError
 }
 
 /** Methods whose `Mcp-Name` header repeats a value of the body. */
@@ -45,7 +47,10 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): Messag
   const { id, method, params = {} } = body
   const headerVersion = one(headers['mcp-protocol-version'])
   const claimed = claimOf(params)
-  if (claimed === undefined && !MODERN_VERSIONS.includes(headerVersion ?? '')) return { era: 'legacy', message: body }
+  if (claimed === undefined && !MODERN_VERSIONS.includes(headerVersion ?? '')) {
+    checkEarlierMessage(body)
+    return { era: 'legacy', message: body }
+  }
   if (method === undefined) throw new RpcFault('body_not_message', 'A response cannot be posted here.')
   if (id === undefined) return { era: 'modern', kind: 'notification' }
   const version = checkEnvelope(params, claimed, headerVersion)
@@ -53,10 +58,13 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): Messag
   return { era: 'modern', kind: 'request', id, method, params }
 }
 
+function notMessage(problem: string): RpcFault {
+  return new RpcFault('body_not_message', `The body is not a JSON-RPC message: ${problem}.`)
+}
+
 /** @throws {RpcFault} `body_not_message`, `params_invalid` */
 function checkMessage(body: unknown): asserts body is RpcMessage {
-  const refuse = (problem: string) =>
-    new RpcFault('body_not_message', `The body is not a JSON-RPC message: ${problem}.`)
+  const refuse = notMessage
   if (!isObject(body)) throw refuse('it is not an object')
   if (body['jsonrpc'] !== '2.0') throw refuse('"jsonrpc" must be "2.0"')
   if (body['method'] !== undefined && typeof body['method'] !== 'string') throw refuse('"method" must be a string')
@@ -65,6 +73,25 @@ function checkMessage(body: unknown): asserts body is RpcMessage {
   }
   if (body['params'] !== undefined && !isObject(body['params'])) throw refuse('"params" must be an object')
   checkLengths(body)
+}
+
+/** Checks what the envelope of 2026-07-28 would say, and the answers that only earlier clients post. */
+function checkEarlierMessage({ id, method, params = {}, result, error }: RpcMessage): void {
+  if (method === undefined) return checkAnswer(id, result, error)
+  if (result !== undefined || error !== undefined) throw notMessage('a request has no "result" or "error"')
+  const { _meta: meta } = params
+  if (meta === undefined) return
+  if (!isObject(meta)) throw notMessage('"params._meta" must be an object')
+  const { progressToken: token } = meta
+  if (token !== undefined && typeof token !== 'string' && !Number.isSafeInteger(token))
+    throw notMessage('"params._meta.progressToken" must be a string or a whole number')
+}
+
+function checkAnswer(id: RequestId | undefined, result: unknown, error: unknown): void {
+  if (id === undefined) throw notMessage('an answer needs an "id"')
+  const isError = isObject(error) && Number.isSafeInteger(error['code']) && typeof error['message'] === 'string'
+  if (error === undefined ? !isObject(result) : !isError || result !== undefined)
+    throw notMessage('an answer has a "result" that is an object, or an "error" with a code and a message')
 }
 
 /** Returns the revision that the envelope names: `null` if it is not a string, `undefined` if it is absent. */

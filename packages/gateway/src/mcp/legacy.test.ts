@@ -4,24 +4,36 @@ import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool, type JsonSchema, type Tool } from '@toolgate/core'
 import { ToolLists } from '@toolgate/mcp'
-import { createLegacyHandler } from './legacy.ts'
+import { LegacyPath } from './legacy.ts'
+import { Sessions } from './sessions.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
 async function serve(t: TestContext, tools: readonly Tool[]) {
   const gate = createGate({ tools })
-  const handle = createLegacyHandler({
+  const clock = { monotonicMs: () => 0, wallMs: () => 0 }
+  const path = new LegacyPath({
     gate,
     lists: new ToolLists(gate),
-    sessions: { begin: () => 's1' },
+    listTtlMs: 1000,
+    capabilities: { tools: { listChanged: true } },
+    sessions: new Sessions({ clock }),
     serverInfo: { name: 'test', version: '1' },
-    onFault: (error) => assert.fail(String(error)),
   })
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on(
       'end',
-      () => void handle(request, response, JSON.parse(Buffer.concat(chunks).toString()), { user: 'vera' }),
+      () =>
+        void path.handle(
+          {
+            message: JSON.parse(Buffer.concat(chunks).toString()),
+            headers: request.headers,
+            caller: { user: 'vera' },
+            session: undefined,
+          },
+          response,
+        ),
     )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -49,7 +61,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
 const tool = (name: string, outputSchema: JsonSchema | undefined, structuredContent: unknown, rest: object = {}) =>
   defineTool({ name, outputSchema, execute: () => ({ content: [], structuredContent, ...rest }) })
 
-describe('createLegacyHandler', () => {
+describe('LegacyPath', () => {
   it('lists only schemas that an earlier client can read, and returns results that match them: structured content is an object', async (t) => {
     const list = { type: 'array', items: { type: 'number' } }
     const ask = await serve(t, [

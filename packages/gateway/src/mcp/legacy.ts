@@ -1,162 +1,196 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller, Gate, Progress } from '@toolgate/core'
-import { inSession, LEGACY_VERSIONS, type ToolLists, withoutHop } from '@toolgate/mcp'
-import {
-  type FindTracing,
-  type McpOperation,
-  recordAnswer,
-  type ServedRequest,
-  serveTraced,
-  type TracedMethod,
-} from '../telemetry/tracing.ts'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Caller } from '@toolgate/core'
+import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
+import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
+import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
+import { AnswerStream, KeptBytes } from './answer-stream.ts'
+import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
 import type { RpcMessage } from './envelope.ts'
-import { answerCall, knownName } from './modern.ts'
-import { Cancellations, readSession, SESSION_HEADER, type Sessions } from './sessions.ts'
+import { isLogged, toLogLevel } from './log-levels.ts'
+import { McpMethods, type McpRequest, type McpResultReply, type MethodDeps } from './methods.ts'
+import { RpcFault } from './protocol.ts'
+import { type Session, SESSION_HEADER, type Sessions } from './sessions.ts'
 
-export interface LegacyDeps {
-  readonly gate: Pick<Gate, 'view'>
-  readonly lists: Pick<ToolLists, 'listed' | 'names'>
+export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin'>
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Instructions for the model, which clients get when they connect. */
   readonly instructions?: string | undefined
-  readonly onFault: (error: unknown) => void
-  /** Returns the tracing of requests, if it is on. */
-  readonly tracing?: FindTracing | undefined
 }
 
-export type LegacyHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  message: RpcMessage,
-  caller: Caller,
-) => Promise<void>
-
-/**
- * Returns the handler for clients of MCP 2025-03-26 to 2025-11-25. It makes an SDK server for each request.
- *
- * The SDK is loaded at the first such request, so a gateway without such clients does not pay for it.
- */
-export function createLegacyHandler(deps: LegacyDeps): LegacyHandler {
-  let loading: ReturnType<typeof loadHandler> | undefined
-  return async (request, response, message, caller) => {
-    const handle = await (loading ??= loadHandler(deps))
-    return handle(request, response, message, caller)
-  }
-}
-
-async function loadHandler(deps: LegacyDeps): Promise<LegacyHandler> {
-  const [sdk, { toNodeHandler }] = await Promise.all([
-    import('@modelcontextprotocol/server'),
-    import('@modelcontextprotocol/node'),
-  ])
-  const cancellations = new Cancellations()
-  return (request, response, message, caller) => {
-    if (message.method === 'initialize') response.setHeader(SESSION_HEADER, deps.sessions.begin(caller))
-    const cancelled = followCancellation(cancellations, message, request, response, caller)
-    const session = inSession(caller, readSession(request.headers))
-    const exchange: LegacyExchange = { deps, sdk, request, response, message, caller: session, cancelled }
-    const serve = sdk.legacyStatelessFallback(() => createServer(exchange), deps.onFault)
-    const fetch = async (...asked: Parameters<typeof serve>) => withoutConnection(await serve(...asked))
-    return toNodeHandler({ fetch }, { onerror: deps.onFault })(request as never, response, message)
-  }
-}
-
-/** A request of an earlier client, with its caller and its SDK. */
-interface LegacyExchange {
-  readonly deps: LegacyDeps
-  readonly sdk: typeof import('@modelcontextprotocol/server')
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+/** A message of an earlier client, with where it came from. */
+export interface LegacyMessage {
   readonly message: RpcMessage
-  /** In the session that the client names. */
+  readonly headers: IncomingHttpHeaders
   readonly caller: Caller
-  readonly cancelled: AbortSignal | undefined
+  /** The session that the client names, if any. */
+  readonly session: Session | undefined
 }
 
-function createServer(exchange: LegacyExchange) {
-  const { sdk, caller } = exchange
-  const { gate, lists, serverInfo, instructions, tracing } = exchange.deps
-  const server = new sdk.Server(serverInfo, {
-    capabilities: { tools: { listChanged: true } },
-    ...(instructions === undefined ? {} : { instructions }),
-  })
-  const follow = <T>(method: TracedMethod, serve: (operation: McpOperation | undefined) => Promise<T>) =>
-    serveTraced(tracing, () => toServed(method, exchange), serve)
-  server.setRequestHandler('tools/list', () =>
-    follow('tools/list', async () => ({ tools: lists.listed(await gate.view(caller)) as never })),
-  )
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-    follow('tools/call', async (operation) => {
-      const view = await gate.view(caller)
-      const names = lists.names()
-      const token = params._meta?.progressToken
-      const answer = await answerCall({
-        view,
-        names,
-        name: params.name,
-        // From the message that the endpoint checked. The SDK's copy drops fields that its schema does not know.
-        input: exchange.message.params?.['arguments'],
-        signal: exchange.cancelled ? AbortSignal.any([mcpReq.signal, exchange.cancelled]) : mcpReq.signal,
-        onProgress:
-          token === undefined
-            ? undefined
-            : relayProgress(exchange, (progress) =>
-                mcpReq.notify({ method: 'notifications/progress', params: { ...progress, progressToken: token } }),
-              ),
-      })
-      recordAnswer(operation, answer)
-      if ('error' in answer) throw new sdk.ProtocolError(answer.error.code, answer.error.message, answer.error.data)
-      // The SDK rewrites output schemas in the list for earlier clients. The result must match those.
-      const { outputSchema } = view.get(names.toId(params.name) ?? '') ?? {}
-      return server.projectCallToolResult(withoutHop(answer.result) as never, outputSchema) as never
-    }),
-  )
-  return server
-}
+/** The revision before our first; its few clients are served as those of 2024-11-05. */
+const VERSIONS: readonly string[] = [...LEGACY_VERSIONS, '2024-10-07']
 
-function toServed(method: TracedMethod, { deps, request, message }: LegacyExchange): ServedRequest {
-  const tool = knownName(deps.lists.names(), message.params?.['name'])
-  const protocolVersion = LEGACY_VERSIONS.find((known) => known === request.headers['mcp-protocol-version'])
-  return { method, tool, id: message.id, protocolVersion, meta: message.params?.['_meta'] }
-}
+/** Serves the revisions that begin with `initialize`: 2025-11-25 and before. */
+export class LegacyPath {
+  readonly #deps: LegacyDeps
+  readonly #methods: McpMethods
+  readonly #kept = new KeptBytes<McpResultReply>()
 
-function relayProgress(
-  { deps, response }: LegacyExchange,
-  notify: (progress: Progress) => Promise<void>,
-): (progress: Progress) => void {
-  return (progress) => {
-    // Progress may be lost. It must not use up memory for a client that does not read.
-    if (!response.writableNeedDrain) notify(progress).catch(deps.onFault)
+  constructor(deps: LegacyDeps) {
+    this.#deps = deps
+    this.#methods = new McpMethods(deps)
+  }
+
+  /** @throws {RpcFault} */
+  async handle(sent: LegacyMessage, response: ServerResponse): Promise<void> {
+    const { message, headers } = sent
+    const { id, method } = message
+    checkAccept(headers)
+    const own = method === 'initialize' && id !== undefined ? this.#initialize(sent, response) : undefined
+    if (!own) checkVersion(headers)
+    if (method === undefined || id === undefined) {
+      if (method === 'notifications/cancelled') cancel(sent)
+      response.writeHead(202).end()
+      return
+    }
+    const result = own ?? this.#serveOwn(method, sent)
+    const request = new LegacyRequest(sent, id, response)
+    if (result) return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    await this.#answer(method, request)
+  }
+
+  async #answer(method: string, request: LegacyRequest): Promise<void> {
+    const { id, stream } = request
+    const answering = this.#methods.answer(method, request)
+    if (!answering) return stream.end(errorText(id, RPC_CODES.methodNotFound, 'Method not found'))
+    try {
+      const reply = await answering
+      if ('error' in reply) return stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      if (reply.isKept)
+        return stream.endWith(
+          id,
+          this.#kept.of(reply, () => toEarlier(method, reply)),
+        )
+      stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
+    } finally {
+      request.end()
+    }
+  }
+
+  /** Returns the result of a method that has to do with the session alone. */
+  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): object | undefined {
+    if (method === 'ping') return {}
+    if (method !== 'logging/setLevel' || !this.#deps.capabilities.logging) return undefined
+    const level = toLogLevel(params['level'])
+    if (level === undefined) throw new RpcFault('params_invalid', 'params.level is not a level of log messages.')
+    if (session) session.logLevel = level
+    return {}
+  }
+
+  #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): object {
+    const client = checkInitialize(params)
+    const { capabilities, sessions, serverInfo, instructions } = this.#deps
+    const { protocolVersion } = client
+    response.setHeader(SESSION_HEADER, sessions.begin(caller, client.capabilities).id)
+    return {
+      protocolVersion: VERSIONS.includes(protocolVersion) ? protocolVersion : VERSIONS[0],
+      capabilities,
+      serverInfo,
+      ...(instructions === undefined ? {} : { instructions }),
+    }
   }
 }
 
-/** Removes the SDK's header, which would keep the connection open even if the client asked to close it. */
-function withoutConnection(response: Response): Response {
-  response.headers.delete('connection')
-  return response
+class LegacyRequest implements McpRequest {
+  readonly id: RequestId
+  readonly params: JsonObject
+  readonly caller: Caller
+  readonly headers = undefined
+  readonly stream: AnswerStream
+  readonly #sent: LegacyMessage
+  #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
+
+  constructor(sent: LegacyMessage, id: RequestId, response: ServerResponse) {
+    this.id = id
+    this.params = sent.message.params ?? {}
+    this.caller = sent.session?.callerOf(sent.caller) ?? sent.caller
+    this.stream = new AnswerStream(response)
+    this.#sent = sent
+  }
+
+  get protocolVersion(): string | undefined {
+    return VERSIONS.find((known) => known === this.#sent.headers['mcp-protocol-version'])
+  }
+
+  /** Only a request in a session can be cancelled by a message: two clients with one key use the same ids. */
+  get signal(): Cancelling {
+    const { session, caller } = this.#sent
+    if (!session) return this.stream.gone
+    if (!this.#running) {
+      const running = (this.#running = session.run(caller, this.id))
+      const { gone } = this.stream
+      gone.onAbort(() => running.canceller.abort(gone.reason))
+    }
+    return this.#running.canceller
+  }
+
+  get link(): ClientLink {
+    const capabilities: ClientCapabilities = this.#sent.session?.capabilities ?? {}
+    return clientLink({ era: 'legacy', capabilities, ask: undefined, log: (params) => this.#log(params) })
+  }
+
+  notify(method: string, params: JsonObject): void {
+    this.stream.notify({ jsonrpc: '2.0', method, params })
+  }
+
+  end(): void {
+    this.#running?.end()
+  }
+
+  #log(params: JsonObject): void {
+    const least = this.#sent.session?.logLevel ?? 'debug'
+    if (isLogged(params['level'], least)) this.notify('notifications/message', params)
+  }
 }
 
-/**
- * Cancels the call that a message names. For a call in a session, returns the signal that a later message aborts.
- *
- * Two clients with one key may use the same ids, so calls are kept by session.
- */
-function followCancellation(
-  cancellations: Cancellations,
-  { id, method, params }: RpcMessage,
-  { headers }: IncomingMessage,
-  response: ServerResponse,
-  caller: Caller,
-): AbortSignal | undefined {
-  const session = readSession(headers)
-  if (session === undefined) return undefined
-  if (method === 'notifications/cancelled') {
-    const requestId = params?.['requestId']
-    if (typeof requestId === 'string' || typeof requestId === 'number') cancellations.cancel(caller, session, requestId)
-  }
-  if (method !== 'tools/call' || id === undefined) return undefined
-  const call = cancellations.open(caller, session, id)
-  response.once('close', call.end)
-  return call.signal
+/** Returns the result of a reply as earlier revisions have it: without what describes the hop to the server behind. */
+function toEarlier(method: string, { result, tool }: McpResultReply): object {
+  if (method === 'tools/call') return toEarlierResult(withoutHop(result), tool?.outputSchema)
+  const { tools } = result
+  return method === 'tools/list' ? { ...result, tools: (tools as readonly ListedTool[]).map(toEarlierTool) } : result
+}
+
+function cancel({ message: { params = {} }, session, caller }: LegacyMessage): void {
+  const { requestId } = params
+  if (typeof requestId === 'string' || typeof requestId === 'number') session?.cancel(caller, requestId)
+}
+
+/** The answer may be either, so a client must take both (MCP 2025-11-25, transports, "sending messages"). */
+function checkAccept({ accept = '' }: IncomingHttpHeaders): void {
+  if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
+    throw new RpcFault('not_acceptable', 'The Accept header must name both application/json and text/event-stream.')
+}
+
+function checkVersion(headers: IncomingHttpHeaders): void {
+  const version = headers['mcp-protocol-version']
+  if (version === undefined || VERSIONS.includes(String(version))) return
+  const message = `Unsupported protocol version: ${String(version).slice(0, 100)} (supported: ${VERSIONS.join(', ')})`
+  throw new RpcFault('version_refused', message)
+}
+
+function checkInitialize(params: JsonObject): { capabilities: ClientCapabilities; protocolVersion: string } {
+  const { protocolVersion, capabilities, clientInfo } = params
+  const refuse = (problem: string) => new RpcFault('params_invalid', `params.${problem}.`)
+  if (typeof protocolVersion !== 'string') throw refuse('protocolVersion must be a string')
+  if (!isObject(capabilities)) throw refuse('capabilities must be an object')
+  for (const name of ['elicitation', 'sampling', 'roots', 'extensions'])
+    if (capabilities[name] !== undefined && !isObject(capabilities[name]))
+      throw refuse(`capabilities.${name} must be an object`)
+  if (!isObject(clientInfo) || typeof clientInfo['name'] !== 'string' || typeof clientInfo['version'] !== 'string')
+    throw refuse('clientInfo must have a name and a version')
+  return { capabilities, protocolVersion }
+}
+
+function errorText(id: RequestId, code: number, message: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })
 }

@@ -14,9 +14,12 @@ export const RPC_ERRORS = {
   body_not_message: { code: -32600, status: 400 },
   batch_refused: { code: -32600, status: 400 },
   content_type: { code: -32000, status: 415 },
+  not_acceptable: { code: -32000, status: 406 },
   method_not_post: { code: -32000, status: 405 },
   header_mismatch: { code: -32020, status: 400 },
   version_unsupported: { code: -32022, status: 400 },
+  /** Before 2026-07-28; the code is that of the SDKs. */
+  version_refused: { code: -32000, status: 400 },
   envelope_invalid: { code: -32602, status: 400 },
   method_unknown: { code: -32601, status: 404 },
   params_invalid: { code: -32602, status: 200 },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Cancellations, Sessions } from './sessions.ts'
+import type { Caller } from '@toolgate/core'
+import { Sessions } from './sessions.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
 
@@ -10,99 +11,109 @@ function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
   return { sessions, pass: (ms: number) => void (now += ms) }
 }
 
+const hasSession = (sessions: Sessions, caller: Caller, id: string) => sessions.find(caller, id) !== undefined
+
 describe('Sessions', () => {
   it('has the sessions that it began, and no others', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA)
-    assert.equal(sessions.has(VERA, id), true)
-    assert.equal(sessions.has(VERA, 'made up'), false)
-    assert.notEqual(sessions.begin(VERA), id)
+    const id = sessions.begin(VERA).id
+    assert.equal(hasSession(sessions, VERA, id), true)
+    assert.equal(hasSession(sessions, VERA, 'made up'), false)
+    assert.notEqual(sessions.begin(VERA).id, id)
   })
 
   it('has a session for every key of its user, and for no key of another', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA)
-    assert.equal(sessions.has({ ...VERA, roles: ['admin'] }, id), true)
-    assert.equal(sessions.has({ user: 'vera' }, id), false)
-    assert.equal(sessions.has({ ...VERA, user: 'paul' }, id), false)
+    const id = sessions.begin(VERA).id
+    assert.equal(hasSession(sessions, { ...VERA, roles: ['admin'] }, id), true)
+    assert.equal(hasSession(sessions, { user: 'vera' }, id), false)
+    assert.equal(hasSession(sessions, { ...VERA, user: 'paul' }, id), false)
   })
 
   it('forgets an ended session, and ends its streams', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA)
+    const id = sessions.begin(VERA).id
     let ended = 0
     sessions.hold(VERA, id, () => ended++)
     assert.equal(sessions.end(VERA, id), true)
     assert.equal(ended, 1)
-    assert.equal(sessions.has(VERA, id), false)
+    assert.equal(hasSession(sessions, VERA, id), false)
     assert.equal(sessions.end(VERA, id), false)
   })
 
   it('forgets an idle session, and keeps one that is used or has a stream', () => {
     const { sessions, pass } = timed()
-    const [unused, used, open] = [sessions.begin(VERA), sessions.begin(VERA), sessions.begin(VERA)]
+    const [unused, used, open] = [sessions.begin(VERA).id, sessions.begin(VERA).id, sessions.begin(VERA).id]
     const release = sessions.hold(VERA, open, () => {})
     pass(600)
-    assert.equal(sessions.has(VERA, used), true)
+    assert.equal(hasSession(sessions, VERA, used), true)
     pass(600)
     assert.deepEqual(
-      [unused, used, open].map((id) => sessions.has(VERA, id)),
+      [unused, used, open].map((id) => hasSession(sessions, VERA, id)),
       [false, true, true],
     )
     pass(600)
     release()
     pass(1000)
-    assert.equal(sessions.has(VERA, open), false)
+    assert.equal(hasSession(sessions, VERA, open), false)
   })
 
   it('drops the least recently used session at a limit, of one user or of all', () => {
     const { sessions } = timed({ maxOfOne: 2, maxSessions: 3 })
-    const other = sessions.begin({ user: 'paul' })
-    const [first, second] = [sessions.begin(VERA), sessions.begin(VERA)]
-    sessions.has(VERA, first)
-    const third = sessions.begin(VERA)
+    const other = sessions.begin({ user: 'paul' }).id
+    const [first, second] = [sessions.begin(VERA).id, sessions.begin(VERA).id]
+    hasSession(sessions, VERA, first)
+    const third = sessions.begin(VERA).id
     assert.deepEqual(
-      [first, second, third].map((id) => sessions.has(VERA, id)),
+      [first, second, third].map((id) => hasSession(sessions, VERA, id)),
       [true, false, true],
     )
-    assert.equal(sessions.has({ user: 'paul' }, other), true)
+    assert.equal(hasSession(sessions, { user: 'paul' }, other), true)
     sessions.begin({ user: 'nina' })
-    assert.equal(sessions.has(VERA, first), false)
+    assert.equal(hasSession(sessions, VERA, first), false)
   })
 })
 
-describe('Cancellations', () => {
+describe('Session', () => {
   const vera = Object.freeze({ user: 'vera' })
   const other = Object.freeze({ user: 'vera' })
+  const begin = () => timed().sessions.begin(vera)
 
-  it('cancels the call of this caller, session and id', () => {
-    const calls = new Cancellations()
-    const { signal } = calls.open(vera, 's', 1)
-    calls.cancel(vera, 's', 1)
-    assert.equal(signal.aborted, true)
+  it('cancels the request of this caller and id', () => {
+    const session = begin()
+    const { canceller } = session.run(vera, 1)
+    session.cancel(vera, 1)
+    assert.equal(canceller.aborted, true)
   })
 
-  it('does not cancel the calls of other callers, sessions and ids', () => {
-    const calls = new Cancellations()
-    const { signal } = calls.open(vera, 's', 1)
-    calls.cancel(other, 's', 1)
-    calls.cancel(vera, 't', 1)
-    calls.cancel(vera, 's', 2)
-    calls.cancel(vera, 's', '1')
-    calls.cancel(vera, '__proto__', 'constructor')
-    assert.equal(signal.aborted, false)
+  it('does not cancel the requests of other callers, sessions and ids', () => {
+    const session = begin()
+    const { canceller } = session.run(vera, 1)
+    session.cancel(other, 1)
+    begin().cancel(vera, 1)
+    session.cancel(vera, 2)
+    session.cancel(vera, '1')
+    session.cancel(vera, '__proto__')
+    assert.equal(canceller.aborted, false)
   })
 
-  it('forgets a call that has ended, but not another with the same id', () => {
-    const calls = new Cancellations()
-    const first = calls.open(vera, 's', 1)
-    const second = calls.open(vera, 's', 1)
+  it('forgets a request that has ended, but not another with the same id', () => {
+    const session = begin()
+    const first = session.run(vera, 1)
+    const second = session.run(vera, 1)
     first.end()
-    calls.cancel(vera, 's', 1)
-    assert.deepEqual([first.signal.aborted, second.signal.aborted], [false, true])
-    const third = calls.open(vera, 's', 3)
+    session.cancel(vera, 1)
+    assert.deepEqual([first.canceller.aborted, second.canceller.aborted], [false, true])
+    const third = session.run(vera, 3)
     third.end()
-    calls.cancel(vera, 's', 3)
-    assert.equal(third.signal.aborted, false)
+    session.cancel(vera, 3)
+    assert.equal(third.canceller.aborted, false)
+  })
+
+  it('has one caller for each key, in the session of their own tenant and user', () => {
+    const session = begin()
+    assert.equal(session.callerOf(vera), session.callerOf(vera))
+    assert.equal(session.callerOf(vera).session, `/vera/${session.id}`)
+    assert.deepEqual(session.callerOf({ ...vera, roles: ['admin'] }).roles, ['admin'])
   })
 })

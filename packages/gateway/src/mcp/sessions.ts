@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller, Gate, GateOptions } from '@toolgate/core'
-import { isToolError } from '@toolgate/core/internal'
+import { type Canceller, createCanceller, isToolError } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { ownerOf, type RequestId } from '@toolgate/mcp'
+import { inSession, ownerOf, type RequestId } from '@toolgate/mcp'
+import type { ClientCapabilities } from '../relay/client-link.ts'
+import type { LogLevel } from './log-levels.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
@@ -39,11 +41,53 @@ export interface SessionsOptions {
   readonly maxOfOne?: number
 }
 
-interface Session {
+/** A running request of a session. */
+interface Running {
+  readonly caller: Caller
+  readonly canceller: Canceller
+}
+
+/** A session of a client of an earlier revision: what it declared, and what it has running. */
+export class Session {
   readonly id: string
   readonly owner: string
-  usedMs: number
-  readonly streams: Set<() => void>
+  readonly capabilities: ClientCapabilities
+  usedMs = 0
+  /** The least severe log messages that the client wants; all, until it says so. */
+  logLevel: LogLevel = 'debug'
+  readonly streams = new Set<() => void>()
+  readonly #running = new Map<RequestId, Running>()
+  #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
+
+  constructor(owner: string, capabilities: ClientCapabilities) {
+    this.id = randomUUID()
+    this.owner = owner
+    this.capabilities = capabilities
+  }
+
+  /** Returns the caller in this session. It is the same object for the same key, so that its views are found by identity. */
+  callerOf(given: Caller): Caller {
+    if (this.#caller?.given !== given) this.#caller = { given, inSession: inSession(given, this.id) }
+    return this.#caller.inSession
+  }
+
+  /** Returns the signal of a request, and `end`, to call when the request has ended. */
+  run(caller: Caller, id: RequestId): { readonly canceller: Canceller; readonly end: () => void } {
+    const running = { caller, canceller: createCanceller() }
+    this.#running.set(id, running)
+    return {
+      canceller: running.canceller,
+      end: () => {
+        if (this.#running.get(id) === running) this.#running.delete(id)
+      },
+    }
+  }
+
+  /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */
+  cancel(caller: Caller, id: RequestId): void {
+    const running = this.#running.get(id)
+    if (running?.caller === caller) running.canceller.abort(new Error('the client cancelled the call'))
+  }
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -62,22 +106,22 @@ export class Sessions {
     this.#options = { clock, idleMs, maxSessions, maxOfOne }
   }
 
-  /** Begins a session and returns its id. */
-  begin(caller: Caller): string {
+  /** Begins a session of a client that declares these capabilities. */
+  begin(caller: Caller, capabilities: ClientCapabilities = {}): Session {
     const owner = ownerOf(caller)
-    const session = { id: randomUUID(), owner, usedMs: 0, streams: new Set<() => void>() }
+    const session = new Session(owner, capabilities)
     const own = this.#owners.get(owner)
     if (own && own.size >= this.#options.maxOfOne) this.#drop(firstOf(own))
     if (this.#all.size >= this.#options.maxSessions) this.#drop(firstOf(this.#all))
     this.#use(session)
-    return session.id
+    return session
   }
 
-  /** Returns `true` for an active session of this caller, and counts that as its use. */
-  has(caller: Caller, id: string): boolean {
+  /** Returns the active session of this caller, and counts that as its use. */
+  find(caller: Caller, id: string): Session | undefined {
     const session = this.#find(caller, id)
     if (session) this.#use(session)
-    return session !== undefined
+    return session
   }
 
   /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
@@ -130,40 +174,4 @@ export class Sessions {
 
 function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {
   return sessions.values().next().value
-}
-
-/**
- * The running calls of sessions.
- *
- * Before MCP 2026-07-28 a client cancels a call with a separate message. Two clients with one key use the same ids, so
- * calls are kept by session. They are also kept by caller, so that nobody else who knows a session can cancel its calls.
- */
-export class Cancellations {
-  readonly #calls = new WeakMap<Caller, Map<string, AbortController>>()
-
-  /** Returns the signal of a call, and `end`, to call when the call has ended. */
-  open(caller: Caller, session: string, id: RequestId): { readonly signal: AbortSignal; readonly end: () => void } {
-    const calls = this.#calls.get(caller) ?? new Map<string, AbortController>()
-    this.#calls.set(caller, calls)
-    const key = toKey(session, id)
-    const controller = new AbortController()
-    calls.set(key, controller)
-    return {
-      signal: controller.signal,
-      end() {
-        if (calls.get(key) === controller) calls.delete(key)
-      },
-    }
-  }
-
-  /** Cancels the call of this caller, session and id, if it is running. */
-  cancel(caller: Caller, session: string, id: RequestId): void {
-    const controller = this.#calls.get(caller)?.get(toKey(session, id))
-    controller?.abort(new Error('the client cancelled the call'))
-  }
-}
-
-/** `1` and `"1"` are two ids. */
-function toKey(session: string, id: RequestId): string {
-  return JSON.stringify([session, id])
 }

@@ -1,4 +1,5 @@
-import type { McpAnswer } from '@toolgate/mcp'
+import type { JsonObject } from '@toolgate/core/internal'
+import type { JsonRpcError } from '@toolgate/mcp'
 import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
 
 /** The methods whose requests are traced. Other names come from clients and must not become span names. */
@@ -52,19 +53,26 @@ export interface McpTracing {
 /** Returns the current tracing, or `undefined` while no SDK is registered. */
 export type FindTracing = () => McpTracing | undefined
 
+/** The part of an answer that is traced. */
+type Answered = { readonly result: JsonObject } | { readonly error: JsonRpcError }
+
 /** Serves a request, and traces it if an SDK is registered. `toRequest` is called only then. */
-export function serveTraced<T>(
+export function serveTraced<T extends Answered>(
   find: FindTracing | undefined,
   toRequest: () => ServedRequest,
-  serve: (operation: McpOperation | undefined) => Promise<T>,
+  serve: () => Promise<T>,
 ): Promise<T> {
   const operation = find?.()?.startServed(toRequest())
-  return operation ? trace(operation, serve) : serve(undefined)
+  return operation ? trace(operation, serve) : serve()
 }
 
-async function trace<T>(operation: McpOperation, serve: (operation: McpOperation) => Promise<T>): Promise<T> {
+async function trace<T extends Answered>(operation: McpOperation, serve: () => Promise<T>): Promise<T> {
   try {
-    return await operation.within(() => serve(operation))
+    const answer = await operation.within(serve)
+    if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)
+    // A refusal is a result with `isError`.
+    else if (answer.result['isError'] === true) operation.fail('tool_error')
+    return answer
   } catch (error) {
     const { code } = RPC_ERRORS[error instanceof RpcFault ? error.rule : 'internal']
     operation.fail(String(code), code)
@@ -72,11 +80,4 @@ async function trace<T>(operation: McpOperation, serve: (operation: McpOperation
   } finally {
     operation.end()
   }
-}
-
-/** Records how a call was answered. A refusal is a result with `isError`. */
-export function recordAnswer(operation: McpOperation | undefined, answer: McpAnswer): void {
-  if (!operation) return
-  if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)
-  else if (answer.result.isError === true) operation.fail('tool_error')
 }
