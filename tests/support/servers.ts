@@ -21,6 +21,7 @@ export function serverConfig(name: string, given: Partial<ServerConfig> = {}): S
     era: 'auto',
     loopback: false,
     trustHints: true,
+    offers: ['tools'],
     startTimeoutMs: 10_000,
     callTimeoutMs: 10_000,
     tools: new Map(),

@@ -157,7 +157,7 @@ if (executablePath !== undefined)
       it('reports a server that is down and tools that cannot be offered', async () => {
         await open('#/tools?as=viewer')
         await page.getByText('Exited with code 1 (Error: REMOTE_TOKEN is wrong).').waitFor()
-        await page.getByText('1 listed tool cannot be offered').click()
+        await page.getByText('1 listed item cannot be offered').click()
         await page.getByText('It needs tasks, which are not offered yet.').waitFor()
       })
 

@@ -163,6 +163,7 @@ const CONFIG: GatewayConfig = {
       era: 'auto',
       loopback: false,
       trustHints: false,
+    offers: ['tools'],
       startTimeoutMs: 500,
       callTimeoutMs: 500,
       tools: new Map(),

@@ -72,14 +72,14 @@ export class Fleet {
   }
 }
 
-function toServerRow({ upstream: { name, state, tools }, source: { rejected } }: Server): ServerRow {
+function toServerRow({ upstream: { name, state, items }, source: { rejected } }: Server): ServerRow {
   return {
     name,
     status: state.status,
     ...(state.reason === undefined ? {} : { reason: state.reason }),
     since: state.since,
     restarts: state.restarts,
-    toolCount: tools.length - rejected.length,
+    toolCount: items.tools.length - rejected.length,
     ...(state.era === undefined ? {} : { era: state.era }),
     rejected: [...state.rejected, ...rejected],
   }

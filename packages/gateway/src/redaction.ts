@@ -50,7 +50,11 @@ export function redactServer(row: ServerRow, { redactText }: Redactor): ServerRo
   return {
     ...row,
     ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
-    rejected: row.rejected.map(({ tool, reason }) => ({ tool: redactText(tool), reason: redactText(reason) })),
+    rejected: row.rejected.map(({ kind, name, reason }) => ({
+      kind,
+      name: redactText(name),
+      reason: redactText(reason),
+    })),
   }
 }
 

@@ -69,12 +69,15 @@ function toRow(tool: ToolRow, paint: Paint): string[] {
   return [printable(tool.id), outcomeWord(paint, tool.outcome), tool.tags.map(printable).join(', '), why]
 }
 
-/** Returns notes about servers that are down, and about rejected tools. */
+/** Returns notes about servers that are down, and about rejected items. */
 export function serverNotes(servers: readonly ServerRow[]): string[] {
   return servers.flatMap(({ name, status, reason, rejected, changed }) => [
     ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
     ...(changed ? [`server ${name} changed at ${new Date(changed.at).toISOString()}: ${printable(changed.text)}`] : []),
-    ...rejected.map((tool) => `server ${name}: ${printable(tool.tool)} is not offered: ${printable(tool.reason)}`),
+    ...rejected.map(
+      ({ kind, name: item, reason: why }) =>
+        `server ${name}: ${kind} ${printable(item)} is not offered: ${printable(why)}`,
+    ),
   ])
 }
 

@@ -152,7 +152,7 @@ function serverLine({ name, status, reason, toolCount, rejected }: ServerRow, pa
   const detail = reason === undefined ? count(toolCount, 'tool') : printable(reason)
   const left =
     rejected.length > 0
-      ? `, ${rejected.length} not offered (${rejected.map((tool) => printable(tool.tool)).join(', ')})`
+      ? `, ${rejected.length} not offered (${rejected.map(({ name: item }) => printable(item)).join(', ')})`
       : ''
   return `  ${name}  ${state}  ${detail}${left}`
 }

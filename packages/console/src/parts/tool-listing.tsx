@@ -188,11 +188,11 @@ function ServerDetail({ server }: { server: ServerRow }): ReactElement {
       )}
       {rejected.length > 0 && (
         <details className="rejected">
-          <summary>{count(rejected.length, 'listed tool')} cannot be offered</summary>
+          <summary>{count(rejected.length, 'listed item')} cannot be offered</summary>
           <ul>
-            {rejected.map(({ tool, reason: why }) => (
-              <li key={tool}>
-                <Exact text={tool} className="id" /> <Exact text={toSentence(why)} />
+            {rejected.map(({ kind, name, reason: why }) => (
+              <li key={`${kind} ${name}`}>
+                {kind} <Exact text={name} className="id" /> <Exact text={toSentence(why)} />
               </li>
             ))}
           </ul>

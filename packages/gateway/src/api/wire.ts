@@ -40,7 +40,12 @@ export interface ServerRow {
   readonly restarts: number
   readonly toolCount: number
   readonly era?: 'legacy' | 'modern'
-  readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
+  /** Listed items that are invalid, and lists that cannot be read, by their method. */
+  readonly rejected: readonly {
+    readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
+    readonly name: string
+    readonly reason: string
+  }[]
   /** The latest change of its command, args, url, or reported name and version. */
   readonly changed?: { readonly text: string; readonly at: number }
 }

@@ -19,7 +19,7 @@ function fakeUpstream(...tools: McpTool[]) {
   const upstream = {
     name: 'files',
     state: { status: 'ready' },
-    tools: tools as readonly McpTool[],
+    items: { tools: tools as readonly McpTool[] },
     subscribe(listener: () => void) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -38,7 +38,7 @@ function fakeUpstream(...tools: McpTool[]) {
     listeners,
     tell,
     set(...next: McpTool[]) {
-      upstream.tools = next
+      upstream.items = { tools: next }
       tell()
     },
   }
@@ -58,7 +58,15 @@ describe('UpstreamSource', () => {
     const onProgress = () => {}
     const context = { callId: '1', tool, caller: {}, aborted: false, onProgress }
     await tool?.execute?.({ path: 'a' } as never, context as never)
-    assert.deepEqual(calls, [{ tool: 'read.file', arguments: { path: 'a' }, signal: context, onProgress }])
+    assert.deepEqual(calls, [
+      {
+        method: 'tools/call',
+        params: { name: 'read.file', arguments: { path: 'a' } },
+        caller: {},
+        signal: context,
+        onProgress,
+      },
+    ])
   })
 
   it('returns the same object for an unchanged tool when another changes', () => {
@@ -103,7 +111,7 @@ describe('UpstreamSource', () => {
     const source = new UpstreamSource(SERVER, upstream)
     assert.deepEqual([...byId(source.tools()).keys()], ['files:read'])
     assert.equal(source.rejected.length, 1)
-    assert.equal(source.rejected[0]?.tool, 'a:b')
+    assert.equal(source.rejected[0]?.name, 'a:b')
     assert.match(source.rejected[0]?.reason ?? '', /must not hold ":"/)
     set(listed('read'))
     void source.tools()

@@ -2,7 +2,7 @@ import type { Tool } from '@toolgate/core'
 import type { Source } from '@toolgate/core/toolset'
 import { ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
-import type { McpTool, Upstream } from '../upstream/upstream.ts'
+import type { McpTool, RejectedItem, Upstream } from '../upstream/upstream.ts'
 
 /** The catalog's source for one upstream: its latest list, which is kept while it is down. */
 export class UpstreamSource implements Source {
@@ -23,8 +23,8 @@ export class UpstreamSource implements Source {
       trustHints,
       executeOf: (tool) => (input, call) =>
         upstream.call({
-          tool,
-          arguments: input,
+          method: 'tools/call',
+          params: { name: tool, arguments: input },
           caller: call.caller,
           signal: call,
           onProgress: call.onProgress,
@@ -33,8 +33,8 @@ export class UpstreamSource implements Source {
   }
 
   /** Listed tools that the catalog rejects, with the reason. */
-  get rejected(): readonly { readonly tool: string; readonly reason: string }[] {
-    return this.#tools.leftOut.map(({ tool, error }) => ({ tool, reason: error.message }))
+  get rejected(): readonly RejectedItem[] {
+    return this.#tools.leftOut.map(({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }))
   }
 
   /** Whether the server has listed its tools once. */
@@ -43,7 +43,7 @@ export class UpstreamSource implements Source {
   }
 
   tools(): Iterable<Tool> {
-    const listed = this.#upstream.tools
+    const listed = this.#upstream.items.tools
     if (this.#read !== listed) {
       this.#tools.read(listed)
       this.#read = listed
@@ -54,7 +54,7 @@ export class UpstreamSource implements Source {
   subscribe(listener: () => void): () => void {
     return this.#upstream.subscribe(() => {
       const isFirst = !this.#wasReady && this.isListed()
-      if (isFirst || this.#read !== this.#upstream.tools) listener()
+      if (isFirst || this.#read !== this.#upstream.items.tools) listener()
     })
   }
 }

@@ -2,6 +2,7 @@ import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
+import type { Offer } from '../upstream/upstream.ts'
 import type { ConfigWarning } from './problems.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -80,6 +81,8 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
+  /** The kinds of its items that the catalog takes. Resources include resource templates. */
+  readonly offers: readonly Offer[]
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
   /** Overlays by tool name or glob. All that match are combined. */

@@ -108,6 +108,7 @@ describe('loadConfig', () => {
       era: 'auto',
       loopback: false,
       trustHints: false,
+      offers: ['tools'],
       startTimeoutMs: 30_000,
       callTimeoutMs: 60_000,
       tools: new Map([['read_*', { tags: ['read'], annotations: { readOnlyHint: true } }]]),

@@ -1,6 +1,7 @@
 import type { CapPart } from '@toolgate/core/internal'
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
 import { z } from 'zod'
+import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
 const MAX_RUNNING = 1_000_000
@@ -139,6 +140,10 @@ export const serverSchema = z.strictObject({
   trustHints: z
     .boolean()
     .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
+    .exactOptional(),
+  offers: z
+    .array(z.enum(OFFERS))
+    .describe('The kinds of its items that are offered. resources include resource templates. Default: [tools].')
     .exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),

@@ -50,6 +50,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     ...(input.per === 'shared' ? { per: input.per } : {}),
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
+    offers: input.offers ?? ['tools'],
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
     callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
     tools: new Map(Object.entries(input.tools ?? {})),

@@ -1,9 +1,10 @@
 import type { JsonObject } from '@toolgate/core/internal'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { RPC_ERRORS, RpcFault } from '../mcp/protocol.ts'
+import type { CallMethod } from '../upstream/upstream.ts'
 
 /** The methods whose requests are traced. Other names come from clients and must not become span names. */
-export type TracedMethod = 'tools/call' | 'tools/list' | 'server/discover'
+export type TracedMethod = CallMethod | 'tools/list' | 'server/discover'
 
 /** HTTP, or the pipes of stdio. */
 export type Transport = 'tcp' | 'pipe'

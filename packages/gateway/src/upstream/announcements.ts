@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { RPC_CODES } from '@toolgate/mcp'
 import type { Handshake } from './connection.ts'
 import { FIRST_REOPEN_MS, MAX_REOPEN_MS, reopenDelayMs } from './lines.ts'
+import { type Offer, OFFERS } from './upstream.ts'
 
 /** How a stream of announcements ended. */
 export interface StreamEnd {
@@ -54,34 +55,66 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
 
 /** The request of MCP 2026-07-28 whose answer is a stream of announcements. */
 export const LISTEN = 'subscriptions/listen'
-export const LISTEN_PARAMS: JsonObject = { notifications: { toolsListChanged: true } }
 /** How long to wait for the acknowledgement before the first list is read anyway. */
 export const ACKNOWLEDGE_MS = 500
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const INVALID_PARAMS = -32_602
 
-/** Returns `true` for a server that announces changes of its tools. */
-export function announcesChanges({ capabilities }: Pick<Handshake, 'capabilities'>): boolean {
-  return isObject(capabilities['tools']) && capabilities['tools']['listChanged'] === true
+/** The kinds of lists by the notifications that announce their changes. */
+const LIST_CHANGES: ReadonlyMap<string, Offer> = new Map(
+  OFFERS.map((offer) => [`notifications/${offer}/list_changed`, offer]),
+)
+
+/** Returns the kind of list whose change a notification announces. */
+export function changedList(method: string): Offer | undefined {
+  return LIST_CHANGES.get(method)
 }
 
-/** One subscription to changes of a server's tools. */
+/** Returns the kinds of lists whose changes a server announces, of those that are wanted. */
+export function announcedLists(
+  { capabilities }: Pick<Handshake, 'capabilities'>,
+  offers: readonly Offer[],
+): readonly Offer[] {
+  return offers.filter((offer) => {
+    const capability = capabilities[offer]
+    return isObject(capability) && capability['listChanged'] === true
+  })
+}
+
+/** Which notifications a `subscriptions/listen` asks for. */
+export interface SubscriptionFilter {
+  readonly toolsListChanged?: boolean
+  readonly resourcesListChanged?: boolean
+  readonly promptsListChanged?: boolean
+  readonly resourceSubscriptions?: readonly string[]
+}
+
+export function listenTo(lists: readonly Offer[]): SubscriptionFilter {
+  return Object.fromEntries(lists.map((offer) => [`${offer}ListChanged`, true]))
+}
+
+/** One subscription to announcements of a server. */
 export interface Subscription {
   onNotification(method: string, params: JsonObject): void
   /** Returns how the subscription ended. `code` is the JSON-RPC error that ended it, if any. */
   end(code?: number): StreamEnd
 }
 
-export function createSubscription(onOpen: () => void): Subscription {
+/** Returns a subscription that is open once the server grants a part of it. */
+export function createSubscription(filter: SubscriptionFilter, onOpen: () => void): Subscription {
   let declined = false
   return {
     onNotification(method, { notifications }) {
       if (method !== ACKNOWLEDGED) return
-      declined = !isObject(notifications) || notifications['toolsListChanged'] !== true
+      declined = !isObject(notifications) || !Object.keys(filter).some((field) => isGranted(notifications[field]))
       if (!declined) onOpen()
     },
-    // A server without this request, or without announcements of tools, gives the same answer next time.
+    // A server without this request, or without such announcements, gives the same answer next time.
     end: (code) => ({ again: !declined && code !== RPC_CODES.methodNotFound && code !== INVALID_PARAMS }),
   }
+}
+
+function isGranted(field: unknown): boolean {
+  return field === true || (Array.isArray(field) && field.length > 0)
 }

@@ -1,6 +1,6 @@
 import type { Progress } from '@toolgate/core'
 import { type Cancelling, type JsonObject, toCancelling } from '@toolgate/core/internal'
-import { UpstreamError } from './upstream.ts'
+import { type Offer, UpstreamError } from './upstream.ts'
 
 export type Era = 'legacy' | 'modern'
 
@@ -39,7 +39,9 @@ export interface Connection extends Handshake {
 }
 
 export interface ConnectionHooks {
-  onListChanged(): void
+  /** Which changes to listen to. */
+  readonly offers: readonly Offer[]
+  onListChanged(offer: Offer): void
   /** Called after a new handshake. */
   onRenewed(handshake: Handshake): void
   /** Called once, unless the connection was closed before: no request will be answered any longer. */

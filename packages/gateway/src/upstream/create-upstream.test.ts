@@ -20,7 +20,12 @@ import { createBackoff } from './create-upstream.ts'
 import { UpstreamError } from './upstream.ts'
 
 const { signal } = new AbortController()
-const call = (tool: string, input: unknown = {}) => ({ tool, arguments: input, caller: {}, signal })
+const call = (tool: string, input: unknown = {}) => ({
+  method: 'tools/call' as const,
+  params: { name: tool, arguments: input },
+  caller: {},
+  signal,
+})
 const hostile = (mode: string, given: Partial<ServerConfig> = {}) => nodeServer([HOSTILE, mode], given)
 const never = { firstMs: 1_000_000, maxMs: 1_000_000 }
 
@@ -48,7 +53,7 @@ describe('createUpstream', () => {
     assert.equal(files.state.era, 'legacy')
     assert.equal(files.state.protocolVersion, '2025-11-25')
     assert.equal(files.state.serverInfo?.name, 'secure-filesystem-server')
-    assert.equal(files.tools.length, 14)
+    assert.equal(files.items.tools.length, 14)
     const { content, structuredContent } = await files.call(call('read_text_file', { path: join(folder, 'a.txt') }))
     assert.deepEqual(content, [{ type: 'text', text: 'hello' }])
     assert.deepEqual(structuredContent, { content: 'hello' })
@@ -58,7 +63,7 @@ describe('createUpstream', () => {
     const file = join(await tempFolder(t), 'memory.json')
     const memory = testUpstream(t, nodeServer([SERVERS.memory], { env: { MEMORY_FILE_PATH: file } }))
     await memory.start()
-    assert.equal(memory.tools.length, 9)
+    assert.equal(memory.items.tools.length, 9)
     const entities = [{ name: 'Vera', entityType: 'person', observations: ['likes tea'] }]
     await memory.call(call('create_entities', { entities }))
     assert.match(await readFile(file, 'utf8'), /likes tea/)
@@ -140,24 +145,24 @@ describe('createUpstream', () => {
     await assert.rejects(server.call({ ...call('grow'), signal: leaving.signal }), { code: 'aborted' })
     // Ids: 1 initialize, 2 tools/list, 3 the call that hangs.
     assert.deepEqual((await server.call(call('log'))).structuredContent, { cancelled: [3] })
-    assert.ok(!server.tools.some(({ name }) => name === 'grown0'))
+    assert.ok(!server.items.tools.some(({ name }) => name === 'grown0'))
   })
 
   it('reads the tools again when the server announces a change, once for many changes', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()
-    const before = server.tools
+    const before = server.items.tools
     let told = 0
     server.subscribe(() => told++)
     t.mock.timers.enable({ apis: ['setTimeout'] })
     await Promise.all([server.call(call('grow')), server.call(call('grow')), server.call(call('grow'))])
     t.mock.timers.tick(24)
     await server.call(call('echo'))
-    assert.deepEqual([told, server.tools], [0, before])
+    assert.deepEqual([told, server.items.tools], [0, before])
     t.mock.timers.tick(1)
-    await until(() => server.tools.some(({ name }) => name === 'grown2'))
+    await until(() => server.items.tools.some(({ name }) => name === 'grown2'))
     assert.equal(told, 1)
-    assert.equal(server.tools.length, before.length + 3)
+    assert.equal(server.items.tools.length, before.length + 3)
   })
 
   it('answers a deeply nested result with an error for that call alone', async (t) => {
@@ -174,7 +179,7 @@ describe('createUpstream', () => {
   it('fails all calls at once when the child dies, keeps its tools, and starts it again', async (t) => {
     const server = testUpstream(t, hostile('banner', { name: 'frail' }))
     await server.start()
-    const { tools } = server
+    const { tools } = server.items
     const statuses: string[] = []
     server.subscribe(() => statuses.push(`${server.state.status} ${server.state.reason ?? ''}`))
     const [hang, die] = await Promise.allSettled([server.call(call('hang')), server.call(call('die'))])
@@ -184,12 +189,12 @@ describe('createUpstream', () => {
       // Its stderr is for operators, not for callers.
       assert.equal(ended.reason.message, 'server "frail" is not running')
     }
-    assert.equal(server.tools, tools)
+    assert.equal(server.items.tools, tools)
     await until(() => server.state.status === 'ready')
     assert.deepEqual(statuses[0], 'down exited with code 3 (Error: it was too much)')
     assert.equal(server.state.restarts, 1)
     assert.equal(server.state.reason, undefined)
-    assert.equal(server.tools, tools, 'an equal list is the same list')
+    assert.equal(server.items.tools, tools, 'an equal list is the same list')
     await server.call(call('echo'))
   })
 
@@ -241,7 +246,7 @@ describe('createUpstream', () => {
         await server.start()
         assert.equal(server.state.status, 'down')
         assert.match(server.state.reason ?? '', reason)
-        assert.deepEqual(server.tools, [])
+        assert.deepEqual(server.items.tools, [])
       })
     }
 
@@ -293,10 +298,10 @@ describe('createUpstream', () => {
     const server = testUpstream(t, hostile('bad-tools'))
     await server.start()
     assert.deepEqual(
-      server.tools.map(({ name }) => name),
+      server.items.tools.map(({ name }) => name),
       ['good'],
     )
-    const reasons = new Map(server.state.rejected.map(({ tool, reason }) => [tool, reason]))
+    const reasons = new Map(server.state.rejected.map(({ name, reason }) => [name, reason]))
     assert.equal(reasons.get('good'), 'is listed twice; the first counts')
     assert.equal(reasons.get('tools[1]'), 'the name must be a string that is not empty')
     assert.match(reasons.get('a b') ?? '', /must not hold spaces/)
@@ -312,21 +317,21 @@ describe('createUpstream', () => {
     const server = testUpstream(t, hostile('large-tools'))
     await server.start()
     assert.deepEqual(
-      server.tools.map(({ name }) => name),
+      server.items.tools.map(({ name }) => name),
       ['first', 'last'],
     )
     assert.deepEqual(server.state.rejected, [
-      { tool: 'deep', reason: 'is nested more than 60 levels deep' },
-      { tool: 'wide', reason: 'holds more than 5000 keys' },
-      { tool: 'wider', reason: 'is larger than 262144 characters' },
-      { tool: 'long', reason: 'is larger than 262144 characters' },
+      { kind: 'tool', name: 'deep', reason: 'is nested more than 60 levels deep' },
+      { kind: 'tool', name: 'wide', reason: 'holds more than 5000 keys' },
+      { kind: 'tool', name: 'wider', reason: 'is larger than 262144 characters' },
+      { kind: 'tool', name: 'long', reason: 'is larger than 262144 characters' },
     ])
   })
 
   it('shows many tools bit by bit, and is ready with the last', async (t) => {
     const server = testUpstream(t, hostile('many-tools'))
     const seen: (readonly [number, string])[] = []
-    server.subscribe(() => seen.push([server.tools.length, server.state.status]))
+    server.subscribe(() => seen.push([server.items.tools.length, server.state.status]))
     await server.start()
     assert.deepEqual(seen, [
       [200, 'starting'],
@@ -341,7 +346,7 @@ describe('createUpstream', () => {
     const server = testUpstream(t, hostile('proto-names'))
     await server.start()
     assert.deepEqual(
-      server.tools.map(({ name }) => name),
+      server.items.tools.map(({ name }) => name),
       ['__proto__', 'constructor', 'toString', 'hasOwnProperty'],
     )
     assert.deepEqual(server.state.rejected, [])

@@ -8,11 +8,19 @@ import { nextTurn } from '../next-turn.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import type { ConnectionHooks, Handshake, LogLevel } from './connection.ts'
 import { openServer, type OpenServer } from './open.ts'
+import { ITEM_KINDS, LIST_NAMES } from './item-kinds.ts'
 import type { Reaper } from './reaper.ts'
 import { createRefresher } from './refresher.ts'
-import { ToolCaller } from './tool-call.ts'
-import { fetchTools, slicesOf, type ToolList } from './tool-list.ts'
-import { type McpTool, type Upstream, type UpstreamCall, UpstreamError, type UpstreamState } from './upstream.ts'
+import { ServerCaller } from './server-call.ts'
+import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.ts'
+import {
+  type Offer,
+  type Upstream,
+  type UpstreamCall,
+  UpstreamError,
+  type UpstreamItems,
+  type UpstreamState,
+} from './upstream.ts'
 
 export interface UpstreamLogLine {
   readonly level: LogLevel
@@ -44,21 +52,19 @@ export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstre
   return new SupervisedUpstream(config, deps)
 }
 
-type ShownTools = Pick<ToolList, 'texts' | 'tools' | 'text' | 'paramHeaders'>
-
 class SupervisedUpstream implements Upstream {
   readonly name: string
   readonly #config: ServerConfig
   readonly #deps: UpstreamDeps
   readonly #clock: Clock
-  readonly #caller: ToolCaller
+  readonly #caller: ServerCaller
   readonly #backoff: ReturnType<typeof createBackoff>
   readonly #changes = createEmitter((error) => this.#log('error', 'a listener failed', String(error)))
   readonly #stopping = new AbortController()
   readonly #firstStart = Promise.withResolvers<void>()
   #state: UpstreamState
-  #list: ShownTools = { tools: [], text: '', texts: new Map(), paramHeaders: new Map() }
-  /** The running server, once its tools were read. */
+  readonly #lists = new ServerLists()
+  /** The running server, once its lists were read. */
   #current: OpenServer | undefined
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
@@ -68,7 +74,7 @@ class SupervisedUpstream implements Upstream {
     this.#config = config
     this.#deps = deps
     this.#clock = deps.clock ?? systemClock
-    this.#caller = new ToolCaller(config, deps.tracing)
+    this.#caller = new ServerCaller(config, deps.tracing)
     this.#backoff = createBackoff(deps.backoff)
     this.#state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
   }
@@ -77,8 +83,8 @@ class SupervisedUpstream implements Upstream {
     return this.#state
   }
 
-  get tools(): readonly McpTool[] {
-    return this.#list.tools
+  get items(): UpstreamItems {
+    return this.#lists.items
   }
 
   subscribe(listener: () => void): () => void {
@@ -93,8 +99,11 @@ class SupervisedUpstream implements Upstream {
   call(asked: UpstreamCall): Promise<McpResult> {
     const server = this.#current
     if (!server) return Promise.reject(new UpstreamError('upstream_down', `server "${this.name}" is not running`))
-    const headers = this.#list.paramHeaders.get(asked.tool)
-    const onHeaderMismatch = () => void this.#refresh(server)
+    const { name } = asked.params
+    const isTool = asked.method === 'tools/call' && typeof name === 'string'
+    const isModern = server.connection.era === 'modern'
+    const headers = isTool && isModern ? this.#lists.paramHeaders(name) : undefined
+    const onHeaderMismatch = () => void this.#refresh(server, ['tools'])
     return this.#caller.call({ connection: server.connection, headers, onHeaderMismatch }, asked)
   }
 
@@ -129,9 +138,11 @@ class SupervisedUpstream implements Upstream {
     const lost = Promise.withResolvers<void>()
     lost.promise.catch(ignore)
     this.#endRun = lost.resolve
-    const refresher = createRefresher(() => this.#refresh(server))
+    const { offers } = this.#config
+    const refreshers = new Map(offers.map((offer) => [offer, createRefresher(() => this.#refresh(server, [offer]))]))
     const hooks: ConnectionHooks = {
-      onListChanged: refresher.request,
+      offers,
+      onListChanged: (offer) => refreshers.get(offer)?.request(),
       onRenewed: (handshake) => this.#onRenewed(handshake),
       onLost: lost.reject,
       log: (level, message, detail) => this.#log(level, message, detail),
@@ -140,21 +151,21 @@ class SupervisedUpstream implements Upstream {
     let readyMs: number | undefined
     try {
       server = await openServer(this.#config, { hooks, reaper: this.#deps.reaper, signal: this.#stopping.signal })
-      const read = await Promise.race([this.#readTools(server), lost.promise])
+      const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
       this.#current = server
       readyMs = this.#clock.monotonicMs()
-      await Promise.race([this.#showTools(server, read), lost.promise])
+      await Promise.race([this.#show(server, read), lost.promise])
       if (this.#isStopping) return server
       this.#setReady(server, read)
       this.#firstStart.resolve()
-      refresher.requestAfterTtl(read.ttlMs)
+      for (const refresher of refreshers.values()) refresher.requestAfterTtl(ttlOf(read))
       await lost.promise
     } catch (error) {
       if (!this.#isStopping) this.#setDown(UpstreamError.from(error), server)
     } finally {
       this.#current = undefined
-      refresher.close()
+      for (const refresher of refreshers.values()) refresher.close()
       if (readyMs !== undefined) this.#backoff.ranFor(this.#clock.monotonicMs() - readyMs)
     }
     return server
@@ -165,51 +176,44 @@ class SupervisedUpstream implements Upstream {
     if (this.#current && serverInfo) this.#setState({ ...this.#state, serverInfo })
   }
 
-  #readTools({ connection }: OpenServer): Promise<ToolList> {
-    return fetchTools(connection, { timeoutMs: this.#config.startTimeoutMs, signal: this.#stopping.signal })
+  #read({ connection }: OpenServer, offers: readonly Offer[]): Promise<ReadLists> {
+    return fetchLists(connection, offers, {
+      timeoutMs: this.#config.startTimeoutMs,
+      signal: this.#stopping.signal,
+    })
   }
 
-  /** Reads the tools again. If that fails, the current list stays. */
-  async #refresh(server: OpenServer | undefined): Promise<number | undefined> {
+  /** Reads lists again. If that fails, the current ones stay. */
+  async #refresh(server: OpenServer | undefined, offers: readonly Offer[]): Promise<number | undefined> {
     if (!server || server !== this.#current) return undefined
     try {
-      const read = await this.#readTools(server)
+      const read = await this.#read(server, offers)
       if (server !== this.#current) return undefined
-      await this.#showTools(server, read)
+      await this.#show(server, read)
       if (server !== this.#current) return undefined
-      this.#setTools(read)
-      return read.ttlMs
+      this.#setLists(read)
+      return ttlOf(read)
     } catch (error) {
       if (server === this.#current)
-        this.#log('warn', 'its tools could not be read again', UpstreamError.from(error).message)
+        this.#log('warn', `its ${offers.join(', ')} could not be read again`, UpstreamError.from(error).message)
       return 0
     }
   }
 
-  /**
-   * Shows new tools in slices, one in each turn of the event loop, because listeners need long for many. The last slice
-   * is left to the caller. Tools that the server no longer lists are removed with the first.
-   */
-  async #showTools(server: OpenServer, read: ToolList): Promise<void> {
-    if (read.text === this.#list.text) return
-    const { texts } = this.#list
-    const shown = new Map(this.#list.tools.map((tool) => [tool.name, texts.get(tool)]))
-    const kept = new Set(read.tools.filter((tool) => shown.get(tool.name) === read.texts.get(tool)))
-    const added = read.tools.filter((tool) => !kept.has(tool))
-    const slices = [...slicesOf(added, (tool) => read.texts.get(tool)?.length ?? 0)]
-    for (const slice of slices.slice(0, -1)) {
-      for (const tool of slice) kept.add(tool)
-      this.#list = { ...read, tools: read.tools.filter((tool) => kept.has(tool)), text: '' }
+  /** Shows new items, some in each turn of the event loop. The last step is left to the caller. */
+  async #show(server: OpenServer, read: ReadLists): Promise<void> {
+    for (const step of this.#lists.stepsTo(read)) {
+      step()
       this.#setState({ ...this.#state })
       await nextTurn()
       if (server !== this.#current) return
     }
   }
 
-  #setReady({ connection }: OpenServer, read: ToolList): void {
+  #setReady({ connection }: OpenServer, read: ReadLists): void {
     const { era, protocolVersion, serverInfo } = connection
     // An equal list stays the same object, so that a restart does not count as a change of the tools.
-    if (read.text !== this.#list.text) this.#list = read
+    this.#lists.set(read)
     this.#setState({
       status: 'ready',
       since: this.#clock.wallMs(),
@@ -217,23 +221,26 @@ class SupervisedUpstream implements Upstream {
       era,
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
-      rejected: read.rejected,
+      rejected: this.#lists.rejected,
     })
-    this.#log('info', `is ready: MCP ${protocolVersion}, ${read.tools.length} tools`)
-    this.#logRejected(read)
+    this.#log('info', `is ready: MCP ${protocolVersion}, ${countsOf(this.items, this.#config.offers)}`)
+    this.#logRejected()
   }
 
-  #setTools(read: ToolList): void {
-    if (read.text === this.#list.text) return
-    this.#list = read
-    this.#setState({ ...this.#state, rejected: read.rejected })
-    this.#log('info', `has changed its list: ${read.tools.length} tools`)
-    this.#logRejected(read)
+  #setLists(read: ReadLists): void {
+    const changed = this.#lists.set(read)
+    for (const [name, error] of read.failed)
+      this.#log('warn', `its ${ITEM_KINDS[name].many} could not be read again`, error.message)
+    if (changed.length === 0) return
+    this.#setState({ ...this.#state, rejected: this.#lists.rejected })
+    const counts = changed.map((name) => `${this.items[name].length} ${ITEM_KINDS[name].many}`)
+    this.#log('info', `has changed its list: ${counts.join(', ')}`)
+    this.#logRejected()
   }
 
-  #logRejected({ rejected }: ToolList): void {
-    for (const { tool, reason } of rejected.slice(0, MAX_LOGGED_REJECTIONS))
-      this.#log('warn', `its tool "${tool}" cannot be offered`, reason)
+  #logRejected(): void {
+    for (const { kind, name, reason } of this.#lists.rejected.slice(0, MAX_LOGGED_REJECTIONS))
+      this.#log('warn', `its ${kind} "${name}" cannot be offered`, reason)
   }
 
   #setDown(error: UpstreamError, server: OpenServer | undefined): void {
@@ -252,6 +259,12 @@ class SupervisedUpstream implements Upstream {
   #log(level: LogLevel, message: string, detail?: string): void {
     this.#deps.log({ level, server: this.name, message, ...(detail ? { detail } : {}) })
   }
+}
+
+function countsOf(items: UpstreamItems, offers: readonly Offer[]): string {
+  return LIST_NAMES.filter((name) => offers.includes(ITEM_KINDS[name].offer))
+    .map((name) => `${items[name].length} ${ITEM_KINDS[name].many}`)
+    .join(', ')
 }
 
 function ignore(): undefined {

@@ -4,9 +4,9 @@ import {
   createSubscription,
   keepListening,
   LISTEN,
-  LISTEN_PARAMS,
   type Listening,
   type StreamEnd,
+  type SubscriptionFilter,
 } from './announcements.ts'
 import { type CallHost, modernHeaders, type Session } from './http-call.ts'
 import { answerError, type HttpAnswer, type HttpRequest } from './http-exchange.ts'
@@ -35,12 +35,12 @@ export class HttpAnnouncements {
   }
 
   /** Opens the stream of a session. Resolves when the server announces changes, or after a moment. */
-  async listen(session: Session): Promise<void> {
+  async listen(session: Session, filter: SubscriptionFilter): Promise<void> {
     this.stop()
     const listening = keepListening({
       open: (stopped, onOpen) =>
         session.era === 'modern'
-          ? this.#subscribe(session, stopped, onOpen)
+          ? this.#subscribe(session, filter, stopped, onOpen)
           : this.#openStream(session, stopped, onOpen),
       onGap: () => this.#host.onGap(),
     })
@@ -66,9 +66,15 @@ export class HttpAnnouncements {
     return { again: false, retryMs }
   }
 
-  async #subscribe(session: Session, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  async #subscribe(
+    session: Session,
+    filter: SubscriptionFilter,
+    stopped: AbortSignal,
+    onOpen: () => void,
+  ): Promise<StreamEnd> {
     const id = this.#host.nextId()
-    const subscription = createSubscription(onOpen)
+    const subscription = createSubscription(filter, onOpen)
+    const params = { notifications: filter }
     let ended: StreamEnd | undefined
     const read = (text: string) => {
       for (const message of parseMessages(text)) {
@@ -80,8 +86,8 @@ export class HttpAnnouncements {
       read(data)
       this.#forward(data, session)
     }
-    const headers = modernHeaders(session, LISTEN, LISTEN_PARAMS)
-    const body = encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })
+    const headers = modernHeaders(session, LISTEN, params)
+    const body = encodeRequest('modern', id, LISTEN, params, { progress: false })
     const answer = await this.#follow({ method: 'POST', headers, body }, onEvent, stopped)
     if (stopped.aborted) return { again: false }
     if (answer instanceof UpstreamError) return { again: await this.#host.check(answer) }

@@ -65,14 +65,23 @@ export class HttpEndpoint {
   }
 }
 
+/** The param that a request repeats in its `Mcp-Name` header. */
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
 /** Returns the headers of a request of MCP 2026-07-28. */
 export function modernHeaders(
   session: Session,
   method: string,
-  { name }: JsonObject,
+  params: JsonObject,
   paramHeaders: readonly string[] = [],
 ): readonly string[] {
-  const named = method === 'tools/call' && typeof name === 'string' ? ['mcp-name', toHeaderValue(name)] : []
+  const param = NAME_PARAMS.get(method)
+  const name = param === undefined ? undefined : params[param]
+  const named = typeof name === 'string' ? ['mcp-name', toHeaderValue(name)] : []
   return [...session.headers, 'mcp-method', method, ...named, ...paramHeaders]
 }
 

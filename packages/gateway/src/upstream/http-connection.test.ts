@@ -22,7 +22,12 @@ import type { ServerConfig } from '../config/config.ts'
 import { findFreePort } from './open.ts'
 
 const { signal } = new AbortController()
-const call = (name: string, input: unknown = {}) => ({ tool: name, arguments: input, caller: {}, signal })
+const call = (name: string, input: unknown = {}) => ({
+  method: 'tools/call' as const,
+  params: { name, arguments: input },
+  caller: {},
+  signal,
+})
 const never = { backoff: { firstMs: 1_000_000, maxMs: 1_000_000 } }
 const modernScript: Script = {
   'server/discover': (exchange) => discovered(exchange),
@@ -73,8 +78,8 @@ describe('an upstream of MCP 2026-07-28', () => {
       serverInfo: { name: 'modern-fixture', version: '1.2.3' },
       rejected: [],
     })
-    assert.equal(upstream.tools.length, 10)
-    assert.equal(upstream.tools.find(({ name }) => name === 'add')?.title, 'Addition')
+    assert.equal(upstream.items.tools.length, 10)
+    assert.equal(upstream.items.tools.find(({ name }) => name === 'add')?.title, 'Addition')
   })
 
   it('answers with results that are passed on untouched', async (t) => {
@@ -171,9 +176,9 @@ describe('an upstream of MCP 2026-07-28', () => {
   it('announces that its tools changed on the stream that it is asked for', async (t) => {
     const { server, upstream } = await modern(t)
     server.remove('echo')
-    await until(() => upstream.tools.every(({ name }) => name !== 'echo'))
+    await until(() => upstream.items.tools.every(({ name }) => name !== 'echo'))
     server.remove('add')
-    await until(() => upstream.tools.every(({ name }) => name !== 'add'))
+    await until(() => upstream.items.tools.every(({ name }) => name !== 'add'))
   })
 
   const listening: Script = {
@@ -198,7 +203,7 @@ describe('an upstream of MCP 2026-07-28', () => {
     tools.push(tool('b'))
     streams[0]?.res.end()
     await until(() => streams.length === 2)
-    await until(() => upstream.tools.length === 2)
+    await until(() => upstream.items.tools.length === 2)
     assert.equal(upstream.state.restarts, 0)
   })
 
@@ -449,7 +454,7 @@ describe('an upstream of an earlier revision', () => {
     const listening = await until(() => send)
     tools.push(tool('b'))
     listening({ method: 'notifications/tools/list_changed' })
-    await until(() => upstream.tools.length === 2)
+    await until(() => upstream.items.tools.length === 2)
   })
 
   it('keeps its session when it answers 404 to the stream for announcements alone', async (t) => {
@@ -566,13 +571,13 @@ describe('an upstream over HTTP', () => {
         ...script,
         'tools/list': (exchange) => result(exchange, { tools, ...list }),
       })
-      assert.equal(upstream.tools.length, 1)
+      assert.equal(upstream.items.tools.length, 1)
       tools.push(tool('b'))
       t.mock.timers.tick(ttlMs - 1)
       await upstream.call(call('a'))
-      assert.equal(upstream.tools.length, 1)
+      assert.equal(upstream.items.tools.length, 1)
       t.mock.timers.tick(1)
-      await until(() => upstream.tools.length === 2)
+      await until(() => upstream.items.tools.length === 2)
     })
   }
 
@@ -580,7 +585,7 @@ describe('an upstream over HTTP', () => {
     ['a page', status(200, '<html>', { 'content-type': 'text/html' }), 'upstream_protocol', /not MCP: "<html>"/],
     ['another request', ({ res }) => json(res, { jsonrpc: '2.0', id: 99, result: {} }), 'upstream_protocol', /not MCP/],
     ['no JSON', status(200, '{', { 'content-type': 'application/json' }), 'upstream_protocol', /not MCP: "\{"/],
-    ['no result', (exchange) => result(exchange, { content: 'text' }), 'upstream_protocol', /no result of a tool/],
+    ['no result', (exchange) => result(exchange, { content: 'text' }), 'upstream_protocol', /no result of tools\/call/],
     ['too much', (exchange) => result(exchange, { x: 'x'.repeat(17 * 2 ** 20) }), 'upstream_too_large', /16 MiB/],
     ['too much in an event', tooMuchInAnEvent, 'upstream_too_large', /16 MiB/],
     ['too deep JSON', tooDeep(1_000), 'upstream_protocol', /nested more than 64/],
@@ -636,7 +641,7 @@ describe('an upstream over HTTP', () => {
     await server.close()
     await assert.rejects(upstream.call(call('t')), { code: 'upstream_down' })
     await until(() => upstream.state.status === 'down')
-    assert.equal(upstream.tools.length, 1, 'its tools stay known')
+    assert.equal(upstream.items.tools.length, 1, 'its tools stay known')
   })
 
   it('goes down when a proxy answers that it is gone', async (t) => {
@@ -679,14 +684,14 @@ describe('an upstream over HTTP', () => {
     const upstream = testUpstream(t, serverConfig({ url: `http://127.0.0.1:${port}/mcp` }))
     await upstream.start()
     await until(() => upstream.state.status === 'ready')
-    const { tools } = upstream
+    const { tools } = upstream.items
     first.kill('SIGKILL')
     await until(() => first.signalCode !== null)
     await start()
     const again = async () => upstream.call(call('echo', { message: 'again' }))
     const answer = await until(() => upstream.state.status === 'ready').then(() => again().catch(retry))
     assert.match(JSON.stringify(answer.content), /again/)
-    assert.equal(upstream.tools, tools)
+    assert.equal(upstream.items.tools, tools)
 
     async function retry() {
       await until(() => upstream.state.status === 'ready')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
-import { announcesChanges } from './announcements.ts'
+import { announcedLists, changedList, listenTo } from './announcements.ts'
 import {
   abortedError,
   type Connection,
@@ -79,7 +79,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
     // Awaited, as a change between the first reading of the list and the first stream would be missed.
-    if (announcesChanges(handshake)) await this.#announcements.listen(this.#session)
+    await this.#listen(handshake)
     return handshake
   }
 
@@ -110,7 +110,8 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   onMessage(message: ServerMessage, session: Session): void {
     const { hooks } = this.#options
     if (message.kind === 'notification') {
-      if (message.method === 'notifications/tools/list_changed') hooks.onListChanged()
+      const list = changedList(message.method)
+      if (list !== undefined) hooks.onListChanged(list)
       return
     }
     hooks.log('warn', 'sent a request to its client, which was refused', clip(message.method))
@@ -126,7 +127,8 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   }
 
   onGap(): void {
-    this.#options.hooks.onListChanged()
+    const { hooks } = this.#options
+    hooks.offers.forEach(hooks.onListChanged)
   }
 
   nextId(): number {
@@ -213,12 +215,18 @@ class HttpConnection implements CallHost, AnnouncementsHost {
       const handshake = await this.#openSession({ timeoutMs, signal: this.#closing.signal })
       hooks.log('info', 'lost the session and got a new one')
       hooks.onRenewed(handshake)
-      hooks.onListChanged()
-      if (announcesChanges(handshake)) void this.#announcements.listen(this.#session)
+      this.onGap()
+      void this.#listen(handshake)
     } catch (error) {
       this.#fail(UpstreamError.from(error))
       throw new UpstreamError('upstream_down', 'lost its session', { cause: error })
     }
+  }
+
+  /** Opens the stream on which the server announces changes, if it does. */
+  async #listen(handshake: Handshake): Promise<void> {
+    const lists = announcedLists(handshake, this.#options.hooks.offers)
+    if (lists.length > 0) await this.#announcements.listen(this.#session, listenTo(lists))
   }
 
   #fail(error: UpstreamError): void {

@@ -27,7 +27,7 @@ export function toRefusal({ id, method }: { readonly id: RequestId; readonly met
   }
 }
 
-/** A tool in a list that is too large to parse at once. */
+/** An item of a list that is too large to parse at once. */
 export class JsonText {
   readonly text: string
 
@@ -39,8 +39,8 @@ export class JsonText {
 /**
  * Returns the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
  *
- * A text beyond `LIMITS.message` is not parsed. If it answers with a list of tools, each tool is returned as
- * {@link JsonText}, so that an unusable tool does not affect the others. Any other answer is `unusable`.
+ * A text beyond `LIMITS.message` is not parsed. If it answers with a list of items, each item is returned as
+ * {@link JsonText}, so that an unusable item does not affect the others. Any other answer is `unusable`.
  *
  * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a text beyond the
  * limits that answers no request
@@ -48,8 +48,8 @@ export class JsonText {
 export function parseMessages(text: string): readonly RpcMessage[] {
   const { excess } = measureJson(text, LIMITS.message)
   if (excess) {
-    const members = findMembers(text, ['id', 'method', 'result.tools'])
-    return [readList(text, members.get('result.tools')) ?? refuseMessage(text, excess, members)]
+    const members = findMembers(text, ['id', 'method', ...LIST_MEMBERS.keys()])
+    return [readLists(text, members) ?? refuseMessage(text, excess, members)]
   }
   const value = parseJson(text)
   return Array.isArray(value) ? value.map((item) => toMessage(item, text)) : [toMessage(value, text)]
@@ -85,23 +85,33 @@ function cutBetweenWords(line: string, max: number): string {
   return at === -1 ? cut.slice(0, ALONE_LENGTH) : cut.slice(0, at + 1).trimEnd()
 }
 
-/** Reads an answer that is large because of its tools. */
-function readList(text: string, span: Span | undefined): RpcMessage | undefined {
-  const items = span && splitItems(text.slice(span.start, span.end))
+/** The lists in results, by their place in a message. */
+const LIST_MEMBERS: ReadonlyMap<string, string> = new Map(
+  ['tools', 'resources', 'resourceTemplates', 'prompts'].map((field) => [`result.${field}`, field]),
+)
+
+/** Reads an answer that is large because of its list. */
+function readLists(text: string, members: ReadonlyMap<string, Span>): RpcMessage | undefined {
+  for (const [member, field] of LIST_MEMBERS) {
+    const span = members.get(member)
+    const message = span && readList(text, span, field)
+    if (message) return message
+  }
+  return undefined
+}
+
+function readList(text: string, span: Span, field: string): RpcMessage | undefined {
+  const items = splitItems(text.slice(span.start, span.end))
   if (!items) return undefined
   const rest = `${text.slice(0, span.start)}[]${text.slice(span.end)}`
   if (measureJson(rest, LIMITS.message).excess) return undefined
   const message = toMessage(parseJson(rest), rest)
   if (message.kind !== 'result') return undefined
-  return { ...message, result: { ...message.result, tools: items.map((item) => new JsonText(item)) } }
+  return { ...message, result: { ...message.result, [field]: items.map((item) => new JsonText(item)) } }
 }
 
 /** @throws {UpstreamError} for a text that answers no request */
-function refuseMessage(
-  text: string,
-  excess: JsonExcess,
-  members: ReadonlyMap<'id' | 'method' | 'result.tools', Span>,
-): RpcMessage {
+function refuseMessage(text: string, excess: JsonExcess, members: ReadonlyMap<string, Span>): RpcMessage {
   const code = excess.bound === 'depth' && text.length <= STRAY_CHARS ? 'upstream_protocol' : 'upstream_too_large'
   const error = new UpstreamError(code, `answered JSON that ${describeExcess(excess)}`)
   const span = members.get('id')

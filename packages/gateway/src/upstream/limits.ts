@@ -2,13 +2,13 @@
 export const LIMITS = {
   /** One message: a line on stdio, a body or an event over HTTP. */
   messageBytes: 16 * 1024 * 1024,
-  /** The limits of one message. A list of tools may hold more: there each tool has its own limit. */
+  /** The limits of one message. A list may hold more: there each item has its own limit. */
   message: { depth: 64, values: 200_000, keys: 50_000 },
-  /** One tool, which is compiled, hashed, compared, searched and listed again and again. */
-  tool: { depth: 60, values: 10_000, keys: 5_000 },
-  toolChars: 256 * 1024,
-  /** Tools of one server, over all pages. */
-  tools: 10_000,
+  /** One item, which is compiled, hashed, compared, searched and listed again and again. */
+  item: { depth: 60, values: 10_000, keys: 5_000 },
+  itemChars: 256 * 1024,
+  /** Items in one list of a server, over all pages. */
+  items: 10_000,
   listPages: 1_000,
   listBytes: 64 * 1024 * 1024,
   /** Successive lines on stdout that are not JSON-RPC. A banner is shorter. */

@@ -46,7 +46,12 @@ describe('a server that is started and then spoken to over HTTP', () => {
     await server.start()
     assert.equal(server.state.status, 'ready')
     assert.equal(server.state.era, 'legacy')
-    const { content } = await server.call({ tool: 'get-env', arguments: {}, caller: {}, signal })
+    const { content } = await server.call({
+      method: 'tools/call',
+      params: { name: 'get-env', arguments: {} },
+      caller: {},
+      signal,
+    })
     const env = JSON.parse(textOf(content)) as Record<string, string>
     assert.deepEqual(Object.keys(env).toSorted(), ['HOME', 'NAMED', 'NODE_OPTIONS', 'PATH', 'PORT'])
     assert.equal(env['NAMED'], 'yes')
@@ -56,9 +61,9 @@ describe('a server that is started and then spoken to over HTTP', () => {
   it('returns its tools without those that can only run as tasks', async (t) => {
     const server = testUpstream(t, everythingOverHttp())
     await server.start()
-    assert.equal(server.tools.length, 12)
+    assert.equal(server.items.tools.length, 12)
     assert.deepEqual(
-      server.state.rejected.map(({ tool }) => tool),
+      server.state.rejected.map(({ name }) => name),
       ['simulate-research-query'],
     )
   })
@@ -69,14 +74,25 @@ describe('a server that is started and then spoken to over HTTP', () => {
     const seen: number[] = []
     const input = { duration: 0.1, steps: 2 }
     const onProgress = ({ progress }: { progress: number }) => void seen.push(progress)
-    await server.call({ tool: 'trigger-long-running-operation', arguments: input, caller: {}, signal, onProgress })
+    await server.call({
+      method: 'tools/call',
+      params: { name: 'trigger-long-running-operation', arguments: input },
+      caller: {},
+      signal,
+      onProgress,
+    })
     assert.deepEqual(seen, [1, 2])
   })
 
   it('is bound to loopback if the configuration asks for it', async (t) => {
     const server = testUpstream(t, everythingOverHttp())
     await server.start()
-    const { content } = await server.call({ tool: 'get-env', arguments: {}, caller: {}, signal })
+    const { content } = await server.call({
+      method: 'tools/call',
+      params: { name: 'get-env', arguments: {} },
+      caller: {},
+      signal,
+    })
     const port = Number(JSON.parse(textOf(content)).PORT)
     assert.equal(await exposedAddress(port), undefined)
     assert.deepEqual(
@@ -110,7 +126,16 @@ describe('a server that is started and then spoken to over HTTP', () => {
     await server.start()
     assert.equal(server.state.era, 'modern')
     assert.equal(
-      textOf((await server.call({ tool: 'echo', arguments: { message: 'hi' }, caller: {}, signal })).content),
+      textOf(
+        (
+          await server.call({
+            method: 'tools/call',
+            params: { name: 'echo', arguments: { message: 'hi' } },
+            caller: {},
+            signal,
+          })
+        ).content,
+      ),
       'Echo: hi',
     )
   })
@@ -124,11 +149,21 @@ describe('a server that is started and then spoken to over HTTP', () => {
     )
     const input = { duration: 30, steps: 1 }
     assert.ok(child)
-    const hanging = server.call({ tool: 'trigger-long-running-operation', arguments: input, caller: {}, signal })
+    const hanging = server.call({
+      method: 'tools/call',
+      params: { name: 'trigger-long-running-operation', arguments: input },
+      caller: {},
+      signal,
+    })
     setTimeout(() => process.kill(child, 'SIGKILL'), 100)
     await assert.rejects(hanging, { code: 'upstream_down' })
     await until(() => server.state.restarts === 1 && server.state.status === 'ready')
-    await server.call({ tool: 'echo', arguments: { message: 'again' }, caller: {}, signal })
+    await server.call({
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { message: 'again' } },
+      caller: {},
+      signal,
+    })
   })
 
   it('goes down with the reason of its child, or for want of a port', async (t) => {
@@ -146,7 +181,12 @@ describe('a server that is started and then spoken to over HTTP', () => {
 })
 
 async function portOf(server: ReturnType<typeof testUpstream>): Promise<string> {
-  const { content } = await server.call({ tool: 'get-env', arguments: {}, caller: {}, signal })
+  const { content } = await server.call({
+    method: 'tools/call',
+    params: { name: 'get-env', arguments: {} },
+    caller: {},
+    signal,
+  })
   return JSON.parse(textOf(content)).PORT
 }
 
@@ -187,11 +227,11 @@ describe('a server of MCP 2026-07-28 on stdio', () => {
     const upstream = testUpstream(t, nodeServer([MODERN_STDIO], { era: 'modern' }))
     await upstream.start()
     assert.deepEqual(
-      upstream.tools.map(({ name }) => name),
+      upstream.items.tools.map(({ name }) => name),
       ['keep', 'drop'],
     )
-    await upstream.call({ tool: 'drop', arguments: {}, caller: {}, signal })
-    await until(() => upstream.tools.length === 1)
+    await upstream.call({ method: 'tools/call', params: { name: 'drop', arguments: {} }, caller: {}, signal })
+    await until(() => upstream.items.tools.length === 1)
     assert.equal(upstream.state.restarts, 0)
   })
 })

@@ -32,6 +32,17 @@ export function findParamHeaders(schema: JsonObject): readonly ParamHeader[] | s
   return names.size < found.length ? `${KEYWORD} gives two arguments one name` : found
 }
 
+const known = new WeakMap<JsonObject, readonly ParamHeader[] | undefined>()
+
+/** Returns the arguments that a checked schema wants in headers, if any. The answer is kept. */
+export function paramHeadersOf(schema: JsonObject): readonly ParamHeader[] | undefined {
+  if (known.has(schema)) return known.get(schema)
+  const headers = findParamHeaders(schema)
+  const found = typeof headers !== 'string' && headers.length > 0 ? headers : undefined
+  known.set(schema, found)
+  return found
+}
+
 /** Returns the headers of one call, as alternating names and values. */
 export function toParamHeaders(headers: readonly ParamHeader[], input: unknown): readonly string[] {
   return headers.flatMap(({ path, name }) => {

@@ -4,14 +4,16 @@ import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../next-turn.ts'
 import {
   ACKNOWLEDGE_MS,
-  announcesChanges,
+  announcedLists,
+  changedList,
   createSubscription,
   keepListening,
   LISTEN,
-  LISTEN_PARAMS,
   type Listening,
+  listenTo,
   type StreamEnd,
   type Subscription,
+  type SubscriptionFilter,
 } from './announcements.ts'
 import type { Child } from './child.ts'
 import {
@@ -90,10 +92,12 @@ class StdioConnection {
   async open(): Promise<Handshake> {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
-    if (this.#era === 'legacy' || !announcesChanges(handshake)) return handshake
+    const { hooks } = this.#options
+    const lists = announcedLists(handshake, hooks.offers)
+    if (this.#era === 'legacy' || lists.length === 0) return handshake
     this.#listening = keepListening({
-      open: (stopped, onOpen) => this.#subscribe(stopped, onOpen),
-      onGap: this.#options.hooks.onListChanged,
+      open: (stopped, onOpen) => this.#subscribe(listenTo(lists), stopped, onOpen),
+      onGap: () => lists.forEach(hooks.onListChanged),
     })
     // Awaited, as a change between the first reading of the list and the subscription would be missed.
     await Promise.race([this.#listening.begun, sleep(ACKNOWLEDGE_MS, undefined, { ref: false })])
@@ -163,13 +167,13 @@ class StdioConnection {
     }
   }
 
-  #subscribe(stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
+  #subscribe(filter: SubscriptionFilter, stopped: AbortSignal, onOpen: () => void): Promise<StreamEnd> {
     const { promise, resolve } = Promise.withResolvers<StreamEnd>()
     const id = this.#nextId++
-    this.#subscribed = { id, subscription: createSubscription(onOpen), resolve }
+    this.#subscribed = { id, subscription: createSubscription(filter, onOpen), resolve }
+    const params = { notifications: filter }
     stopped.addEventListener('abort', () => resolve({ again: false }), { once: true })
-    if (!this.#ended)
-      this.#child.stdin?.write(`${encodeRequest('modern', id, LISTEN, LISTEN_PARAMS, { progress: false })}\n`)
+    if (!this.#ended) this.#child.stdin?.write(`${encodeRequest('modern', id, LISTEN, params, { progress: false })}\n`)
     return promise
   }
 
@@ -257,7 +261,8 @@ class StdioConnection {
 
   #onNotification(method: string, params: JsonObject): void {
     const { progressToken } = params
-    if (method === 'notifications/tools/list_changed') this.#options.hooks.onListChanged()
+    const list = changedList(method)
+    if (list !== undefined) this.#options.hooks.onListChanged(list)
     else if (method !== 'notifications/progress') this.#subscribed?.subscription.onNotification(method, params)
     else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }

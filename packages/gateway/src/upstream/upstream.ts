@@ -1,6 +1,10 @@
 import type { Caller, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
-import type { Cancelling, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { Cancelling, JsonObject, ToolIcon, ToolMeta } from '@toolgate/core/internal'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
+
+/** What a server can offer, by MCP's capabilities. Resources include resource templates. */
+export const OFFERS = ['tools', 'resources', 'prompts'] as const
+export type Offer = (typeof OFFERS)[number]
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
@@ -13,6 +17,41 @@ export interface McpTool {
   readonly icons?: readonly ToolIcon[] | null
   readonly _meta?: ToolMeta | null
   readonly [field: string]: unknown
+}
+
+/** A resource as an upstream lists it (MCP `Resource`). Unknown fields are kept. */
+export interface McpResource {
+  readonly uri: string
+  readonly name: string
+  readonly [field: string]: unknown
+}
+
+/** A resource template as an upstream lists it (MCP `ResourceTemplate`). Unknown fields are kept. */
+export interface McpTemplate {
+  readonly uriTemplate: string
+  readonly name: string
+  readonly [field: string]: unknown
+}
+
+/** A prompt as an upstream lists it (MCP `Prompt`). Unknown fields are kept. */
+export interface McpPrompt {
+  readonly name: string
+  readonly [field: string]: unknown
+}
+
+/** The latest lists of a server: the kinds that its entry offers. A list that has not changed stays the same array. */
+export interface UpstreamItems {
+  readonly tools: readonly McpTool[]
+  readonly resources: readonly McpResource[]
+  readonly templates: readonly McpTemplate[]
+  readonly prompts: readonly McpPrompt[]
+}
+
+/** An item that a server lists and that cannot be offered. A list that cannot be read is named by its method. */
+export interface RejectedItem {
+  readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
+  readonly name: string
+  readonly reason: string
 }
 
 export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const
@@ -28,13 +67,18 @@ export interface UpstreamState {
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly serverInfo?: { readonly name: string; readonly version: string }
-  /** Listed tools that are invalid, with the reason. */
-  readonly rejected: readonly { readonly tool: string; readonly reason: string }[]
+  /** Listed items that are invalid, and lists that cannot be read. */
+  readonly rejected: readonly RejectedItem[]
 }
 
+/** The requests that a caller may send to a server. */
+export const CALL_METHODS = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete'] as const
+export type CallMethod = (typeof CALL_METHODS)[number]
+
 export interface UpstreamCall {
-  readonly tool: string
-  readonly arguments: unknown
+  readonly method: CallMethod
+  /** As MCP defines them for the method, without `_meta`: `{ name, arguments }`, `{ uri }`. */
+  readonly params: JsonObject
   /** The user that the call is for: a server may have an instance for each. */
   readonly caller: Caller
   readonly signal: AbortSignal | Cancelling
@@ -45,13 +89,18 @@ export interface UpstreamCall {
 export interface Upstream {
   readonly name: string
   readonly state: UpstreamState
-  /** The latest list, by name. Kept while the server is down. */
-  readonly tools: readonly McpTool[]
-  /** Called after every change of `state` or `tools`. */
+  /** Kept while the server is down. */
+  readonly items: UpstreamItems
+  /** Called after every change of `state` or `items`. */
   subscribe(listener: () => void): () => void
   /** Starts it. Resolves when it is ready or its first start has failed, and never rejects. Failed starts are repeated. */
   start(): Promise<void>
-  /** @throws {UpstreamError} */
+  /**
+   * Sends a request and returns its result. A server of MCP 2026-07-28 may answer with the `resultType`
+   * `input_required`.
+   *
+   * @throws {UpstreamError}
+   */
   call(call: UpstreamCall): Promise<McpResult>
   /** Stops it and its children within 2 s. */
   close(): Promise<void>

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@toolgate/core/internal'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
@@ -6,15 +6,15 @@ import type { FindTracing, McpOperation, SentRequest } from '../telemetry/tracin
 import type { Connection } from './connection.ts'
 import { type ParamHeader, toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
-import { type UpstreamCall, UpstreamError } from './upstream.ts'
+import { type CallMethod, type UpstreamCall, UpstreamError } from './upstream.ts'
 
 /** Progress extends the timeout of a call up to this many times its length. */
 const MAX_TIMEOUT_FACTOR = 10
 
-/** The server and tool settings of one call. */
+/** The server and settings of one call. */
 export interface CallTarget {
   readonly connection: Connection
-  /** The arguments that the tool wants in HTTP headers. */
+  /** The arguments that a tool wants in HTTP headers. */
   readonly headers: readonly ParamHeader[] | undefined
   /** Called when the list of header arguments is out of date. */
   readonly onHeaderMismatch: () => void
@@ -22,8 +22,8 @@ export interface CallTarget {
 
 const HEADER_MISMATCH = -32_020
 
-/** Calls the tools of one server, and traces the calls if an SDK is registered. */
-export class ToolCaller {
+/** Sends the calls of one server, and traces them if an SDK is registered. */
+export class ServerCaller {
   readonly #config: ServerConfig
   readonly #tracing: FindTracing | undefined
   readonly #address: Pick<SentRequest, 'transport' | 'host' | 'port'>
@@ -37,8 +37,8 @@ export class ToolCaller {
   /** @throws {UpstreamError} that names the server */
   call(target: CallTarget, asked: UpstreamCall): Promise<McpResult> {
     const operation = this.#tracing?.()?.startSent({
-      method: 'tools/call',
-      tool: asked.tool,
+      method: asked.method,
+      tool: toolOf(asked),
       server: this.#config.name,
       ...this.#address,
       protocolVersion: target.connection.protocolVersion,
@@ -49,25 +49,21 @@ export class ToolCaller {
 
   async #request(
     { connection, headers, onHeaderMismatch }: CallTarget,
-    { tool, arguments: input, signal, onProgress }: UpstreamCall,
+    { method, params, signal, onProgress }: UpstreamCall,
     trace?: McpOperation,
   ): Promise<McpResult> {
     const { name, callTimeoutMs } = this.#config
     try {
-      const result = await connection.request(
-        'tools/call',
-        { name: tool, arguments: input },
-        {
-          timeoutMs: callTimeoutMs,
-          maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
-          signal,
-          onProgress,
-          paramHeaders: headers && toParamHeaders(headers, input),
-          trace,
-        },
-      )
+      const result = await connection.request(method, params, {
+        timeoutMs: callTimeoutMs,
+        maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
+        signal,
+        onProgress,
+        paramHeaders: headers && toParamHeaders(headers, params['arguments']),
+        trace,
+      })
       if (isLargeResult(result)) await nextTurn()
-      return checkResult(completeResult(connection.era, result))
+      return checkResult(method, completeResult(connection.era, result))
     } catch (error) {
       if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
       throw toCallError(name, error)
@@ -100,13 +96,35 @@ async function followCall(operation: McpOperation, call: () => Promise<McpResult
   }
 }
 
+/** The shape of each result, as far as others rely on it. */
+const RESULTS: Readonly<Record<CallMethod, (result: JsonObject) => boolean>> = {
+  'tools/call': ({ content, isError }) =>
+    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean'),
+  'resources/read': ({ contents }) => Array.isArray(contents) && contents.every(isContents),
+  'prompts/get': ({ messages }) => Array.isArray(messages) && messages.every(isObject),
+  'completion/complete': ({ completion }) =>
+    isObject(completion) &&
+    Array.isArray(completion['values']) &&
+    completion['values'].every((value) => typeof value === 'string'),
+}
+
+function isContents(item: unknown): boolean {
+  return isObject(item) && typeof item['uri'] === 'string' && (isText(item['text']) || isText(item['blob']))
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
 /** Checks the shape of a result. Its content is not changed. */
-function checkResult(result: JsonObject): McpResult {
-  const { content, isError } = result
-  const fits =
-    (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean')
-  if (!fits) throw new UpstreamError('upstream_protocol', 'answered a call with something that is no result of a tool')
-  return result
+function checkResult(method: CallMethod, result: JsonObject): McpResult {
+  if (RESULTS[method](result)) return result
+  throw new UpstreamError('upstream_protocol', `answered something that is no result of ${method}`)
+}
+
+/** Returns the name of the called tool. */
+function toolOf({ method, params: { name } }: UpstreamCall): string | undefined {
+  return method === 'tools/call' && typeof name === 'string' ? name : undefined
 }
 
 /** Errors of calls name the server. The reason why it is down may quote its stderr, so callers do not see it. */
