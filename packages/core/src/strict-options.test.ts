@@ -139,6 +139,30 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
           .page(loose({ limt: 1 })),
     ],
   ],
+  defineResource: [
+    [
+      'definition',
+      'requiredScope',
+      'requiredScopes',
+      () => core.defineResource(loose({ uri: 'db:a', namespace: 'db', requiredScope: ['x'] })),
+    ],
+  ],
+  defineTemplate: [
+    [
+      'definition',
+      'tag',
+      'tags',
+      () => core.defineTemplate(loose({ uriTemplate: 'db:{a}', namespace: 'db', tag: ['x'] })),
+    ],
+  ],
+  definePrompt: [
+    [
+      'definition',
+      'argument',
+      'arguments',
+      () => core.definePrompt(loose({ name: 'a', namespace: 'db', argument: [] })),
+    ],
+  ],
   defineTool: [
     [
       'definition',
@@ -294,6 +318,8 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 
 /** Functions without an options object: what they take is a value, a list or a function. */
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'isNormalUri',
+  'parseUriTemplate',
   'allowIds',
   'and',
   'approvalAt',

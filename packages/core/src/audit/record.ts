@@ -7,6 +7,8 @@ import { checkShape, shapeOf } from '../util/shape.ts'
 import { previewInput } from './preview.ts'
 
 const MAX_TOOL_LENGTH = 256
+/** A cut URI could be that of another resource. */
+const MAX_ITEM_LENGTH = 2400
 const MAX_TEXT_LENGTH = 1024
 
 export interface SealOptions {
@@ -71,12 +73,14 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.plain('input_hash', inputHash)
   to.own('input_preview', inputPreview)
   to.flag('is_error', entry.is_error || undefined)
+  to.name('kind', entry.kind)
   to.name('limit', entry.limit)
   to.name('model', entry.model ?? run?.model)
   to.own('policy', entry.policy)
   to.plain('policy_hash', entry.policy_hash ?? entry.in_force?.hash)
   to.number('policy_revision', entry.policy_revision)
   to.plain('prev', prev)
+  to.name('purpose', entry.purpose)
   to.name('reason', entry.reason)
   to.number('reset_ms', finite(entry.reset_ms))
   to.name('run_id', entry.run_id ?? run?.id)
@@ -85,7 +89,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptio
   to.number('signed_seq', finite(entry.signed_seq))
   to.number('step', finite(entry.step ?? run?.step))
   to.name('tenant', entry.tenant)
-  to.name('tool', entry.tool, MAX_TOOL_LENGTH)
+  to.name('tool', entry.tool, maxToolLength(entry))
   to.name('tool_call_id', entry.tool_call_id)
   to.name('trace_id', entry.trace_id)
   to.plain('ts', toTimestamp(entry.wallMs))
@@ -284,14 +288,18 @@ export interface RecordKeys {
 }
 
 /** Returns the query fields of an entry's record, for a store that has columns for them. */
-export function recordKeys({ tool, user_id, session_id, tool_call_id, wallMs }: AuditEntry): RecordKeys {
+export function recordKeys({ tool, kind, user_id, session_id, tool_call_id, wallMs }: AuditEntry): RecordKeys {
   return {
-    tool: tool === undefined ? undefined : capText(tool, MAX_TOOL_LENGTH),
+    tool: tool === undefined ? undefined : capText(tool, maxToolLength({ kind })),
     user: user_id === undefined ? undefined : capText(user_id),
     session: session_id === undefined ? undefined : capText(session_id),
     call: tool_call_id === undefined ? undefined : capText(tool_call_id),
     atMs: toWholeMs(wallMs),
   }
+}
+
+function maxToolLength({ kind }: Pick<AuditEntry, 'kind'>): number {
+  return kind === undefined ? MAX_TOOL_LENGTH : MAX_ITEM_LENGTH
 }
 
 /** Reason of an `audit_opened` record: there was no other writer, and calls that were left open have been ended. */

@@ -23,7 +23,8 @@ import type {
   ValidateInput,
 } from '../ports/ports.ts'
 import type { Redactor } from '../redact/redact.ts'
-import type { Progress, Tool } from '../tools/tool.ts'
+import { kindOfId } from '../tools/tool-id.ts'
+import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import type { Deadlines } from '../util/deadlines.ts'
 import { checkShape, shapeOf } from '../util/shape.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
@@ -32,8 +33,12 @@ import type { LiveCalls } from './lifetime.ts'
 import type { CallOutcome, Continuation } from './outcome.ts'
 import type { HeldSlots, Slots } from './slots.ts'
 
+/** Why an item is called other than to run it: to complete an argument, or to be told of its updates. */
+export const CALL_PURPOSES = ['complete', 'subscribe'] as const
+export type CallPurpose = (typeof CALL_PURPOSES)[number]
+
 export interface CallRequest<Name extends string = string> {
-  /** A tool id. Adapters map wire names back; `undefined` where a name maps to none. */
+  /** The id of a tool, a resource or a prompt. Adapters map wire names back; `undefined` where a name maps to none. */
   readonly tool: Name | undefined
   readonly input?: unknown
   /** Default: a random UUID. */
@@ -64,6 +69,13 @@ export interface CallRequest<Name extends string = string> {
    * ids.
    */
   readonly idOf?: ((name: string) => string | undefined) | undefined
+  /**
+   * Runs `instead`, under the same decision, limits, hooks and records as the item itself. Where a person would have to
+   * approve it, it is refused. The input of `complete` is not validated: its arguments are not complete.
+   */
+  readonly purpose?: CallPurpose | undefined
+  /** Runs in place of the item's `execute`. Required with a `purpose`, and only allowed with one. */
+  readonly instead?: ((input: unknown, call: CallContext) => unknown) | undefined
 }
 
 /** The questions of a call to its view. Each answer is today's. */
@@ -220,11 +232,15 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run, continues } = request
+  const { signal, deadlineMs, run, continues, purpose, instead } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkShape('call.run', run, RUN)
   if (deadlineMs !== undefined && (typeof deadlineMs !== 'number' || Number.isNaN(deadlineMs)))
     throw new ConfigError('call.deadlineMs', 'must be a number of milliseconds')
+  if (purpose !== undefined && !CALL_PURPOSES.includes(purpose))
+    throw new ConfigError('call.purpose', `must be one of ${CALL_PURPOSES.join(', ')}`)
+  if ((purpose === undefined) !== (instead === undefined) || (instead !== undefined && typeof instead !== 'function'))
+    throw new ConfigError('call.instead', 'must be a function, with a purpose')
   if (signal && !isCancelling(signal)) throw new ConfigError('call.signal', 'must be an AbortSignal')
 }
 
@@ -243,6 +259,8 @@ const REQUEST = shapeOf<CallRequest>({
   calledAs: true,
   nameOf: true,
   idOf: true,
+  purpose: true,
+  instead: true,
 })
 const CONTINUES = shapeOf<Continuation>({ callId: true, round: true, binding: true, approvalId: true }, 'field')
 const RUN = shapeOf<RunOfCall>({ id: true, step: true, model: true, app: true, bindsApprovals: true }, 'field')
@@ -332,6 +350,12 @@ function unknownName({ request, ports }: Attempt): string {
   }
 }
 
+/** Tools have no `kind` in records. */
+function kindOf({ decided, request }: Attempt): AuditEntry['kind'] {
+  const kind = decided.tool?.kind ?? kindOfId(textOf(request.tool) ?? '')
+  return kind === 'tool' ? undefined : kind
+}
+
 /** Writes a record; throws or rejects as the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, decided, ports, input, trace } = attempt
@@ -342,6 +366,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     event,
     wallMs: ports.clock.wallMs(),
     tool: decided.tool?.id ?? unknownName(attempt),
+    kind: kindOf(attempt),
+    purpose: request.purpose,
     tool_call_id: callId,
     chat_id: caller.chat?.id,
     user_id: caller.user,

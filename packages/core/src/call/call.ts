@@ -168,6 +168,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
+    instead: request.instead,
     input,
     callId,
     caller: view.caller,

@@ -18,6 +18,7 @@ import {
 } from './attempt.ts'
 import { askBefore } from './hooks.ts'
 import {
+  approvalImpossible,
   approvalNeeded,
   approvalRejected,
   approvalRevoked,
@@ -152,9 +153,9 @@ function checkDecision({ view, decided }: Attempt): Stop | undefined {
   return mayGoOn(decided.outcome) ? undefined : { decision: view.explainDecided(decided) }
 }
 
-function checkOpen({ ports }: Attempt, tool: Tool): Stop | undefined {
+function checkOpen({ ports, request }: Attempt, tool: Tool): Stop | undefined {
   if (ports.live.isClosed) return { decision: gateClosed() }
-  return tool.execute ? undefined : { decision: notExecutable() }
+  return (request.instead ?? tool.execute) ? undefined : { decision: notExecutable() }
 }
 
 function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
@@ -166,7 +167,9 @@ function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
 
 /** Makes a frozen input the attempt's, with the defaults that a schema of the tool's own may fill in. */
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
-  const parsed = parseInput(tool, value, attempt.ports)
+  const { ports, request } = attempt
+  // What is being completed has only some of its arguments.
+  const parsed = request.purpose === 'complete' ? { value } : parseInput(tool, value, ports)
   attempt.input = 'problem' in parsed ? value : parsed.value
   return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
 }
@@ -229,7 +232,9 @@ async function peek({ ports, uses }: Attempt): Promise<Stop | undefined> {
 }
 
 function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
-  return needsApproval(attempt, tool) ? requestApproval(attempt, tool) : undefined
+  if (!needsApproval(attempt, tool)) return undefined
+  const { purpose } = attempt.request
+  return purpose === undefined ? requestApproval(attempt, tool) : { decision: approvalImpossible(purpose) }
 }
 
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {

@@ -11,6 +11,8 @@ import { isThenable } from '../util/async.ts'
 
 export interface Execution {
   readonly tool: Tool
+  /** Runs in place of the tool's own. */
+  readonly instead?: ((input: unknown, call: CallContext) => unknown) | undefined
   readonly input: unknown
   readonly callId: string
   readonly caller: Caller
@@ -53,7 +55,8 @@ export interface ExecutionPorts {
 export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
   const run = new Run(execution, ports)
   try {
-    const answer: unknown = execution.tool.execute?.(execution.input as never, run)
+    const { tool, instead, input } = execution
+    const answer: unknown = instead ? instead(input, run) : tool.execute?.(input as never, run)
     return isThenable(answer) ? run.settle(answer) : run.answer(answer)
   } catch (error) {
     return { ok: false, code: 'tool_failed', error }

@@ -92,6 +92,13 @@ export function approvalNeeded(): Decision {
   })
 }
 
+export function approvalImpossible(purpose: string): Decision {
+  return denial('approval', 'approval_required', `it needs an approval, which nobody can give to ${purpose} it`, {
+    outcome: 'deny',
+    message: 'it needs an approval for each call',
+  })
+}
+
 function denial(layer: Reason['layer'], code: Reason['code'], text: string, more: Partial<Reason> = {}): Decision {
   const one = reason(layer, code, text, more)
   return { outcome: one.outcome, reasons: [one] }

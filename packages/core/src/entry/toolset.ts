@@ -14,8 +14,19 @@ export {
   not,
   or,
 } from '../tools/filters.ts'
-export { matchesGlob, matchesSelector, parseGlob, parseSelector } from '../tools/selector.ts'
+export { matchesGlob, parseGlob } from '../tools/glob.ts'
+export { matchesSelector, parseSelector } from '../tools/selector.ts'
 export { createToolset, type Toolset } from '../tools/toolset.ts'
+export {
+  definePrompt,
+  defineResource,
+  defineTemplate,
+  type PromptDefinition,
+  type ResourceDefinition,
+  type TemplateDefinition,
+} from '../tools/items.ts'
+export type { ItemKind, PromptArgument } from '../tools/tool.ts'
+export { isNormalUri, parseUriTemplate, type UriTemplate } from '../tools/uri.ts'
 
 // Tools that ask for more input
 export { type Continuation, InputRequired } from '../call/outcome.ts'

@@ -239,7 +239,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, { isFork
       const { halt, stored } = halts.set(request)
       recorder.halted(halt)
       if (halt.target.tool !== undefined)
-        names.check([{ path: 'halt.tool', selector: parseSelector(halt.target.tool, groups.selectors) }])
+        names.check([{ path: 'halt.tool', selector: parseSelector(halt.target.tool, groups.selectors, 'servers') }])
       await stored
       return halt
     },
@@ -299,7 +299,7 @@ function createLocks(
 /** A misspelt name must not look halted to somebody in a hurry. */
 function checkTarget({ tool }: HaltTarget, groups: Groups, catalog: Catalog): void {
   if (typeof tool !== 'string') return
-  const selector = parseSelector(tool, groups.selectors)
+  const selector = parseSelector(tool, groups.selectors, 'servers')
   const snapshot = catalog.snapshot()
   if (snapshot.tools.some((one) => matchesSelector(selector, one, 'possible'))) return
   throw unknownTools([tool], snapshot.ids)

@@ -155,7 +155,7 @@ function readableSelectors(groups: ReadonlyMap<string, Group>, aliases: Aliases)
 
 function readable(text: unknown, noGroups: GroupSelectors): readonly Selector[] {
   try {
-    return [parseSelector(text, noGroups)]
+    return [parseSelector(text, noGroups, 'tools')]
   } catch {
     return []
   }
@@ -221,7 +221,7 @@ function memberProblems(name: string, group: Group): readonly GroupProblem[] {
   if (!Array.isArray(group?.tools)) return [{ code: 'config_invalid', path, text: 'must be a list of selectors' }]
   return group.tools.flatMap((text: unknown, i): GroupProblem[] => {
     try {
-      parseSelector(text)
+      parseSelector(text, undefined, 'tools')
       return []
     } catch (error) {
       return [{ code: 'selector_invalid', path: `${path}[${i}]`, text: (error as ConfigError).message }]

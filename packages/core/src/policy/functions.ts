@@ -1,4 +1,4 @@
-import { matchesGlob, parseGlob } from '../tools/selector.ts'
+import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '../util/work.ts'
 
 /** The steps left for the condition that is being evaluated. */

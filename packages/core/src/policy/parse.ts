@@ -140,7 +140,12 @@ function parseClause(
     index,
     label: clause.id === undefined ? texts.join(', ') : checkText(`${path}.id`, clause.id),
     selectors: texts.map((text, i) =>
-      parseSelectorAt(clause.match === text ? `${path}.match` : `${path}.match[${i}]`, text, groups),
+      parseSelectorAt(
+        clause.match === text ? `${path}.match` : `${path}.match[${i}]`,
+        text,
+        groups,
+        kind === 'allow' ? 'items' : 'servers',
+      ),
     ),
     when: condition('when'),
     unless: condition('unless'),

@@ -11,7 +11,7 @@ export type Condition = string | ((context: { caller: Caller; tool: Tool; input?
 export type SelectorText<Name extends string = string> =
   | Name
   | `${string}*${string}`
-  | `${'group' | 'tag' | 'category' | 'hint'}:${string}`
+  | `${'group' | 'tag' | 'category' | 'hint' | 'resource' | 'prompt' | 'server'}:${string}`
 
 export interface Clause<Name extends string = string> {
   readonly id?: string

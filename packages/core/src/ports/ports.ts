@@ -164,8 +164,12 @@ export interface AuditRecord {
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** The requested tool id; at most 256 characters. Absent from an event of the gate that is not about a tool. */
+  /** The requested id; at most 256 characters, and 2,400 of other kinds than tools. Absent from an event of the gate that is not about a tool. */
   readonly tool?: string
+  /** Absent for tools. */
+  readonly kind?: 'resource' | 'template' | 'prompt'
+  /** Why the item was called, other than to run it. */
+  readonly purpose?: 'complete' | 'subscribe'
   /** Absent only on events of the gate. */
   readonly tool_call_id?: string
   readonly chat_id?: string

@@ -278,7 +278,7 @@ function withSelector(halt: Halt, groups: GroupSelectors): ParsedHalt {
   const { tool } = halt.target
   return Object.freeze({
     ...halt,
-    selector: tool === undefined ? undefined : parseSelectorAt('halt.tool', tool, groups),
+    selector: tool === undefined ? undefined : parseSelectorAt('halt.tool', tool, groups, 'servers'),
   })
 }
 

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { z } from 'zod'
 import { ToolgateError } from '../util/errors.ts'
 import { type CatalogChange, createCatalog, type Source } from './catalog.ts'
+import { definePrompt, defineResource, defineTemplate } from './items.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
 const tool = (name: string, description = '') => defineTool({ name, description })
@@ -334,4 +335,35 @@ describe('Catalog.failures', () => {
       assert.equal(snapshot().size, 0)
     })
   }
+})
+
+describe('a catalog of several kinds', () => {
+  const prompt = (name: string) => definePrompt({ name, namespace: 's' })
+
+  it('keeps resources, templates and prompts out of its snapshot of tools', () => {
+    const offered = [
+      tool('a'),
+      defineResource({ uri: 'db:a', namespace: 's' }),
+      defineTemplate({ uriTemplate: 'db:{a}', namespace: 's' }),
+      prompt('p'),
+    ]
+    const catalog = createCatalog({ changes: new Revision(), sources: [liveSource('s', offered).source] })
+    assert.deepEqual(catalog.snapshot().ids, ['a'])
+    assert.deepEqual(catalog.items().ids, ['prompt:s:p', 'resource:s:db:a', 'resource:s:db:{a}'])
+    assert.equal(catalog.get('prompt:s:p')?.kind, 'prompt')
+    assert.deepEqual([catalog.hasSeen('prompt:s:p'), catalog.hasSeen('prompt:s:q')], [true, false])
+  })
+
+  it('counts the changes of tools and of other kinds apart', () => {
+    const live = liveSource('s', [tool('a'), prompt('p')])
+    const catalog = createCatalog({ changes: new Revision(), sources: [live.source] })
+    const added: string[] = []
+    catalog.subscribe((change) => added.push(...change.added))
+    const snapshot = catalog.snapshot()
+    live.change(() => [tool('a'), prompt('p'), prompt('q')])
+    assert.deepEqual([catalog.revision, catalog.itemsRevision, added], [1, 2, ['prompt:s:q']])
+    assert.equal(catalog.snapshot(), snapshot)
+    live.change(() => [tool('a'), prompt('p'), prompt('q'), tool('b')])
+    assert.deepEqual([catalog.revision, catalog.itemsRevision, added], [2, 2, ['prompt:s:q', 'b']])
+  })
 })

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type RejectedTool, readSource, type SourceReading } from './read-source.ts'
 import type { GroupSelectors } from './selector.ts'
+import { compareToolIds } from './tool-id.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { checkTool, createToolset, type Toolset } from './toolset.ts'
 import type { Revision } from '../util/revision.ts'
@@ -9,8 +10,16 @@ import { createEmitter } from '../util/emitter.ts'
 /** A source of tools. A dynamic source also reports changes. */
 export interface Source {
   readonly name: string
-  /** Returns all tools, synchronously. Definitions are checked as by `defineTool`. */
+  /**
+   * Returns all tools, synchronously. Definitions are checked as by `defineTool`. Resources, templates and prompts that
+   * were made by `defineResource`, `defineTemplate` and `definePrompt` may be among them.
+   */
   tools(): Iterable<Tool | ToolDefinition>
+  /**
+   * Returns the resource of a URI that is not listed, made on demand; `undefined` for one that it does not have. It is
+   * asked only for URIs in normal form, of servers that are among its namespaces.
+   */
+  unlisted?(uri: string): Tool | undefined
   /** Calls the listener at every change, until the returned function is called. */
   subscribe?(listener: () => void): () => void
   /**
@@ -40,7 +49,7 @@ export interface SourceFailure {
   readonly error: unknown
 }
 
-/** Ids, in order. `changed` are tools with another definition, tags, scopes, groups or `execute`. */
+/** Ids of items of any kind, in order. `changed` are items with another definition, tags, scopes, groups or `execute`. */
 export interface CatalogChange {
   readonly revision: number
   readonly added: readonly string[]
@@ -59,7 +68,13 @@ export interface Catalog {
   readonly dynamic: boolean
   /** Sources whose tools are not known yet. */
   readonly unlisted: readonly Source[]
+  /** The tools. */
   snapshot(): Toolset
+  /** The resources, templates and prompts. */
+  items(): Toolset
+  /** Grows by one with every change of `items()`. */
+  readonly itemsRevision: number
+  /** Returns an item of any kind. */
   get(id: string): Tool | undefined
   /** Whether some snapshot, now or before, had this id. Of those that are gone, the latest 100,000 ids are known. */
   hasSeen(id: string): boolean
@@ -104,8 +119,11 @@ export function createCatalog({
   const emitter = createEmitter<[change: CatalogChange]>(onFault)
   const emit = inOrder(emitter.emit)
   let revision = 1
+  let itemsRevision = 1
   let state = merge(fixed, readings)
   const seen = new Set(state.snapshot.ids)
+  // Of their own: ten thousand resources must not make the catalog forget a tool.
+  const seenItems = new Set(state.items.ids)
 
   const update = (source: Source) => {
     readings.set(source, read(source, groups, readings.get(source)))
@@ -113,14 +131,22 @@ export function createCatalog({
     onRead()
   }
   const renew = () => {
-    const before = state.snapshot
-    state = merge(fixed, readings)
-    const change = compare(before, state.snapshot, revision + 1)
-    if (!change) return
-    revision += 1
+    const before = state
+    const now = merge(fixed, readings)
+    const change = compare(before.snapshot, now.snapshot)
+    const itemsChange = compare(before.items, now.items)
+    state = {
+      ...now,
+      snapshot: change ? now.snapshot : before.snapshot,
+      items: itemsChange ? now.items : before.items,
+    }
+    if (!change && !itemsChange) return
+    if (change) revision += 1
+    if (itemsChange) itemsRevision += 1
     changes.bump()
-    remember(seen, change.added)
-    emit(change)
+    remember(seen, change?.added ?? [])
+    remember(seenItems, itemsChange?.added ?? [])
+    emit(Object.freeze({ revision, ...join(change, itemsChange) }))
   }
   const unsubscribes = sources.map((source) => source.subscribe?.(oneAtATime(() => update(source))))
 
@@ -142,9 +168,13 @@ export function createCatalog({
       for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)
       return sources.filter((source) => !listed.has(source))
     },
+    get itemsRevision() {
+      return itemsRevision
+    },
     snapshot: () => state.snapshot,
-    get: (id) => state.snapshot.get(id),
-    hasSeen: (id) => state.snapshot.has(id) || seen.has(id),
+    items: () => state.items,
+    get: (id) => state.snapshot.get(id) ?? state.items.get(id),
+    hasSeen: (id) => state.snapshot.has(id) || seen.has(id) || state.items.has(id) || seenItems.has(id),
     subscribe: emitter.subscribe,
     close() {
       for (const unsubscribe of unsubscribes) unsubscribe?.()
@@ -205,22 +235,30 @@ function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {
       else owners.set(tool.id, { tool, source: name })
     }
   }
-  const snapshot = createToolset([...owners.values()].map(({ tool }) => tool))
-  return { snapshot, conflicts, rejected, failures }
+  const all = [...owners.values()].map(({ tool }) => tool)
+  const snapshot = createToolset(all.filter(({ kind }) => kind === 'tool'))
+  const items = snapshot.size === all.length ? NO_ITEMS : createToolset(all.filter(({ kind }) => kind !== 'tool'))
+  return { snapshot, items, conflicts, rejected, failures }
 }
 
+const NO_ITEMS = createToolset([])
+
+type Difference = Pick<CatalogChange, 'added' | 'changed' | 'removed'>
+
 /** Returns the difference between two snapshots, if there is any. */
-function compare(before: Toolset, now: Toolset, revision: number): CatalogChange | undefined {
+function compare(before: Toolset, now: Toolset): Difference | undefined {
+  if (before === now) return undefined
   const added = now.ids.filter((id) => !before.has(id))
   const removed = before.ids.filter((id) => !now.has(id))
   const changed = now.ids.filter((id) => before.has(id) && before.get(id) !== now.get(id))
   if (added.length + removed.length + changed.length === 0) return undefined
-  return Object.freeze({
-    revision,
-    added: Object.freeze(added),
-    changed: Object.freeze(changed),
-    removed: Object.freeze(removed),
-  })
+  return { added: Object.freeze(added), changed: Object.freeze(changed), removed: Object.freeze(removed) }
+}
+
+function join(tools: Difference | undefined, items: Difference | undefined): Difference {
+  if (!tools || !items) return tools ?? (items as Difference)
+  const both = (part: keyof Difference) => Object.freeze([...tools[part], ...items[part]].toSorted(compareToolIds))
+  return { added: both('added'), changed: both('changed'), removed: both('removed') }
 }
 
 const MAX_ROUNDS = 8

@@ -1,6 +1,6 @@
 import { canonicalize, type JsonObject } from '../util/json.ts'
 import { sha256Hex } from '../util/hash.ts'
-import type { JsonSchema, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
+import type { ItemKind, JsonSchema, PromptArgument, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
 /** Everything that a model or a person sees of a tool, as plain JSON. */
 export interface Definition {
@@ -15,15 +15,24 @@ export interface Definition {
   readonly _meta?: ToolMeta
   readonly fields?: JsonObject
   readonly strict?: boolean
+  /** Absent for tools, as is what only other kinds have. */
+  readonly kind?: ItemKind
+  readonly name?: string
+  readonly mimeType?: string
+  readonly arguments?: readonly PromptArgument[]
 }
 
 /**
  * Returns everything that a model or a person sees of a tool, which an upstream can change at any time.
  *
+ * The size of a resource and when it was last modified are not part of it: they change with what it holds, and neither
+ * is a text. Its type, its name and its texts are.
+ *
  * Tags, category, scopes and `hintsTrusted` are not part of it: only the operator can set them, in the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
-  const { id, title, description, inputSchema, outputSchema, annotations, icons, _meta, fields, strict } = tool
+  const { id, title, description, inputSchema, outputSchema, icons, _meta, fields, strict } = tool
+  const annotations = tool.kind === 'tool' ? tool.annotations : withoutTime(tool.annotations)
   return {
     id,
     title: title ?? null,
@@ -35,12 +44,24 @@ export function definitionOf(tool: Tool): Definition {
     ...(_meta && { _meta }),
     ...(fields && { fields }),
     ...(strict !== undefined && { strict }),
+    ...(tool.kind !== 'tool' && ofItem(tool)),
   }
 }
 
 /** Returns a tool's definition as its server lists it, without the texts and annotations of the host. */
 export function originalDefinitionOf(tool: Tool): Definition {
   return definitionOf(tool.original ? { ...tool, title: undefined, ...tool.original } : tool)
+}
+
+function ofItem({ kind, name, mimeType, arguments: given }: Tool): Partial<Definition> {
+  return { kind, name, ...(mimeType !== undefined && { mimeType }), ...(given && { arguments: given }) }
+}
+
+/** ISO 8601, as MCP has it. Any other text stays in the definition: people and models read it. */
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+
+function withoutTime({ lastModified, ...rest }: Tool['annotations']): ToolAnnotations {
+  return lastModified === undefined || TIME.test(lastModified) ? rest : ({ lastModified, ...rest } as ToolAnnotations)
 }
 
 const hashes = new WeakMap<Tool, string>()

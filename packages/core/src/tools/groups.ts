@@ -82,7 +82,7 @@ export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map
   const conditional = new Map<string, { group: Group; requires: readonly string[] }>()
   const locked = new Map<string, Group & { readonly unlock: UnlockRule }>()
   for (const [name, group] of byName) {
-    const named = group.tools.map((text, i) => parseSelectorAt(`groups.${name}.tools[${i}]`, text, noGroups))
+    const named = group.tools.map((text, i) => parseSelectorAt(`groups.${name}.tools[${i}]`, text, noGroups, 'tools'))
     selectors.set(name, [...named, { kind: 'joined', text: `group:${name}`, group: name }])
     const requires = closure(name, byName).filter((below) => isConditional(byName.get(below)))
     if (requires.length > 0) conditional.set(name, { group, requires })

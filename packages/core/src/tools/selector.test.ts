@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import {
-  matchesGlob,
-  matchesSelector,
-  parseGlob,
-  parseSelector,
-  certainlyHas,
-  HINTS,
-  possiblyHas,
-  selectorsOverlap,
-} from './selector.ts'
+import { matchesGlob, parseGlob } from './glob.ts'
+import { certainlyHas, HINTS, matchesSelector, parseSelector, possiblyHas, selectorsOverlap } from './selector.ts'
+import { parsePolicies } from '../policy/parse.ts'
+import type { Policy } from '../policy/policy.ts'
+import { parseGroups } from './groups.ts'
+import { definePrompt, defineResource, defineTemplate } from './items.ts'
 import { defineTool, type ToolAnnotations } from './tool.ts'
 import { runs } from '../testing/runs.ts'
 
@@ -61,6 +57,74 @@ describe('matchesSelector', () => {
     const selector = parseSelector('hint:read-only')
     assert.equal(matchesSelector(selector, claimed, 'possible'), true)
     assert.equal(matchesSelector(selector, claimed, 'certain'), false)
+  })
+})
+
+const server = { namespace: 'files' }
+const ITEMS = {
+  tool: defineTool({ name: 'read', ...server, tags: ['x'], category: 'x' }),
+  resource: defineResource({ uri: 'file:///docs/a.md', ...server, tags: ['x'], category: 'x' }),
+  template: defineTemplate({ uriTemplate: 'file:///{+path}', ...server, tags: ['x'] }),
+  prompt: definePrompt({ name: 'git:commit', ...server, tags: ['x'] }),
+}
+
+describe('selectors of items', () => {
+  const table: readonly (readonly [selector: string, named: readonly (keyof typeof ITEMS)[]])[] = [
+    ['*', ['tool']],
+    ['**', ['tool']],
+    ['*:*', ['tool']],
+    ['files:*', ['tool']],
+    ['tag:x', ['tool']],
+    ['category:x', ['tool']],
+    ['hint:destructive', ['tool']],
+    ['group:all', ['tool']],
+    ['resource:files:*', ['resource', 'template']],
+    ['resource:*:file:///*', ['resource', 'template']],
+    ['resource:files:file:///docs/*', ['resource']],
+    ['resource:files:file:///docs/a.md', ['resource']],
+    ['resource:files:file:///{+path}', ['template']],
+    ['resource:web:*', []],
+    ['prompt:files:*', ['prompt']],
+    ['prompt:files:git:*', ['prompt']],
+    ['prompt:files:commit', []],
+    ['server:files', ['tool', 'resource', 'template', 'prompt']],
+    ['server:file', []],
+  ]
+  const all = new Map([['all', [parseSelector('*'), parseSelector('tag:x')]]])
+  for (const [text, named] of table)
+    it(`${text} names ${named.join(', ') || 'nothing'}`, () => {
+      const selector = parseSelector(text, all, 'servers')
+      const found = Object.entries(ITEMS).flatMap(([kind, item]) =>
+        matchesSelector(selector, item, 'possible') ? [kind] : [],
+      )
+      assert.deepEqual(found, named)
+    })
+
+  const refused = [
+    ['resource:files', undefined, /must be written resource:<server>:<uri>/],
+    ['resource:files:', undefined, /must be written resource:<server>:<uri>/],
+    ['prompt::a', undefined, /must be written prompt:<server>:<name>/],
+    ['Resource:files:*', undefined, /"Resource" must be written "resource"/],
+    ['SERVER:files', 'servers', /"SERVER" must be written "server"/],
+    ['server:f*', 'servers', /names one server/],
+    ['server:files', 'items', /names everything of a server, which only deny, ask and halts can/],
+    ['resource:files:*', 'tools', /names resources, and only tools can be named here/],
+    ['prompt:files:*', 'tools', /names prompts, and only tools can be named here/],
+  ] as const
+  for (const [text, scope, problem] of refused)
+    it(`refuse ${text} for ${scope ?? 'items'}`, () => {
+      assert.throws(() => parseSelector(text, undefined, scope), { code: 'selector_invalid', problem })
+    })
+
+  it('of servers are refused in an allow', () => {
+    const parse = (policy: Policy) => parsePolicies(policy, new Map())
+    assert.ok(parse({ deny: ['server:files'], ask: ['server:files'] }))
+    assert.throws(() => parse({ allow: ['server:files'] }), { path: 'policy[0].allow[0].match' })
+  })
+
+  it('cannot be members of a group', () => {
+    const tools = ['resource:files:*']
+    assert.throws(() => parseGroups({ g: { tools } }), { path: 'groups.g.tools[0]', problem: /only tools/ })
   })
 })
 

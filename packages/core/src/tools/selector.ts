@@ -1,5 +1,7 @@
 import { ConfigError, messageOf } from '../util/errors.ts'
 import { nearestOf } from '../util/text.ts'
+import { type Glob, matchesGlob, parseGlob } from './glob.ts'
+import { PROMPT_PREFIX, RESERVED_NAMESPACES, RESOURCE_PREFIX } from './tool-id.ts'
 import type { Tool } from './tool.ts'
 
 /**
@@ -14,6 +16,9 @@ import type { Tool } from './tool.ts'
  * | `*` | every tool |
  * | `group:web` | the tools of a group |
  * | `tag:read`, `category:search`, `hint:destructive` | tools with this tag, category or hint |
+ * | `resource:files:file:///docs/*` | resources and templates of a server, by a glob of their URI |
+ * | `prompt:git:*` | prompts of a server, by a glob of their name |
+ * | `server:files` | everything of a server, of all kinds; only in `deny`, `ask` and halts |
  */
 export type Selector =
   /** `target`: the id that `text` is an alias of. */
@@ -24,6 +29,16 @@ export type Selector =
   | { readonly kind: 'joined'; readonly text: string; readonly group: string }
   | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
   | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
+  | ItemSelector
+  | { readonly kind: 'server'; readonly text: string; readonly server: string }
+
+/** Names resources and templates by their URI, or prompts by their name. The only selectors that name them in an `allow`. */
+export interface ItemSelector {
+  readonly kind: 'resource' | 'prompt'
+  readonly text: string
+  readonly server: Glob
+  readonly name: Glob
+}
 
 /** The selectors of each group, by its name, and the aliases of tools. */
 export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]> {
@@ -37,21 +52,44 @@ export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]>
 export type HintReading = 'certain' | 'possible'
 
 const MAX_LENGTH = 300
+/** A URI may be this long, and its server's name. */
+const MAX_ITEM_LENGTH = 2300
 const NO_GROUPS: GroupSelectors = new Map()
 
+/** What a selector may name in its place: tools; items of any kind; those, and all of a server. */
+export type SelectorScope = 'tools' | 'items' | 'servers'
+
 /** @throws {ConfigError} `selector_invalid`, with the selector and the problem */
-export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS): Selector {
+export function parseSelector(
+  text: unknown,
+  groups: GroupSelectors = NO_GROUPS,
+  scope: SelectorScope = 'items',
+): Selector {
+  const selector = readSelector(text, groups)
+  if (scope === 'tools' && (selector.kind === 'resource' || selector.kind === 'prompt'))
+    throw invalid(text, `names ${selector.kind}s, and only tools can be named here`)
+  if (scope !== 'servers' && selector.kind === 'server')
+    throw invalid(text, 'names everything of a server, which only deny, ask and halts can')
+  return selector
+}
+
+function readSelector(text: unknown, groups: GroupSelectors): Selector {
   if (typeof text !== 'string' || text === '') throw invalid(text, 'must be a string that is not empty')
-  if (text.length > MAX_LENGTH) throw invalid(`${text.slice(0, 40)}…`, `has more than ${MAX_LENGTH} characters`)
+  const max = isItemText(text) ? MAX_ITEM_LENGTH : MAX_LENGTH
+  if (text.length > max) throw invalid(`${text.slice(0, 40)}…`, `has more than ${max} characters`)
   if (/\s/.test(text)) throw invalid(text, 'must not hold spaces')
   const colon = text.indexOf(':')
   if (colon === -1) return text.includes('*') ? bareGlob(text) : plainName(text, groups)
   const head = text.slice(0, colon)
   const rest = text.slice(colon + 1)
   if (head === '' || rest === '') throw invalid(text, 'has nothing on one side of its ":"')
-  if (rest.includes(':')) throw invalid(text, 'has more than one ":"')
   checkKind(text, head, rest, groups)
+  if (head === 'resource' || head === 'prompt') return itemSelector(text, head, rest)
+  if (rest.includes(':')) throw invalid(text, 'has more than one ":"')
   switch (head) {
+    case 'server':
+      if (rest.includes('*')) throw invalid(text, 'names one server; "*" is not read there')
+      return { kind: head, text, server: rest }
     case 'group':
       return groupSelector(text, rest, groups)
     case 'tag':
@@ -67,16 +105,17 @@ export function parseSelector(text: unknown, groups: GroupSelectors = NO_GROUPS)
 }
 
 /** @throws {ConfigError} `selector_invalid` with the path of the selector */
-export function parseSelectorAt(path: string, text: unknown, groups: GroupSelectors): Selector {
+export function parseSelectorAt(path: string, text: unknown, groups: GroupSelectors, scope?: SelectorScope): Selector {
   try {
-    return parseSelector(text, groups)
+    return parseSelector(text, groups, scope)
   } catch (cause) {
     throw new ConfigError(path, messageOf(cause), { code: 'selector_invalid', cause })
   }
 }
 
-/** Whether a selector names a tool. */
+/** Whether a selector names an item. Only `resource:`, `prompt:` and `server:` name anything but tools. */
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
+  if (tool.kind !== 'tool') return matchesItem(selector, tool)
   switch (selector.kind) {
     case 'id':
       if (selector.target === undefined) return selector.text === tool.id
@@ -94,31 +133,18 @@ export function matchesSelector(selector: Selector, tool: Tool, reading: HintRea
       return tool.category === selector.value
     case 'hint':
       return reading === 'certain' ? certainlyHas(tool, selector.hint) : possiblyHas(tool, selector.hint)
+    case 'server':
+      return tool.namespace === selector.server
+    case 'resource':
+    case 'prompt':
+      return false
   }
 }
 
-/** The parts of a pattern between its stars: `read_*_x` is `['read_', '_x']`. */
-export type Glob = readonly string[]
-
-export function parseGlob(pattern: string): Glob {
-  return pattern.split(/\*+/)
-}
-
-/** Matches in time linear in the text: each part is searched once, from the left. */
-export function matchesGlob(glob: Glob, text: string): boolean {
-  const first = glob[0] ?? ''
-  if (glob.length === 1) return text === first
-  const last = glob.at(-1) ?? ''
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-  const end = text.length - last.length
-  let at = first.length
-  for (let part = 1; part < glob.length - 1; part++) {
-    const piece = glob[part] as string
-    const found = text.indexOf(piece, at)
-    if (found === -1 || found + piece.length > end) return false
-    at = found + piece.length
-  }
-  return true
+function matchesItem(selector: Selector, { kind, namespace, name, uri }: Tool): boolean {
+  if (selector.kind === 'server') return selector.server === namespace
+  if (selector.kind !== (kind === 'prompt' ? 'prompt' : 'resource')) return false
+  return matchesGlob(selector.server, namespace ?? '') && matchesGlob(selector.name, uri ?? name)
 }
 
 const NO_NAMESPACE = ''
@@ -142,7 +168,21 @@ function isStars(text: string): boolean {
   return /^\*+$/.test(text)
 }
 
-const KINDS: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
+const KINDS: ReadonlySet<string> = RESERVED_NAMESPACES
+
+function isItemText(text: string): boolean {
+  return text.startsWith(RESOURCE_PREFIX) || text.startsWith(PROMPT_PREFIX)
+}
+
+function itemSelector(text: string, kind: ItemSelector['kind'], rest: string): Selector {
+  const colon = rest.indexOf(':')
+  if (colon < 1 || colon === rest.length - 1)
+    throw invalid(
+      text,
+      `must be written ${kind}:<server>:<${kind === 'resource' ? 'uri' : 'name'}>, as in ${kind}:files:*`,
+    )
+  return { kind, text, server: parseGlob(rest.slice(0, colon)), name: parseGlob(rest.slice(colon + 1)) }
+}
 
 /** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */
 function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {

@@ -1,12 +1,37 @@
 import { ConfigError } from '../util/errors.ts'
 
 /** Namespaces that selectors use themselves, in any letter case. */
-export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
+export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
+  'group',
+  'tag',
+  'category',
+  'hint',
+  'resource',
+  'prompt',
+  'server',
+])
 
-const MAX_NAME_LENGTH = 128
+/** Characters of a name. */
+export const MAX_NAME_LENGTH = 128
 /** Letters, digits, marks and punctuation of any script. No spaces, controls, lone surrogates, and no `:` or `*`, which selectors use. */
 const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
 const SELECTOR_MARKS = /[:*]/
+
+/** The first parts of the ids of resources and templates, and of prompts. No tool has them: the words are reserved. */
+export const RESOURCE_PREFIX = 'resource:'
+export const PROMPT_PREFIX = 'prompt:'
+
+/** Whether an id is not that of a tool. */
+export function isItemId(id: string): boolean {
+  return id.startsWith(RESOURCE_PREFIX) || id.startsWith(PROMPT_PREFIX)
+}
+
+/** Returns the kind of an id, whether or not anything has it. Templates are known by their braces only. */
+export function kindOfId(id: string): 'tool' | 'resource' | 'template' | 'prompt' {
+  if (id.startsWith(PROMPT_PREFIX)) return 'prompt'
+  if (!id.startsWith(RESOURCE_PREFIX)) return 'tool'
+  return /[{}]/.test(id) ? 'template' : 'resource'
+}
 
 /** Returns the id of a tool: `namespace:name`, or `name` alone. */
 export function toToolId(namespace: string | undefined, name: string): string {
@@ -15,7 +40,7 @@ export function toToolId(namespace: string | undefined, name: string): string {
 
 /** @throws {ConfigError} `tool_invalid` for a name that no selector can match */
 export function checkName(name: unknown): asserts name is string {
-  const problem = problemOf(name)
+  const problem = findNameProblem(name)
   if (problem) throw new ConfigError(`tool ${JSON.stringify(name)}`, `the name ${problem}`, { code: 'tool_invalid' })
 }
 
@@ -23,7 +48,7 @@ export function checkName(name: unknown): asserts name is string {
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
   const isReserved = typeof namespace === 'string' && RESERVED_NAMESPACES.has(namespace.toLowerCase())
-  const problem = problemOf(namespace) ?? (isReserved ? 'is reserved for selectors' : undefined)
+  const problem = findNameProblem(namespace) ?? (isReserved ? 'is reserved for selectors' : undefined)
   if (problem)
     throw new ConfigError(`namespace ${JSON.stringify(namespace)}`, `the namespace ${problem}`, {
       code: 'tool_invalid',
@@ -50,7 +75,8 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 }
 
-function problemOf(name: unknown): string | undefined {
+/** Returns why a text cannot be a name; `undefined` where it can. */
+export function findNameProblem(name: unknown): string | undefined {
   if (typeof name !== 'string' || name === '') return 'must be a string that is not empty'
   if (name.length > MAX_NAME_LENGTH) return `has ${name.length} characters; at most ${MAX_NAME_LENGTH} are allowed`
   if (SELECTOR_MARKS.test(name)) return 'must not hold ":" or "*", which selectors use'

@@ -40,6 +40,28 @@ export interface ToolIcon {
   readonly theme?: 'light' | 'dark' | undefined
 }
 
+/**
+ * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they
+ * are decided, called and recorded by the same code.
+ */
+export const ITEM_KINDS = ['tool', 'resource', 'template', 'prompt'] as const
+export type ItemKind = (typeof ITEM_KINDS)[number]
+
+/** MCP's annotations of resources and templates. */
+export interface ItemAnnotations {
+  readonly audience?: readonly string[] | undefined
+  readonly priority?: number | undefined
+  readonly lastModified?: string | undefined
+}
+
+/** An argument of a prompt (MCP, `PromptArgument`). Fields beyond these are kept. */
+export interface PromptArgument {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly required?: boolean | undefined
+}
+
 /** MCP's `_meta`: fields for clients, by prefixed names. */
 export type ToolMeta = { readonly [name: string]: unknown }
 
@@ -85,10 +107,18 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
 }
 
-/** A checked tool with all defaults filled in. It is frozen, including its schemas. */
+/**
+ * A checked tool with all defaults filled in, or a resource, a template or a prompt. It is frozen, including its
+ * schemas.
+ */
 export interface Tool {
-  /** `namespace:name`, or `name` without a namespace. Compared exactly, code point by code point. */
+  /**
+   * `namespace:name`, or `name` without a namespace; `resource:<server>:<uri>` and `prompt:<server>:<name>` for other
+   * kinds. Compared exactly, code point by code point.
+   */
   readonly id: string
+  readonly kind: ItemKind
+  /** For other kinds than tools, the name of the server. */
   readonly namespace: string | undefined
   readonly name: string
   /** As written. {@link titleOf} falls back to the title of the annotations. */
@@ -100,13 +130,21 @@ export interface Tool {
   readonly tags: readonly string[]
   readonly category: string | undefined
   readonly requiredScopes: readonly string[]
-  readonly annotations: ToolAnnotations
+  readonly annotations: ToolAnnotations & ItemAnnotations
   readonly icons: readonly ToolIcon[] | undefined
   readonly _meta: ToolMeta | undefined
   /** Fields of an MCP definition that have no property of their own, such as `execution`. Clients get them unchanged. */
   readonly fields: JsonObject | undefined
   /** The server's own texts and annotations, where the host replaced them. */
   readonly original: OriginalFields | undefined
+  /** The URI of a resource; the URI template of a template. */
+  readonly uri: string | undefined
+  /** Of a resource or a template. */
+  readonly mimeType: string | undefined
+  /** Of a resource, in bytes. */
+  readonly size: number | undefined
+  /** Of a prompt. */
+  readonly arguments: readonly PromptArgument[] | undefined
   readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
   /** Groups of the gate that the tool joins, sorted. */
@@ -169,16 +207,29 @@ const NO_ANNOTATIONS: ToolAnnotations = Object.freeze({})
 export function defineTool<Input = any, Output = unknown>(definition: ToolDefinition<Input, Output>): Tool {
   if (!OBJECT[1](definition)) throw new ConfigError('tool', 'a tool must be an object', { code: 'tool_invalid' })
   const { name, namespace } = definition
+  checkIsTool(definition)
   checkName(name)
   checkNamespace(namespace)
   const id = toToolId(namespace, name)
   checkFields(`tool "${id}"`, definition)
-  const parts = plainParts(id, definition)
+  return makeItem({ ...NO_ITEM, kind: 'tool', id, namespace, name }, definition)
+}
+
+/** What makes an item one of its kind, checked. */
+export type ItemParts = Pick<Tool, 'kind' | 'id' | 'namespace' | 'name' | 'uri' | 'mimeType' | 'size' | 'arguments'>
+
+const NO_ITEM = { uri: undefined, mimeType: undefined, size: undefined, arguments: undefined }
+
+/**
+ * Returns a checked, frozen item of any kind.
+ *
+ * @throws {ConfigError} as `defineTool`, for every field that is not in `own`
+ */
+export function makeItem(own: ItemParts, definition: ToolDefinition): Tool {
+  const parts = plainParts(own, definition)
   const { title, description, inputSchema, outputSchema, annotations, category, tags, requiredScopes } = parts
   const tool: Tool = Object.freeze({
-    id,
-    namespace,
-    name,
+    ...own,
     title,
     description: description ?? '',
     inputSchema: inputSchema ?? ANY_OBJECT,
@@ -193,17 +244,17 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
     original: parts.original,
     strict: parts.strict,
     hintsTrusted: definition.hintsTrusted ?? true,
-    groups: sortedSet(checkGroups(id, definition.groups)),
-    deadlineMs: checkDeadline(id, definition.deadlineMs),
+    groups: sortedSet(checkGroups(own, definition.groups)),
+    deadlineMs: checkDeadline(own, definition.deadlineMs),
     parseInput: parserOf(definition),
-    execute: checkExecute(id, definition.execute),
+    execute: checkExecute(own, definition.execute),
   })
   if (tool.parseInput) parsers.set(tool.inputSchema, tool.parseInput)
   made.add(tool)
   return tool
 }
 
-const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'id' | 'parseInput'>>(
+const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'parseInput' | keyof ItemParts>>(
   {
     name: true,
     namespace: true,
@@ -226,6 +277,11 @@ const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'id' | 'parseInput'>>(
     execute: true,
     // A copy of a Tool has these too: \`{ ...tool, tags: ['write'] }\`.
     id: true,
+    kind: true,
+    uri: true,
+    mimeType: true,
+    size: true,
+    arguments: true,
     parseInput: true,
   },
   'field',
@@ -247,6 +303,14 @@ function checkFields(path: string, definition: ToolDefinition): void {
     if (!isErrorOf(error, ConfigError)) throw error
     throw new ConfigError(error.path, error.problem, { code: 'tool_invalid' })
   }
+}
+
+/** A resource or a prompt that became a tool would be allowed by `*`. */
+function checkIsTool(definition: ToolDefinition & Partial<ItemParts>): void {
+  const { kind = 'tool', name: id } = definition
+  if (kind !== 'tool') throw invalid({ kind: 'tool', id }, `is a ${kind}, which defineTool does not make`)
+  for (const field of ['uri', 'mimeType', 'size', 'arguments'] as const)
+    if (definition[field] !== undefined) throw invalid({ kind, id }, `a tool has no ${field}`)
 }
 
 /** Parsers by the JSON Schema of a Standard Schema. A copy of a tool has that schema, and is validated alike. */
@@ -307,23 +371,23 @@ const PLAIN_FIELDS = [
 type PlainField = (typeof PLAIN_FIELDS)[number][0]
 
 /** Copies and freezes the fields that are data, so that a definition always has a canonical form. */
-function plainParts(id: string, definition: ToolDefinition): PlainParts {
+function plainParts(of: Named, definition: ToolDefinition): PlainParts {
   const parts: Partial<Record<PlainField, unknown>> = {}
   for (const [field, [what, passes]] of PLAIN_FIELDS) {
-    const value: unknown = isSchemaField(field) ? schemaOf(id, definition, field) : definition[field]
+    const value: unknown = isSchemaField(field) ? schemaOf(of, definition, field) : definition[field]
     if (value === undefined) continue
-    if (!passes(value)) throw invalid(id, `${field} must be ${what}`, codeFor(field))
+    if (!passes(value)) throw invalid(of, `${field} must be ${what}`, codeFor(field))
     parts[field] = value
   }
   const copy = frozenCopy(parts)
   if ('problem' in copy) {
     const { pointer, message } = copy.problem
-    throw invalid(id, `${pointer.slice(1)} ${message}`, codeFor(pointer.split('/')[1]))
+    throw invalid(of, `${pointer.slice(1)} ${message}`, codeFor(pointer.split('/')[1]))
   }
   const plain = copy.value as PlainParts
   for (const field of SCHEMA_FIELDS) {
     const problem = plain[field] && findSchemaProblem(plain[field])
-    if (problem) throw invalid(id, `${field}${problem.pointer} ${problem.message}`, 'schema_invalid')
+    if (problem) throw invalid(of, `${field}${problem.pointer} ${problem.message}`, 'schema_invalid')
   }
   return plain
 }
@@ -337,13 +401,13 @@ function isSchemaField(field: string | undefined): field is (typeof SCHEMA_FIELD
 }
 
 /** Returns the JSON Schema of a field, also that of a Standard Schema. */
-function schemaOf(id: string, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
+function schemaOf(of: Named, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
   const schema = definition[field]
   if (!isStandardSchema(schema)) return schema
   try {
     return toJsonSchema(schema, field === 'inputSchema' ? 'input' : 'output')
   } catch (error) {
-    throw invalid(id, `${field} ${messageOf(error)}`, 'schema_invalid')
+    throw invalid(of, `${field} ${messageOf(error)}`, 'schema_invalid')
   }
 }
 
@@ -351,23 +415,29 @@ function codeFor(field: string | undefined): 'schema_invalid' | 'tool_invalid' {
   return isSchemaField(field) ? 'schema_invalid' : 'tool_invalid'
 }
 
-function checkExecute(id: string, execute: ToolDefinition['execute']): Tool['execute'] {
-  if (execute !== undefined && typeof execute !== 'function') throw invalid(id, 'execute must be a function')
+function checkExecute(of: Named, execute: ToolDefinition['execute']): Tool['execute'] {
+  if (execute !== undefined && typeof execute !== 'function') throw invalid(of, 'execute must be a function')
   return execute
 }
 
-function checkDeadline(id: string, deadlineMs: unknown): number | undefined {
+function checkDeadline(of: Named, deadlineMs: unknown): number | undefined {
   if (deadlineMs === undefined || (typeof deadlineMs === 'number' && deadlineMs > 0)) return deadlineMs
-  throw invalid(id, 'deadlineMs must be a number of milliseconds above 0')
+  throw invalid(of, 'deadlineMs must be a number of milliseconds above 0')
 }
 
-function checkGroups(id: string, groups: unknown): readonly string[] | undefined {
+function checkGroups(of: Named, groups: unknown): readonly string[] | undefined {
   if (groups === undefined || isTexts(groups)) return groups
-  throw invalid(id, `groups must be ${TEXTS[0]}`)
+  throw invalid(of, `groups must be ${TEXTS[0]}`)
 }
 
-function invalid(id: string, problem: string, code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid'): ConfigError {
-  return new ConfigError(`tool "${id}"`, problem, { code })
+type Named = Pick<Tool, 'kind' | 'id'>
+
+function invalid(
+  { kind, id }: Named,
+  problem: string,
+  code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid',
+): ConfigError {
+  return new ConfigError(`${kind} "${id}"`, problem, { code })
 }
 
 function sortedSet(values: readonly string[] | undefined): readonly string[] {

@@ -1,0 +1,135 @@
+import { matchesGlob } from './glob.ts'
+
+/** The most characters of a URI and of a URI template. */
+export const MAX_URI_LENGTH = 2048
+
+/** Returns why a text cannot be the URI of a resource; `undefined` where it can. */
+export function findUriProblem(uri: unknown): string | undefined {
+  if (typeof uri !== 'string' || uri === '') return 'must be a string that is not empty'
+  if (uri.length > MAX_URI_LENGTH) return `has ${uri.length} characters; at most ${MAX_URI_LENGTH} are allowed`
+  if (!USABLE.test(uri)) return 'must not hold spaces, control characters or unpaired surrogates'
+  if (!SCHEME.test(uri)) return 'must begin with a scheme, such as file:'
+  return /[{}]/.test(uri) ? 'must not hold "{" or "}", which templates use' : undefined
+}
+
+const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
+
+/** RFC 3986, appendix B. */
+const PARTS = /^([^:/?#]+):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?$/
+/** RFC 3986, section 2: unreserved, reserved and percent-encoded in upper case. */
+const CHARACTERS = /^(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-F]{2})+$/
+const AUTHORITY = /^(?:[^@]*@)?(\[[^\]]*\]|[^:@]*)(:(?:0|[1-9]\d*))?$/
+const ENCODED = /%[0-9A-F]{2}/g
+/** Ports that a scheme has by default. A URI of these schemes has a path. */
+const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
+  ['http', ':80'],
+  ['https', ':443'],
+  ['ws', ':80'],
+  ['wss', ':443'],
+  ['ftp', ':21'],
+])
+
+/**
+ * Returns whether a URI is in the normal form of RFC 3986, sections 6.2.2 and 6.2.3: scheme and host in lower case,
+ * percent-encodings in upper case and only where they are needed, no dot segments, no default port, no fragment.
+ *
+ * A URI in another spelling could name a resource by a name that no rule mentions, so it names nothing. For the same
+ * reason an encoded `../` and an encoded control character are never normal, and a `file:` URI has exactly one spelling.
+ */
+export function isNormalUri(uri: string): boolean {
+  if (uri.length > MAX_URI_LENGTH || !CHARACTERS.test(uri) || hasNeedlessEncoding(uri)) return false
+  const [, scheme = '', authority, path = '', query, fragment] = PARTS.exec(uri) ?? []
+  if (!/^[a-z][a-z0-9+.-]*$/.test(scheme) || fragment !== undefined || query === '?') return false
+  if (authority !== undefined && !isNormalAuthority(scheme, authority)) return false
+  if (path === '' && DEFAULT_PORTS.has(scheme)) return false
+  return !climbs(path) && (scheme !== 'file' || isNormalFile(authority, path, query))
+}
+
+function isNormalAuthority(scheme: string, authority: string): boolean {
+  const [, host, port = ''] = AUTHORITY.exec(authority) ?? []
+  if (host === undefined || port === DEFAULT_PORTS.get(scheme)) return false
+  const letters = host.replaceAll(ENCODED, '')
+  return letters === letters.toLowerCase()
+}
+
+/** RFC 8089 has several spellings: `file:/a`, `file:///a`, `file://localhost/a`. Servers drop queries and empty segments. */
+function isNormalFile(authority: string | undefined, path: string, query: string | undefined): boolean {
+  if (authority === undefined || authority === 'localhost' || query !== undefined) return false
+  return path.startsWith('/') && !path.includes('//') && !/%2F|%5C/.test(path)
+}
+
+/** An unreserved character needs no percent-encoding: `%61` is `a`. */
+function hasNeedlessEncoding(uri: string): boolean {
+  for (const [code] of uri.matchAll(ENCODED)) if (/[A-Za-z0-9._~-]/.test(decoded(code))) return true
+  return false
+}
+
+/** Whether a path has dot segments or control characters, also once it is decoded. */
+function climbs(path: string): boolean {
+  const plain = path.replaceAll(ENCODED, decoded)
+  // oxlint-disable-next-line no-control-regex -- these are what it looks for
+  return /[\u0000-\u001F\u007F]/.test(plain) || plain.split(/[/\\]/).some((part) => part === '.' || part === '..')
+}
+
+function decoded(code: string): string {
+  return String.fromCharCode(Number.parseInt(code.slice(1), 16))
+}
+
+/** A URI template (RFC 6570), as far as it says which URIs it cannot match. */
+export interface UriTemplate {
+  readonly text: string
+  /** Whether it may match a URI. */
+  readonly mayMatch: (uri: string) => boolean
+}
+
+const EXPRESSION = /\{([^{}]*)\}/
+const SIMPLE = /^\+?[\w.%]+$/
+
+/** Returns why a text cannot be a URI template; `undefined` where it can. */
+export function findTemplateProblem(text: unknown): string | undefined {
+  if (typeof text !== 'string') return 'must be a string'
+  const parts = text.split(EXPRESSION)
+  if (parts.length === 1) return 'has no expression, such as {name}; a URI without one is a resource'
+  if (parts.some((part, i) => (i % 2 === 1 ? part === '' : /[{}]/.test(part)))) return 'has braces that do not match'
+  return findUriProblem(text.replaceAll(new RegExp(EXPRESSION, 'g'), (all) => 'x'.repeat(all.length)))
+}
+
+/**
+ * Returns a template, to be asked in time linear in a URI.
+ *
+ * `{var}` matches what has no `/`, and `{+var}` anything. A template with any other expression may match every URI, and
+ * so may one whose own spelling is not normal. A URI whose spelling is not normal may match every template.
+ */
+export function parseUriTemplate(text: string): UriTemplate {
+  const parts = text.split(EXPRESSION)
+  const literals = parts.filter((_, i) => i % 2 === 0)
+  const variables = parts.filter((_, i) => i % 2 === 1)
+  if (!variables.every((one) => SIMPLE.test(one)) || !isNormalUri(literals.join('x')))
+    return { text, mayMatch: anything }
+  const match = variables.some((one) => one.startsWith('+')) ? byText(literals) : bySegments(literals)
+  return { text, mayMatch: (uri) => match(uri) || !isNormalUri(uri) }
+}
+
+function anything(): boolean {
+  return true
+}
+
+function byText(literals: readonly string[]): (uri: string) => boolean {
+  return (uri) => matchesGlob(literals, uri)
+}
+
+/** No variable matches a `/`, so a URI matches segment by segment. */
+function bySegments(literals: readonly string[]): (uri: string) => boolean {
+  const segments = literals
+    .join(STAR)
+    .split('/')
+    .map((segment) => segment.split(STAR))
+  return (uri) => {
+    const parts = uri.split('/')
+    return parts.length === segments.length && segments.every((glob, i) => matchesGlob(glob, parts[i] as string))
+  }
+}
+
+/** A character that no URI holds. */
+const STAR = '\0'
