@@ -318,6 +318,8 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
 
 /** Functions without an options object: what they take is a value, a list or a function. */
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'InputRequired',
+  'titleOf',
   'isNormalUri',
   'parseUriTemplate',
   'allowIds',

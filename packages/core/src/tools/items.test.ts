@@ -53,6 +53,7 @@ describe('items', () => {
       () => defineResource({ uri: 'db:{a}', namespace: 'db' }),
       /uri must not hold "\{"/,
     ],
+    ['a further field that is known', () => defineResource({ ...docs, fields: { size: 1 } }), /must not hold "size"/],
     ['a negative size', () => defineResource({ ...docs, size: -1 }), /size must be/],
     ['a type that is no text', () => defineResource({ ...docs, mimeType: 7 as never }), /mimeType must be/],
     [

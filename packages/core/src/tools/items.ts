@@ -138,6 +138,9 @@ export function definePrompt(definition: PromptDefinition): Tool {
   return makeItem(own, { ...commonOf(definition, name), inputSchema: ofArguments(given), execute })
 }
 
+/** A further field with the name of a known one would replace it in a list. */
+const OWN_FIELDS = ['uri', 'uriTemplate', 'mimeType', 'size', 'arguments'] as const
+
 /** Returns the definition as `makeItem` takes it. */
 function commonOf(definition: ItemDefinition, name: string): ToolDefinition {
   const {
@@ -153,6 +156,8 @@ function commonOf(definition: ItemDefinition, name: string): ToolDefinition {
     hintsTrusted,
     deadlineMs,
   } = definition
+  const known = OWN_FIELDS.find((field) => fields && field in fields)
+  if (known !== undefined) throw invalid(name, `fields must not hold "${known}", which is a field of its own`)
   return {
     name,
     title,
