@@ -2,8 +2,8 @@
 //
 // Runs before anything is installed, so it is plain JavaScript without dependencies, for Node 20 and later.
 // It installs with npm when the lock file is not the one that is installed, with --console builds the web
-// console when its sources have changed, and with --harness installs the Claude Agent SDK, whose binary is
-// so large that only the tests have it. When there is nothing to do it says nothing.
+// console when its sources have changed, and with --harness installs what only end-to-end tests have: the Claude
+// Agent SDK, whose binary is large, and two versions of the referee of MCP. When there is nothing to do it says nothing.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -17,9 +17,10 @@ const INSTALL_STAMP = path.join(ROOT, 'node_modules/.toolgate-install')
 const CONSOLE = path.join(ROOT, 'packages/console')
 const CONSOLE_OUT = path.join(ROOT, 'packages/gateway/console')
 const CONSOLE_STAMP = path.join(CONSOLE_OUT, '.stamp')
-const HARNESS = path.join(ROOT, 'tests/claude-agent')
-const HARNESS_LOCK_FILE = path.join(HARNESS, 'package-lock.json')
-const HARNESS_STAMP = path.join(HARNESS, 'node_modules/.toolgate-install')
+const HARNESSES = [
+  { folder: path.join(ROOT, 'tests/claude-agent'), what: 'the Claude Agent SDK for its tests (370 MB)' },
+  { folder: path.join(ROOT, 'tests/conformance'), what: 'the referee of MCP for the conformance tests (50 MB)' },
+]
 const BUSY = path.join(ROOT, '.toolgate/prepare.lock')
 
 const POLL_MS = 200
@@ -30,7 +31,10 @@ const INSTALL_SLACK_MS = 10_000
 const wantsDev = process.argv.includes('--dev')
 const steps = [{ isDue: isInstallDue, run: install }]
 if (process.argv.includes('--console')) steps.push({ isDue: isConsoleDue, run: buildConsole })
-if (process.argv.includes('--harness')) steps.push({ isDue: isHarnessDue, run: installHarness })
+if (process.argv.includes('--harness')) {
+  for (const harness of HARNESSES)
+    steps.push({ isDue: () => isHarnessDue(harness), run: () => installHarness(harness) })
+}
 
 if (steps.some((step) => step.isDue())) {
   await alone(() => {
@@ -56,14 +60,18 @@ function install() {
   writeFileSync(INSTALL_STAMP, `${hashOf([LOCK_FILE])}${wantsDev ? ' dev' : ''}`)
 }
 
-function isHarnessDue() {
-  return readText(HARNESS_STAMP) !== hashOf([HARNESS_LOCK_FILE])
+function isHarnessDue({ folder }) {
+  return readText(harnessStamp(folder)) !== hashOf([path.join(folder, 'package-lock.json')])
 }
 
-function installHarness() {
-  console.log('Installing the Claude Agent SDK for its tests (370 MB) …')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], HARNESS)
-  writeFileSync(HARNESS_STAMP, hashOf([HARNESS_LOCK_FILE]))
+function installHarness({ folder, what }) {
+  console.log(`Installing ${what} …`)
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder)
+  writeFileSync(harnessStamp(folder), hashOf([path.join(folder, 'package-lock.json')]))
+}
+
+function harnessStamp(folder) {
+  return path.join(folder, 'node_modules/.toolgate-install')
 }
 
 function isConsoleDue() {
