@@ -82,10 +82,13 @@ describe('createWarnings', () => {
 
   it('logs and lists a keyword of a schema that is not checked', () => {
     const { lines, paths, list } = open()
-    const inputSchema = { properties: { path: { pattern: '(?<!a)b' } } }
+    const inputSchema = { properties: { path: { pattern: '(a)\\1' } } }
     list([...files, defineTool({ namespace: 'files', name: 'x', inputSchema })])
     const path = 'tools.files:x.inputSchema/properties/path/pattern'
-    assert.ok(lines.includes(`${path}: is not checked: this pattern cannot be run, it looks behind`), lines.join())
+    assert.ok(
+      lines.includes(`${path}: is not checked: this pattern cannot be run, it has a backreference`),
+      lines.join(),
+    )
     assert.ok(paths().includes(path))
   })
 

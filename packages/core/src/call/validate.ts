@@ -15,7 +15,7 @@ import { WorkSpentError } from '../util/work.ts'
 export const MAX_VALIDATION_STEPS = 5_000_000
 
 /**
- * Returns a validator of JSON Schema draft-04 to 2020-12, chosen by `$schema` (2020-12 if absent or unknown).
+ * Returns a validator of JSON Schema draft-04 to 2020-12, chosen by `$schema`.
  *
  * Each schema is compiled once, at its first use. Schemas are untrusted text: nothing of them becomes code, nothing
  * remote is fetched, patterns take linear time, and an input that would take too many steps is refused. Keywords that

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createValidator } from '../call/validate.ts'
+import { findSchemaProblem } from '../tools/schema.ts'
 import { HOSTILE_CALLS } from '../testing/hostile-inputs.ts'
 
 const validate = createValidator()
@@ -212,7 +213,97 @@ const TABLE: readonly Row[] = [
   ],
 ]
 
+const OLDER: readonly Row[] = [
+  ['a list of items', { items: [{ type: 'string' }], additionalItems: false }, [['a'], []], [[1], ['a', 'b']]],
+  [
+    'a limit that a flag excludes',
+    { minimum: 3, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false },
+    [3.1, 5],
+    [3, 5.1],
+  ],
+  ['an id that is an anchor', { $ref: '#x', definitions: { y: { id: '#x', type: 'string' } } }, ['a'], [1]],
+  [
+    'both kinds of dependencies',
+    { dependencies: { a: ['b'], c: { required: ['d'] } } },
+    [{ a: 1, b: 1 }],
+    [{ a: 1 }, { c: 1 }],
+  ],
+  [
+    'a recursive reference',
+    { $recursiveAnchor: true, properties: { child: { $recursiveRef: '#' } }, required: ['name'] },
+    [{ name: 1, child: { name: 2 } }],
+    [{ name: 1, child: {} }],
+  ],
+  [
+    'keywords of 2020-12 beside them',
+    { dependencies: {}, prefixItems: [{ const: 1 }], items: false },
+    [[1]],
+    [[2], [1, 2]],
+  ],
+]
+
+const NAMED: readonly Row[] = [
+  [
+    'a reference to the $id of the document',
+    { $id: 'T0', properties: { child: { $ref: 'T0' } }, required: ['name'] },
+    [{ name: 1, child: { name: 2 } }],
+    [{ name: 1, child: {} }],
+  ],
+  [
+    'a reference to an $id inside it, and a pointer from there',
+    { $id: 'https://x/a/b', $ref: 'c#/$defs/y', $defs: { x: { $id: 'c', $defs: { y: { type: 'string' } } } } },
+    ['a'],
+    [1],
+  ],
+  [
+    'an id of draft-04, relative to its parent',
+    { $schema: D04, id: 'https://x/a/', items: { $ref: 'b' }, definitions: { x: { id: 'b', type: 'string' } } },
+    [['a']],
+    [[1]],
+  ],
+  [
+    'an $id beside a $ref up to draft-07, which names nothing',
+    {
+      $schema: D07,
+      $id: 'https://x/a/',
+      allOf: [{ $id: 'https://x/other/', $ref: 'b' }],
+      definitions: { x: { $id: 'b', type: 'string' }, y: { $id: 'https://x/other/b', type: 'number' } },
+    },
+    ['a'],
+    [1],
+  ],
+  [
+    'an $id in data, which names nothing',
+    { $ref: 'x', enum: [{ $id: 'x', const: 1 }, 'a', 1], $defs: { y: { $id: 'x', type: 'string' } } },
+    ['a'],
+    [1],
+  ],
+  [
+    'a $dynamicRef to another $id',
+    {
+      $id: 'https://x/a',
+      $dynamicAnchor: 'node',
+      properties: { list: { $ref: 'list' } },
+      required: ['name'],
+      $defs: { l: { $id: 'list', items: { $dynamicRef: 'list#node' }, $defs: { any: { $dynamicAnchor: 'node' } } } },
+    },
+    [{ name: 1, list: [{ name: 2 }] }],
+    [{ name: 1, list: [{}] }],
+  ],
+]
+
 describe('createValidator', () => {
+  for (const [what, schema, valid, invalid] of [
+    ...NAMED,
+    ...OLDER.map(([each, ...rest]) => [`${each}, without $schema`, ...rest] as const),
+  ]) {
+    it(`checks ${what}`, () => {
+      assert.equal(findSchemaProblem(schema), undefined)
+      for (const input of valid) assert.equal(validate(schema, input), undefined, JSON.stringify(input))
+      for (const input of invalid) assert.notEqual(validate(schema, input), undefined, JSON.stringify(input))
+    })
+  }
+
   for (const [what, schema, valid, invalid] of TABLE) {
     it(`checks ${what}`, () => {
       for (const input of valid) assert.equal(validate(schema, input), undefined, JSON.stringify(input))

@@ -1,7 +1,7 @@
 import { createPattern, type Pattern } from '../util/regex/pattern.ts'
 import { spend } from '../util/work.ts'
 import { isObject, type JsonObject } from '../util/json.ts'
-import { createReferences, type Draft, isSince, type References } from './document.ts'
+import { createReferences, type Draft, isSince, isUntil, type References } from './document.ts'
 import {
   type Check,
   type Compiling,
@@ -42,7 +42,7 @@ const KEYWORD_STEPS = 3
 export function compileDocument(document: object, draft: Draft, skipped: Skipped): Check {
   const references = createReferences(document, draft)
   const keywords = ALL_KEYWORDS.filter(
-    ({ since, until }) => (!since || isSince(draft, since)) && (!until || isSince(until, draft)),
+    ({ since, until }) => (!since || isSince(draft, since)) && (!until || isUntil(draft, until)),
   )
   const checks = new Map<object, Check>()
   const patterns = new Map<string, Pattern>()
@@ -178,7 +178,7 @@ function chooser(
     const isOpen = (resource: object) => isObject(resource) && resource['$recursiveAnchor'] === true
     return isOpen(target) ? (run) => run.scope.find(isOpen) : undefined
   }
-  const name = reference.slice(1)
+  const name = reference.slice(reference.indexOf('#') + 1)
   if (!isObject(target) || target['$dynamicAnchor'] !== name) return undefined
   return (run) => {
     const resource = run.scope.find((each) => references.findDynamic(name, each) !== undefined)

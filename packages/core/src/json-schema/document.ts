@@ -1,7 +1,10 @@
 import { escapePointer, isObject, type JsonObject, unescapePointer } from '../util/json.ts'
 
-/** The drafts of JSON Schema, oldest first. */
-export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12'] as const
+/**
+ * The drafts of JSON Schema, oldest first. A document that names none is read as 2020-12, with the older forms of keywords to
+ * which 2020-12 gives no meaning: lists in `items`, `exclusiveMinimum: true`, `$recursiveRef`.
+ */
+export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12', 'unnamed'] as const
 export type Draft = (typeof DRAFTS)[number]
 
 /** Values of `$schema`, without `http://` or `https://` and without a `#` at the end. */
@@ -13,7 +16,7 @@ const META_SCHEMAS: ReadonlyMap<string, Draft> = new Map([
   ['json-schema.org/draft/2020-12/schema', '2020-12'],
   ['json-schema.org/schema', '2020-12'],
 ])
-const DEFAULT: Draft = '2020-12'
+const DEFAULT: Draft = 'unnamed'
 
 export interface Dialect {
   readonly draft: Draft
@@ -21,7 +24,7 @@ export interface Dialect {
   readonly isKnown: boolean
 }
 
-/** Returns the draft by which a document is read: 2020-12 if it names none, or an unknown one. */
+/** Returns the draft by which a document is read: `unnamed` if it names none, or an unknown one. */
 export function dialectOf(document: object): Dialect {
   const $schema = '$schema' in document ? document.$schema : undefined
   if (typeof $schema !== 'string') return { draft: DEFAULT, isKnown: true }
@@ -34,6 +37,11 @@ export function isSince(draft: Draft, oldest: Draft): boolean {
   return DRAFTS.indexOf(draft) >= DRAFTS.indexOf(oldest)
 }
 
+/** Whether a draft has keywords and forms that are not in drafts after `last`. */
+export function isUntil(draft: Draft, last: Draft): boolean {
+  return draft === 'unnamed' || isSince(last, draft)
+}
+
 /** Returns the keyword that names a schema within its document. */
 export function idKeyword(draft: Draft): '$id' | 'id' {
   return draft === 'draft-04' ? 'id' : '$id'
@@ -43,7 +51,7 @@ export function idKeyword(draft: Draft): '$id' | 'id' {
 export interface References {
   /** Returns the document, or the part with an `$id` of its own, to which an object's references are relative. */
   resourceOf(schema: object): object
-  /** Returns the schema to which a reference that begins with `#` leads. */
+  /** Returns the schema to which a reference leads: a pointer, an anchor, or an `$id` of the document itself (§8.2). */
   find(reference: string, from: object): object | boolean | undefined
   /** Returns the schema of a resource that has this `$dynamicAnchor`. */
   findDynamic(name: string, resource: object): object | undefined
@@ -52,47 +60,99 @@ export interface References {
 }
 
 interface Resource {
+  /** Its base URI. It is never requested. */
+  readonly uri: string
   readonly anchors: Map<string, object>
   readonly dynamicAnchors: Map<string, object>
 }
+
+const ROOT = 'https://schema.invalid/'
+/** A longer URI is not resolved. */
+const MAX_URI = 1000
+/** The part of a document: only in a schema are `$id` and anchors names. */
+type Part = 'schema' | 'map of schemas' | 'data'
 
 export function createReferences(document: object, draft: Draft): References {
   const id = idKeyword(draft)
   const owners = new Map<object, object>()
   const resources = new Map<object, Resource>()
+  const byUri = new Map<string, object>()
   const anywhere = new Map<string, object>()
-  index(document, document)
+  index(document, document, 'schema')
 
-  function index(value: object, within: object): void {
-    const { [id]: own, $anchor, $dynamicAnchor }: JsonObject = isObject(value) ? value : {}
-    const begins = value === document || (typeof own === 'string' && !own.startsWith('#'))
+  function index(value: object, within: object, part: Part): void {
+    const schema: JsonObject = part === 'schema' && isObject(value) ? value : {}
+    const own = idOf(schema)
+    const begins = value === document || (own !== undefined && !own.startsWith('#'))
     const resource = begins ? value : within
     owners.set(value, resource)
-    let known = resources.get(resource)
-    if (!known) resources.set(resource, (known = { anchors: new Map(), dynamicAnchors: new Map() }))
-    const fragment = typeof own === 'string' && own.startsWith('#') ? own.slice(1) : undefined
-    for (const name of [$anchor, $dynamicAnchor, fragment]) {
+    if (begins) addResource(value, own, resources.get(within)?.uri ?? ROOT)
+    addNames(value, schema, resources.get(resource) as Resource)
+    for (const [key, item] of Object.entries(value))
+      if (typeof item === 'object' && item !== null) index(item, resource, partAt(key, value, part))
+  }
+
+  /** An `$id` beside a `$ref` means nothing up to draft-07. */
+  function idOf(schema: JsonObject): string | undefined {
+    const own = schema[id]
+    return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
+  }
+
+  function addResource(value: object, own: string | undefined, base: string): void {
+    const uri = (own === undefined ? undefined : toUri(own, base)?.resource) ?? base
+    resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map() })
+    if (own !== undefined && !byUri.has(uri)) byUri.set(uri, value)
+  }
+
+  function addNames(value: object, schema: JsonObject, resource: Resource): void {
+    const { $anchor, $dynamicAnchor } = schema
+    const fragments = [schema[id], draft === 'unnamed' ? schema['id'] : undefined].map((own) =>
+      typeof own === 'string' ? (/#(.+)/s.exec(own)?.[1] ?? undefined) : undefined,
+    )
+    for (const name of [$anchor, $dynamicAnchor, ...fragments]) {
       if (typeof name !== 'string') continue
-      known.anchors.set(name, value)
+      resource.anchors.set(name, value)
       anywhere.set(name, value)
     }
-    if (typeof $dynamicAnchor === 'string') known.dynamicAnchors.set($dynamicAnchor, value)
-    for (const item of Object.values(value)) if (typeof item === 'object' && item !== null) index(item, resource)
+    if (typeof $dynamicAnchor === 'string') resource.dynamicAnchors.set($dynamicAnchor, value)
+  }
+
+  function find(reference: string, from: object): object | boolean | undefined {
+    const owner = owners.get(from) ?? document
+    if (reference.startsWith('#')) return findIn(owner, reference.slice(1)) ?? anywhere.get(reference.slice(1))
+    const target = toUri(reference, resources.get(owner)?.uri ?? ROOT)
+    const resource = target && byUri.get(target.resource)
+    return resource && findIn(resource, target.fragment)
+  }
+
+  function findIn(resource: object, encoded: string): object | boolean | undefined {
+    const fragment = decode(encoded)
+    if (fragment === undefined || fragment === '') return fragment === '' ? resource : undefined
+    return fragment.startsWith('/') ? follow(fragment, resource) : resources.get(resource)?.anchors.get(fragment)
   }
 
   return {
     resources: resources.size,
     resourceOf: (schema) => owners.get(schema) ?? document,
     findDynamic: (name, resource) => resources.get(resource)?.dynamicAnchors.get(name),
-    find(reference, from) {
-      const resource = owners.get(from) ?? document
-      const fragment = decode(reference.slice(1))
-      if (fragment === undefined) return undefined
-      if (fragment === '') return resource
-      if (!fragment.startsWith('/')) return resources.get(resource)?.anchors.get(fragment) ?? anywhere.get(fragment)
-      return follow(fragment, resource)
-    },
+    find,
   }
+}
+
+function partAt(key: string, value: object, part: Part): Part {
+  if (part !== 'schema') return part === 'data' ? 'data' : 'schema'
+  if (Array.isArray(value)) return 'schema'
+  const row = ROWS.get(key)
+  if (!row) return 'data'
+  return row.shapes.includes('map') ? 'map of schemas' : 'schema'
+}
+
+function toUri(reference: string, base: string): { readonly resource: string; readonly fragment: string } | undefined {
+  if (reference.length > MAX_URI || !URL.canParse(reference, base)) return undefined
+  const { href } = new URL(reference, base)
+  const at = href.indexOf('#')
+  const resource = at === -1 ? href : href.slice(0, at)
+  return resource.length > MAX_URI ? undefined : { resource, fragment: at === -1 ? '' : href.slice(at + 1) }
 }
 
 /** Follows a JSON pointer in the fragment of a URI (RFC 6901 §6). */
@@ -127,11 +187,13 @@ type Shape = 'one' | 'list' | 'map'
 interface Row {
   readonly shapes: readonly Shape[]
   readonly inPlace?: boolean
+  /** Default: true. */
+  readonly isApplied?: boolean
   readonly since?: Draft
   readonly until?: Draft
 }
 
-/** The keywords that contain schemas. */
+/** The keywords that apply the schemas they contain, and the places of definitions. */
 const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['properties', { shapes: ['map'] }],
   ['patternProperties', { shapes: ['map'] }],
@@ -152,13 +214,21 @@ const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['else', { shapes: ['one'], inPlace: true, since: 'draft-07' }],
   ['dependencies', { shapes: ['map'], inPlace: true }],
   ['dependentSchemas', { shapes: ['map'], inPlace: true, since: '2019-09' }],
+  ['$defs', { shapes: ['map'], isApplied: false }],
+  ['definitions', { shapes: ['map'], isApplied: false }],
 ])
 
 /** Returns the schemas that a schema applies, with their pointers. Definitions are applied only through references. */
 export function* subschemasOf(schema: JsonObject, pointer: string, draft: Draft): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const row = ROWS.get(keyword)
-    if (!row || (row.since && !isSince(draft, row.since)) || (row.until && !isSince(row.until, draft))) continue
+    if (
+      !row ||
+      row.isApplied === false ||
+      (row.since && !isSince(draft, row.since)) ||
+      (row.until && !isUntil(draft, row.until))
+    )
+      continue
     for (const [path, inner] of innerOf(value, row.shapes))
       if (isObject(inner))
         yield { pointer: `${pointer}/${keyword}${path}`, schema: inner, inPlace: row.inPlace ?? false }

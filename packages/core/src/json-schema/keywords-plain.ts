@@ -1,5 +1,6 @@
 import { spend, type Work } from '../util/work.ts'
 import { isObject, type JsonObject } from '../util/json.ts'
+import { isUntil } from './document.ts'
 import {
   type Check,
   isList,
@@ -59,22 +60,30 @@ const enumeration = reads(isList, (values) => {
 const constant: MakeCheck<unknown> = (expected) => (value, run) =>
   isEqual(expected, value, run.work) || refuse(run, 'must be equal to constant')
 
-function limit(sign: string, passes: (value: number, bound: number) => boolean): MakeCheck<number> {
+type Passes = (value: number, bound: number) => boolean
+
+function limit(sign: string, passes: Passes): MakeCheck<number> {
   return reads(isNumber, (bound) => (value, run) => passes(value, bound) || refuse(run, `must be ${sign} ${bound}`))
 }
 
+const BELOW = limit('<', (value, max) => value < max)
+const ABOVE = limit('>', (value, min) => value > min)
+
 /** In draft-04, `exclusiveMaximum: true` excludes the bound of `maximum` itself. */
-function limitOf04(
-  sign: string,
-  exclusive: string,
-  passes: (value: number, bound: number) => boolean,
-): MakeCheck<number> {
-  return reads(
-    isNumber,
-    (bound, schema) => (value, run) =>
-      (passes(value, bound) && !(schema[exclusive] === true && value === bound)) ||
-      refuse(run, `must be ${sign}${schema[exclusive] === true ? '' : '='} ${bound}`),
-  )
+function inclusiveBound(sign: string, exclusive: string, passes: Passes): MakeCheck<number> {
+  const inclusive = limit(sign, passes)
+  const exclusively = sign === '<=' ? BELOW : ABOVE
+  return (given, schema, compiling) =>
+    (schema[exclusive] === true && isUntil(compiling.draft, 'draft-04') ? exclusively : inclusive)(
+      given,
+      schema,
+      compiling,
+    )
+}
+
+/** Since draft-06 a bound of its own. */
+function exclusiveBound(make: MakeCheck<number>): MakeCheck<number> {
+  return (given, schema, compiling) => (typeof given === 'boolean' ? undefined : make(given, schema, compiling))
 }
 
 /** Allows for rounding errors: 19.99 is a multiple of 0.01. */
@@ -170,22 +179,10 @@ export const dependentRequired = reads(isNameMap, (lists): Check<JsonObject> => 
 /** Keywords that look at one value alone. */
 export const PLAIN_KEYWORDS: readonly Keyword[] = [
   { name: 'type', about: 'type', make: type },
-  {
-    name: 'maximum',
-    about: 'number',
-    until: 'draft-04',
-    make: limitOf04('<', 'exclusiveMaximum', (value, max) => value <= max),
-  },
-  {
-    name: 'minimum',
-    about: 'number',
-    until: 'draft-04',
-    make: limitOf04('>', 'exclusiveMinimum', (value, min) => value >= min),
-  },
-  { name: 'maximum', about: 'number', since: 'draft-06', make: limit('<=', (value, max) => value <= max) },
-  { name: 'minimum', about: 'number', since: 'draft-06', make: limit('>=', (value, min) => value >= min) },
-  { name: 'exclusiveMaximum', about: 'number', since: 'draft-06', make: limit('<', (value, max) => value < max) },
-  { name: 'exclusiveMinimum', about: 'number', since: 'draft-06', make: limit('>', (value, min) => value > min) },
+  { name: 'maximum', about: 'number', make: inclusiveBound('<=', 'exclusiveMaximum', (value, max) => value <= max) },
+  { name: 'minimum', about: 'number', make: inclusiveBound('>=', 'exclusiveMinimum', (value, min) => value >= min) },
+  { name: 'exclusiveMaximum', about: 'number', since: 'draft-06', make: exclusiveBound(BELOW) },
+  { name: 'exclusiveMinimum', about: 'number', since: 'draft-06', make: exclusiveBound(ABOVE) },
   { name: 'multipleOf', about: 'number', make: multipleOf },
   { name: 'maxLength', about: 'string', make: length(true) },
   { name: 'minLength', about: 'string', make: length(false) },

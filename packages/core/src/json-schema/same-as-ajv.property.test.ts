@@ -1,5 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- `then` is a keyword of JSON Schema */
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import { Ajv } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
@@ -30,7 +31,14 @@ const value = fc.letrec((tie) => ({
   ),
 })).value
 
-type Drafts = 'draft-07' | '2019-09' | '2020-12'
+type Drafts = 'draft-04' | 'draft-06' | 'draft-07' | '2019-09' | '2020-12' | 'no draft'
+
+/** The keywords above that a draft does not have. */
+const ABSENT: Readonly<Record<string, readonly string[]>> = {
+  'draft-04': ['const', 'propertyNames', 'if', 'then', 'else'],
+  'draft-06': ['if', 'then', 'else'],
+}
+const HAS_LISTS_OF_ITEMS: ReadonlySet<Drafts> = new Set(['draft-04', 'draft-06', 'draft-07'])
 
 /** Schemas of a draft: few names and numbers, so that inputs meet them. */
 function schemasOf(draft: Drafts): fc.Arbitrary<object> {
@@ -72,7 +80,8 @@ function schemasOf(draft: Drafts): fc.Arbitrary<object> {
       then: one,
       else: one,
       $ref: fc.constantFrom('#/$defs/x', '#/$defs/y'),
-      ...(draft === 'draft-07'
+      ...(draft === 'draft-04' ? { exclusiveMinimum: fc.boolean(), exclusiveMaximum: fc.boolean() } : {}),
+      ...(HAS_LISTS_OF_ITEMS.has(draft)
         ? {
             items: fc.oneof(one, several),
             additionalItems: one,
@@ -82,10 +91,12 @@ function schemasOf(draft: Drafts): fc.Arbitrary<object> {
             dependentRequired: fc.dictionary(name, fc.uniqueArray(name, { maxLength: 2 }), { maxKeys: 2 }),
             dependentSchemas: named,
           }),
-      ...(draft === '2020-12' ? { prefixItems: several } : {}),
+      ...(draft === '2020-12' || draft === 'no draft' ? { prefixItems: several } : {}),
     }
+    const whole: fc.Arbitrary<unknown> = draft === 'draft-04' ? fc.constantFrom({}, { not: {} }) : fc.boolean()
+    for (const keyword of ABSENT[draft] ?? []) delete rows[keyword]
     return {
-      one: fc.oneof({ maxDepth: 3, depthIdentifier: 'schema' }, fc.boolean(), tie('schema')),
+      one: fc.oneof({ maxDepth: 3, depthIdentifier: 'schema' }, whole, tie('schema')),
       schema: fc
         .subarray(Object.keys(rows), { minLength: 1, maxLength: 4 })
         .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, rows[key] as fc.Arbitrary<unknown>])))),
@@ -102,12 +113,44 @@ function schemasOf(draft: Drafts): fc.Arbitrary<object> {
   return fc.tuple(schema, plain, plain).map(([document, x, y]) => ({ ...document, $defs: { x, y } }))
 }
 
-const DIALECTS: Readonly<
-  Record<Drafts, { readonly $schema: string; readonly ajv: { compile(schema: object): (input: unknown) => boolean } }>
-> = {
-  'draft-07': { $schema: 'http://json-schema.org/draft-07/schema#', ajv: new Ajv(OPTIONS) },
+interface Oracle {
+  compile(schema: object): (input: unknown) => boolean
+}
+
+const draft06 = new Ajv(OPTIONS)
+draft06.addMetaSchema(createRequire(import.meta.url)('ajv/dist/refs/json-schema-draft-06.json') as object)
+const draft07 = new Ajv(OPTIONS)
+const draft2020 = new Ajv2020(OPTIONS)
+
+/** ajv has no draft-04. */
+const draft04: Oracle = { compile: (schema) => draft07.compile(toDraft07(schema) as object) }
+
+function toDraft07(given: unknown): unknown {
+  if (Array.isArray(given)) return given.map(toDraft07)
+  if (typeof given !== 'object' || given === null) return given
+  const out: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(given))
+    if (key !== '$schema') out[key] = key === 'enum' ? item : toDraft07(item)
+  for (const [limit, exclusive] of LIMITS) {
+    if (typeof out[exclusive] !== 'boolean') continue
+    if (out[exclusive] && typeof out[limit] === 'number') out[exclusive] = out[limit]
+    else delete out[exclusive]
+  }
+  return out
+}
+
+const LIMITS = [
+  ['minimum', 'exclusiveMinimum'],
+  ['maximum', 'exclusiveMaximum'],
+] as const
+
+const DIALECTS: Readonly<Record<Drafts, { readonly $schema?: string; readonly ajv: Oracle }>> = {
+  'draft-04': { $schema: 'http://json-schema.org/draft-04/schema#', ajv: draft04 },
+  'draft-06': { $schema: 'http://json-schema.org/draft-06/schema#', ajv: draft06 },
+  'draft-07': { $schema: 'http://json-schema.org/draft-07/schema#', ajv: draft07 },
   '2019-09': { $schema: 'https://json-schema.org/draft/2019-09/schema', ajv: new Ajv2019(OPTIONS) },
-  '2020-12': { $schema: 'https://json-schema.org/draft/2020-12/schema', ajv: new Ajv2020(OPTIONS) },
+  '2020-12': { $schema: 'https://json-schema.org/draft/2020-12/schema', ajv: draft2020 },
+  'no draft': { ajv: draft2020 },
 }
 
 /** The code that ajv writes for a nested `oneOf` refers to variables that it did not declare. */
@@ -127,7 +170,7 @@ describe('createValidator', () => {
       const validate = createValidator()
       fc.assert(
         fc.property(schemasOf(draft as Drafts), fc.array(value, { minLength: 8, maxLength: 8 }), (document, inputs) => {
-          const schema = { $schema, ...document }
+          const schema = $schema === undefined ? document : { $schema, ...document }
           const expected = ajv.compile(schema)
           for (const input of inputs) {
             const problem = validate(schema, input)

@@ -10,14 +10,14 @@ import { findSkipped } from './skipped.ts'
 
 const warningsOf = (schema: object) => findSkipped(schema, dialectOf(schema)).warnings
 const validate = createValidator()
-const behind = { pattern: '(?<=a)b' }
+const unrunnable = { pattern: '(a)\\1' }
 
 describe('findSkipped', () => {
   const table: readonly (readonly [what: string, schema: object, pointers: readonly string[]])[] = [
-    ['a lookbehind', { properties: { a: behind } }, ['/properties/a/pattern']],
-    ['a backreference', { items: { pattern: '(a)\\1' } }, ['/items/pattern']],
-    ['a key of patternProperties', { patternProperties: { '(?<!x)a/b': {} } }, ['/patternProperties/(?<!x)a~1b']],
-    ['a pattern in what is referred to', { $ref: '#/$defs/x', $defs: { x: behind } }, ['/$defs/x/pattern']],
+    ['a backreference', { properties: { a: unrunnable } }, ['/properties/a/pattern']],
+    ['an atomic group', { items: { pattern: '(?>a)' } }, ['/items/pattern']],
+    ['a key of patternProperties', { patternProperties: { '(x)\\1a/b': {} } }, ['/patternProperties/(x)\\1a~1b']],
+    ['a pattern in what is referred to', { $ref: '#/$defs/x', $defs: { x: unrunnable } }, ['/$defs/x/pattern']],
     ['a dialect that is not known', { $schema: 'https://example.com/meta' }, ['/$schema']],
     ['a reference that leads back to where it stands', { $ref: '#' }, ['/$ref']],
     [
@@ -43,9 +43,9 @@ describe('findSkipped', () => {
   const none: readonly (readonly [what: string, schema: object])[] = [
     [
       'what only looks like a pattern',
-      { const: behind, enum: [behind], default: behind, properties: { pattern: { type: 'string' } } },
+      { const: unrunnable, enum: [unrunnable], default: unrunnable, properties: { pattern: { type: 'string' } } },
     ],
-    ['definitions that nothing refers to', { $defs: { x: behind } }],
+    ['definitions that nothing refers to', { $defs: { x: unrunnable } }],
     ['a tree that refers to itself through its parts', { properties: { child: { $ref: '#' } }, items: { $ref: '#' } }],
     ['unknown keywords and formats', { format: 'nope', 'x-order': 1, nullable: true }],
     ['draft-04 to 2020-12', { $schema: 'http://json-schema.org/draft-04/schema' }],
@@ -57,25 +57,30 @@ describe('findSkipped', () => {
 describe('createValidator, with a keyword that cannot be run', () => {
   type Row = readonly [what: string, schema: object, valid: readonly unknown[], invalid: readonly unknown[]]
   const table: readonly Row[] = [
-    ['checks what is beside it', { ...behind, maxLength: 3 }, ['xyz', 'ab'], ['abcd']],
-    ['does not take every input for one that `not` forbids', { not: behind, type: 'string' }, ['x'], [1]],
-    ['does not count on a branch of `oneOf` that it cannot check', { oneOf: [behind, { type: 'string' }] }, ['x'], []],
+    ['checks what is beside it', { ...unrunnable, maxLength: 3 }, ['xyz', 'ab'], ['abcd']],
+    ['does not take every input for one that `not` forbids', { not: unrunnable, type: 'string' }, ['x'], [1]],
+    [
+      'does not count on a branch of `oneOf` that it cannot check',
+      { oneOf: [unrunnable, { type: 'string' }] },
+      ['x'],
+      [],
+    ],
     [
       'does not choose by an `if` that it cannot check',
-      { if: behind, then: false, else: false, type: 'string' },
+      { if: unrunnable, then: false, else: false, type: 'string' },
       ['x'],
       [1],
     ],
     [
       'does not refuse a property that may match',
-      { patternProperties: { '(?<=a)b': {} }, additionalProperties: false },
+      { patternProperties: { '(a)\\1': {} }, additionalProperties: false },
       [{ c: 1 }],
       [],
     ],
-    ['counts no more than it can check', { contains: behind, maxContains: 1 }, [['x', 'y']], []],
+    ['counts no more than it can check', { contains: unrunnable, maxContains: 1 }, [['x', 'y']], []],
     [
       'takes one that is referred to within `not`',
-      { not: { $ref: '#/$defs/x' }, $defs: { x: { items: behind } } },
+      { not: { $ref: '#/$defs/x' }, $defs: { x: { items: unrunnable } } },
       [['x']],
       [],
     ],
@@ -126,7 +131,7 @@ describe('the schemas that zod writes', () => {
     [z.iso.date(), '2026-11-22', '2026-13-01'],
     [z.iso.time(), '12:30:00', '99'],
     [z.iso.datetime(), '2026-11-22T12:30:00Z', 'no'],
-    [z.iso.duration(), 'P1DT2H', undefined],
+    [z.iso.duration(), 'P1DT2H', 'P1W2D'],
     [z.string().regex(/^[a-z]+$/i), 'abc', '1'],
     [z.string().startsWith('a').endsWith('z').includes('m'), 'amz', 'b'],
     [z.templateLiteral(['v', z.number()]), 'v12', 'w'],
@@ -151,21 +156,28 @@ describe('the schemas that zod writes', () => {
     }
   }
 
-  it('name the unchecked pattern of a duration, which has a lookahead in its middle', async () => {
+  it('check a duration, which has a lookahead in its middle', () => {
     const inputSchema = jsonSchemaOf(z.object({ for: z.iso.duration() }))
+    assert.deepEqual(warningsOf(inputSchema), [])
+    assert.equal(validate(inputSchema, { for: 'PT1H' }), undefined)
+    assert.equal(validate(inputSchema, { for: 'P1W2D' })?.pointer, '/for')
+  })
+
+  it('name a pattern with a backreference, which is not checked', async () => {
+    const inputSchema = jsonSchemaOf(z.object({ quoted: z.string().regex(/^(["']).*\1$/) }))
     const warnings: string[] = []
     const gate = createGate({
-      tools: [defineTool({ name: 'wait', inputSchema })],
+      tools: [defineTool({ name: 'say', inputSchema })],
       onWarning: ({ code, path, text }) => warnings.push(`${code} ${path} ${text}`),
     })
-    const told = 'is not checked: this pattern cannot be run, it looks ahead'
-    assert.deepEqual(warnings, [`schema_skipped tools.wait.inputSchema/properties/for/pattern ${told}`])
+    const told = 'is not checked: this pattern cannot be run, it has a backreference'
+    assert.deepEqual(warnings, [`schema_skipped tools.say.inputSchema/properties/quoted/pattern ${told}`])
     assert.deepEqual(
       gate.lint().map(({ code }) => code),
       ['schema_skipped'],
     )
     const view = await gate.view({ user: 'vera' })
-    assert.deepEqual(view.explain('wait').schemaWarnings, [{ pointer: '/properties/for/pattern', message: told }])
+    assert.deepEqual(view.explain('say').schemaWarnings, [{ pointer: '/properties/quoted/pattern', message: told }])
     assert.equal('schemaWarnings' in view.explain('nothing'), false)
   })
 
@@ -177,7 +189,7 @@ describe('the schemas that zod writes', () => {
       sources: [
         {
           name: 'live',
-          tools: () => names.map((name) => ({ name, inputSchema: behind })),
+          tools: () => names.map((name) => ({ name, inputSchema: unrunnable })),
           subscribe(listener) {
             listeners.push(listener)
             return () => {}

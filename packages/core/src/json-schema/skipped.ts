@@ -67,8 +67,9 @@ function collect(document: JsonObject, draft: Draft): readonly Node[] {
     for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
       const reference = schema[keyword]
       const target = typeof reference === 'string' ? references.find(reference, schema) : undefined
-      if (isObject(target))
-        asks.push({ node: nodeOf(target, String(reference).slice(1)), inPlace: true, isReference: true })
+      const to =
+        typeof reference === 'string' && reference.startsWith('#/') ? reference.slice(1) : `${pointer}/${keyword}`
+      if (isObject(target)) asks.push({ node: nodeOf(target, to), inPlace: true, isReference: true })
     }
   }
   return [...nodes.values()]

@@ -21,6 +21,11 @@ const usable: readonly (readonly [what: string, schema: object])[] = [
   ['a reference into $defs', { $ref: '#/$defs/node', $defs: { node: { items: { $ref: '#/$defs/node' } } } }],
   ['a reference with escapes', { $ref: '#/$defs/a~1b~0c%25', $defs: { 'a/b~c%': {} } }],
   ['a reference to an anchor', { $ref: '#node', $defs: { node: { $anchor: 'node' } } }],
+  ['a reference to its own $id', { $id: 'T0', properties: { child: { $ref: 'T0' } } }],
+  [
+    'references to an $id inside it',
+    { $id: 'https://x/a/b', $ref: 'c#/$defs/y', $defs: { x: { $id: 'c', $defs: { y: {} } } } },
+  ],
   ['a schema with an $id in another', { $defs: { x: { $id: 'x', $ref: '#/$defs/y', $defs: { y: {} } } } }],
 ]
 
@@ -41,13 +46,12 @@ const unusable: readonly (readonly [schema: object, pointer: string, message: Re
   [{ anyOf: {} }, '/anyOf', /list of schemas/],
   [{ oneOf: [{}, 7] }, '/oneOf/1', /must be a schema/],
   [{ items: 'string' }, '/items', /must be a schema/],
-  [{ items: [{}] }, '/items', /must be a schema/],
   [{ enum: 'a' }, '/enum', /must be a list/],
   [{ enum: [] }, '/enum', /must be a list that is not empty/],
   [{ minLength: -1 }, '/minLength', /whole number/],
   [{ maxItems: 1.5 }, '/maxItems', /whole number/],
   [{ minimum: '1' }, '/minimum', /must be a number/],
-  [{ exclusiveMinimum: true }, '/exclusiveMinimum', /must be a number/],
+  [{ exclusiveMinimum: 'yes' }, '/exclusiveMinimum', /must be a number/],
   [{ multipleOf: 0 }, '/multipleOf', /above 0/],
   [{ pattern: 7 }, '/pattern', /must be a string/],
   [{ uniqueItems: 'yes' }, '/uniqueItems', /true or false/],
@@ -71,6 +75,9 @@ const strayReferences: readonly (readonly [schema: object, pointer: string, mess
   [{ $ref: '#none' }, '/$ref', /not in this schema/],
   [{ $ref: '#%zz' }, '/$ref', /not in this schema/],
   [{ $defs: { x: { $id: 'x', $ref: '#/$defs/y' }, y: {} } }, '/$defs/x/$ref', /not in this schema/],
+  [{ $ref: 'x', default: { $id: 'x' } }, '/$ref', /outside this schema/],
+  [{ $ref: '#x', enum: [{ $anchor: 'x' }] }, '/$ref', /not in this schema/],
+  [{ $id: 'x', $ref: 'x#/$defs/none' }, '/$ref', /outside this schema/],
 ]
 
 describe('findSchemaProblem', () => {
@@ -103,6 +110,14 @@ describe('findSchemaProblem', () => {
     assert.equal(findSchemaProblem({ $schema, items: [{ type: 'string' }] }), undefined)
     assert.match(findSchemaProblem({ $schema, items: [] })?.message ?? '', /not empty/)
     assert.equal(findSchemaProblem({ $schema, items: [{ type: 'text' }] })?.pointer, '/items/0/type')
+  })
+
+  it('takes older forms of keywords where no $schema is named, and not beside a newer one', () => {
+    const $schema = 'https://json-schema.org/draft/2020-12/schema'
+    for (const schema of [{ items: [{}] }, { minimum: 1, exclusiveMinimum: true }]) {
+      assert.equal(findSchemaProblem(schema), undefined)
+      assert.notEqual(findSchemaProblem({ $schema, ...schema }), undefined)
+    }
   })
 
   it('takes 32 levels of schemas and no more, by whatever keyword they nest', () => {

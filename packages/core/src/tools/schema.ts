@@ -1,5 +1,5 @@
 import { escapePointer } from '../util/json.ts'
-import { createReferences, dialectOf, type Draft, isSince, type References } from '../json-schema/document.ts'
+import { createReferences, dialectOf, type Draft, isUntil, type References } from '../json-schema/document.ts'
 
 /** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32
@@ -15,7 +15,7 @@ export interface SchemaProblem {
 /**
  * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is valid.
  *
- * A `$ref` must stay inside the document and lead somewhere: nothing remote is ever fetched. It may be
+ * A `$ref` must lead to a part of the document: nothing remote is ever fetched. It may be
  * recursive. Unknown keywords are annotations.
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
@@ -89,7 +89,7 @@ const nameMap: Find = (value, place) =>
 
 /** Drafts before 2020-12 allow a list here; 2020-12 calls it `prefixItems`. */
 const items: Find = (value, place) =>
-  (Array.isArray(value) && !isSince(place.draft, '2020-12') ? schemas : schema)(value, place)
+  (Array.isArray(value) && isUntil(place.draft, '2019-09') ? schemas : schema)(value, place)
 
 const TYPES: readonly unknown[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
 
@@ -108,7 +108,11 @@ const count = expects(
 )
 const number = expects('must be a number', (value) => typeof value === 'number')
 /** In draft-04 this is `true`, and the limit is in another keyword. */
-const exclusive: Find = (value, place) => (place.draft === 'draft-04' ? flag : number)(value, place)
+const exclusive: Find = (value, place) =>
+  (place.draft === 'draft-04' || (place.draft === 'unnamed' && typeof value === 'boolean') ? flag : number)(
+    value,
+    place,
+  )
 const text = expects('must be a string', (value) => typeof value === 'string')
 const flag = expects('must be true or false', (value) => typeof value === 'boolean')
 const choices = expects('must be a list that is not empty', (value) => Array.isArray(value) && value.length > 0)
@@ -117,9 +121,9 @@ const list = expects('must be a list', Array.isArray)
 /** Only a reference inside the document is followed. */
 const reference: Find = (value, place) => {
   if (typeof value !== 'string') return problem(place, 'must be a string')
-  if (!value.startsWith('#'))
-    return problem(place, `is ${told(value)}, outside this schema; only references that begin with # are allowed`)
   const target = place.references.find(value, place.from)
+  if (target === undefined && !value.startsWith('#'))
+    return problem(place, `is ${told(value)}, outside this schema; nothing is fetched`)
   if (target === undefined) return problem(place, `is ${told(value)}, which is not in this schema`)
   if (typeof target === 'object' && !place.referred.has(target)) place.referred.set(target, place.pointer)
   return undefined

@@ -1,5 +1,5 @@
 import { spend, type Work } from '../work.ts'
-import { Alphabet, type CharClass, type Instruction, type Program } from './program.ts'
+import { Alphabet, type CharClass, type Direction, type Instruction, type Program } from './program.ts'
 import { type Assertion, isWord } from './syntax.ts'
 
 /** The kind of character before a position, for assertions. */
@@ -117,6 +117,30 @@ export class Automaton {
     return this.#step(state, this.#alphabet.classOf(beyond, work), work).ended ? downTo : start
   }
 
+  /**
+   * Runs over a whole text, with the lookarounds that match at each position as bits of `marks`. Calls `onMatch` with each
+   * position where a match ends - to the left: begins -, until it returns true.
+   */
+  runMarked(
+    text: string,
+    { direction, marks, onMatch }: { direction: Direction; marks: Uint8Array; onMatch: (at: number) => boolean },
+    work: Work,
+  ): void {
+    const [first, last, way] = direction === 'forward' ? [0, text.length, 1] : [text.length, 0, -1]
+    spend(work, text.length + RUN_STEPS)
+    let state = this.#startState('start', work)
+    for (let at = first; at !== last;) {
+      const start = direction === 'forward' ? at : pairBefore(text, at) ? at - 2 : at - 1
+      const code = text.codePointAt(start) as number
+      const charClass = this.#alphabet.withLooks(this.#alphabet.classOf(code, work), marks[at] as number)
+      state = this.#step(state, charClass, work)
+      if (state.ended && onMatch(at)) return
+      if (state.kernel.length === 0) return
+      at += code > 0xffff ? 2 * way : way
+    }
+    if (this.#reach(state, undefined, work, marks[last]).ended) onMatch(last)
+  }
+
   /** Drops the states of earlier texts. A run in progress continues. */
   forget(): void {
     for (const bucket of this.#states.values()) for (const state of bucket) state.next.length = 0
@@ -160,6 +184,7 @@ export class Automaton {
     state: State,
     next: CharClass | undefined,
     work: Work,
+    looks = next?.looks ?? 0,
   ): { readonly sets: readonly number[]; readonly ended: boolean } {
     const { instructions } = this.#program
     const round = ++this.#round
@@ -176,6 +201,8 @@ export class Automaton {
       else if (instruction.op === 'split') stack.push(instruction.other, instruction.next)
       else if (instruction.op === 'assertion') {
         if (holds(instruction.assertion, state.before, next)) stack.push(instruction.next)
+      } else if (instruction.op === 'look') {
+        if (((looks >> instruction.bit) & 1) !== Number(instruction.negative)) stack.push(instruction.next)
       } else {
         ended = true
         // Instructions that are less preferred than a match no longer matter.
@@ -258,13 +285,18 @@ function canBeginLater({ instructions, start }: Program): boolean {
     const instruction = instructions[at] as Instruction
     if (instruction.op === 'set' || instruction.op === 'match') return true
     if (instruction.op === 'split') stack.push(instruction.next, instruction.other)
-    else if (instruction.assertion !== 'text start') stack.push(instruction.next)
+    else if (instruction.op === 'look' || instruction.assertion !== 'text start') stack.push(instruction.next)
   }
   return false
 }
 
 function isHigh(code: number): boolean {
   return code >= 0xd800 && code < 0xdc00
+}
+
+/** Whether a surrogate pair ends at a position. */
+function pairBefore(text: string, at: number): boolean {
+  return at >= 2 && isLow(text.charCodeAt(at - 1)) && isHigh(text.charCodeAt(at - 2))
 }
 
 function isLow(code: number): boolean {

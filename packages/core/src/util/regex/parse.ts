@@ -32,7 +32,7 @@ const FLAG_NAMES: ReadonlyMap<string, keyof Flags> = new Map([
  * Parses a pattern of ECMA-262 or RE2 into a tree. Both dialects may use the other's extensions: `(?<name>…)`, `\u{…}`;
  * `(?i)`, `(?P<name>…)`, `\A`, `\z`, `[[:alpha:]]`, `\Q…\E`.
  *
- * @throws {PatternError} for an invalid pattern, and for backreferences and lookbehind, which no automaton can run
+ * @throws {PatternError} for an invalid pattern, and for backreferences, which no automaton can run
  */
 export function parsePattern(text: string, dialect: Dialect): Node {
   if (text.length > MAX_LENGTH) throw new PatternError(`it has more than ${MAX_LENGTH} characters`)
@@ -105,13 +105,17 @@ const DOTS: Readonly<Record<Dialect, CharSet>> = {
 }
 
 function readGroup(reader: Reader, scope: Scope, depth: number): Node | undefined {
-  if (reader.match(/\?<[=!]/y)) throw new PatternError('it looks behind')
   if (reader.take('?>')) throw new PatternError('it has an atomic group')
   if (reader.take('?P=')) throw new PatternError('it has a backreference')
   if (reader.match(/\?#[^)]*\)/y)) return undefined
-  const look = reader.match(/\?[=!]/y)?.[0]
+  const look = reader.match(/\?(<?)([=!])/y)
   if (look)
-    return { kind: 'look', negative: look === '?!', body: closed(reader, readChoice(reader, scope.flags, depth + 1)) }
+    return {
+      kind: 'look',
+      direction: look[1] === '<' ? 'behind' : 'ahead',
+      negative: look[2] === '!',
+      body: closed(reader, readChoice(reader, scope.flags, depth + 1)),
+    }
   const flags = readFlags(reader, scope.flags)
   if (flags && reader.take(')')) {
     scope.flags = flags

@@ -65,10 +65,30 @@ describe('createPattern', () => {
     assert.deepEqual([matches('^[]a]$', ']', 're2'), matches('^[^]a]$', ']', 're2')], [true, false])
   })
 
-  it('looks ahead from the beginning of a text', () => {
-    const password = '^(?=.*[0-9])(?=.*[a-z])(?!.*\\s).{4,}$'
-    for (const text of ['abc1', '1234', 'ab1', 'ab 1', 'abcd']) {
-      assert.equal(matches(password, text), new RegExp(password, 'u').test(text), text)
+  const looking: readonly (readonly [source: string, texts: readonly string[]])[] = [
+    ['^(?=.*[0-9])(?=.*[a-z])(?!.*\\s).{4,}$', ['abc1', '1234', 'ab1', 'ab 1', 'abcd']],
+    ['(?<=a)b', ['ab', 'b', 'cb', 'aab']],
+    ['(?<!a)b', ['ab', 'b', 'cb', 'abb']],
+    ['a(?=b)', ['ab', 'ac', 'a', 'acab']],
+    ['(?:^(?!a)|b)', ['a', 'b', '', 'ab']],
+    ['a(?!b(?=c))x*$', ['abc', 'abd', 'a', 'axx']],
+    ['^(?:(?!--)[a-z-])+$', ['a-b', 'a--b', '-', '--']],
+    ['\\b(?=\\d)\\w+(?<=z)$', ['1z', 'z1', 'a 1z', '1zz']],
+    ['(?<=^😀)a(?=😀$)', ['😀a😀', 'a', 'b😀a😀', '😀a']],
+    ['(?<=(?<!x)y)z', ['yz', 'xyz', 'xyyz']],
+  ]
+  for (const [source, texts] of looking) {
+    it(`looks around in ${source} as JavaScript does`, () => {
+      for (const text of texts) assert.equal(matches(source, text), new RegExp(source, 'u').test(text), text)
+    })
+  }
+
+  it('reads a text once for each lookaround', () => {
+    const source = '^(?:a(?!.*c.*d)|(?<=a.*)b(?=(?:ab)*$))*$'
+    for (const length of [1000, 100_000]) {
+      const work = plenty()
+      createPattern(source, 'ecma').test('ab'.repeat(length / 2), work)
+      assert.ok(1e8 - work.left <= 5 * length + 10_000, `${1e8 - work.left} steps for ${length} characters`)
     }
   })
 
@@ -76,10 +96,7 @@ describe('createPattern', () => {
     ['(a)\\1', /backreference/],
     ['(?<n>a)\\k<n>', /backreference/],
     ['(?P<n>a)(?P=n)', /backreference/],
-    ['(?<=a)b', /looks behind/],
-    ['(?<!a)b', /looks behind/],
-    ['a(?=b)', /looks ahead/],
-    ['(?:^(?!a)|b)', /looks ahead/],
+    ['(?=a)'.repeat(3) + 'a(?!b)'.repeat(6), /more than 8 lookarounds/],
     ['(?>a)', /atomic/],
     ['a++', /repeats a repeat/],
     ['*a', /repeats nothing/],
@@ -130,6 +147,12 @@ describe('createPattern', () => {
     for (const pattern of patterns) assert.equal(pattern.test(random, plenty()), false)
     for (const [i, pattern] of patterns.entries())
       assert.equal(pattern.test(`${random}a${'b'.repeat(50 + i)}c`, plenty()), true)
+  })
+
+  it('stops a lookaround where the steps are used up', () => {
+    const random = Array.from({ length: 100_000 }, (_, i) => 'ab'[(Math.imul(i, 2_654_435_761) >>> 13) & 1]).join('')
+    for (const source of ['x|b(?=c[ab]{500}a)', 'x|(?<=a[ab]{500}c)b', '(?:^|b)(?![ab]*a[ab]{300}c)'])
+      assert.throws(() => createPattern(source, 'ecma').test(random, { left: 200_000 }), WorkSpentError, source)
   })
 })
 

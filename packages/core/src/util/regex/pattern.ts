@@ -1,8 +1,9 @@
 import type { Work } from '../work.ts'
 import { Automaton } from './automaton.ts'
+import { createLookingSearch, looksIn } from './looks.ts'
 import { parsePattern } from './parse.ts'
 import { compileProgram, MAX_INSTRUCTIONS, sizeOf } from './program.ts'
-import { type Dialect, type Node, PatternError } from './syntax.ts'
+import { type Dialect, type Look, type Node, PatternError } from './syntax.ts'
 
 /** A pattern that takes time linear in the text. */
 export interface Pattern {
@@ -24,8 +25,8 @@ export interface Finder extends Pattern {
 }
 
 /**
- * Returns a pattern to test texts with. A lookahead may only follow a leading `^`, where it is a further pattern
- * (`^(?=.*[0-9])(?!.*\.\.)…`).
+ * Returns a pattern to test texts with. Lookaheads after a leading `^` are further patterns (`^(?=.*[0-9])(?!.*\.\.)…`), which
+ * end at their first match.
  *
  * @throws {PatternError} for a pattern that cannot be used, with the reason
  */
@@ -89,29 +90,27 @@ function searchFor(node: Node): Search {
     throw new PatternError(
       `it has ${size} steps once its repeats are written out; at most ${MAX_INSTRUCTIONS} are allowed`,
     )
-  if (looksAhead(node)) throw new PatternError('it looks ahead')
-  let automaton: Automaton | undefined
+  const looks = looksIn(node)
+  let find: Search['find'] | undefined
   return {
     size,
-    find(text, work) {
-      automaton ??= new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'any' })
-      return automaton.findEnd(text, 0, work) !== -1
-    },
+    find: (text, work) =>
+      (find ??= looks.length > 0 ? createLookingSearch(node, looks) : createSearch(node))(text, work),
   }
 }
 
-interface Look {
-  readonly body: Node
-  readonly negative: boolean
+function createSearch(node: Node): Search['find'] {
+  const automaton = new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'any' })
+  return (text, work) => automaton.findEnd(text, 0, work) !== -1
 }
 
 const TEXT_START: Node = { kind: 'assertion', assertion: 'text start' }
 
 /** Separates the lookaheads at the very start of a pattern from the rest. */
-function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly Look[] } {
+function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly Omit<Look, 'kind' | 'direction'>[] } {
   const [first, ...rest] = node.kind === 'sequence' ? node.parts : []
   if (first?.kind !== 'assertion' || first.assertion !== 'text start') return { main: node, looks: [] }
-  const count = rest.findIndex(({ kind }) => kind !== 'look')
+  const count = rest.findIndex((part) => part.kind !== 'look' || part.direction === 'behind')
   const looks = rest.slice(0, count === -1 ? rest.length : count)
   return {
     main: { kind: 'sequence', parts: [first, ...rest.slice(looks.length)] },
@@ -120,21 +119,5 @@ function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly
         ? [{ body: { kind: 'sequence', parts: [TEXT_START, look.body] }, negative: look.negative }]
         : [],
     ),
-  }
-}
-
-function looksAhead(node: Node): boolean {
-  switch (node.kind) {
-    case 'set':
-    case 'assertion':
-      return false
-    case 'look':
-      return true
-    case 'repeat':
-      return looksAhead(node.body)
-    case 'sequence':
-      return node.parts.some(looksAhead)
-    case 'choice':
-      return node.options.some(looksAhead)
   }
 }

@@ -1,10 +1,11 @@
 import { spend, type Work } from '../work.ts'
-import { type Assertion, type CharSet, isWord, type Node, PatternError } from './syntax.ts'
+import { type Assertion, type CharSet, isWord, type Look, type Node, PatternError } from './syntax.ts'
 
-/** One instruction: consumes a character of a set, asserts a position, branches (preferring `next`), or matches. */
+/** One instruction: consumes a character of a set, asserts a position, looks around, branches (preferring `next`), or matches. */
 export type Instruction =
   | { readonly op: 'set'; readonly set: number; readonly next: number }
   | { readonly op: 'assertion'; readonly assertion: Assertion; readonly next: number }
+  | { readonly op: 'look'; readonly bit: number; readonly negative: boolean; readonly next: number }
   | { readonly op: 'split'; readonly next: number; readonly other: number }
   | { readonly op: 'match' }
 
@@ -21,8 +22,12 @@ export type Direction = 'forward' | 'backward'
 /** The largest size of a program, with repeats such as `a{1000}` expanded. */
 export const MAX_INSTRUCTIONS = 20_000
 
-/** @throws {PatternError} for a pattern of too many steps, or that looks ahead */
-export function compileProgram(node: Node, direction: Direction): Program {
+/**
+ * Compiles a pattern. Its lookarounds become tests of bits, in the order of `looks`.
+ *
+ * @throws {PatternError} for a pattern of too many steps, and for a lookaround that is not in `looks`
+ */
+export function compileProgram(node: Node, direction: Direction, looks: readonly Look[] = []): Program {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)
     throw new PatternError(
@@ -55,8 +60,11 @@ export function compileProgram(node: Node, direction: Direction): Program {
           .reduceRight((other, first) => push({ op: 'split', next: first, other }))
       case 'repeat':
         return emitRepeat(part, next)
-      case 'look':
-        throw new PatternError('it looks ahead')
+      case 'look': {
+        const bit = looks.indexOf(part)
+        if (bit === -1) throw new PatternError(`it looks ${part.direction}`)
+        return push({ op: 'look', bit, negative: part.negative, next })
+      }
     }
   }
 
@@ -118,12 +126,17 @@ export interface CharClass {
   readonly isIn: Uint8Array
   readonly isWord: boolean
   readonly isNewline: boolean
+  /** The lookarounds that match before the character, as bits. */
+  readonly looks: number
 }
 
 const ASCII = 128
 const PAGE = 256
 /** How many pages are kept. With more, all are dropped and made again. */
 const MAX_PAGES = 128
+/** The most lookarounds of one pattern: each has a bit of a byte. */
+export const MAX_LOOKS = 8
+const LOOKS = 2 ** MAX_LOOKS
 /** Steps for testing one set. */
 const SET_STEPS = 4
 
@@ -135,6 +148,7 @@ export class Alphabet {
   readonly ascii: Uint16Array = new Uint16Array(ASCII)
   readonly #program: Program
   readonly #byKey = new Map<string, number>()
+  readonly #marked = new Map<number, number>()
   readonly #pages = new Map<number, Uint16Array>()
 
   constructor(program: Program) {
@@ -170,7 +184,20 @@ export class Alphabet {
     if (known === undefined) {
       known = this.classes.length
       this.#byKey.set(key, known)
-      this.classes.push({ sample: codePoint, isIn, isWord: word, isNewline })
+      this.classes.push({ sample: codePoint, isIn, isWord: word, isNewline, looks: 0 })
+    }
+    return known
+  }
+
+  /** Returns the number of a class before whose characters some lookarounds match. */
+  withLooks(number: number, looks: number): number {
+    if (looks === 0) return number
+    const key = number * LOOKS + looks
+    let known = this.#marked.get(key)
+    if (known === undefined) {
+      known = this.classes.length
+      this.#marked.set(key, known)
+      this.classes.push({ ...(this.classes[number] as CharClass), looks })
     }
     return known
   }

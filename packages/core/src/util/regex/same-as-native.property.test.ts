@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createFinder, createPattern } from './pattern.ts'
+import { MAX_LOOKS } from './program.ts'
 import { runs } from '../../testing/runs.ts'
 
 const plenty = () => ({ left: 1e8 })
@@ -28,7 +29,9 @@ const text = fc
   .array(fc.constantFrom('a', 'b', 'c', '1', ' ', '\n', 'é', '😀', '_'), { maxLength: 12 })
   .map((parts) => parts.join(''))
 
-/** Patterns; where only characters may repeat, no repeated part can be empty. */
+const look = fc.constantFrom('?=', '?!', '?<=', '?<!')
+
+/** Patterns; where only characters may repeat, no repeated part can be empty, and no part looks around. */
 function patterns(onlyCharactersRepeat: boolean): fc.Arbitrary<string> {
   const { any } = fc.letrec<{ any: string }>((tie) => ({
     any: fc.oneof(
@@ -37,6 +40,7 @@ function patterns(onlyCharactersRepeat: boolean): fc.Arbitrary<string> {
       assertion,
       fc.tuple(tie('any'), tie('any')).map(([a, b]) => a + b),
       fc.tuple(tie('any'), tie('any')).map(([a, b]) => `(?:${a}|${b})`),
+      ...(onlyCharactersRepeat ? [] : [fc.tuple(look, tie('any')).map(([sign, a]) => `(${sign}${a})`)]),
       fc.tuple(onlyCharactersRepeat ? character : tie('any'), repeat).map(([a, sign]) => `(?:${a})${sign}`),
     ),
   }))
@@ -47,6 +51,9 @@ describe('createPattern', () => {
   it('answers as the engine of JavaScript does', () => {
     fc.assert(
       fc.property(patterns(false), text, (source, sample) => {
+        const looks = source.match(/\(\?<?[=!]/g)?.length ?? 0
+        // V8 also looks around between the halves of a surrogate pair, where ECMA-262 tries no match.
+        fc.pre(looks === 0 || (looks <= MAX_LOOKS && !sample.includes('😀')))
         assert.equal(createPattern(source, 'ecma').test(sample, plenty()), new RegExp(source, 'u').test(sample))
       }),
       runs(2000, 2000),

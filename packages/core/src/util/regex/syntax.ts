@@ -4,11 +4,18 @@ export type Assertion = 'text start' | 'text end' | 'line start' | 'line end' | 
 export type Node =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
-  /** Looks ahead and consumes nothing. */
-  | { readonly kind: 'look'; readonly negative: boolean; readonly body: Node }
+  | Look
   | { readonly kind: 'sequence'; readonly parts: readonly Node[] }
   | { readonly kind: 'choice'; readonly options: readonly Node[] }
   | { readonly kind: 'repeat'; readonly body: Node; readonly min: number; readonly max: number; readonly lazy: boolean }
+
+/** Looks ahead or behind, and consumes nothing. */
+export interface Look {
+  readonly kind: 'look'
+  readonly direction: 'ahead' | 'behind'
+  readonly negative: boolean
+  readonly body: Node
+}
 
 /** `ecma` is ECMA-262 with the flag `u`, as in JSON Schema; `re2` is the syntax of RE2. They differ in `.`, `\s` and `[]`. */
 export type Dialect = 'ecma' | 're2'
