@@ -79,7 +79,7 @@ function toServerRow({ upstream: { name, state, items }, source: { rejected } }:
     ...(state.reason === undefined ? {} : { reason: state.reason }),
     since: state.since,
     restarts: state.restarts,
-    toolCount: items.tools.length - rejected.length,
+    toolCount: items.tools.length - rejected.filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
     rejected: [...state.rejected, ...rejected],
   }

@@ -37,3 +37,5 @@ export { createMetaTools, type MetaToolDeps, type SearchOffer, toMcpOutput } fro
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'
 export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } from './server-tools.ts'
+export { toListedItem } from './listed-item.ts'
+export { type ItemClaims, type LeftOutItem, type ListedItems, ServerItems } from './server-items.ts'

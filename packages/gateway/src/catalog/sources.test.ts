@@ -2,15 +2,22 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../config/config.ts'
-import type { McpTool, Upstream, UpstreamCall } from '../upstream/upstream.ts'
+import type { McpTool, Upstream, UpstreamCall, UpstreamItems } from '../upstream/upstream.ts'
 import { UpstreamSource } from './sources.ts'
 
-const SERVER = { name: 'files', trustHints: false, tools: new Map() } as unknown as ServerConfig
+const SERVER = {
+  name: 'files',
+  trustHints: false,
+  tools: new Map(),
+  offers: ['tools', 'resources', 'prompts'],
+} as unknown as ServerConfig
 const listed = (name: string, more: Partial<McpTool> = {}): McpTool => ({
   name,
   inputSchema: { type: 'object' },
   ...more,
 })
+
+const NOTHING: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
 
 /** An upstream whose list a test sets, and which writes down its calls. */
 function fakeUpstream(...tools: McpTool[]) {
@@ -19,7 +26,7 @@ function fakeUpstream(...tools: McpTool[]) {
   const upstream = {
     name: 'files',
     state: { status: 'ready' },
-    items: { tools: tools as readonly McpTool[] },
+    items: { ...NOTHING, tools } as UpstreamItems,
     subscribe(listener: () => void) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -38,7 +45,11 @@ function fakeUpstream(...tools: McpTool[]) {
     listeners,
     tell,
     set(...next: McpTool[]) {
-      upstream.items = { tools: next }
+      upstream.items = { ...upstream.items, tools: next }
+      tell()
+    },
+    list(lists: Partial<UpstreamItems>) {
+      upstream.items = { ...upstream.items, ...lists }
       tell()
     },
   }
@@ -140,5 +151,59 @@ describe('UpstreamSource', () => {
     const { upstream, listeners } = fakeUpstream()
     new UpstreamSource(SERVER, upstream).subscribe?.(() => {})()
     assert.equal(listeners.size, 0)
+  })
+
+  it('returns the other kinds beside the tools, and calls the server for them', async () => {
+    const { upstream, list, calls } = fakeUpstream(listed('read'))
+    const source = new UpstreamSource(SERVER, upstream)
+    list({ resources: [{ uri: 'file:///a', name: 'a' }], prompts: [{ name: 'greet' }] })
+    const items = byId(source.tools())
+    assert.deepEqual([...items.keys()], ['files:read', 'resource:files:file:///a', 'prompt:files:greet'])
+    const context = { caller: { user: 'vera' } } as never
+    await items.get('resource:files:file:///a')?.execute?.({ uri: 'file:///a' } as never, context)
+    await items.get('prompt:files:greet')?.execute?.({ who: 'you' } as never, context)
+    await source.unlisted('file:///b')?.execute?.({ uri: 'file:///b' } as never, context)
+    assert.deepEqual(
+      calls.map(({ method, params, caller }) => ({ method, params, caller })),
+      [
+        { method: 'resources/read', params: { uri: 'file:///a' }, caller: { user: 'vera' } },
+        { method: 'prompts/get', params: { name: 'greet', arguments: { who: 'you' } }, caller: { user: 'vera' } },
+        { method: 'resources/read', params: { uri: 'file:///b' }, caller: { user: 'vera' } },
+      ],
+    )
+  })
+
+  it('has no unlisted resources where the entry offers none', () => {
+    const { upstream } = fakeUpstream()
+    assert.equal(new UpstreamSource({ ...SERVER, offers: ['tools'] }, upstream).unlisted('file:///b'), undefined)
+  })
+
+  it('announces a change of any list, and only then', () => {
+    const { upstream, list, tell } = fakeUpstream()
+    const source = new UpstreamSource(SERVER, upstream)
+    let changes = 0
+    source.subscribe(() => {
+      changes++
+      source.tools()
+    })
+    tell()
+    assert.equal(changes, 1)
+    tell()
+    assert.equal(changes, 1)
+    list({ prompts: [{ name: 'greet' }] })
+    assert.equal(changes, 2)
+    list({ templates: [{ uriTemplate: 'file:///{a}', name: 'a' }] })
+    assert.equal(changes, 3)
+  })
+
+  it('names what the catalog rejects, of every kind', () => {
+    const { upstream, list } = fakeUpstream()
+    const source = new UpstreamSource(SERVER, upstream)
+    list({ resources: [{ uri: 'nowhere', name: 'a' }] })
+    source.tools()
+    assert.deepEqual(
+      source.rejected.map(({ kind, name }) => `${kind} ${name}`),
+      ['resource nowhere'],
+    )
   })
 })

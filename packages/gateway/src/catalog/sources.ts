@@ -1,60 +1,80 @@
-import type { Tool } from '@toolgate/core'
+import type { CallContext, Tool } from '@toolgate/core'
+import type { JsonObject } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
-import { ServerTools } from '@toolgate/mcp'
+import { ServerItems, ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
-import type { McpTool, RejectedItem, Upstream } from '../upstream/upstream.ts'
+import type { CallMethod, Offer, RejectedItem, Upstream, UpstreamItems } from '../upstream/upstream.ts'
 
-/** The catalog's source for one upstream: its latest list, which is kept while it is down. */
+/** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
   readonly name: string
   readonly namespaces: readonly string[]
   readonly #upstream: Upstream
+  readonly #offers: readonly Offer[]
   readonly #tools: ServerTools
-  #read: readonly McpTool[] | undefined
+  readonly #items: ServerItems
+  #read: UpstreamItems | undefined
   #wasReady = false
 
-  constructor({ name, tools, trustHints }: Pick<ServerConfig, 'name' | 'tools' | 'trustHints'>, upstream: Upstream) {
+  constructor(
+    { name, tools, trustHints, offers }: Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers'>,
+    upstream: Upstream,
+  ) {
     this.name = name
     this.namespaces = [name]
     this.#upstream = upstream
+    this.#offers = offers
+    const send = (method: CallMethod, params: JsonObject, call: CallContext) =>
+      upstream.call({ method, params, caller: call.caller, signal: call, onProgress: call.onProgress })
     this.#tools = new ServerTools({
       namespace: name,
       overlays: tools,
       trustHints,
-      executeOf: (tool) => (input, call) =>
-        upstream.call({
-          method: 'tools/call',
-          params: { name: tool, arguments: input },
-          caller: call.caller,
-          signal: call,
-          onProgress: call.onProgress,
-        }),
+      executeOf: (tool) => (input, call) => send('tools/call', { name: tool, arguments: input }, call),
+    })
+    this.#items = new ServerItems({
+      namespace: name,
+      read: (uri, call) => send('resources/read', { uri }, call),
+      getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
     })
   }
 
-  /** Listed tools that the catalog rejects, with the reason. */
+  /** Listed items that the catalog rejects, with the reason. */
   get rejected(): readonly RejectedItem[] {
-    return this.#tools.leftOut.map(({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }))
+    const tools = this.#tools.leftOut.map(
+      ({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }) as const,
+    )
+    return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
   }
 
-  /** Whether the server has listed its tools once. */
+  /** Whether the server has listed its items once. */
   isListed(): boolean {
     return (this.#wasReady ||= this.#upstream.state.status === 'ready')
   }
 
   tools(): Iterable<Tool> {
-    const listed = this.#upstream.items.tools
-    if (this.#read !== listed) {
-      this.#tools.read(listed)
-      this.#read = listed
-    }
-    return this.#tools.tools
+    const { items } = this.#upstream
+    const read = this.#read
+    if (read?.tools !== items.tools) this.#tools.read(items.tools)
+    if (!read || OTHER_LISTS.some((list) => read[list] !== items[list])) this.#items.read(items)
+    this.#read = items
+    return this.#items.items.length === 0 ? this.#tools.tools : [...this.#tools.tools, ...this.#items.items]
+  }
+
+  /** A server may have resources that it does not list. */
+  unlisted(uri: string): Tool | undefined {
+    return this.#offers.includes('resources') ? this.#items.unlisted(uri) : undefined
   }
 
   subscribe(listener: () => void): () => void {
     return this.#upstream.subscribe(() => {
       const isFirst = !this.#wasReady && this.isListed()
-      if (isFirst || this.#read !== this.#upstream.items.tools) listener()
+      const { items } = this.#upstream
+      const read = this.#read
+      if (isFirst || !read || LISTS.some((list) => read[list] !== items[list])) listener()
     })
   }
 }
+
+const OTHER_LISTS = ['resources', 'templates', 'prompts'] as const
+const LISTS = ['tools', ...OTHER_LISTS] as const

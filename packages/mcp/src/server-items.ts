@@ -1,0 +1,151 @@
+import { type CallContext, ConfigError, type Tool } from '@toolgate/core'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import {
+  definePrompt,
+  defineResource,
+  defineTemplate,
+  type ItemKind,
+  type PromptDefinition,
+  type ResourceDefinition,
+  type TemplateDefinition,
+} from '@toolgate/core/toolset'
+
+/** What a server lists beside its tools. */
+export interface ListedItems {
+  readonly resources: readonly unknown[]
+  readonly templates: readonly unknown[]
+  readonly prompts: readonly unknown[]
+}
+
+/** How the items of a server are named and run. */
+export interface ItemClaims {
+  readonly namespace: string
+  /** Reads a resource from the server. */
+  readonly read: (uri: string, call: CallContext) => unknown
+  /** Gets a prompt from the server. */
+  readonly getPrompt: (name: string, input: Readonly<Record<string, string>>, call: CallContext) => unknown
+}
+
+/** A listed item that is not offered. */
+export interface LeftOutItem {
+  readonly kind: Exclude<ItemKind, 'tool'>
+  readonly name: string
+  readonly error: Error
+}
+
+interface Known {
+  /** As the server listed it. */
+  readonly listed: unknown
+  readonly text: string
+  readonly item: Tool
+}
+
+const KINDS = [
+  { kind: 'resource', list: 'resources', key: 'uri' },
+  { kind: 'template', list: 'templates', key: 'uriTemplate' },
+  { kind: 'prompt', list: 'prompts', key: 'name' },
+] as const satisfies readonly { kind: ItemKind; list: keyof ListedItems; key: string }[]
+
+/**
+ * The resources, templates and prompts that a server lists.
+ *
+ * An item that is listed again unchanged stays the same object, so decisions about it stay cached. One invalid item does
+ * not affect the others.
+ */
+export class ServerItems {
+  readonly #claims: ItemClaims
+  #known = new Map<string, Known>()
+  #leftOut: readonly LeftOutItem[] = []
+
+  constructor(claims: ItemClaims) {
+    this.#claims = claims
+  }
+
+  get items(): readonly Tool[] {
+    return [...this.#known.values()].map(({ item }) => item)
+  }
+
+  get leftOut(): readonly LeftOutItem[] {
+    return this.#leftOut
+  }
+
+  /** Replaces the items with the server's latest lists. */
+  read(lists: ListedItems): void {
+    const known = new Map<string, Known>()
+    const leftOut: LeftOutItem[] = []
+    for (const { kind, list, key } of KINDS) {
+      for (const [i, listed] of lists[list].entries()) {
+        const name = isObject(listed) ? listed[key] : undefined
+        const id = `${kind} ${String(name)}`
+        try {
+          if (known.has(id)) throw new ConfigError(kind, 'is listed twice; the first counts')
+          known.set(id, this.#toKnown(kind, id, listed))
+        } catch (error) {
+          const shown = typeof name === 'string' ? name.slice(0, MAX_SHOWN).toWellFormed() : `${list}[${i}]`
+          leftOut.push({ kind, name: shown, error: error instanceof Error ? error : new Error(String(error)) })
+        }
+      }
+    }
+    this.#known = known
+    this.#leftOut = leftOut
+  }
+
+  /** Returns the resource of a URI that is not listed. @throws {ConfigError} for a text that is no URI */
+  unlisted(uri: string): Tool {
+    return this.#resource({ uri })
+  }
+
+  #toKnown(kind: LeftOutItem['kind'], id: string, listed: unknown): Known {
+    const before = this.#known.get(id)
+    if (before && before.listed === listed) return before
+    const text = JSON.stringify(listed)
+    if (before?.text === text) return { ...before, listed }
+    return { listed, text, item: this.#toItem(kind, isObject(listed) ? listed : {}) }
+  }
+
+  /** The definition checks each field. */
+  #toItem(kind: LeftOutItem['kind'], listed: JsonObject): Tool {
+    switch (kind) {
+      case 'resource':
+        return this.#resource(withFields(listed, RESOURCE_FIELDS))
+      case 'template':
+        return defineTemplate({
+          ...(withFields(listed, TEMPLATE_FIELDS) as unknown as TemplateDefinition),
+          namespace: this.#claims.namespace,
+        })
+      default: {
+        const { namespace, getPrompt } = this.#claims
+        const given = withFields(listed, PROMPT_FIELDS) as unknown as PromptDefinition
+        return definePrompt({ ...given, namespace, execute: (input, call) => getPrompt(given.name, input, call) })
+      }
+    }
+  }
+
+  #resource(given: JsonObject): Tool {
+    const { namespace, read } = this.#claims
+    const definition = given as unknown as ResourceDefinition
+    return defineResource({ ...definition, namespace, execute: ({ uri }, call) => read(uri, call) })
+  }
+}
+
+const MAX_SHOWN = 128
+const COMMON_FIELDS = ['name', 'title', 'description', 'annotations', 'icons', '_meta'] as const
+const RESOURCE_FIELDS: readonly string[] = [...COMMON_FIELDS, 'uri', 'mimeType', 'size']
+const TEMPLATE_FIELDS: readonly string[] = [...COMMON_FIELDS, 'uriTemplate', 'mimeType']
+const PROMPT_FIELDS: readonly string[] = [...COMMON_FIELDS, 'arguments']
+/** Characters of JSON, as many as those of a tool may have. */
+const MAX_FIELD_CHARS = 64 * 1024
+
+/** Returns a definition with every unknown field under `fields`. A known one that is `null` is absent. */
+function withFields(listed: JsonObject, names: readonly string[]): JsonObject {
+  const known: Record<string, unknown> = {}
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(listed)) {
+    if (!names.includes(name)) fields[name] = value
+    else if (value !== null) known[name] = value
+  }
+  if (Object.keys(fields).length === 0) return known
+  if (JSON.stringify(fields).length > MAX_FIELD_CHARS)
+    throw new ConfigError('item', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)
+  return { ...known, fields }
+}
