@@ -3,9 +3,10 @@ import { ConfigError, type Gate } from '@toolgate/core'
 import { checkShape, endsWithin, shapeOf } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { GroupRow, ServerRow } from './api/wire.ts'
-import { createKeyring } from './auth/keyring.ts'
+import { createKeyring, type Keyring } from './auth/keyring.ts'
 import { createOriginRules } from './auth/origin.ts'
 import type { GatewayConfig } from './config/config.ts'
+import { isLoopback } from './config/groups.ts'
 import { saysNothing } from './config/policy.ts'
 import { type GatewayBase, type LogLine, openGate } from './gate-parts.ts'
 import { listen } from './http/server.ts'
@@ -63,11 +64,10 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const keyring = createKeyring(config.callers)
   const listener = await listen(config.listen)
   const { port } = listener
-  const { host, origins = [] } = config.listen
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
   const base: GatewayBase = { config, clock, redact, log, onFault, lifecycle }
   try {
-    const entrance: Entrance = { keyring, origins: createOriginRules({ host, port, origins }), port }
+    const entrance = toEntrance(config, keyring, port)
     const parts = await openGate(base, { probeEveryMs: options.probeEveryMs, onUnlocked: () => served.mcp.wake() })
     const watching = watchGateway(base, parts)
     const served = createMcp(base, parts, watching, entrance)
@@ -77,7 +77,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     const { gate, fleet, probed, warnings } = parts
     const starting = fleet.upstreams.map((upstream) => upstream.start())
     return {
-      url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      url: toUrl(config.listen.host, port),
       port,
       gate,
       ready: Promise.all([endsWithin(probed, FIRST_ASK_MS), ...starting]).then(warnings.logNew),
@@ -88,6 +88,24 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   } catch (error) {
     await lifecycle.close()
     throw error
+  }
+}
+
+function toUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function toEntrance(
+  { listen: { host, origins = [] }, publicUrl }: GatewayConfig,
+  keyring: Keyring,
+  port: number,
+): Entrance {
+  const known = publicUrl === undefined ? origins : [...origins, publicUrl]
+  return {
+    keyring,
+    origins: createOriginRules({ host, port, origins: known }),
+    port,
+    publicUrl: publicUrl ?? (isLoopback(host) ? toUrl(host, port) : undefined),
   }
 }
 

@@ -22,6 +22,7 @@ import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
+import { createRounds } from './relay/rounds.ts'
 import { createMetricsEndpoint } from './telemetry/metrics-endpoint.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { VERSION } from './version.ts'
@@ -31,6 +32,8 @@ export interface Entrance {
   readonly keyring: Keyring
   readonly origins: OriginRules
   readonly port: number
+  /** The origin that people reach the gateway by, if it is known. */
+  readonly publicUrl: string | undefined
 }
 
 const LIST_TTL_MS = 1000
@@ -83,9 +86,9 @@ function isOff(pins: GatewayConfig['pins']): boolean {
 /** Creates the MCP endpoints, and drains the gate before the gateway stops. */
 export function createMcp(
   { config, clock, onFault, lifecycle }: GatewayBase,
-  { gate, lists, availability, via, tracing }: GateParts,
+  { gate, lists, availability, via, tracing, state = memoryState({ clock }) }: GateParts,
   { logins }: Watching,
-  { keyring, origins }: Entrance,
+  { keyring, origins, publicUrl }: Entrance,
 ): { readonly mcp: McpEndpoints; readonly streams: ChangeStreams } {
   const serverInfo = { name: 'toolgate', version: VERSION }
   const streams = new ChangeStreams({ serverInfo, onFault })
@@ -93,13 +96,16 @@ export function createMcp(
     streams.close()
     await endsWithin(gate.idle(), config.drainMs ?? DEFAULT_DRAIN_MS)
   })
+  const isStopping = () => lifecycle.isStopping
+  const rounds = createRounds({ gate, clock, state, publicUrl, isStopping })
   const mcp = new McpEndpoints({
     gate,
+    rounds,
     lists,
     availability,
     streams,
     sessions: new Sessions({ clock }),
-    isStopping: () => lifecycle.isStopping,
+    isStopping,
     serverInfo,
     listTtlMs: LIST_TTL_MS,
     capabilities: { tools: { listChanged: true } },

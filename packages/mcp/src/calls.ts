@@ -1,6 +1,7 @@
 import type { CallOutcome, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
 import { type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
+import type { Continuation } from '@toolgate/core/toolset'
 
 /** The parameters of a `tools/call`, with the problem if they are invalid. */
 export interface CallParams {
@@ -34,16 +35,19 @@ export interface ToolCall {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** The host's context of the request, for the tool. */
   readonly context?: unknown
+  /** The earlier rounds of the call. */
+  readonly continues?: Continuation | undefined
 }
 
 /** Calls a tool through the gate for a client that knows it by its name on the wire. */
-export function callTool({ view, names, name, input, signal, onProgress, context }: ToolCall): Promise<CallOutcome> {
+export function callTool({ view, names, name, input, ...rest }: ToolCall): Promise<CallOutcome> {
   return view.call({
     tool: names.toId(name),
     input,
-    signal,
-    onProgress,
-    context,
+    signal: rest.signal,
+    onProgress: rest.onProgress,
+    context: rest.context,
+    continues: rest.continues,
     calledAs: name,
     nameOf: (id) => names.toName(id) ?? id,
     idOf: names.toId,

@@ -39,6 +39,8 @@ export interface GatewayConfig {
   /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
   readonly secrets?: readonly string[]
   readonly metrics?: MetricsConfig
+  /** The origin that people reach the gateway by, such as `https://tools.example.com`. Default: where it listens, if that is loopback. */
+  readonly publicUrl?: string
   /** Unknown names and likely mistakes in the file, with their lines. */
   readonly warnings?: readonly ConfigWarning[]
   /** Default: `auto`, without a threshold. */

@@ -350,6 +350,19 @@ export const listenSchema = z.strictObject({
     .exactOptional(),
 })
 
+const LOOPBACK_ORIGIN = /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/
+
+export const publicUrlSchema = z
+  .string()
+  .refine(
+    (url) =>
+      URL.canParse(url) && new URL(url).origin === url && (url.startsWith('https://') || LOOPBACK_ORIGIN.test(url)),
+    'an https origin without a path, such as https://tools.example.com, or one of loopback',
+  )
+  .describe(
+    'The origin that people reach the gateway by: links to approvals begin with it. Default: where it listens, if that is loopback.',
+  )
+
 export const auditSchema = z.strictObject({
   store: z.enum(['sqlite', 'jsonl', 'memory']).describe('Default: sqlite.').exactOptional(),
   path: text.describe('Default: .toolgate/audit.db or .toolgate/audit.jsonl.').exactOptional(),
@@ -481,6 +494,7 @@ export const limitSchema = z.union([
 export const configSchema = z
   .strictObject({
     listen: listenSchema.exactOptional(),
+    publicUrl: publicUrlSchema.exactOptional(),
     servers: serversSchema,
     callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
     groups: groupsSchema.exactOptional(),

@@ -20,6 +20,7 @@ import {
   listenSchema,
   metricsSchema,
   pinsSchema,
+  publicUrlSchema,
   redactSchema,
   searchSchema,
   stateSchema,
@@ -27,7 +28,17 @@ import {
 
 type Settings = Pick<
   GatewayConfig,
-  'listen' | 'limits' | 'calls' | 'approvals' | 'redact' | 'metrics' | 'search' | 'pins' | 'definitions' | 'drainMs'
+  | 'listen'
+  | 'publicUrl'
+  | 'limits'
+  | 'calls'
+  | 'approvals'
+  | 'redact'
+  | 'metrics'
+  | 'search'
+  | 'pins'
+  | 'definitions'
+  | 'drainMs'
 > & { readonly audit: AuditConfig; readonly state: StateConfig }
 
 /** Reads the sections that do not depend on servers, groups and policies, with defaults. */
@@ -40,6 +51,7 @@ export function readSettings(reading: Reading): Settings {
     has(source, [key]) ? checkShape(source, [key], schema) : undefined
   const pins = ifPresent('pins', pinsSchema)
   const definitions = ifPresent('definitions', definitionsSchema)
+  const publicUrl = ifPresent('publicUrl', publicUrlSchema)
   const drainMs = ifPresent('drainMs', drainSchema)
   return {
     listen: readListen(reading),
@@ -54,6 +66,7 @@ export function readSettings(reading: Reading): Settings {
     ...(pins === undefined ? {} : { pins }),
     ...(definitions === undefined ? {} : { definitions }),
     ...(drainMs === undefined ? {} : { drainMs }),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
   }
 }
 

@@ -3,7 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool, type JsonSchema, type Tool } from '@toolgate/core'
+import { memoryState } from '@toolgate/core/stores'
 import { ToolLists } from '@toolgate/mcp'
+import { createRounds } from '../relay/rounds.ts'
 import { LegacyPath } from './legacy.ts'
 import { Sessions } from './sessions.ts'
 
@@ -14,6 +16,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
   const path = new LegacyPath({
     gate,
     lists: new ToolLists(gate),
+    rounds: createRounds({ gate, clock, state: memoryState({ clock }), publicUrl: undefined, isStopping: () => false }),
     listTtlMs: 1000,
     capabilities: { tools: { listChanged: true } },
     sessions: new Sessions({ clock }),

@@ -7,7 +7,8 @@ import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
 import type { RpcMessage } from './envelope.ts'
 import { isLogged, toLogLevel } from './log-levels.ts'
-import { McpMethods, type McpRequest, type McpResultReply, type MethodDeps } from './methods.ts'
+import { McpMethods, type MethodDeps } from './methods.ts'
+import type { McpRequest, McpResultReply } from './request.ts'
 import { RpcFault } from './protocol.ts'
 import { type Session, SESSION_HEADER, type Sessions } from './sessions.ts'
 
@@ -66,6 +67,7 @@ export class LegacyPath {
     try {
       const reply = await answering
       if ('error' in reply) return stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      if ('asks' in reply) throw new TypeError('a client of an earlier revision cannot be asked by an answer')
       if (reply.isKept)
         return stream.endWith(
           id,

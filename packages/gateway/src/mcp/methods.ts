@@ -1,55 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Caller, Gate, Progress, Tool, View } from '@toolgate/core'
+import type { Gate, Progress, View } from '@toolgate/core'
 import type { WireNames } from '@toolgate/core/expose'
-import type { Cancelling, JsonObject } from '@toolgate/core/internal'
-import {
-  callTool,
-  checkListParams,
-  type JsonRpcError,
-  readCall,
-  type RequestId,
-  toAnswer,
-  type ToolLists,
-} from '@toolgate/mcp'
+import type { JsonObject } from '@toolgate/core/internal'
+import { callTool, checkListParams, readCall, type RequestId, toAnswer, type ToolLists } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
-import type { ClientLink } from '../relay/client-link.ts'
+import type { CallRounds } from '../relay/rounds.ts'
 import { type FindTracing, type ServedRequest, serveTraced, type TracedMethod } from '../telemetry/tracing.ts'
 import { checkParamHeaders } from './param-headers.ts'
+import type { McpMethod, McpReply, McpRequest } from './request.ts'
 import { RpcFault } from './protocol.ts'
-
-/** A request of a client, in the terms of no era. */
-export interface McpRequest {
-  readonly id: RequestId
-  readonly params: JsonObject
-  /** In the session that the client names, if any. */
-  readonly caller: Caller
-  /** One that the gateway speaks. */
-  readonly protocolVersion: string | undefined
-  /** The headers that must repeat arguments; `undefined` before 2026-07-28. */
-  readonly headers: IncomingHttpHeaders | undefined
-  /** Aborts when the client cancels the request or is gone for good. */
-  readonly signal: Cancelling
-  /** The client, as servers reach it. */
-  readonly link: ClientLink
-  /** Sends a notification before the answer. It may be lost. */
-  notify(method: string, params: JsonObject): void
-}
-
-/** The answer to a request, in the terms of no era. */
-export type McpReply = McpResultReply | { readonly error: JsonRpcError }
-
-export interface McpResultReply {
-  readonly result: JsonObject
-  /** How long the client may cache the result, in ms. Absent for results that are not cached. */
-  readonly ttlMs?: number | undefined
-  /** The same reply answers equal requests, so its bytes are kept with it. */
-  readonly isKept?: boolean
-  /** The called tool, if the caller sees it. */
-  readonly tool?: Tool | undefined
-}
-
-/** Serves one method. @throws {RpcFault} */
-export type McpMethod = (request: McpRequest) => Promise<McpReply>
 
 /** What the gateway declares that it can do for clients, in every era. */
 export interface ServerCapabilities {
@@ -61,6 +19,7 @@ export interface MethodDeps {
   readonly capabilities: ServerCapabilities
   readonly gate: Pick<Gate, 'view'>
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
+  readonly rounds: Pick<CallRounds, 'serve'>
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
   /** Returns the tracing of requests, if it is on. */
@@ -111,21 +70,30 @@ export class McpMethods {
   }
 
   async #callTool(request: McpRequest): Promise<McpReply> {
-    const { gate, lists } = this.#deps
+    const { gate, lists, rounds } = this.#deps
     const { name, input, progressToken } = parseCall(request.params)
     const view = await gate.view(request.caller)
     const names = lists.names()
     const tool = view.get(names.toId(name) ?? '')
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
-    const { signal, link } = request
+    const { signal } = request
     const onProgress =
       progressToken === undefined
         ? undefined
         : (progress: Progress) => request.notify('notifications/progress', { ...progress, progressToken })
-    const answer = toAnswer(await callTool({ view, names, name, input, signal, onProgress, context: link }))
-    if ('error' in answer) return answer
-    if (isLargeResult(answer.result)) await nextTurn()
-    return { result: answer.result, tool }
+    return rounds.serve(request, {
+      view,
+      tool,
+      input,
+      name,
+      call: (round) => callTool({ view, names, name, input, signal, onProgress, ...round }),
+      toReply: async (outcome) => {
+        const answer = toAnswer(outcome)
+        if ('error' in answer) return answer
+        if (isLargeResult(answer.result)) await nextTurn()
+        return { result: answer.result, tool }
+      },
+    })
   }
 }
 

@@ -7,7 +7,8 @@ import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
 import { isLogged, toLogLevel } from './log-levels.ts'
-import { McpMethods, type McpReply, type McpRequest, type McpResultReply, type MethodDeps } from './methods.ts'
+import { McpMethods, type MethodDeps } from './methods.ts'
+import type { McpAskReply, McpReply, McpRequest, McpResultReply } from './request.ts'
 import { RpcFault } from './protocol.ts'
 
 export interface ModernDeps extends MethodDeps {
@@ -52,12 +53,19 @@ export class ModernPath {
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     const reply = await answering
     if ('error' in reply) return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+    if ('asks' in reply)
+      return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
     if (reply.isKept)
       return request.stream.endWith(
         id,
         this.#kept.of(reply, () => this.#toResult(reply)),
       )
     request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toResult(reply) }))
+  }
+
+  #toAskResult({ asks, state }: McpAskReply): JsonObject {
+    const meta = { [META.serverInfo]: this.#deps.serverInfo }
+    return { resultType: 'input_required', inputRequests: asks, requestState: state, _meta: meta }
   }
 
   /** Returns the result unchanged, except that `_meta` names this server and not the one behind it. */

@@ -55,7 +55,7 @@ export interface McpTracing {
 export type FindTracing = () => McpTracing | undefined
 
 /** The part of an answer that is traced. */
-type Answered = { readonly result: JsonObject } | { readonly error: JsonRpcError }
+type Answered = { readonly result: JsonObject } | { readonly error: JsonRpcError } | { readonly asks: JsonObject }
 
 /** Serves a request, and traces it if an SDK is registered. `toRequest` is called only then. */
 export function serveTraced<T extends Answered>(
@@ -72,7 +72,7 @@ async function trace<T extends Answered>(operation: McpOperation, serve: () => P
     const answer = await operation.within(serve)
     if ('error' in answer) operation.fail(String(answer.error.code), answer.error.code)
     // A refusal is a result with `isError`.
-    else if (answer.result['isError'] === true) operation.fail('tool_error')
+    else if ('result' in answer && answer.result['isError'] === true) operation.fail('tool_error')
     return answer
   } catch (error) {
     const { code } = RPC_ERRORS[error instanceof RpcFault ? error.rule : 'internal']

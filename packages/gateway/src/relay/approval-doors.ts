@@ -1,0 +1,94 @@
+import type { Approval, Gate } from '@toolgate/core'
+import type { Cancelling } from '@toolgate/core/internal'
+import type { JsonRpcError } from '@toolgate/mcp'
+import type { McpRequest } from '../mcp/request.ts'
+
+export interface ApprovalDoorsOptions {
+  readonly gate: Pick<Gate, 'approvals' | 'subscribe'>
+  /** The origin that people reach the gateway by. Without it, clients get no links. */
+  readonly publicUrl: string | undefined
+  /** A stopping gateway waits for nobody. */
+  readonly isStopping: () => boolean
+  /** How long a request waits for a person. Default 20 s. */
+  readonly waitMs?: number
+}
+
+/** A URL elicitation (MCP 2025-11-25). 2026-07-28 has no `elicitationId`. */
+export interface UrlElicitation {
+  readonly mode: 'url'
+  readonly message: string
+  readonly url: string
+  readonly elicitationId: string
+}
+
+const DEFAULT_WAIT_MS = 20_000
+/** Another process may decide, which this one's gate does not announce. */
+const POLL_MS = 1000
+/** MCP 2025-11-25, "URL elicitation required". */
+const URL_ELICITATION_REQUIRED = -32_042
+
+/** Where the page of an approval is served. */
+export const APPROVAL_PATH = '/approvals/'
+
+/** Shows clients where a person decides an approval. Nothing that a client answers approves. */
+export class ApprovalDoors {
+  readonly #options: ApprovalDoorsOptions
+
+  constructor(options: ApprovalDoorsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Returns the elicitation that opens the page of an approval; `undefined` without a public URL. The link names the
+   * approval and holds no secret: the page is shown only to people who may see it.
+   */
+  elicitationOf({ id }: Approval, name: string): UrlElicitation | undefined {
+    const { publicUrl } = this.#options
+    if (publicUrl === undefined) return undefined
+    return {
+      mode: 'url',
+      message: `A person must approve this call of ${name} before it runs.`,
+      url: new URL(`${APPROVAL_PATH}${encodeURIComponent(id)}`, publicUrl).href,
+      elicitationId: id,
+    }
+  }
+
+  /** Returns the error that asks a client of 2025-11-25 to open a link and to call again. */
+  urlRequired(elicitation: UrlElicitation): JsonRpcError {
+    return { code: URL_ELICITATION_REQUIRED, message: elicitation.message, data: { elicitations: [elicitation] } }
+  }
+
+  /** Resolves when a person has decided, the client has gone, or a moment has passed. */
+  async waitForDecision(id: string, signal: Cancelling): Promise<void> {
+    const { gate, waitMs = DEFAULT_WAIT_MS, isStopping } = this.#options
+    const untilMs = performance.now() + waitMs
+    let wake = () => {}
+    const unsubscribe = gate.subscribe((notice) => {
+      if (notice.event === 'approval-decided') wake()
+    })
+    const unwatch = signal.onAbort(() => wake())
+    try {
+      while (!signal.aborted && !isStopping() && performance.now() < untilMs) {
+        const approval = await gate.approvals.get(id)
+        if (approval?.status !== 'pending') return
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, Math.min(POLL_MS, Math.max(1, untilMs - performance.now())))
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+    } finally {
+      unsubscribe()
+      unwatch()
+    }
+  }
+}
+
+/** Whether a client opens links for people. Forms are no door: the agent's own client could answer them. */
+export function isUrlClient({ link, protocolVersion }: McpRequest): boolean {
+  const { era, capabilities } = link
+  const opensUrls = typeof capabilities.elicitation === 'object' && typeof capabilities.elicitation.url === 'object'
+  return opensUrls && (era === 'modern' || protocolVersion === '2025-11-25')
+}

@@ -1,0 +1,13 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+
+/** The payload of an `InputRequired` of a server's item: what the server asks its client. */
+export interface Asked {
+  /** Requests such as `elicitation/create`, by a key that the answers repeat. */
+  readonly requests: JsonObject
+  /** For the next round: the server's own state, or the id of a held call. */
+  readonly state: unknown
+}
+
+export function isAsked(payload: unknown): payload is Asked {
+  return isObject(payload) && isObject(payload['requests'])
+}

@@ -1,0 +1,186 @@
+import { hash } from 'node:crypto'
+import type { CallInputRequired, CallOutcome, CallWaiting, Tool, View } from '@toolgate/core'
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import { definitionHash } from '@toolgate/core/pins'
+import type { Continuation } from '@toolgate/core/toolset'
+import { errorResult } from '@toolgate/mcp'
+import type { McpReply, McpRequest } from '../mcp/request.ts'
+import { RPC_ERRORS } from '../mcp/protocol.ts'
+import { ApprovalDoors, type ApprovalDoorsOptions, isUrlClient } from './approval-doors.ts'
+import { type ClientAnswers, type ClientLink, clientLink } from './client-link.ts'
+import {
+  SealedStates,
+  type SealedStateOptions,
+  type StateBinding,
+  StateInvalid,
+  TooManyStates,
+} from './sealed-state.ts'
+import { isAsked } from './asked.ts'
+
+export interface RoundsDeps {
+  readonly states: Pick<SealedStates, 'open' | 'seal'>
+  readonly doors: ApprovalDoors
+}
+
+/** Returns the rounds of a gateway. */
+export function createRounds(options: ApprovalDoorsOptions & SealedStateOptions): CallRounds {
+  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options) })
+}
+
+/** A call of an item, as its method has read it from a request. */
+export interface RoundCall {
+  readonly view: View
+  /** The item, if the caller sees it. A state of an item that is hidden by now is not opened. */
+  readonly tool: Tool | undefined
+  readonly input: unknown
+  /** As the client spelled it. */
+  readonly name: string
+  /** Calls it through the view. */
+  call(round: Round): Promise<CallOutcome>
+  /** Returns the reply to an outcome that asks for nothing. */
+  toReply(outcome: CallOutcome): McpReply | Promise<McpReply>
+}
+
+/** What a round adds to a call. */
+export interface Round {
+  readonly context: ClientLink
+  readonly continues?: Continuation | undefined
+}
+
+/** At most so many rounds are one call. */
+export const MAX_ROUNDS = 10
+
+/** The content of a sealed state. */
+type RoundState =
+  | {
+      readonly kind: 'answers'
+      readonly continues: Continuation
+      readonly asked: readonly string[]
+      readonly state: unknown
+    }
+  | { readonly kind: 'approval'; readonly approvalId: string; readonly round: number }
+
+/** A retry, with its opened state. */
+interface Retry {
+  readonly continues?: Continuation | undefined
+  readonly answers?: ClientAnswers | undefined
+  /** The approval that an earlier round has asked for, and the number of that round. */
+  readonly approval?: { readonly id: string; readonly round: number; readonly isOpened: boolean } | undefined
+}
+
+const FIRST: Retry = {}
+
+/** Serves the calls that may need several rounds with a client: `tools/call`, `resources/read` and `prompts/get`. */
+export class CallRounds {
+  readonly #deps: RoundsDeps
+
+  constructor(deps: RoundsDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes one round of a call. */
+  async serve(request: McpRequest, call: RoundCall): Promise<McpReply> {
+    let retry = FIRST
+    try {
+      if (isRetry(request) && call.tool) retry = await this.#open(request, call, call.tool)
+    } catch (error) {
+      if (error instanceof StateInvalid) return refuseState(call, error)
+      throw error
+    }
+    const { approval } = retry
+    if (approval?.isOpened) await this.#deps.doors.waitForDecision(approval.id, request.signal)
+    const context = retry.answers ? clientLink({ ...linkOf(request), answers: retry.answers }) : request.link
+    const outcome = await call.call({ context, continues: retry.continues })
+    try {
+      if (outcome.status === 'input_required') return await this.#ask(request, call, outcome)
+      if (outcome.status === 'waiting')
+        return (await this.#show(request, call, outcome, retry)) ?? call.toReply(outcome)
+    } catch (error) {
+      if (error instanceof TooManyStates) return { result: errorResult(`${call.name} failed: ${error.message}`) }
+      throw error
+    }
+    return call.toReply(outcome)
+  }
+
+  /** Returns a retry with its opened state. @throws {StateInvalid} */
+  async #open(request: McpRequest, call: RoundCall, tool: Tool): Promise<Retry> {
+    const { requestState, inputResponses: responses = {} } = request.params
+    const state = (await this.#deps.states.open(bindingOf(request, call, tool), requestState)) as RoundState
+    const asked = new Set(state.kind === 'approval' ? [APPROVAL] : state.asked)
+    const isAnswer = ([key, answer]: [string, unknown]) => asked.has(key) && isObject(answer)
+    if (!isObject(responses) || !Object.entries(responses).every(isAnswer)) throw new StateInvalid()
+    if (state.kind === 'approval') {
+      const { action } = (responses[APPROVAL] ?? {}) as JsonObject
+      return { approval: { id: state.approvalId, round: state.round, isOpened: action === 'accept' } }
+    }
+    return { continues: state.continues, answers: { responses, state: state.state } }
+  }
+
+  async #ask(request: McpRequest, call: RoundCall, outcome: CallInputRequired): Promise<McpReply> {
+    const { payload, continues } = outcome
+    if (request.link.era !== 'modern' || !call.tool || !isAsked(payload)) return call.toReply(outcome)
+    if (continues.round > MAX_ROUNDS)
+      return { result: errorResult(`${call.name} failed: it asked for more input more than ${MAX_ROUNDS} times`) }
+    const asks = payload.requests
+    return this.#reply(request, call, call.tool, asks, {
+      kind: 'answers',
+      continues,
+      asked: Object.keys(asks),
+      state: payload.state,
+    })
+  }
+
+  /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */
+  async #show(
+    request: McpRequest,
+    call: RoundCall,
+    { approval }: CallWaiting,
+    retry: Retry,
+  ): Promise<McpReply | undefined> {
+    const { doors } = this.#deps
+    const elicitation = doors.elicitationOf(approval, call.name)
+    if (!elicitation || !isUrlClient(request)) return undefined
+    if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation) }
+    const before = retry.approval
+    const round = (before?.round ?? 0) + 1
+    // A person who does not open the link gets no second one, nor does a client that asks for ever.
+    if (!call.tool || round > MAX_ROUNDS || before?.isOpened === false) return undefined
+    const { elicitationId: _, ...params } = elicitation
+    const asks = { [APPROVAL]: { method: 'elicitation/create', params } }
+    return this.#reply(request, call, call.tool, asks, { kind: 'approval', approvalId: approval.id, round })
+  }
+
+  async #reply(
+    request: McpRequest,
+    call: RoundCall,
+    tool: Tool,
+    asks: JsonObject,
+    state: RoundState,
+  ): Promise<McpReply> {
+    return { asks, state: await this.#deps.states.seal(bindingOf(request, call, tool), state) }
+  }
+}
+
+/** The key of the request to open the link of an approval. */
+const APPROVAL = 'approval'
+
+/** Earlier revisions have no such fields. An answer without a state is a retry whose state is missing. */
+function isRetry({ link, params }: McpRequest): boolean {
+  return (params['requestState'] !== undefined || params['inputResponses'] !== undefined) && link.era === 'modern'
+}
+
+function linkOf({ link }: McpRequest): ClientLink {
+  const { era, capabilities, ask } = link
+  return { era, capabilities, ask, log: (params) => link.log(params) }
+}
+
+function bindingOf({ caller, headers }: McpRequest, { input }: RoundCall, tool: Tool): StateBinding {
+  const client = hash('sha256', headers?.authorization ?? '', 'base64url')
+  return { caller, client, item: tool.id, definition: definitionHash(tool), input }
+}
+
+/** Records the attempt, and returns the one error for every state that cannot be used. */
+async function refuseState({ view, tool, name }: RoundCall, { message }: StateInvalid): Promise<McpReply> {
+  await view.call({ tool: tool?.id, calledAs: name, malformed: message })
+  return { error: { code: RPC_ERRORS.params_invalid.code, message } }
+}
