@@ -350,7 +350,6 @@ describe('createValidator', () => {
     'enum of 4,000 objects, 100,000 items',
     'contains with 500 alternatives, 500,000 items',
     'allOf of 3,000 types, 500,000 items',
-    'references that double at each of 60 levels',
     'unevaluatedProperties over 200 branches, 20,000 keys',
   ])
   for (const { name, inputSchema = {}, input } of HOSTILE_CALLS.schemas) {

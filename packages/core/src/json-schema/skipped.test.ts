@@ -12,6 +12,15 @@ const warningsOf = (schema: object) => findSkipped(schema, dialectOf(schema)).wa
 const validate = createValidator()
 const unrunnable = { pattern: '(a)\\1' }
 
+/** Definitions of which each applies the next one twice. */
+const doubling = (count: number) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [
+      `d${i}`,
+      { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+    ]),
+  )
+
 describe('findSkipped', () => {
   const table: readonly (readonly [what: string, schema: object, pointers: readonly string[]])[] = [
     ['a backreference', { properties: { a: unrunnable } }, ['/properties/a/pattern']],
@@ -24,6 +33,11 @@ describe('findSkipped', () => {
       'a ring of references',
       { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { allOf: [{ $ref: '#/$defs/a' }] } } },
       ['/$defs/b/allOf/0/$ref'],
+    ],
+    [
+      'a reference to very many schemas',
+      { $ref: '#/$defs/d0', $defs: { ...doubling(60), d60: {} } },
+      [...[47, 35, 23, 11].flatMap((i) => [`/$defs/d${i}/allOf/0/$ref`, `/$defs/d${i}/allOf/1/$ref`]), '/$ref'],
     ],
     [
       'patterns that are too large together',
@@ -98,6 +112,29 @@ describe('createValidator, with a keyword that cannot be run', () => {
       for (const input of invalid) assert.notEqual(validate(schema, input), undefined, JSON.stringify(input))
     })
   }
+})
+
+describe('a schema of many references', () => {
+  const shared = { ...doubling(10), d10: { maxLength: 2 } }
+  const schemas: readonly (readonly [what: string, schema: object])[] = [
+    ['that double at each of 60 levels', { $ref: '#/$defs/d0', $defs: { ...doubling(60), d60: {} } }],
+    [
+      'beside each other, each to many schemas',
+      { allOf: Array.from({ length: 1500 }, () => ({ $ref: '#/$defs/d0' })), $defs: shared },
+    ],
+  ]
+  for (const [what, schema] of schemas) {
+    it(`can be called: ${what}`, () => {
+      assert.notDeepEqual(warningsOf(schema), [])
+      assert.equal(validate(schema, {}), undefined)
+    })
+  }
+
+  it('is checked in full where it applies few schemas to one value', () => {
+    const schema = { $ref: '#/$defs/d0', $defs: shared }
+    assert.deepEqual(warningsOf(schema), [])
+    assert.notEqual(validate(schema, 'abc'), undefined)
+  })
 })
 
 describe('the schemas that zod writes', () => {

@@ -25,6 +25,10 @@ export interface Skipped {
 const MAX_PATTERN_SIZE = 25_000
 /** Schemas that may follow each other without descending into the value. */
 const MAX_CHAIN = 200
+/** Schemas that may apply to one value. Each costs some of the steps of an input. */
+const MAX_APPLIED = 50_000
+/** How many of them may come through one reference. Where that is too many in all, fewer. */
+const MOST_THROUGH_REFERENCE = [10_000, 1000, 100, 10, 0]
 const MAX_POINTER = 200
 
 /** Finds the keywords of a document that cannot be checked. */
@@ -117,35 +121,56 @@ function patternsOf({ schema, pointer }: Node): readonly (readonly [pointer: str
   ]
 }
 
-/** Finds references that form a loop, or a long chain. */
+/** Finds references that form a loop, or lead to too many schemas. */
 function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
-  const loops = new Map<Node, string>()
-  const lengths = new Map<Node, number>()
-  const open = new Set<Node>()
-  for (const node of nodes) lengthOf(node)
-  return loops
+  for (const most of MOST_THROUGH_REFERENCE) {
+    const { loops, applied } = cutReferences(nodes, most)
+    if (applied <= MAX_APPLIED) return loops
+  }
+  return new Map(nodes.map((node) => [node, 'is not checked: its schema has too many references']))
+}
 
-  /** Returns the length of the longest chain that begins at a schema. */
-  function lengthOf(node: Node): number {
-    const known = lengths.get(node)
-    if (known !== undefined) return known
+/** What a schema leads to, without descending into the value. */
+interface Reach {
+  /** The longest chain of schemas. */
+  readonly chain: number
+  /** How many schemas are applied, each as often as it is referred to. */
+  readonly applied: number
+}
+
+/** Leaves out the references that form a loop, a long chain, or apply more than so many schemas. */
+function cutReferences(
+  nodes: readonly Node[],
+  most: number,
+): { readonly loops: ReadonlyMap<Node, string>; readonly applied: number } {
+  const loops = new Map<Node, string>()
+  const known = new Map<Node, Reach>()
+  const open = new Set<Node>()
+  return { loops, applied: nodes.reduce((largest, node) => Math.max(largest, reachOf(node).applied), 0) }
+
+  function reachOf(node: Node): Reach {
+    const found = known.get(node)
+    if (found) return found
     open.add(node)
-    let longest = 0
+    let [chain, applied] = [0, 1]
     for (const { node: next, inPlace, isReference } of node.asks) {
       if (!inPlace) continue
-      if (open.has(next)) {
-        if (isReference) loops.set(node, 'is not checked: it leads back to where it stands')
-        continue
-      }
-      const length = lengthOf(next)
-      if (isReference && length >= MAX_CHAIN)
-        loops.set(node, `is not checked: it leads through more than ${MAX_CHAIN} schemas`)
-      else longest = Math.max(longest, length)
+      const reach = open.has(next) ? undefined : reachOf(next)
+      const problem = isReference ? tooFar(reach, most) : undefined
+      if (problem !== undefined) loops.set(node, `is not checked: it leads ${problem}`)
+      else if (reach) [chain, applied] = [Math.max(chain, reach.chain), applied + reach.applied]
     }
     open.delete(node)
-    lengths.set(node, longest + 1)
-    return longest + 1
+    const reach = { chain: chain + 1, applied }
+    known.set(node, reach)
+    return reach
   }
+}
+
+function tooFar(reach: Reach | undefined, most: number): string | undefined {
+  if (!reach) return 'back to where it stands'
+  if (reach.chain >= MAX_CHAIN) return `through more than ${MAX_CHAIN} schemas`
+  return reach.applied > most ? `to more than ${most} schemas` : undefined
 }
 
 /** A schema is checked in full unless a part of it, or of a schema that it applies, is skipped. */
