@@ -20,6 +20,9 @@ import { recordStateChanges } from './live/state-changes.ts'
 import { once } from './lifecycle.ts'
 import { ChangeStreams } from './mcp/change-streams.ts'
 import { McpEndpoints } from './mcp/endpoint.ts'
+import { HeldStreams } from './mcp/held-streams.ts'
+import { KeepAlive } from './mcp/keep-alive.ts'
+import { Questions } from './mcp/questions.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { redactApprovals } from './redaction.ts'
 import { createRounds } from './relay/rounds.ts'
@@ -105,6 +108,9 @@ export function createMcp(
     availability,
     streams,
     sessions: new Sessions({ clock }),
+    keepAlive: new KeepAlive(),
+    held: new HeldStreams({ clock }),
+    questions: new Questions(),
     isStopping,
     serverInfo,
     listTtlMs: LIST_TTL_MS,

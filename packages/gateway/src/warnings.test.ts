@@ -17,7 +17,7 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
     namespaces: ['files'],
     isListed: () => state.isListed,
     rejected: [],
-  unlisted: () => undefined,
+    unlisted: () => undefined,
     tools: () => state.tools,
     subscribe(listener) {
       listeners.add(listener)

@@ -1,56 +1,88 @@
 import type { ServerResponse } from 'node:http'
 import { type Canceller, type Cancelling, createCanceller } from '@toolgate/core/internal'
 import type { RequestId } from '@toolgate/mcp'
+import type { HeldStream, StreamOwner } from './held-streams.ts'
+import type { KeepAlive, Silent } from './keep-alive.ts'
 import { sendJson, toEvent } from './protocol.ts'
 
 /** More unread bytes than this mean that a client does not read. */
 const MAX_UNREAD_BYTES = 1024 * 1024
+/** How soon a client should come back after its connection broke. */
+const RETRY_MS = 1_000
+/** In ticks of `KeepAlive`: when a silent response becomes a stream, and how often a silent stream shows that it lives. */
+const OPEN_AFTER = 2
+const COMMENT_EVERY = 3
 
-/** The response to one request: JSON, or an event stream once something is sent before the answer. */
-export class AnswerStream {
-  readonly #response: ServerResponse
+export interface AnswerStreamOptions {
+  readonly keepAlive: KeepAlive
+  /** Holds the stream once it has begun, so that its client can resume it. */
+  readonly hold?: ((owner: StreamOwner) => HeldStream | undefined) | undefined
+  /** Whether the stream begins with an event that only has an id (since 2025-11-25). */
+  readonly isPrimed?: boolean
+}
+
+/**
+ * The response to one request: JSON, or an event stream once something is sent before the answer.
+ *
+ * A held stream goes on without its connection, since the client may resume it: then the end of the connection cancels
+ * nothing. Any other client that disconnects can never get its answer, so it is gone.
+ */
+export class AnswerStream implements StreamOwner, Silent {
+  readonly #options: AnswerStreamOptions
+  #response: ServerResponse | undefined
+  #held: HeldStream | undefined
   #gone: Canceller | undefined
+  #isStream = false
+  #ticks = 0
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, options: AnswerStreamOptions) {
     this.#response = response
+    this.#options = options
   }
 
-  /** Aborts when the client disconnects before it has the answer. */
+  /** Whether something was sent, so that the answer is an event, too. */
+  get isStream(): boolean {
+    return this.#isStream
+  }
+
+  /** Aborts when the client disconnects before it has the answer, and cannot come back. */
   get gone(): Cancelling {
     if (this.#gone) return this.#gone
-    const gone = (this.#gone = createCanceller())
-    const response = this.#response
-    response.once('close', () => {
-      if (!response.writableFinished) gone.abort(new Error('the client went away'))
-    })
-    return gone
+    this.#gone = createCanceller()
+    this.#options.keepAlive.add(this)
+    if (this.#response) this.#follow(this.#response)
+    return this.#gone
   }
 
   /** Sends a message that may be lost. Only the first one turns the response into an event stream: most calls send none. */
   notify(message: object): void {
-    const response = this.#response
     // It must not use up memory for a client that does not read.
-    if (response.destroyed || response.writableEnded || response.writableLength > MAX_UNREAD_BYTES) return
-    if (!response.headersSent) {
-      response.writeHead(200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      })
-    }
-    response.write(toEvent(JSON.stringify(message)))
+    if (this.#response && this.#response.writableLength > MAX_UNREAD_BYTES) return
+    this.#send(JSON.stringify(message), true)
+  }
+
+  /** Sends a message. Returns the function that forgets it; `undefined` if the client is gone. */
+  send(message: object): (() => void) | undefined {
+    const number = this.#send(JSON.stringify(message), false)
+    return number === undefined ? undefined : () => this.#held?.forget(number)
   }
 
   /** Sends the answer: the text of a JSON-RPC message. */
   end(text: string): void {
-    if (this.#response.headersSent) this.#response.end(toEvent(text))
-    else sendJson(this.#response, text)
+    this.#options.keepAlive.delete(this)
+    if (this.#isStream) {
+      this.#send(text, false)
+      this.#held?.finish()
+      this.#response?.end()
+    } else if (this.#response) sendJson(this.#response, text)
   }
 
   /** Sends a result whose bytes are kept. */
   endWith(id: RequestId, result: Buffer): void {
     const response = this.#response
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+    if (this.#isStream || !response) return this.end(`${head}${result.toString()}}`)
+    this.#options.keepAlive.delete(this)
     response.writeHead(200, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(head) + result.length + 1,
@@ -60,6 +92,82 @@ export class AnswerStream {
     response.write(result)
     response.end('}')
   }
+
+  /** Gives the request up, since it failed. */
+  drop(): void {
+    this.#options.keepAlive.delete(this)
+    this.#held?.end()
+  }
+
+  attach(response: ServerResponse, after: number): void {
+    // A client resumes only what is broken, even if this side has not noticed.
+    this.#response?.destroy()
+    this.#response = response
+    openStream(response)
+    this.#held?.setConnected(true)
+    for (const event of this.#held?.after(after) ?? []) response.write(event)
+    if (this.#held?.isFinished) response.end()
+    else this.#follow(response)
+  }
+
+  abandon(reason: Error): void {
+    this.#gone?.abort(reason)
+  }
+
+  tick(): void {
+    this.#ticks++
+    if (!this.#isStream && this.#ticks >= OPEN_AFTER) this.#open()
+    else if (this.#isStream && this.#ticks % COMMENT_EVERY === 0) this.#write(': keepalive\n\n')
+  }
+
+  /** Returns the number of the event; `undefined` if the message reaches nobody. */
+  #send(text: string, isLossy: boolean): number | undefined {
+    this.#open()
+    const held = this.#held
+    if (!held) return this.#write(toEvent(text)) ? 0 : undefined
+    const { number, event } = held.add(text, isLossy)
+    return this.#write(event) || held.isHeld ? number : undefined
+  }
+
+  #open(): void {
+    const response = this.#response
+    if (this.#isStream || !isOpen(response)) return
+    this.#isStream = true
+    openStream(response)
+    const { hold, isPrimed } = this.#options
+    this.#held = hold?.(this)
+    if (this.#held && isPrimed) response.write(this.#held.prime(RETRY_MS))
+  }
+
+  #write(text: string): boolean {
+    const response = this.#response
+    if (!isOpen(response)) return false
+    response.write(text)
+    return true
+  }
+
+  #follow(response: ServerResponse): void {
+    response.once('close', () => {
+      if (response.writableFinished || this.#response !== response) return
+      this.#response = undefined
+      this.#held?.setConnected(false)
+      if (this.#held?.isHeld) return
+      this.#options.keepAlive.delete(this)
+      this.#gone?.abort(new Error('the client went away'))
+    })
+  }
+}
+
+function isOpen(response: ServerResponse | undefined): response is ServerResponse {
+  return response !== undefined && !response.destroyed && !response.writableEnded
+}
+
+function openStream(response: ServerResponse): void {
+  response.setHeader('content-type', 'text/event-stream')
+  response.setHeader('cache-control', 'no-store')
+  response.setHeader('x-accel-buffering', 'no')
+  response.writeHead(200)
+  response.flushHeaders()
 }
 
 /** The bytes of results that answer many requests. */

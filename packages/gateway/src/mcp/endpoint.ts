@@ -13,7 +13,7 @@ import type { ChangeStreams } from './change-streams.ts'
 import { readMessage } from './envelope.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
-import { echoableId, RPC_ERRORS, RpcFault, sendJson, toFaultBody } from './protocol.ts'
+import { echoableId, RPC_ERRORS, RpcFault, sendJson, toEvent, toFaultBody } from './protocol.ts'
 import { readSession, type Session, type Sessions } from './sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
@@ -145,8 +145,14 @@ class Endpoint {
 
   /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
   async #serveSession(id: string, request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
-    const { gate, sessions, streams } = this.#deps
-    const inThis = this.#findSession(id, caller).callerOf(caller)
+    const { gate, sessions, streams, held } = this.#deps
+    const session = this.#findSession(id, caller)
+    const inThis = session.callerOf(caller)
+    const lastEventId = request.headers['last-event-id']
+    if (request.method === 'GET' && lastEventId !== undefined) {
+      if (held.resume(session, caller, String(lastEventId), response)) return
+      throw new RpcFault('event_unknown', 'Event not found.')
+    }
     if (request.method === 'GET') {
       this.#checkStopping()
       const release = sessions.hold(caller, id, () => response.end())
@@ -254,13 +260,12 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   if (error instanceof ClientGone) return
   const known = error instanceof RpcFault
   if (!known) onFault(error)
-  if (response.destroyed) return
-  if (response.headersSent) {
-    response.destroy()
-    return
-  }
+  if (response.destroyed || response.writableEnded) return
   const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
-  sendJson(response, toFaultBody(fault, echoableId(body)), RPC_ERRORS[fault.rule].status, fault.headers)
+  const text = toFaultBody(fault, echoableId(body))
+  if (!response.headersSent) sendJson(response, text, RPC_ERRORS[fault.rule].status, fault.headers)
+  else if (response.getHeader('content-type') === 'text/event-stream') response.end(toEvent(text))
+  else response.destroy()
 }
 
 /** The header that carries the gateway's id to the servers behind it. */

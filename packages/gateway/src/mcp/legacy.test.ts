@@ -7,6 +7,9 @@ import { memoryState } from '@toolgate/core/stores'
 import { ToolLists } from '@toolgate/mcp'
 import { createRounds } from '../relay/rounds.ts'
 import { LegacyPath } from './legacy.ts'
+import { HeldStreams } from './held-streams.ts'
+import { KeepAlive } from './keep-alive.ts'
+import { Questions } from './questions.ts'
 import { Sessions } from './sessions.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
@@ -20,6 +23,9 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     listTtlMs: 1000,
     capabilities: { tools: { listChanged: true } },
     sessions: new Sessions({ clock }),
+    keepAlive: new KeepAlive(),
+    held: new HeldStreams({ clock }),
+    questions: new Questions(),
     serverInfo: { name: 'test', version: '1' },
   })
   const server = createServer((request, response) => {

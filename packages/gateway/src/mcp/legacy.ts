@@ -2,18 +2,25 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import { type Canceller, type Cancelling, isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
-import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/client-link.ts'
+import { type ClientLink, clientLink } from '../relay/client-link.ts'
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
+import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
 import type { RpcMessage } from './envelope.ts'
+import type { HeldStreams } from './held-streams.ts'
+import type { KeepAlive } from './keep-alive.ts'
 import { isLogged, toLogLevel } from './log-levels.ts'
 import { McpMethods, type MethodDeps } from './methods.ts'
-import type { McpRequest, McpResultReply } from './request.ts'
-import { RpcFault } from './protocol.ts'
-import { type Session, SESSION_HEADER, type Sessions } from './sessions.ts'
+import { RpcFault, sendJson } from './protocol.ts'
+import type { Questions } from './questions.ts'
+import type { McpReply, McpRequest, McpResultReply } from './request.ts'
+import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from './sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin'>
+  readonly keepAlive: KeepAlive
+  readonly held: HeldStreams
+  readonly questions: Questions
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Instructions for the model, which clients get when they connect. */
   readonly instructions?: string | undefined
@@ -30,6 +37,11 @@ export interface LegacyMessage {
 
 /** The revision before our first; its few clients are served as those of 2024-11-05. */
 const VERSIONS: readonly string[] = [...LEGACY_VERSIONS, '2024-10-07']
+const [LATEST = ''] = VERSIONS
+/** Since this revision, a stream may begin with an event without a message. */
+const PRIMES_SINCE = '2025-11-25'
+
+const METHOD_NOT_FOUND: McpReply = { error: { code: RPC_CODES.methodNotFound, message: 'Method not found' } }
 
 /** Serves the revisions that begin with `initialize`: 2025-11-25 and before. */
 export class LegacyPath {
@@ -50,30 +62,31 @@ export class LegacyPath {
     const own = method === 'initialize' && id !== undefined ? this.#initialize(sent, response) : undefined
     if (!own) checkVersion(headers)
     if (method === undefined || id === undefined) {
-      if (method === 'notifications/cancelled') cancel(sent)
+      if (method === undefined) this.#deps.questions.answer(sent.session, sent.caller, message)
+      else if (method === 'notifications/cancelled') cancel(sent)
       response.writeHead(202).end()
       return
     }
     const result = own ?? this.#serveOwn(method, sent)
-    const request = new LegacyRequest(sent, id, response)
-    if (result) return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    await this.#answer(method, request)
+    if (result) return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id, result }))
+    await this.#answer(method, new LegacyRequest(sent, id, response, this.#deps))
   }
 
   async #answer(method: string, request: LegacyRequest): Promise<void> {
     const { id, stream } = request
-    const answering = this.#methods.answer(method, request)
-    if (!answering) return stream.end(errorText(id, RPC_CODES.methodNotFound, 'Method not found'))
     try {
-      const reply = await answering
-      if ('error' in reply) return stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      const reply = await (this.#methods.answer(method, request) ?? METHOD_NOT_FOUND)
       if ('asks' in reply) throw new TypeError('a client of an earlier revision cannot be asked by an answer')
-      if (reply.isKept)
-        return stream.endWith(
+      if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      else if (reply.isKept)
+        stream.endWith(
           id,
           this.#kept.of(reply, () => toEarlier(method, reply)),
         )
-      stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
+      else stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: toEarlier(method, reply) }))
+    } catch (error) {
+      stream.drop()
+      throw error
     } finally {
       request.end()
     }
@@ -92,10 +105,9 @@ export class LegacyPath {
   #initialize({ message: { params = {} }, caller }: LegacyMessage, response: ServerResponse): object {
     const client = checkInitialize(params)
     const { capabilities, sessions, serverInfo, instructions } = this.#deps
-    const { protocolVersion } = client
-    response.setHeader(SESSION_HEADER, sessions.begin(caller, client.capabilities).id)
+    response.setHeader(SESSION_HEADER, sessions.begin(caller, client).id)
     return {
-      protocolVersion: VERSIONS.includes(protocolVersion) ? protocolVersion : VERSIONS[0],
+      protocolVersion: client.protocolVersion,
       capabilities,
       serverInfo,
       ...(instructions === undefined ? {} : { instructions }),
@@ -110,14 +122,26 @@ class LegacyRequest implements McpRequest {
   readonly headers = undefined
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
+  readonly #questions: Questions
   #running: { readonly canceller: Canceller; readonly end: () => void } | undefined
 
-  constructor(sent: LegacyMessage, id: RequestId, response: ServerResponse) {
+  constructor(
+    sent: LegacyMessage,
+    id: RequestId,
+    response: ServerResponse,
+    { keepAlive, held, questions }: Pick<LegacyDeps, 'keepAlive' | 'held' | 'questions'>,
+  ) {
+    const { session, caller, message } = sent
     this.id = id
-    this.params = sent.message.params ?? {}
-    this.caller = sent.session?.callerOf(sent.caller) ?? sent.caller
-    this.stream = new AnswerStream(response)
+    this.params = message.params ?? {}
+    this.caller = session?.callerOf(caller) ?? caller
+    this.stream = new AnswerStream(response, {
+      keepAlive,
+      hold: session && ((owner) => held.open(session, caller, owner)),
+      isPrimed: session !== undefined && session.protocolVersion >= PRIMES_SINCE,
+    })
     this.#sent = sent
+    this.#questions = questions
   }
 
   get protocolVersion(): string | undefined {
@@ -137,8 +161,16 @@ class LegacyRequest implements McpRequest {
   }
 
   get link(): ClientLink {
-    const capabilities: ClientCapabilities = this.#sent.session?.capabilities ?? {}
-    return clientLink({ era: 'legacy', capabilities, ask: undefined, log: (params) => this.#log(params) })
+    const { session, caller } = this.#sent
+    return clientLink({
+      era: 'legacy',
+      capabilities: session?.capabilities ?? {},
+      // Without a session, an answer could not be told from that of another client.
+      ask:
+        session &&
+        ((method, params, signal) => this.#questions.ask(this.stream, { session, caller }, { method, params, signal })),
+      log: (params) => this.#log(params),
+    })
   }
 
   notify(method: string, params: JsonObject): void {
@@ -180,19 +212,15 @@ function checkVersion(headers: IncomingHttpHeaders): void {
   throw new RpcFault('version_refused', message)
 }
 
-function checkInitialize(params: JsonObject): { capabilities: ClientCapabilities; protocolVersion: string } {
-  const { protocolVersion, capabilities, clientInfo } = params
+/** @throws {RpcFault} `params_invalid` */
+function checkInitialize({ protocolVersion, capabilities, clientInfo }: JsonObject): SessionClient {
   const refuse = (problem: string) => new RpcFault('params_invalid', `params.${problem}.`)
   if (typeof protocolVersion !== 'string') throw refuse('protocolVersion must be a string')
-  if (!isObject(capabilities)) throw refuse('capabilities must be an object')
-  for (const name of ['elicitation', 'sampling', 'roots', 'extensions'])
-    if (capabilities[name] !== undefined && !isObject(capabilities[name]))
-      throw refuse(`capabilities.${name} must be an object`)
   if (!isObject(clientInfo) || typeof clientInfo['name'] !== 'string' || typeof clientInfo['version'] !== 'string')
     throw refuse('clientInfo must have a name and a version')
-  return { capabilities, protocolVersion }
-}
-
-function errorText(id: RequestId, code: number, message: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })
+  return {
+    capabilities: parseClientCapabilities(capabilities),
+    // A client that does not speak the latest one goes away.
+    protocolVersion: VERSIONS.find((known) => known === protocolVersion) ?? LATEST,
+  }
 }

@@ -6,6 +6,7 @@ import { type ClientCapabilities, type ClientLink, clientLink } from '../relay/c
 import { AnswerStream, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
+import type { KeepAlive } from './keep-alive.ts'
 import { isLogged, toLogLevel } from './log-levels.ts'
 import { McpMethods, type MethodDeps } from './methods.ts'
 import type { McpAskReply, McpReply, McpRequest, McpResultReply } from './request.ts'
@@ -17,6 +18,7 @@ export interface ModernDeps extends MethodDeps {
   readonly instructions?: string | undefined
   readonly watch: Pick<ListWatch, 'watch'>
   readonly streams: Pick<ChangeStreams, 'listen'>
+  readonly keepAlive: KeepAlive
 }
 
 export type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
@@ -48,19 +50,23 @@ export class ModernPath {
     const { id, method, params } = message
     if (method === 'subscriptions/listen')
       return this.#deps.streams.listen(this.#deps.watch, params, id, caller, response)
-    const request = new ModernRequest(message, headers, caller, response)
-    const answering = this.#methods.answer(method, request)
+    const stream = new AnswerStream(response, this.#deps)
+    const answering = this.#methods.answer(method, new ModernRequest(message, headers, caller, stream))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
-    const reply = await answering
-    if ('error' in reply) return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
-    if ('asks' in reply)
-      return request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
-    if (reply.isKept)
-      return request.stream.endWith(
-        id,
-        this.#kept.of(reply, () => this.#toResult(reply)),
-      )
-    request.stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toResult(reply) }))
+    try {
+      const reply = await answering
+      if ('error' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, error: reply.error }))
+      else if ('asks' in reply) stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toAskResult(reply) }))
+      else if (reply.isKept)
+        stream.endWith(
+          id,
+          this.#kept.of(reply, () => this.#toResult(reply)),
+        )
+      else stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: this.#toResult(reply) }))
+    } catch (error) {
+      stream.drop()
+      throw error
+    }
   }
 
   #toAskResult({ asks, state }: McpAskReply): JsonObject {
@@ -87,12 +93,12 @@ class ModernRequest implements McpRequest {
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
 
-  constructor({ id, params }: ModernMessage, headers: IncomingHttpHeaders, caller: Caller, response: ServerResponse) {
+  constructor({ id, params }: ModernMessage, headers: IncomingHttpHeaders, caller: Caller, stream: AnswerStream) {
     this.id = id
     this.params = params
     this.headers = headers
     this.caller = caller
-    this.stream = new AnswerStream(response)
+    this.stream = stream
   }
 
   get protocolVersion(): string | undefined {

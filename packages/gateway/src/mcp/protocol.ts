@@ -28,6 +28,8 @@ export const RPC_ERRORS = {
   key_not_for_mcp: { code: -32000, status: 403 },
   /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
   session_unknown: { code: -32001, status: 404 },
+  /** The code is that of the SDKs. 404 would say that the session has ended. */
+  event_unknown: { code: -32000, status: 400 },
   loop_refused: { code: -32600, status: 400 },
   app_unknown: { code: -32000, status: 404 },
   /** Running calls are finished. */

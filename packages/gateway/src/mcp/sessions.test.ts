@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
 import { Sessions } from './sessions.ts'
 
+const CLIENT = { capabilities: {}, protocolVersion: '2025-11-25' }
 const VERA = { user: 'vera', tenant: 'acme' }
 
 function timed(options: { maxOfOne?: number; maxSessions?: number } = {}) {
@@ -16,15 +17,15 @@ const hasSession = (sessions: Sessions, caller: Caller, id: string) => sessions.
 describe('Sessions', () => {
   it('has the sessions that it began, and no others', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA).id
+    const id = sessions.begin(VERA, CLIENT).id
     assert.equal(hasSession(sessions, VERA, id), true)
     assert.equal(hasSession(sessions, VERA, 'made up'), false)
-    assert.notEqual(sessions.begin(VERA).id, id)
+    assert.notEqual(sessions.begin(VERA, CLIENT).id, id)
   })
 
   it('has a session for every key of its user, and for no key of another', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA).id
+    const id = sessions.begin(VERA, CLIENT).id
     assert.equal(hasSession(sessions, { ...VERA, roles: ['admin'] }, id), true)
     assert.equal(hasSession(sessions, { user: 'vera' }, id), false)
     assert.equal(hasSession(sessions, { ...VERA, user: 'paul' }, id), false)
@@ -32,7 +33,7 @@ describe('Sessions', () => {
 
   it('forgets an ended session, and ends its streams', () => {
     const { sessions } = timed()
-    const id = sessions.begin(VERA).id
+    const id = sessions.begin(VERA, CLIENT).id
     let ended = 0
     sessions.hold(VERA, id, () => ended++)
     assert.equal(sessions.end(VERA, id), true)
@@ -43,7 +44,11 @@ describe('Sessions', () => {
 
   it('forgets an idle session, and keeps one that is used or has a stream', () => {
     const { sessions, pass } = timed()
-    const [unused, used, open] = [sessions.begin(VERA).id, sessions.begin(VERA).id, sessions.begin(VERA).id]
+    const [unused, used, open] = [
+      sessions.begin(VERA, CLIENT).id,
+      sessions.begin(VERA, CLIENT).id,
+      sessions.begin(VERA, CLIENT).id,
+    ]
     const release = sessions.hold(VERA, open, () => {})
     pass(600)
     assert.equal(hasSession(sessions, VERA, used), true)
@@ -60,16 +65,16 @@ describe('Sessions', () => {
 
   it('drops the least recently used session at a limit, of one user or of all', () => {
     const { sessions } = timed({ maxOfOne: 2, maxSessions: 3 })
-    const other = sessions.begin({ user: 'paul' }).id
-    const [first, second] = [sessions.begin(VERA).id, sessions.begin(VERA).id]
+    const other = sessions.begin({ user: 'paul' }, CLIENT).id
+    const [first, second] = [sessions.begin(VERA, CLIENT).id, sessions.begin(VERA, CLIENT).id]
     hasSession(sessions, VERA, first)
-    const third = sessions.begin(VERA).id
+    const third = sessions.begin(VERA, CLIENT).id
     assert.deepEqual(
       [first, second, third].map((id) => hasSession(sessions, VERA, id)),
       [true, false, true],
     )
     assert.equal(hasSession(sessions, { user: 'paul' }, other), true)
-    sessions.begin({ user: 'nina' })
+    sessions.begin({ user: 'nina' }, CLIENT)
     assert.equal(hasSession(sessions, VERA, first), false)
   })
 })
@@ -77,7 +82,7 @@ describe('Sessions', () => {
 describe('Session', () => {
   const vera = Object.freeze({ user: 'vera' })
   const other = Object.freeze({ user: 'vera' })
-  const begin = () => timed().sessions.begin(vera)
+  const begin = () => timed().sessions.begin(vera, CLIENT)
 
   it('cancels the request of this caller and id', () => {
     const session = begin()

@@ -47,22 +47,31 @@ interface Running {
   readonly canceller: Canceller
 }
 
+/** What a client declares when it begins a session. */
+export interface SessionClient {
+  readonly capabilities: ClientCapabilities
+  readonly protocolVersion: string
+}
+
 /** A session of a client of an earlier revision: what it declared, and what it has running. */
 export class Session {
   readonly id: string
   readonly owner: string
   readonly capabilities: ClientCapabilities
+  readonly protocolVersion: string
   usedMs = 0
   /** The least severe log messages that the client wants; all, until it says so. */
   logLevel: LogLevel = 'debug'
-  readonly streams = new Set<() => void>()
+  /** Called when the session ends. As long as there are any, the session does not expire. */
+  readonly uses = new Set<() => void>()
   readonly #running = new Map<RequestId, Running>()
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
-  constructor(owner: string, capabilities: ClientCapabilities) {
+  constructor(owner: string, { capabilities, protocolVersion }: SessionClient) {
     this.id = randomUUID()
     this.owner = owner
     this.capabilities = capabilities
+    this.protocolVersion = protocolVersion
   }
 
   /** Returns the caller in this session. It is the same object for the same key, so that its views are found by identity. */
@@ -106,10 +115,10 @@ export class Sessions {
     this.#options = { clock, idleMs, maxSessions, maxOfOne }
   }
 
-  /** Begins a session of a client that declares these capabilities. */
-  begin(caller: Caller, capabilities: ClientCapabilities = {}): Session {
+  /** Begins a session. */
+  begin(caller: Caller, client: SessionClient): Session {
     const owner = ownerOf(caller)
-    const session = new Session(owner, capabilities)
+    const session = new Session(owner, client)
     const own = this.#owners.get(owner)
     if (own && own.size >= this.#options.maxOfOne) this.#drop(firstOf(own))
     if (this.#all.size >= this.#options.maxSessions) this.#drop(firstOf(this.#all))
@@ -127,9 +136,9 @@ export class Sessions {
   /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
   hold(caller: Caller, id: string, onEnd: () => void): () => void {
     const session = this.#find(caller, id)
-    session?.streams.add(onEnd)
+    session?.uses.add(onEnd)
     return () => {
-      if (!session?.streams.delete(onEnd)) return
+      if (!session?.uses.delete(onEnd)) return
       session.usedMs = this.#options.clock.monotonicMs()
     }
   }
@@ -145,7 +154,7 @@ export class Sessions {
     const session = this.#all.get(id)
     if (session?.owner !== ownerOf(caller)) return undefined
     const { clock, idleMs } = this.#options
-    if (session.streams.size > 0 || clock.monotonicMs() - session.usedMs < idleMs) return session
+    if (session.uses.size > 0 || clock.monotonicMs() - session.usedMs < idleMs) return session
     this.#drop(session)
     return undefined
   }
@@ -167,8 +176,8 @@ export class Sessions {
     const own = this.#owners.get(session.owner)
     own?.delete(session.id)
     if (own?.size === 0) this.#owners.delete(session.owner)
-    for (const onEnd of session.streams) onEnd()
-    session.streams.clear()
+    for (const onEnd of session.uses) onEnd()
+    session.uses.clear()
   }
 }
 

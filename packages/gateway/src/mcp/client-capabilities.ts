@@ -1,0 +1,45 @@
+import { isObject, type JsonObject } from '@toolgate/core/internal'
+import type { ClientCapabilities } from '../relay/client-link.ts'
+import { RpcFault } from './protocol.ts'
+
+/** What servers may need to know of each. A session keeps them, so nothing else of the client's is kept. */
+const FIELDS = { elicitation: ['form', 'url'], sampling: ['context', 'tools'], roots: ['listChanged'] } as const
+/** An extension's settings, as JSON text. */
+const MAX_EXTENSION_CHARS = 512
+const MAX_EXTENSIONS = 16
+
+/**
+ * Returns the capabilities of a client that servers may need.
+ *
+ * @throws {RpcFault} `params_invalid` for one that is not an object
+ */
+export function parseClientCapabilities(given: unknown): ClientCapabilities {
+  const all = objectAt(given, 'capabilities')
+  const parsed: Record<string, JsonObject> = {}
+  for (const [name, fields] of Object.entries(FIELDS)) {
+    if (all[name] === undefined) continue
+    const capability = objectAt(all[name], `capabilities.${name}`)
+    const kept = fields.flatMap((field) =>
+      capability[field] === undefined ? [] : [[field, toKept(capability[field])]],
+    )
+    parsed[name] = Object.fromEntries(kept)
+  }
+  if (all['extensions'] !== undefined) parsed['extensions'] = parseExtensions(all['extensions'])
+  return parsed
+}
+
+function toKept(value: unknown): unknown {
+  return isObject(value) ? {} : value === true
+}
+
+function parseExtensions(given: unknown): JsonObject {
+  const small = Object.entries(objectAt(given, 'capabilities.extensions')).filter(
+    ([name, settings]) => name.length + JSON.stringify(settings).length <= MAX_EXTENSION_CHARS,
+  )
+  return Object.fromEntries(small.slice(0, MAX_EXTENSIONS))
+}
+
+function objectAt(value: unknown, path: string): JsonObject {
+  if (!isObject(value)) throw new RpcFault('params_invalid', `params.${path} must be an object.`)
+  return value
+}

@@ -1,0 +1,36 @@
+/** A response that may be silent for long. */
+export interface Silent {
+  /** Called every so often. */
+  tick(): void
+}
+
+/** Proxies and clients give up on connections that are silent for long. */
+const EVERY_MS = 5_000
+
+/** Ticks for the responses that are under way. One timer serves all. */
+export class KeepAlive {
+  readonly #silent = new Set<Silent>()
+  readonly #everyMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(everyMs: number = EVERY_MS) {
+    this.#everyMs = everyMs
+  }
+
+  add(one: Silent): void {
+    this.#silent.add(one)
+    this.#timer ??= setInterval(() => this.#tick(), this.#everyMs).unref()
+  }
+
+  delete(one: Silent): void {
+    this.#silent.delete(one)
+  }
+
+  #tick(): void {
+    for (const one of this.#silent) one.tick()
+    // Calls come and go faster than the timer, so it is stopped only here.
+    if (this.#silent.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
