@@ -3,7 +3,14 @@ import type { JsonObject } from '@toolgate/core/internal'
 import type { Source } from '@toolgate/core/toolset'
 import { ServerItems, ServerTools } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
-import type { CallMethod, Offer, RejectedItem, Upstream, UpstreamItems } from '../upstream/upstream.ts'
+import {
+  type CallMethod,
+  type Offer,
+  type RejectedItem,
+  type Upstream,
+  UpstreamError,
+  type UpstreamItems,
+} from '../upstream/upstream.ts'
 
 /** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
@@ -24,8 +31,13 @@ export class UpstreamSource implements Source {
     this.namespaces = [name]
     this.#upstream = upstream
     this.#offers = offers
-    const send = (method: CallMethod, params: JsonObject, call: CallContext) =>
-      upstream.call({ method, params, caller: call.caller, signal: call, onProgress: call.onProgress })
+    const send = async (method: CallMethod, params: JsonObject, call: CallContext) => {
+      const { caller, onProgress } = call
+      const result = await upstream.call({ method, params, caller, signal: call, onProgress })
+      if (result['resultType'] === 'input_required')
+        throw new UpstreamError('upstream_protocol', `server "${name}" asked for more input, which is not supported`)
+      return result
+    }
     this.#tools = new ServerTools({
       namespace: name,
       overlays: tools,

@@ -3,6 +3,7 @@ import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { Offer } from '../upstream/upstream.ts'
+import type { ServerMay } from './may.ts'
 import type { ConfigWarning } from './problems.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
@@ -85,6 +86,8 @@ export interface ServerConfig {
   readonly trustHints: boolean
   /** The kinds of its items that the catalog takes. Resources include resource templates. */
   readonly offers: readonly Offer[]
+  /** What it may ask the clients of its calls for. Default: nothing. */
+  readonly may?: ServerMay
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
   /** Overlays by tool name or glob. All that match are combined. */

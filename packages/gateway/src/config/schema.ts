@@ -1,6 +1,7 @@
 import type { CapPart } from '@toolgate/core/internal'
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
 import { z } from 'zod'
+import { maySchema } from './may.ts'
 import { OFFERS } from '../upstream/upstream.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
@@ -145,6 +146,7 @@ export const serverSchema = z.strictObject({
     .array(z.enum(OFFERS))
     .describe('The kinds of its items that are offered. resources include resource templates. Default: [tools].')
     .exactOptional(),
+  may: maySchema.exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   tools: z

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import type { ServerConfig } from './config.ts'
 import { type ConfigPath, formatPath } from './problems.ts'
+import { toMay } from './may.ts'
 import { checkShape, found, has, keysOf, type Reading } from './reading.ts'
 import { type ServerInput, serverSchema, serversSchema } from './schema.ts'
 
@@ -39,6 +40,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkTransport(reading, name, input)
   checkUrl(reading, name, input)
   checkPer(reading, name, input)
+  checkMay(reading, name, input)
   return {
     name,
     ...started,
@@ -51,6 +53,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     loopback: input.loopback ?? false,
     trustHints: input.trustHints ?? false,
     offers: input.offers ?? ['tools'],
+    ...(input.may === undefined ? {} : { may: toMay(input.may) }),
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
     callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
     tools: new Map(Object.entries(input.tools ?? {})),
@@ -113,6 +116,14 @@ const PER_USER =
   'found "user", which comes with a later version; until then one instance serves all users: write "shared" if the server keeps nothing of its callers'
 const NOT_SHARED =
   'one process and one session serve all users, so user B can see what user A did there; write "per: shared" if the server keeps nothing of its callers'
+
+const SHARED_OPENS = 'found "open" for a server with "per: shared": a page that one user opens would serve all of them'
+
+/** A URL that a server asks its user to open leads to an account, which all users of a shared server would get. */
+function checkMay({ source }: Reading, name: string, { may = [], per }: ServerInput): void {
+  const i = may.findIndex((entry) => typeof entry === 'object')
+  if (per === 'shared' && i !== -1) source.report(['servers', name, 'may', i, 'open'], SHARED_OPENS, { atKey: true })
+}
 
 /** Servers with one instance per user are not supported yet, so the operator must know which servers mix users. */
 function checkPer({ source }: Reading, name: string, { per }: ServerInput): void {

@@ -1,5 +1,7 @@
 import type { Progress } from '@toolgate/core'
 import { type Cancelling, type JsonObject, toCancelling } from '@toolgate/core/internal'
+import type { ServerMay } from '../config/may.ts'
+import type { RequestClient } from './asked-clients.ts'
 import { type Offer, UpstreamError } from './upstream.ts'
 
 export type Era = 'legacy' | 'modern'
@@ -10,6 +12,8 @@ export interface Handshake {
   readonly protocolVersion: string
   readonly serverInfo: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: JsonObject
+  /** For models, in the server's own words. */
+  readonly instructions: string | undefined
 }
 
 /** Traces one request. */
@@ -29,6 +33,10 @@ export interface RequestOptions {
   /** `Mcp-Param-*` headers, as alternating names and values. */
   readonly paramHeaders?: readonly string[] | undefined
   readonly trace?: RequestTrace | undefined
+  /** Merged into the `_meta` of the request. */
+  readonly meta?: JsonObject | undefined
+  /** The client whom a server of an earlier revision may ask while the request runs. */
+  readonly client?: RequestClient | undefined
 }
 
 /** A connection to a server that has answered the handshake, over any transport. */
@@ -56,6 +64,8 @@ export interface ConnectOptions {
   readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly hooks: ConnectionHooks
+  /** What the server may ask for. */
+  readonly may: ServerMay
 }
 
 /** A request that waits for its answer. It settles once: by the answer, the timeout or the abort. */
@@ -66,6 +76,8 @@ export interface Pending<T> {
   reject(error: UpstreamError): void
   /** Takes the params of a progress notification: extends the timeout and informs the caller. */
   progress(params: JsonObject): void
+  /** Lets only the upper bound of the timeout count until the returned function is called. */
+  hold(): () => void
 }
 
 /**
@@ -78,6 +90,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const startedMs = performance.now()
   let settled = false
+  let holds = 0
   let timer = setTimeout(onTimeout, timeoutMs)
   const unwatch = signal && toCancelling(signal).onAbort(onAbort)
 
@@ -87,6 +100,7 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
     resolve: (value) => settle(() => resolve(value)),
     reject: (error) => settle(() => reject(error)),
     progress,
+    hold,
   }
 
   function settle(end: () => void): void {
@@ -113,13 +127,28 @@ export function createPending<T>(options: RequestOptions, onGivenUp: (error: Ups
   function progress(params: JsonObject): void {
     const parsed = parseProgress(params)
     if (settled || !parsed) return
-    clearTimeout(timer)
-    timer = setTimeout(onTimeout, Math.min(timeoutMs, startedMs + maxTimeoutMs - performance.now()))
+    extend()
     try {
       onProgress?.(parsed)
     } catch {
       // A listener that throws does not stop the call.
     }
+  }
+
+  function hold(): () => void {
+    holds++
+    extend()
+    return () => {
+      holds--
+      extend()
+    }
+  }
+
+  function extend(): void {
+    if (settled) return
+    clearTimeout(timer)
+    const leftMs = startedMs + maxTimeoutMs - performance.now()
+    timer = setTimeout(onTimeout, holds > 0 ? leftMs : Math.min(timeoutMs, leftMs))
   }
 }
 

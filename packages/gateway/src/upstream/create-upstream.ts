@@ -211,7 +211,7 @@ class SupervisedUpstream implements Upstream {
   }
 
   #setReady({ connection }: OpenServer, read: ReadLists): void {
-    const { era, protocolVersion, serverInfo } = connection
+    const { era, protocolVersion, serverInfo, instructions } = connection
     // An equal list stays the same object, so that a restart does not count as a change of the tools.
     this.#lists.set(read)
     this.#setState({
@@ -221,6 +221,7 @@ class SupervisedUpstream implements Upstream {
       era,
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
+      ...(instructions === undefined ? {} : { instructions }),
       rejected: this.#lists.rejected,
     })
     this.#log('info', `is ready: MCP ${protocolVersion}, ${countsOf(this.items, this.#config.offers)}`)

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
 import type { Pool } from 'undici'
+import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
 import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
 import { answerError, createPool, type HttpAnswer, HttpExchange, type HttpRequest } from './http-exchange.ts'
 import { clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
-import { DISCOVER, encode, encodeRequest, MODERN_VERSION, toHeaderValue } from './protocol.ts'
+import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
 const NOTIFY_TIMEOUT_MS = 5_000
@@ -94,8 +95,9 @@ export interface Received {
 /** The parts of a connection that a call uses. */
 export interface CallHost {
   readonly endpoint: HttpEndpoint
-  /** Handles a notification or a request of the server that does not belong to one call. */
-  onMessage(message: ServerMessage, session: Session): void
+  readonly clients: AskedClients
+  /** Handles a notification or a request of the server. `of` is the request on whose stream it came, if any. */
+  onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
   /** The server answered in this session. */
   onProven(session: Session): void
   /** The connection broke, or a proxy answered for the server. */
@@ -112,6 +114,7 @@ export class HttpCall {
   readonly #id: number
   readonly #method: string
   readonly #pending: Pending<Received>
+  #asked = NOBODY
   #exchange: HttpExchange | undefined
 
   constructor(host: CallHost, session: Session, id: number, method: string, options: RequestOptions) {
@@ -124,22 +127,25 @@ export class HttpCall {
 
   /** @throws {UpstreamError} */
   send(params: JsonObject, options: RequestOptions): Promise<Received> {
+    const { client } = options
+    const added = client && this.#host.clients.add({ client, hold: this.#pending.hold })
+    if (added) this.#asked = added.request
     this.#roundTrip(params, options).catch((thrown: unknown) => {
       const error = UpstreamError.from(thrown)
       this.#pending.reject(error)
       if (error.code === 'upstream_down') this.#host.onBroken(error)
     })
-    return this.#pending.promise
+    return added ? this.#pending.promise.finally(added.remove) : this.#pending.promise
   }
 
-  async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace }: RequestOptions): Promise<void> {
+  async #roundTrip(params: JsonObject, { onProgress, paramHeaders, trace, meta }: RequestOptions): Promise<void> {
     const { era } = this.#session
     const headers =
       era === 'modern' ? modernHeaders(this.#session, this.#method, params, paramHeaders) : this.#session.headers
     trace?.sentAs(this.#id)
     const body = encodeRequest(era, this.#id, this.#method, params, {
       progress: onProgress !== undefined,
-      meta: trace?.meta,
+      meta: joinMeta(trace?.meta, meta),
     })
     const answer = await this.#resume(await this.#exchangeWith({ method: 'POST', headers, body }))
     if (answer?.status === 200) this.#host.onProven(this.#session)
@@ -187,7 +193,7 @@ export class HttpCall {
       if (message.params['progressToken'] === this.#id) this.#pending.progress(message.params)
       return
     }
-    this.#host.onMessage(message, this.#session)
+    this.#host.onMessage(message, this.#session, this.#asked)
     // MCP 2026-07-28 has no way to answer a server's request, so the server would wait forever.
     if (message.kind === 'request' && this.#session.era === 'modern')
       this.#pending.reject(

@@ -126,13 +126,50 @@ describe('an upstream of MCP 2026-07-28', () => {
     await assert.rejects(upstream.call(call('no_such_tool')), { code: 'upstream_rpc' })
   })
 
-  it('cannot ask for more input yet', async (t) => {
+  it('may answer that it needs more input, and gets the answers with its own state', async (t) => {
     const { upstream } = await modern(t)
-    await assert.rejects(upstream.call(call('ask_back')), {
-      code: 'upstream_protocol',
-      message: 'server "modern" asked for more input, which is not supported',
+    const asked = await upstream.call({ ...call('ask_back'), capabilities: { elicitation: { form: {} } } })
+    assert.equal(asked['resultType'], 'input_required')
+    assert.equal(asked['requestState'], 'somewhere')
+    const inputResponses = { name: { action: 'accept', content: { name: 'Vera' } } }
+    const answered = await upstream.call({
+      ...call('ask_back'),
+      answers: { inputResponses, requestState: 'somewhere' },
     })
+    assert.deepEqual(answered.content, [{ type: 'text', text: 'Hello Vera, from somewhere.' }])
   })
+
+  it('learns with each call what its client can do, and nothing from any other', async (t) => {
+    const { server, upstream } = await scripted(t, modernScript)
+    const elicitation = { form: {} }
+    await upstream.call({ ...call('t'), capabilities: { elicitation }, logLevel: 'info' })
+    await upstream.call(call('t'))
+    const key = 'io.modelcontextprotocol/clientCapabilities'
+    const metas = server.sent('tools/call').map(({ params }) => params?.['_meta'] as Record<string, unknown>)
+    assert.deepEqual(
+      metas.map((meta) => [meta[key], meta['io.modelcontextprotocol/logLevel']]),
+      [
+        [{ elicitation }, 'info'],
+        [{}, undefined],
+      ],
+    )
+  })
+
+  for (const [what, more] of [
+    ['nothing', {}],
+    ['requests that are none', { inputRequests: [1] }],
+    ['a request without a method', { inputRequests: { a: { params: {} } } }],
+    ['a state that is no text', { requestState: 7 }],
+  ] as const) {
+    it(`must ask for input with ${what === 'nothing' ? 'something' : `more than ${what}`}`, async (t) => {
+      const asks: Script = {
+        ...modernScript,
+        'tools/call': (exchange) => result(exchange, { resultType: 'input_required', ...more }),
+      }
+      const { upstream } = await scripted(t, asks)
+      await assert.rejects(upstream.call(call('t')), { code: 'upstream_protocol', message: /input_required/ })
+    })
+  }
 
   it('sees a closed connection when a caller aborts', async (t) => {
     let closed = false

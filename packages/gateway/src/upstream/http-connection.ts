@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/core/internal'
+import { AskedClients, type AskedRequest } from './asked-clients.ts'
 import { announcedLists, changedList, listenTo } from './announcements.ts'
 import {
   abortedError,
@@ -11,8 +12,8 @@ import {
 import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
 import { type CallHost, HttpCall, HttpEndpoint, type Received, type Session } from './http-call.ts'
 import { SessionLost, StatusError } from './http-exchange.ts'
-import { clip, type ServerMessage, toRefusal } from './json-rpc.ts'
-import { DISCOVER, discover, initialize, MODERN_VERSION } from './protocol.ts'
+import { clip, type ServerMessage } from './json-rpc.ts'
+import { DISCOVER, discover, handshakeCapabilities, initialize, MODERN_VERSION } from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
@@ -57,6 +58,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
 
 class HttpConnection implements CallHost, AnnouncementsHost {
   readonly endpoint: HttpEndpoint
+  readonly clients = new AskedClients()
   readonly #options: HttpOptions
   readonly #closing = new AbortController()
   readonly #announcements = new HttpAnnouncements(this)
@@ -107,15 +109,19 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     await this.endpoint.close(new UpstreamError('upstream_down', 'was stopped'))
   }
 
-  onMessage(message: ServerMessage, session: Session): void {
+  onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void {
     const { hooks } = this.#options
-    if (message.kind === 'notification') {
-      const list = changedList(message.method)
-      if (list !== undefined) hooks.onListChanged(list)
-      return
+    if (message.kind === 'request') {
+      if (session.era === 'modern')
+        return hooks.log('warn', 'sent a request to its client, which was ignored', clip(message.method))
+      const answering = this.clients.answer(message, of).then((answer) => this.endpoint.post(session, answer))
+      return void answering.catch(ignore)
     }
-    hooks.log('warn', 'sent a request to its client, which was refused', clip(message.method))
-    if (session.era === 'legacy') this.endpoint.post(session, toRefusal(message)).catch(ignore)
+    const { method, params } = message
+    const list = changedList(method)
+    if (list !== undefined) hooks.onListChanged(list)
+    else if (method === 'notifications/message') this.clients.log(params, of)
+    else if (method === 'notifications/cancelled') this.clients.cancel(params)
   }
 
   onProven(session: Session): void {
@@ -185,11 +191,12 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   async #openSession(asked: RequestOptions): Promise<Handshake> {
     const bare = this.endpoint.bareSession('legacy')
     let id: string | undefined
-    const handshake = await initialize(async (method, params) => {
+    const ask = async (method: string, params: JsonObject) => {
       const { result, sessionId } = await this.#send(bare, method, params, asked)
       id = sessionId
       return result
-    })
+    }
+    const handshake = await initialize(ask, handshakeCapabilities(this.#options.may))
     if (id !== undefined && !SESSION_ID.test(id))
       throw new UpstreamError('upstream_protocol', 'gave a session id that is not visible ASCII')
     this.#session = this.endpoint.legacySession(handshake.protocolVersion, id)

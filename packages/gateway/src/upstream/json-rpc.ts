@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/core/redact'
-import { type JsonRpcError, type RequestId, RPC_CODES } from '@toolgate/mcp'
+import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import { describeExcess, findMembers, type JsonExcess, measureJson, type Span, splitItems } from '../json-text.ts'
 import { isLarge, markLarge } from '../next-turn.ts'
 import { LIMITS } from './limits.ts'
@@ -10,22 +10,13 @@ import { UpstreamError } from './upstream.ts'
 export type RpcMessage =
   | { readonly kind: 'result'; readonly id: RequestId; readonly result: JsonObject }
   | { readonly kind: 'error'; readonly id: RequestId | null; readonly error: JsonRpcError }
-  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string }
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
   /** An invalid answer to a known request. */
   | { readonly kind: 'unusable'; readonly id: RequestId; readonly error: UpstreamError }
 
 /** A message that is not an answer. */
 export type ServerMessage = Extract<RpcMessage, { readonly kind: 'request' | 'notification' }>
-
-/** Returns the error that answers a server's request: none is supported. */
-export function toRefusal({ id, method }: { readonly id: RequestId; readonly method: string }): JsonObject {
-  return {
-    jsonrpc: '2.0',
-    id,
-    error: { code: RPC_CODES.methodNotFound, message: `${clip(method, 100)} is not supported` },
-  }
-}
 
 /** An item of a list that is too large to parse at once. */
 export class JsonText {
@@ -137,9 +128,8 @@ function toMessage(value: unknown, text: string): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') throw notMcp(text)
   const { id, method, params, result, error } = value
   if (typeof method === 'string') {
-    return isId(id)
-      ? { kind: 'request', id, method }
-      : { kind: 'notification', method, params: isObject(params) ? params : {} }
+    const given = isObject(params) ? params : {}
+    return isId(id) ? { kind: 'request', id, method, params: given } : { kind: 'notification', method, params: given }
   }
   if (isObject(result) && isId(id)) {
     if (isLarge(text)) markLarge(result)

@@ -16,6 +16,10 @@ export const LIMITS = {
   /** Unrequested bytes in any `floodWindowMs`. */
   floodBytes: 64 * 1024 * 1024,
   floodWindowMs: 10_000,
+  /** Instructions of a server for models. Longer ones are cut. */
+  instructionsChars: 64 * 1024,
+  /** Unanswered requests of a server to its clients. */
+  openAsks: 100,
   /** Unread input of a child that has stopped reading. */
   unreadInputBytes: 32 * 1024 * 1024,
 } as const

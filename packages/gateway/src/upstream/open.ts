@@ -2,6 +2,7 @@ import { connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerConfig } from '../config/config.ts'
+import { MAY_NOTHING } from '../config/may.ts'
 import { type Child, startChild } from './child.ts'
 import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
 import { connectHttp } from './http-connection.ts'
@@ -34,16 +35,17 @@ export function openServer(config: ServerConfig, options: OpenOptions): Promise<
 }
 
 async function openRemote(config: ServerConfig, { hooks, signal }: OpenOptions): Promise<OpenServer> {
-  const { headers, era, startTimeoutMs: timeoutMs } = config
+  const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
   const url = parseUrl(config.url ?? '')
-  const connection = await connectHttp({ url, headers, era, timeoutMs, signal, hooks, goodbye: true })
+  const connection = await connectHttp({ url, headers, era, may, timeoutMs, signal, hooks, goodbye: true })
   return { connection, stderrTail: () => '', close: () => connection.close() }
 }
 
 async function openStdio(config: ServerConfig, options: OpenOptions): Promise<OpenServer> {
-  const { era, startTimeoutMs: timeoutMs } = config
+  const { era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
+  const { signal, hooks } = options
   const child = await startChild({ ...toCommand(config, undefined), pipes: true, reaper: options.reaper })
-  return openOn(child, () => connectStdio(child, { era, timeoutMs, signal: options.signal, hooks: options.hooks }))
+  return openOn(child, () => connectStdio(child, { era, may, timeoutMs, signal, hooks }))
 }
 
 async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOptions): Promise<OpenServer> {
@@ -57,9 +59,9 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
       waitForPort(url.hostname, portOf(url), { timeoutMs: config.startTimeoutMs, signal: alive }),
     )
     if (config.loopback) await checkLoopback(portOf(url))
-    const { headers, era } = config
+    const { headers, era, may = MAY_NOTHING } = config
     const toConnection = (alive: AbortSignal) =>
-      connectHttp({ url, headers, era, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
+      connectHttp({ url, headers, era, may, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
     const connection = await whileAlive(child, signal, toConnection)
     void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
     return connection

@@ -1,7 +1,9 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
 import { LEGACY_VERSIONS } from '@toolgate/mcp'
 import type { Era, Handshake } from './connection.ts'
+import type { ServerMay } from '../config/may.ts'
 import { clip, notMcp } from './json-rpc.ts'
+import { LIMITS } from './limits.ts'
 import { UpstreamError } from './upstream.ts'
 import { VERSION } from '../version.ts'
 
@@ -10,14 +12,14 @@ export const MODERN_VERSION = '2026-07-28'
 
 const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version: VERSION }
 
-/** None: requests of servers to clients (roots, sampling, elicitation) are not governed yet. */
-const CLIENT_CAPABILITIES: JsonObject = {}
+/** Declared with requests that belong to no client, or to one that can do nothing for the server. */
+const NO_CAPABILITIES: JsonObject = {}
 
 /** The `_meta` that every request of MCP 2026-07-28 carries. */
 const MODERN_META: JsonObject = {
   'io.modelcontextprotocol/protocolVersion': MODERN_VERSION,
   'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
-  'io.modelcontextprotocol/clientCapabilities': CLIENT_CAPABILITIES,
+  'io.modelcontextprotocol/clientCapabilities': NO_CAPABILITIES,
 }
 
 /**
@@ -34,6 +36,11 @@ export function encodeRequest(
   const own = options.meta ? { ...token, ...options.meta } : token
   const meta = era === 'modern' ? { ...MODERN_META, ...own } : own
   return encode({ jsonrpc: '2.0', id, method, params: meta ? { ...params, _meta: meta } : params })
+}
+
+/** Returns what both add to the `_meta` of a request. */
+export function joinMeta(trace: JsonObject | undefined, meta: JsonObject | undefined): JsonObject | undefined {
+  return trace && meta ? { ...trace, ...meta } : (trace ?? meta)
 }
 
 /** @throws {UpstreamError} `upstream_protocol` for params that are not plain JSON */
@@ -78,21 +85,37 @@ const UNSUPPORTED_VERSION = -32_022
 
 type Ask = (method: string, params: JsonObject) => Promise<JsonObject>
 
+/** Returns the capabilities that a server of an earlier revision gets at the handshake, for all of its clients. */
+export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay): JsonObject {
+  const elicitation = { ...(elicit && { form: {} }), ...(open.length > 0 && { url: {} }) }
+  return {
+    ...(Object.keys(elicitation).length > 0 && { elicitation }),
+    ...(sample && { sampling: {} }),
+    ...(roots && { roots: {} }),
+  }
+}
+
 /**
  * Makes the handshake of the revisions before 2026-07-28, without its closing notification.
  *
  * @throws {UpstreamError} `upstream_protocol` for an unsupported revision
  */
-export async function initialize(ask: Ask): Promise<Handshake> {
+export async function initialize(ask: Ask, capabilities: JsonObject): Promise<Handshake> {
   const result = await ask('initialize', {
     protocolVersion: LEGACY_VERSIONS[0],
-    capabilities: CLIENT_CAPABILITIES,
+    capabilities,
     clientInfo: CLIENT_INFO,
   })
-  const { protocolVersion, capabilities, serverInfo } = result
-  if (typeof protocolVersion !== 'string' || !isObject(capabilities)) throw notMcp(JSON.stringify(result))
+  const { protocolVersion, capabilities: declared, serverInfo } = result
+  if (typeof protocolVersion !== 'string' || !isObject(declared)) throw notMcp(JSON.stringify(result))
   if (!LEGACY_VERSIONS.includes(protocolVersion)) throw unsupported([protocolVersion])
-  return { era: 'legacy', protocolVersion, capabilities, serverInfo: toServerInfo(serverInfo) }
+  return {
+    era: 'legacy',
+    protocolVersion,
+    capabilities: declared,
+    serverInfo: toServerInfo(serverInfo),
+    instructions: textOf(result['instructions']),
+  }
 }
 
 /**
@@ -112,7 +135,13 @@ export async function discover(ask: Ask): Promise<Handshake | undefined> {
   if (!isStrings(supportedVersions) || !isObject(capabilities)) return undefined
   if (!supportedVersions.includes(MODERN_VERSION)) return refuseLater(supportedVersions)
   const info = isObject(_meta) ? _meta['io.modelcontextprotocol/serverInfo'] : undefined
-  return { era: 'modern', protocolVersion: MODERN_VERSION, capabilities, serverInfo: toServerInfo(info) }
+  return {
+    era: 'modern',
+    protocolVersion: MODERN_VERSION,
+    capabilities,
+    serverInfo: toServerInfo(info),
+    instructions: textOf(result['instructions']),
+  }
 }
 
 function refuseLater(supported: readonly string[]): undefined {
@@ -131,6 +160,10 @@ function isStrings(value: unknown): value is readonly string[] {
 function unsupported(versions: readonly string[]): UpstreamError {
   const known = [MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')
   return new UpstreamError('upstream_protocol', `speaks MCP ${clip(versions.join(', '), 100)}; supported are ${known}`)
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, LIMITS.instructionsChars).toWellFormed() : undefined
 }
 
 function toServerInfo(info: unknown): Handshake['serverInfo'] {

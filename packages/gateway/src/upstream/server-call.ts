@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '@toolgate/core/internal'
-import type { McpResult } from '@toolgate/mcp'
+import { type McpResult, META } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import type { FindTracing, McpOperation, SentRequest } from '../telemetry/tracing.ts'
+import type { RequestClient } from './asked-clients.ts'
 import type { Connection } from './connection.ts'
 import { type ParamHeader, toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
@@ -49,20 +50,25 @@ export class ServerCaller {
 
   async #request(
     { connection, headers, onHeaderMismatch }: CallTarget,
-    { method, params, signal, onProgress }: UpstreamCall,
+    asked: UpstreamCall,
     trace?: McpOperation,
   ): Promise<McpResult> {
     const { name, callTimeoutMs } = this.#config
+    const { method, params, signal, onProgress, answers } = asked
     try {
-      const result = await connection.request(method, params, {
+      const result = await connection.request(method, answers ? { ...params, ...answers } : params, {
         timeoutMs: callTimeoutMs,
         maxTimeoutMs: callTimeoutMs * MAX_TIMEOUT_FACTOR,
         signal,
         onProgress,
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
+        meta: connection.era === 'modern' ? metaOf(asked) : undefined,
+        client: clientOf(asked),
       })
       if (isLargeResult(result)) await nextTurn()
+      if (connection.era === 'modern' && result['resultType'] === 'input_required')
+        return checkInputRequired(method, result)
       return checkResult(method, completeResult(connection.era, result))
     } catch (error) {
       if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
@@ -120,6 +126,35 @@ function isText(value: unknown): boolean {
 function checkResult(method: CallMethod, result: JsonObject): McpResult {
   if (RESULTS[method](result)) return result
   throw new UpstreamError('upstream_protocol', `answered something that is no result of ${method}`)
+}
+
+/** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
+const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])
+
+function checkInputRequired(method: CallMethod, result: JsonObject): McpResult {
+  const { inputRequests, requestState } = result
+  const areRequests =
+    inputRequests === undefined || (isObject(inputRequests) && Object.values(inputRequests).every(isInputRequest))
+  const fits = areRequests && (requestState === undefined || isText(requestState))
+  if (ASKING.has(method) && fits && (inputRequests ?? requestState) !== undefined) return result
+  throw new UpstreamError('upstream_protocol', `answered ${method} with an input_required that is invalid`)
+}
+
+function isInputRequest(request: unknown): boolean {
+  return isObject(request) && isText(request['method']) && isObject(request['params'] ?? {})
+}
+
+/** Returns what a request of MCP 2026-07-28 says about its client; `undefined` for a client that can do nothing. */
+function metaOf({ capabilities, logLevel }: UpstreamCall): JsonObject | undefined {
+  if (capabilities === undefined && logLevel === undefined) return undefined
+  return {
+    ...(capabilities !== undefined && { [META.clientCapabilities]: capabilities }),
+    ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
+  }
+}
+
+function clientOf({ caller, onAsk, onLog }: UpstreamCall): RequestClient | undefined {
+  return onAsk || onLog ? { caller, ask: onAsk, log: onLog } : undefined
 }
 
 /** Returns the name of the called tool. */

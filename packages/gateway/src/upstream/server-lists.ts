@@ -91,7 +91,7 @@ export class ServerLists {
   #stepsOf<Name extends ListName>(name: Name, list: Lists[Name] | undefined): readonly (() => void)[] {
     if (!list || list.text === this.#lists[name].text) return []
     const show = (items: readonly unknown[]) =>
-      this.#show(name, { ...list, items, text: items.length < list.items.length ? '' : list.text } as Lists[Name])
+      this.#show(name, { ...list, items, text: items.length < list.items.length ? '' : list.text })
     return stepsBetween<unknown>(this.#lists[name], list, show)
   }
 

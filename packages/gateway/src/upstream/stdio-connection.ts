@@ -25,10 +25,19 @@ import {
   type Pending,
   type RequestOptions,
 } from './connection.ts'
-import { clip, notMcp, parseMessages, type RpcMessage, rpcError, toRefusal } from './json-rpc.ts'
+import { AskedClients } from './asked-clients.ts'
+import { clip, notMcp, parseMessages, type RpcMessage, rpcError } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createLineSplitter } from './lines.ts'
-import { discover, encode, encodeRequest, initialize, MODERN_VERSION } from './protocol.ts'
+import {
+  discover,
+  encode,
+  encodeRequest,
+  handshakeCapabilities,
+  initialize,
+  joinMeta,
+  MODERN_VERSION,
+} from './protocol.ts'
 import { UpstreamError } from './upstream.ts'
 
 /** Requests whose late answers are still recognised. */
@@ -64,6 +73,7 @@ class StdioConnection {
   readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
   /** Requests without an answer, oldest first, including those that were given up. */
   readonly #unanswered = new Set<RequestId>()
+  readonly #clients = new AskedClients()
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
   readonly #split: (chunk: Buffer) => void
   #nextId = 1
@@ -105,7 +115,7 @@ class StdioConnection {
   }
 
   request(method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> {
-    const { signal, onProgress, trace } = asked
+    const { signal, onProgress, trace, meta, client } = asked
     if (signal?.aborted) return Promise.reject(abortedError(signal))
     if (this.#ended)
       return Promise.reject(new UpstreamError('upstream_down', this.#ended.message, { cause: this.#ended }))
@@ -116,7 +126,7 @@ class StdioConnection {
     try {
       const text = encodeRequest(this.#era, id, method, params, {
         progress: onProgress !== undefined,
-        meta: trace?.meta,
+        meta: joinMeta(trace?.meta, meta),
       })
       this.#child.stdin?.write(`${text}\n`)
       trace?.sentAs(id)
@@ -125,7 +135,9 @@ class StdioConnection {
     } catch (error) {
       pending.reject(UpstreamError.from(error))
     }
-    return pending.promise
+    if (!client) return pending.promise
+    const { remove } = this.#clients.add({ client, hold: pending.hold })
+    return pending.promise.finally(remove)
   }
 
   async close(): Promise<void> {
@@ -138,7 +150,7 @@ class StdioConnection {
     const ask = (method: string, params: JsonObject) => this.request(method, params, { timeoutMs, signal })
     try {
       if (this.#era === 'legacy') {
-        const handshake = await initialize(ask)
+        const handshake = await initialize(ask, handshakeCapabilities(this.#options.may))
         this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' })
         return handshake
       }
@@ -237,7 +249,7 @@ class StdioConnection {
   #onMessage(message: RpcMessage): void {
     switch (message.kind) {
       case 'request':
-        return this.#refuse(message)
+        return this.#onRequest(message)
       case 'notification':
         return this.#onNotification(message.method, message.params)
       case 'result':
@@ -262,15 +274,18 @@ class StdioConnection {
   #onNotification(method: string, params: JsonObject): void {
     const { progressToken } = params
     const list = changedList(method)
-    if (list !== undefined) this.#options.hooks.onListChanged(list)
+    if (method === 'notifications/message') this.#clients.log(params)
+    else if (method === 'notifications/cancelled') this.#clients.cancel(params)
+    else if (list !== undefined) this.#options.hooks.onListChanged(list)
     else if (method !== 'notifications/progress') this.#subscribed?.subscription.onNotification(method, params)
     else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }
 
   /** MCP 2026-07-28 has no requests from server to client, and clients must not answer one there. */
-  #refuse(request: RpcMessage & { kind: 'request' }): void {
-    this.#options.hooks.log('warn', 'sent a request to its client, which was refused', clip(request.method))
-    if (this.#era === 'legacy') this.#send(toRefusal(request))
+  #onRequest(request: RpcMessage & { kind: 'request' }): void {
+    if (this.#era === 'modern')
+      this.#options.hooks.log('warn', 'sent a request to its client, which was ignored', clip(request.method))
+    else void this.#clients.answer(request).then((answer) => this.#send(answer))
   }
 
   #fail(error: UpstreamError): void {

@@ -1,5 +1,6 @@
 import type { Caller, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
 import type { Cancelling, JsonObject, ToolIcon, ToolMeta } from '@toolgate/core/internal'
+import type { RequestClient } from './asked-clients.ts'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
 /** What a server can offer, by MCP's capabilities. Resources include resource templates. */
@@ -67,6 +68,8 @@ export interface UpstreamState {
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly serverInfo?: { readonly name: string; readonly version: string }
+  /** What it tells models about itself. */
+  readonly instructions?: string
   /** Listed items that are invalid, and lists that cannot be read. */
   readonly rejected: readonly RejectedItem[]
 }
@@ -83,6 +86,19 @@ export interface UpstreamCall {
   readonly caller: Caller
   readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The client capabilities that the server gets with this call (2026-07-28). Default: none. */
+  readonly capabilities?: JsonObject | undefined
+  /**
+   * Answers a request that the server sends during this call (earlier revisions). Rejects with an `McpError` that goes
+   * back to the server. Default: each is refused.
+   */
+  readonly onAsk?: RequestClient['ask']
+  /** Called with the params of each log message of this call. */
+  readonly onLog?: RequestClient['log']
+  /** The least severe level of those messages. Default: the server sends none. */
+  readonly logLevel?: string | undefined
+  /** The answers to the server's `input_required`, and its `requestState` (2026-07-28). */
+  readonly answers?: { readonly inputResponses: JsonObject; readonly requestState?: string | undefined } | undefined
 }
 
 /** One MCP server behind the gateway, kept alive until it is closed. */
