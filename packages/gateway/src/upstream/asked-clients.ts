@@ -1,17 +1,8 @@
-import type { Caller } from '@toolgate/core'
-import { callerKey, type Canceller, type Cancelling, createCanceller, type JsonObject } from '@toolgate/core/internal'
+import { callerKey, type Canceller, createCanceller, type JsonObject } from '@toolgate/core/internal'
 import { McpError, relayedError, type RequestId, RPC_CODES } from '@toolgate/mcp'
 import { clip, type RpcMessage } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
-
-/** The client of a request, as the server reaches it. */
-export interface RequestClient {
-  readonly caller: Caller
-  /** Answers a request of the server. Rejects with an `McpError` that the server gets. */
-  readonly ask?: ((method: string, params: JsonObject, signal: Cancelling) => Promise<JsonObject>) | undefined
-  /** Takes the params of a log message. */
-  readonly log?: ((params: JsonObject) => void) | undefined
-}
+import type { RequestClient } from './upstream.ts'
 
 /** A running request whose server may reach its client. */
 export interface AskedRequest {

@@ -1,8 +1,7 @@
 import type { Progress } from '@toolgate/core'
 import { type Cancelling, type JsonObject, toCancelling } from '@toolgate/core/internal'
 import type { ServerMay } from '../config/may.ts'
-import type { RequestClient } from './asked-clients.ts'
-import { type Offer, UpstreamError } from './upstream.ts'
+import { type Offer, type RequestClient, UpstreamError } from './upstream.ts'
 
 export type Era = 'legacy' | 'modern'
 

@@ -3,11 +3,10 @@ import { type McpResult, META } from '@toolgate/mcp'
 import type { ServerConfig } from '../config/config.ts'
 import { isLargeResult, nextTurn } from '../next-turn.ts'
 import type { FindTracing, McpOperation, SentRequest } from '../telemetry/tracing.ts'
-import type { RequestClient } from './asked-clients.ts'
 import type { Connection } from './connection.ts'
 import { type ParamHeader, toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
-import { type CallMethod, type UpstreamCall, UpstreamError } from './upstream.ts'
+import { type CallMethod, type RequestClient, type UpstreamCall, UpstreamError } from './upstream.ts'
 
 /** Progress extends the timeout of a call up to this many times its length. */
 const MAX_TIMEOUT_FACTOR = 10

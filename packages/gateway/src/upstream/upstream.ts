@@ -1,6 +1,5 @@
 import type { Caller, JsonSchema, Progress, ToolAnnotations } from '@toolgate/core'
 import type { Cancelling, JsonObject, ToolIcon, ToolMeta } from '@toolgate/core/internal'
-import type { RequestClient } from './asked-clients.ts'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
 /** What a server can offer, by MCP's capabilities. Resources include resource templates. */
@@ -77,6 +76,15 @@ export interface UpstreamState {
 /** The requests that a caller may send to a server. */
 export const CALL_METHODS = ['tools/call', 'resources/read', 'prompts/get', 'completion/complete'] as const
 export type CallMethod = (typeof CALL_METHODS)[number]
+
+/** The client of a request, as the server reaches it. */
+export interface RequestClient {
+  readonly caller: Caller
+  /** Answers a request of the server. Rejects with an `McpError` that the server gets. */
+  readonly ask?: ((method: string, params: JsonObject, signal: Cancelling) => Promise<JsonObject>) | undefined
+  /** Takes the params of a log message. */
+  readonly log?: ((params: JsonObject) => void) | undefined
+}
 
 export interface UpstreamCall {
   readonly method: CallMethod
