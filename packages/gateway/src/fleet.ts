@@ -72,15 +72,15 @@ export class Fleet {
   }
 }
 
-function toServerRow({ upstream: { name, state, items }, source: { rejected } }: Server): ServerRow {
+function toServerRow({ upstream: { name, state }, source }: Server): ServerRow {
   return {
     name,
     status: state.status,
     ...(state.reason === undefined ? {} : { reason: state.reason }),
     since: state.since,
     restarts: state.restarts,
-    toolCount: items.tools.length - rejected.filter(({ kind }) => kind === 'tool').length,
+    toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
-    rejected: [...state.rejected, ...rejected],
+    rejected: [...state.rejected, ...source.rejected],
   }
 }

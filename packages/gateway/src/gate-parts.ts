@@ -6,6 +6,7 @@ import type { Redactor } from '@toolgate/core/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { createMetaTools, ToolLists } from '@toolgate/mcp'
 import { toApps, toGroups } from './catalog/groups.ts'
+import { toNameRules } from './catalog/names.ts'
 import type { GatewayConfig, GroupConfig } from './config/config.ts'
 import { Fleet } from './fleet.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -91,6 +92,7 @@ export async function openGate(
     config,
     sources,
     gate: () => gate,
+    clashes: () => lists.clashes,
     log: (message) => log({ level: 'warn', message }),
   })
   const unlocksByCalls = [...parsedGroups.locked.values()].some(({ unlock }) => typeof unlock === 'object')
@@ -110,6 +112,7 @@ export async function openGate(
     redactor: redact,
     ...toGateOptions(config),
   })
+  const lists = new ToolLists(gate, search, toNameRules(config))
   gate.catalog.subscribe(warnings.logNew)
   lifecycle.onClose(async () => {
     await endsWithin(gate.close(), RECORDS_MS)
@@ -118,7 +121,7 @@ export async function openGate(
   })
   return {
     gate,
-    lists: new ToolLists(gate, search),
+    lists,
     metaIds: new Set(metaIds),
     selectors: parsedGroups.selectors,
     fleet,

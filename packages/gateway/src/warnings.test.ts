@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, defineTool, type GateOptions } from '@toolgate/core'
+import type { NameClash } from '@toolgate/mcp'
 import type { UpstreamSource } from './catalog/sources.ts'
 import type { GatewayConfig } from './config/config.ts'
 import { createWarnings } from './warnings.ts'
@@ -10,6 +11,7 @@ const files = ['read_file', 'remove'].map((name) => defineTool({ namespace: 'fil
 /** The warnings of a gateway with the server `files`, and what it logged. */
 function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnings'] } = {}) {
   const lines: string[] = []
+  const clashes: NameClash[] = []
   const state = { tools: [] as typeof files, isListed: false }
   const listeners = new Set<() => void>()
   const source: Pick<UpstreamSource, keyof UpstreamSource> = {
@@ -18,6 +20,9 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
     isListed: () => state.isListed,
     rejected: [],
     unlisted: () => undefined,
+    get toolNames() {
+      return state.tools.map(({ name }) => name)
+    },
     tools: () => state.tools,
     subscribe(listener) {
       listeners.add(listener)
@@ -31,12 +36,19 @@ function open(options: GateOptions & { readonly warnings?: GatewayConfig['warnin
   ])
   const { warnings: ofFile, ...rest } = options
   const config = { servers: [{ name: 'files', tools: overlay }], warnings: ofFile } as unknown as GatewayConfig
-  const warnings = createWarnings({ config, sources: [source], gate: () => gate, log: (text) => lines.push(text) })
+  const warnings = createWarnings({
+    config,
+    sources: [source],
+    gate: () => gate,
+    clashes: () => clashes,
+    log: (text) => lines.push(text),
+  })
   const gate = createGate({ sources: [source], onWarning: warnings.logOfGate, ...rest })
   gate.catalog.subscribe(warnings.logNew)
   return {
     gate,
     lines,
+    clashes,
     paths: () => warnings.list().map(({ path }) => path),
     list(tools: typeof files) {
       Object.assign(state, { tools, isListed: true })
@@ -107,6 +119,23 @@ describe('createWarnings', () => {
     assert.deepEqual(lines.slice(0, 1), ['policy[0].deny[0]: no server is named "fiels"'])
     assert.equal(lines.filter((line) => line.startsWith('policy')).length, 1)
     assert.deepEqual(paths(), ['policy[0].deny[0]', ...OVERLAYS])
+  })
+
+  it('logs each clash of names once, and names all tools', () => {
+    const { lines, clashes, list } = open()
+    const ids = ['files:find', 'web:find']
+    clashes.push({ name: 'find', ids, isPrefixed: true }, { name: 'a__b', ids, isPrefixed: false })
+    clashes.push({ name: 'search_tools', ids: ['web:search_tools'], isPrefixed: true })
+    list(files)
+    list(files.slice(0, 1))
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith('names: ')),
+      [
+        'names: "files:find" and "web:find" would be "find" without a prefix; clients get the prefix where they see several of them. Rename one in "tools" of its server',
+        'names: "files:find" and "web:find" are left out: clients would know them all by the name "a__b". Rename one in "tools" of its server',
+        `names: "web:search_tools" would be "search_tools" without a prefix, as is a tool of the gateway itself; clients get the prefix. Rename one in "tools" of its server`,
+      ],
+    )
   })
 
   it('lints once for each policy, catalog and list of halts', () => {

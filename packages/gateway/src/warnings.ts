@@ -1,6 +1,7 @@
 import type { Gate, LintWarning } from '@toolgate/core'
 import { didYouMean } from '@toolgate/core/internal'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import type { NameClash } from '@toolgate/mcp'
 import type { GatewayConfig, ServerConfig } from './config/config.ts'
 import { type ConfigWarning, formatPath } from './config/problems.ts'
 import { serverGroupName } from './catalog/groups.ts'
@@ -14,7 +15,7 @@ export interface GatewayWarning extends Omit<LintWarning, 'code'> {
 /** The current warnings: valid configuration that is probably a mistake. */
 export interface Warnings {
   list(): readonly GatewayWarning[]
-  /** Logs new warnings about overlays. */
+  /** Logs new warnings about overlays and names. */
   logNew(): void
   /** Logs a warning of the gate, unless the check of the file has found it already. */
   logOfGate(warning: LintWarning): void
@@ -22,9 +23,11 @@ export interface Warnings {
 
 export interface WarningsDeps {
   readonly config: GatewayConfig
-  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'tools'>[]
+  readonly sources: readonly Pick<UpstreamSource, 'isListed' | 'toolNames'>[]
   /** A function, as the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
+  /** The names that several tools want, against the rules of their servers. */
+  clashes(): readonly NameClash[]
   log(text: string): void
 }
 
@@ -33,7 +36,7 @@ export interface WarningsDeps {
  *
  * Linting checks every clause against every tool, so its result is kept until the policy, catalog or halts change.
  */
-export function createWarnings({ config, sources, gate, log }: WarningsDeps): Warnings {
+export function createWarnings({ config, sources, gate, clashes, log }: WarningsDeps): Warnings {
   const ofFile = (config.warnings ?? []).map(({ code, path, message }): GatewayWarning => ({
     code,
     path: shownPath(path),
@@ -41,7 +44,10 @@ export function createWarnings({ config, sources, gate, log }: WarningsDeps): Wa
   }))
   const inFile = new Set(ofFile.map(({ path }) => path))
   const logged = new Set<string>()
-  const overlays = () => config.servers.flatMap((server, i) => findUnmatched(server, sources[i]))
+  const ofLists = () => [
+    ...config.servers.flatMap((server, i) => findUnmatched(server, sources[i])),
+    ...clashes().map(toWarning),
+  ]
   const logOne = ({ path, text }: GatewayWarning) => log(`${path}: ${text}`)
   let of: string | undefined
   let found: readonly GatewayWarning[] = []
@@ -57,15 +63,16 @@ export function createWarnings({ config, sources, gate, log }: WarningsDeps): Wa
           .map((warning) => ({ ...warning, path: shownPath(warning.path) }))
         const isNew = ({ code, path }: LintWarning) =>
           code !== 'selector_unmatched' || (!inFile.has(path) && !path.startsWith(IMPLICIT_GROUP))
-        found = [...ofFile, ...ofGate.filter(isNew), ...overlays()]
+        found = [...ofFile, ...ofGate.filter(isNew), ...ofLists()]
         of = now
       }
       return found
     },
     logNew() {
-      for (const warning of overlays()) {
-        if (logged.has(warning.path)) continue
-        logged.add(warning.path)
+      for (const warning of ofLists()) {
+        const key = `${warning.path} ${warning.text}`
+        if (logged.has(key)) continue
+        logged.add(key)
         logOne(warning)
       }
     },
@@ -84,13 +91,24 @@ function shownPath(path: string): string {
   return path.startsWith('concurrency[') ? `calls.${path}` : path
 }
 
+function toWarning({ name, ids, isPrefixed }: NameClash): GatewayWarning {
+  const owners = ids.map((id) => `"${id}"`).join(' and ')
+  const short = `${owners} would be "${name}" without a prefix`
+  const problem = !isPrefixed
+    ? `${owners} are left out: clients would know them all by the name "${name}"`
+    : ids.length > 1
+      ? `${short}; clients get the prefix where they see several of them`
+      : `${short}, as is a tool of the gateway itself; clients get the prefix`
+  return { code: 'name_clash', path: 'names', text: `${problem}. Rename one in "tools" of its server` }
+}
+
 /** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */
 function findUnmatched(
   { name, tools }: ServerConfig,
   source: WarningsDeps['sources'][number] | undefined,
 ): readonly LintWarning[] {
   if (tools.size === 0 || !source?.isListed()) return []
-  const names = Array.from(source.tools(), (tool) => tool.name)
+  const names = source.toolNames
   return [...tools.keys()].flatMap((pattern) => {
     const glob = parseGlob(pattern)
     if (names.some((tool) => matchesGlob(glob, tool))) return []

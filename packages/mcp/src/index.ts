@@ -29,6 +29,7 @@ export {
 // Lists and their changes
 export { type ListedTool, toListedTool } from './listed-tool.ts'
 export { type ToolList, ToolLists } from './tool-lists.ts'
+export { type FindRules, type NameClash, type NameRules, type PrefixMode } from './names.ts'
 export { ListWatch, type ListWatcher, type ListWatchOptions } from './list-watch.ts'
 
 // The tools that find and open others

@@ -70,13 +70,18 @@ export class ServerTools {
     return [...this.#known.values()].flatMap(({ tool, isEnabled }) => (isEnabled ? [tool] : []))
   }
 
+  /** The names of all listed tools, those that are switched off too. */
+  get names(): readonly string[] {
+    return [...this.#known.keys()]
+  }
+
   get leftOut(): readonly LeftOutTool[] {
     return this.#leftOut
   }
 
   /** The patterns of the overlay that match no tool. */
   get unmatched(): readonly string[] {
-    const names = [...this.#known.keys()]
+    const { names } = this
     return this.#overlays.flatMap(([pattern, matches]) => (names.some(matches) ? [] : [pattern]))
   }
 

@@ -1,5 +1,5 @@
 import type { Gate, Tool, View } from '@toolgate/core'
-import { createWireNames, type WireNames } from '@toolgate/core/expose'
+import { MAX_NAME_LENGTH, type WireNames } from '@toolgate/core/expose'
 import { sha256Hex } from '@toolgate/core/internal'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
@@ -13,6 +13,7 @@ import {
   toRequestDescription,
   toSearchDescription,
 } from './meta-tools.ts'
+import { createListedNames, type FindRules, type ListedNames, type NameClash, type NamedKind } from './names.ts'
 
 /** The tools of a view that `tools/list` shows. */
 export interface ToolList {
@@ -21,6 +22,9 @@ export interface ToolList {
   /** Equal lists have equal keys. */
   readonly key: string
 }
+
+const ALWAYS_PREFIXED = { prefix: 'always', max: MAX_NAME_LENGTH, renamed: new Map<string, string>() } as const
+const alwaysPrefixed: FindRules = () => ALWAYS_PREFIXED
 
 type ListedGate = Pick<Gate, 'catalog' | 'locks' | 'membersOf'>
 
@@ -34,13 +38,15 @@ export class ToolLists {
   readonly #gate: ListedGate
   readonly #search: SearchOffer
   readonly #lists = new WeakMap<View, ToolList>()
-  readonly #names = new WeakMap<Toolset, WireNames>()
+  readonly #rulesOf: FindRules
+  readonly #names = new WeakMap<Toolset, Record<NamedKind, ListedNames>>()
   readonly #locked = new WeakMap<Toolset, ReadonlySet<string>>()
   /** Whether every list has exactly the tools of its view. */
   readonly #isPlain: boolean
 
-  constructor(gate: ListedGate, search: SearchOffer = { offer: 'auto' }) {
+  constructor(gate: ListedGate, search: SearchOffer = { offer: 'auto' }, rulesOf: FindRules = alwaysPrefixed) {
     this.#gate = gate
+    this.#rulesOf = rulesOf
     this.#search = search
     this.#isPlain = !isSearchWanted(search, gate.locks.groups.size)
   }
@@ -55,18 +61,43 @@ export class ToolLists {
 
   /** Returns the list as it is sent, without tools that MCP cannot call. */
   listed(view: View): readonly ListedTool[] {
-    const names = this.names()
+    const names = this.names(view)
     return this.of(view).tools.flatMap((tool) => {
       const name = names.toName(tool.id)
       return (name !== undefined && listedTool(tool, name)) || []
     })
   }
 
-  /** Returns the wire names of all tools. Hidden ones are included, so that the audit can name the tool of a refused call. */
-  names(): WireNames {
+  /**
+   * Returns the wire names of all tools in a view. Hidden ones are included, so that the audit can name the tool of a
+   * refused call.
+   */
+  names(view?: View): WireNames {
+    return this.#listedNames().tool.of(view)
+  }
+
+  /** Returns the wire names of all prompts in a view, by the same rules. */
+  promptNames(view?: View): WireNames {
+    return this.#listedNames().prompt.of(view)
+  }
+
+  /** The names that several tools or several prompts want, against the rules of their servers. */
+  get clashes(): readonly NameClash[] {
+    const { tool, prompt } = this.#listedNames()
+    return [...tool.clashes, ...prompt.clashes]
+  }
+
+  #listedNames(): Record<NamedKind, ListedNames> {
     const snapshot = this.#gate.catalog.snapshot()
     let names = this.#names.get(snapshot)
-    if (!names) this.#names.set(snapshot, (names = createWireNames(snapshot)))
+    if (!names) {
+      const ofKind = (wanted: NamedKind) =>
+        createListedNames(
+          snapshot.tools.filter(({ kind }) => kind === wanted),
+          (server) => this.#rulesOf(server, wanted),
+        )
+      this.#names.set(snapshot, (names = { tool: ofKind('tool'), prompt: ofKind('prompt') }))
+    }
     return names
   }
 

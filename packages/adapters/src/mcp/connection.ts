@@ -73,11 +73,11 @@ export class Connection {
   async #call(exchange: Exchange): Promise<object> {
     const { gate, openView, lists, onFault } = this.#guarding
     const { name, input, progressToken, problem } = readCall(exchange.params)
-    const names = lists.names()
     const view = await this.#known(
       async () => openView(await this.#callerFor(exchange)),
       () => this.#recordUnknown(name),
     )
+    const names = lists.names(view)
     if (problem !== undefined) {
       await recordRefusedCall(view, names, name, problem)
       throw new RpcError(RPC_CODES.invalidParams, problem)

@@ -10,6 +10,6 @@ export {
   fromOpenAiTools,
   type ImportedTools,
 } from '../expose/imports/import-tools.ts'
-export { createWireNames, toWireName, type WireNames } from '../expose/names.ts'
+export { createWireNames, MAX_NAME_LENGTH, toWireName, type WireNames } from '../expose/names.ts'
 export type { ExposeOptions } from '../expose/options.ts'
 export { EXPOSE_TARGETS, type ExposeTarget } from '../expose/options.ts'

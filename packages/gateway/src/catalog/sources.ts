@@ -59,6 +59,11 @@ export class UpstreamSource implements Source {
     return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
   }
 
+  /** The names of all listed tools, those that are switched off too. */
+  get toolNames(): readonly string[] {
+    return this.#tools.names
+  }
+
   /** Whether the server has listed its items once. */
   isListed(): boolean {
     return (this.#wasReady ||= this.#upstream.state.status === 'ready')

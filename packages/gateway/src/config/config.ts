@@ -1,7 +1,8 @@
-import type { Caller, Policy, ToolAnnotations } from '@toolgate/core'
+import type { Caller, Policy } from '@toolgate/core'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/internal'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
+import type { NameRules, ServerOverlay } from '@toolgate/mcp'
 import type { Offer } from '../upstream/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { ConfigWarning } from './problems.ts'
@@ -17,6 +18,10 @@ export interface GatewayConfig {
     readonly origins?: readonly string[]
   }
   readonly servers: readonly ServerConfig[]
+  /** Of every server that has none of its own. */
+  readonly names?: NamesConfig
+  /** Sent to each client at its start, for the model. */
+  readonly instructions?: string
   readonly callers: readonly CallerConfig[]
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
@@ -47,6 +52,9 @@ export interface GatewayConfig {
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }
+
+/** How clients name the tools of a server. */
+export type NamesConfig = Partial<Pick<NameRules, 'prefix' | 'max'>>
 
 /** A bundle of groups and tools, served at `/mcp/<name>`. */
 export interface AppConfig {
@@ -90,15 +98,16 @@ export interface ServerConfig {
   readonly may?: ServerMay
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
+  readonly names?: NamesConfig
+  /** Sent in place of its own; `false` for none. */
+  readonly instructions?: string | false
   /** Overlays by tool name or glob. All that match are combined. */
   readonly tools: ReadonlyMap<string, ToolOverlay>
 }
 
-export interface ToolOverlay {
-  readonly tags?: readonly string[]
-  readonly category?: string
-  readonly requiredScopes?: readonly string[]
-  readonly annotations?: ToolAnnotations
+export interface ToolOverlay extends Omit<ServerOverlay, 'groups'> {
+  /** What clients call the tool. Only for a key that is the name of one tool. */
+  readonly name?: string
 }
 
 export interface CallerConfig {

@@ -1,5 +1,6 @@
 import type { CapPart } from '@toolgate/core/internal'
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
+import type { PrefixMode } from '@toolgate/mcp'
 import { z } from 'zod'
 import { maySchema } from './may.ts'
 import { OFFERS } from '../upstream/upstream.ts'
@@ -99,7 +100,38 @@ const annotationsSchema = z
   })
   .describe("MCP's tool annotations, on the operator's word instead of the server's.")
 
+const PREFIX_MODES = ['always', 'when-needed', 'never'] as const satisfies readonly PrefixMode[]
+/** A name with a hash needs 14 characters and something of the name itself. */
+const MIN_NAME = 24
+const MAX_NAME = 128
+
+export const namesSchema = z
+  .strictObject({
+    prefix: z
+      .enum(PREFIX_MODES)
+      .describe(
+        'Whether clients get files__read_file or read_file. when-needed: the prefix where another tool that the client sees has the same name. never: a warning there. Default: always.',
+      )
+      .exactOptional(),
+    max: whole(MIN_NAME, MAX_NAME, 'characters')
+      .describe('A longer name is cut and ends in a hash. Default: 64, which every provider accepts.')
+      .exactOptional(),
+  })
+  .describe('How clients name tools. Ids, policies and the audit keep server:name.')
+
+const MAX_INSTRUCTIONS = 16_000
+export const instructionsSchema = text.max(MAX_INSTRUCTIONS, `at most ${MAX_INSTRUCTIONS} characters`)
+
 const overlaySchema = z.strictObject({
+  name: z
+    .string()
+    .regex(/^(?!.*__)[A-Za-z0-9-](?:[\w-]*[A-Za-z0-9-])?$/, 'letters, digits, "-" and single "_" between them')
+    .max(64, 'at most 64 characters')
+    .describe("What clients call it, in place of the server's own name. Its id stays.")
+    .exactOptional(),
+  title: text.describe("Shown in place of the server's own.").exactOptional(),
+  description: text.describe("Shown to models in place of the server's own, which pins still compare.").exactOptional(),
+  enabled: z.boolean().describe('false: it is as if it did not exist.').exactOptional(),
   tags: texts.describe('Marks that selectors name: tag:read.').exactOptional(),
   category: text.exactOptional(),
   requiredScopes: texts.describe('A caller must hold all of them.').exactOptional(),
@@ -149,6 +181,11 @@ export const serverSchema = z.strictObject({
   may: maySchema.exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
+  names: namesSchema.exactOptional(),
+  instructions: z
+    .union([z.literal(false, 'text, or false'), instructionsSchema])
+    .describe("Sent to clients in place of the server's own instructions. false: none.")
+    .exactOptional(),
   tools: z
     .record(
       z.string().regex(/^[^:\s]{1,128}$/, 'the name of a tool of this server, or a glob such as "read_*"'),
@@ -327,7 +364,9 @@ export const appShellSchema = z.strictObject({
     .exactOptional(),
   tools: z.array(text).describe('Selectors of tools beside those of its groups; group: excepted.').exactOptional(),
   policy: z.array(z.unknown()).exactOptional(),
-  instructions: text.describe('What a client of this app is told at its beginning, for the model.').exactOptional(),
+  instructions: instructionsSchema
+    .describe("Sent to each client of this app at its start, for the model, after the gateway's own.")
+    .exactOptional(),
 })
 
 const appSchema = appShellSchema.extend({
@@ -498,6 +537,10 @@ export const configSchema = z
     listen: listenSchema.exactOptional(),
     publicUrl: publicUrlSchema.exactOptional(),
     servers: serversSchema,
+    names: namesSchema.exactOptional(),
+    instructions: instructionsSchema
+      .describe('Sent to each client at its start, for the model, before those of the servers that it sees.')
+      .exactOptional(),
     callers: z.array(callerSchema).describe('Who may come, by API key.').exactOptional(),
     groups: groupsSchema.exactOptional(),
     aliases: aliasesSchema.exactOptional(),

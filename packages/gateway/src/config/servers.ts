@@ -41,6 +41,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkUrl(reading, name, input)
   checkPer(reading, name, input)
   checkMay(reading, name, input)
+  checkToolNames(reading, name, input)
   return {
     name,
     ...started,
@@ -56,6 +57,8 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     ...(input.may === undefined ? {} : { may: toMay(input.may) }),
     startTimeoutMs: input.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS,
     callTimeoutMs: input.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
+    ...(input.names === undefined ? {} : { names: input.names }),
+    ...(input.instructions === undefined ? {} : { instructions: input.instructions }),
     tools: new Map(Object.entries(input.tools ?? {})),
   }
 }
@@ -130,6 +133,19 @@ function checkPer({ source }: Reading, name: string, { per }: ServerInput): void
   const at = ['servers', name]
   if (per === 'user') source.report([...at, 'per'], PER_USER)
   if (per === undefined) source.warn({ code: 'server_not_shared', at, path: formatPath(at), text: NOT_SHARED })
+}
+
+/** A glob may match several tools, which cannot have one name. */
+function checkToolNames({ source }: Reading, server: string, { tools = {} }: ServerInput): void {
+  const keys = new Map<string, string>()
+  for (const [key, { name }] of Object.entries(tools)) {
+    if (name === undefined) continue
+    const at = ['servers', server, 'tools', key, 'name']
+    const other = keys.get(name)
+    if (key.includes('*')) source.report(at, `${found(source, at)} for a glob, expected it for the name of one tool`)
+    else if (other !== undefined) source.report(at, `${found(source, at)}, which "${other}" has too, expected another`)
+    keys.set(name, key)
+  }
 }
 
 /** Returns the absolute folder at a path of the file. */

@@ -17,8 +17,10 @@ import {
   drainSchema,
   limitSchema,
   limitsSchema,
+  instructionsSchema,
   listenSchema,
   metricsSchema,
+  namesSchema,
   pinsSchema,
   publicUrlSchema,
   redactSchema,
@@ -30,6 +32,8 @@ type Settings = Pick<
   GatewayConfig,
   | 'listen'
   | 'publicUrl'
+  | 'names'
+  | 'instructions'
   | 'limits'
   | 'calls'
   | 'approvals'
@@ -49,6 +53,8 @@ export function readSettings(reading: Reading): Settings {
   checkFiles(reading, audit, state)
   const ifPresent = <T extends z.ZodType>(key: string, schema: T) =>
     has(source, [key]) ? checkShape(source, [key], schema) : undefined
+  const names = ifPresent('names', namesSchema)
+  const instructions = ifPresent('instructions', instructionsSchema)
   const pins = ifPresent('pins', pinsSchema)
   const definitions = ifPresent('definitions', definitionsSchema)
   const publicUrl = ifPresent('publicUrl', publicUrlSchema)
@@ -63,6 +69,8 @@ export function readSettings(reading: Reading): Settings {
     redact: readSection(source, 'redact', redact),
     metrics: readSection(source, 'metrics', metrics),
     search: readSection(source, 'search', search),
+    ...(names === undefined ? {} : { names }),
+    ...(instructions === undefined ? {} : { instructions }),
     ...(pins === undefined ? {} : { pins }),
     ...(definitions === undefined ? {} : { definitions }),
     ...(drainMs === undefined ? {} : { drainMs }),

@@ -212,7 +212,8 @@ async function recordIfCall(
   if (!isObject(body) || body['method'] !== 'tools/call') return
   const name = isObject(body['params']) ? body['params']['name'] : undefined
   try {
-    await recordRefusedCall(await gate.view(caller), lists.names(), name, fault.message)
+    const view = await gate.view(caller)
+    await recordRefusedCall(view, lists.names(view), name, fault.message)
   } catch (error) {
     onFault(error)
   }

@@ -73,7 +73,7 @@ export class McpMethods {
     const { gate, lists, rounds } = this.#deps
     const { name, input, progressToken } = parseCall(request.params)
     const view = await gate.view(request.caller)
-    const names = lists.names()
+    const names = lists.names(view)
     const tool = view.get(names.toId(name) ?? '')
     if (tool && request.headers) checkParamHeaders(tool, input, request.headers)
     const { signal } = request
